@@ -1,0 +1,94 @@
+"""Everything that gradegate raises, and the place in a file that a message points to.
+
+    GradegateError
+    +-- ConfigError      the user's mistakes, all of them together; exit code 2
+    +-- ProviderError    a model could not be asked or did not answer; becomes a Grade(ERROR)
+    +-- NoVerdict        a grader answered, but its reply holds no verdict; becomes a Grade(ERROR)
+    +-- Unreadable       one reply could not be read; the judge re-asks, then raises NoVerdict
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A place in a file of the workspace: ``file`` relative to it, ``line`` from 1 (0: the file as a whole)."""
+
+    file: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What is wrong, where, and what to do about it."""
+
+    what: str
+    origin: Origin | None = None
+    cure: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.origin}: " if self.origin else ""
+        return f"{place}{self.what}" + (f" -> {self.cure}" if self.cure else "")
+
+
+class GradegateError(Exception):
+    """Whatever gradegate raises on purpose."""
+
+
+class ConfigError(GradegateError):
+    """The user's mistakes; ``mistakes`` lists every one that was found."""
+
+    def __init__(self, *mistakes: Mistake) -> None:
+        super().__init__("\n".join(map(str, mistakes)))
+        self.mistakes = mistakes
+
+    @classmethod
+    def at(cls, what: str, origin: Origin | None = None, cure: str = "") -> ConfigError:
+        """One mistake."""
+        return cls(Mistake(what, origin, cure))
+
+    @classmethod
+    def join(cls, errors: Iterable[ConfigError]) -> ConfigError:
+        """The mistakes of several errors in one."""
+        return cls(*(mistake for error in errors for mistake in error.mistakes))
+
+
+class Trouble(enum.Enum):
+    """Why a provider gave no answer."""
+
+    SETUP = "setup"  # a wrong key, model or address: only the user can mend it
+    UNREACHABLE = "unreachable"  # no connection, or it was cut
+    STATUS = "status"  # an error status after all retries
+    DEADLINE = "deadline"  # no answer in time
+    REFUSED = "refused"  # the model or a content filter declined
+    TRUNCATED = "truncated"  # the answer stopped at the token limit
+    MALFORMED = "malformed"  # the answer is not what the API promises
+    STOPPED = "stopped"  # the run was interrupted, or its budget is spent
+
+
+class ProviderError(GradegateError):
+    """A model gave no answer; the message is the provider's own words where there are any."""
+
+    def __init__(self, message: str, trouble: Trouble = Trouble.STATUS, status: int | None = None) -> None:
+        super().__init__(message)
+        self.trouble = trouble
+        self.status = status
+
+
+class Unreadable(GradegateError):
+    """A reply cannot be read; the message names what was missing, in words that the grader can act on."""
+
+
+class NoVerdict(GradegateError):
+    """No verdict, even after asking again; ``replies`` are the grader's texts."""
+
+    def __init__(self, message: str, replies: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.replies = replies

@@ -1,0 +1,43 @@
+"""The contract of a grader: options in, a verdict out; thresholds, ``not-`` and weights are somebody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from gradegate.judge import Judge
+from gradegate.model import Grade, Transcript, Verdict
+from gradegate.registry import Registry
+
+
+class Grader:
+    """Base of all graders. A grader is a frozen pydantic dataclass; its fields are its options.
+
+    Fields are filled from the assertion by name: ``value`` (templates already filled in), ``threshold``, the keys of
+    ``config``, and what the test's ``options`` hold under the field's name. Pydantic checks them, so a wrong option is
+    a mistake at the assertion's line before any call. The first line of the class docstring is shown by ``list``.
+    """
+
+    threshold_default: ClassVar[float | None] = None  # passes at score >= this, when the assertion sets none
+    above_zero: ClassVar[bool] = False  # without a threshold, passes at score > 0
+    owns_threshold: ClassVar[bool] = False  # the threshold is an option of the grader itself, compared by it
+    models: ClassVar[tuple[str, ...]] = ()  # the kinds of grader it asks: "text", "embedding", ...
+    share: ClassVar[bool] = False  # the score is a share from 0 to 1: a threshold of 0 can never fail
+    compares: ClassVar[bool] = False  # grades all answers to one case together, through ``compare``
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        """What the test's variables lack for this grader, as a sentence; empty when nothing. Called before any call."""
+        return ""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """One answer. Raises NoVerdict or ProviderError, which become an ERROR."""
+        raise NotImplementedError
+
+    def compare(
+        self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
+    ) -> Sequence[Verdict]:
+        """All answers to one case in config order, with the grades that they have so far: one verdict for each."""
+        raise NotImplementedError
+
+
+GRADERS: Registry[type[Grader]] = Registry("assertion", "gradegate.graders")

@@ -1,0 +1,393 @@
+"""The values that cross from one room to another: frozen, without input or output."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradegate.errors import Origin
+
+NOWHERE = Origin("")
+NOTHING: Mapping[str, Any] = {}
+
+
+class Outcome(enum.Enum):
+    """What a grade, a case or a rule came to."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    ERROR = "error"  # could not tell: never a pass, never a quality failure
+
+
+class Result(enum.Enum):
+    """What the gate decided about the whole run."""
+
+    PASS = "pass"
+    ADVISORY = "advisory"  # passes, with something to read
+    BLOCKED = "blocked"
+    INCONCLUSIVE = "inconclusive"  # too much could not be told
+
+
+# --- what a dialect reads -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSpec:
+    """A model as the config names it; ``prompts`` restricts a target to prompts of these labels."""
+
+    id: str
+    label: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    prompts: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin = NOWHERE
+
+    @property
+    def name(self) -> str:
+        """The label, or the id where there is none."""
+        return self.label or self.id
+
+
+# The models that may grade, by kind: "text", "embedding", "classification", "moderation"; "*" serves for any kind.
+Graders = Mapping[str, ProviderSpec]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSpec:
+    """A prompt template and the label that reports show."""
+
+    text: str
+    label: str = ""
+    origin: Origin = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """One assertion as written. ``type`` keeps its ``not-``; ``members`` belong to an assert-set."""
+
+    type: str
+    value: Any = None
+    threshold: float | None = None
+    weight: float = 1.0
+    metric: str = ""
+    blocking: bool = True
+    graders: Graders = field(default_factory=dict)
+    rubric_prompt: Any = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    context_transform: str = ""
+    members: tuple[Assertion, ...] = ()
+    origin: Origin = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a conversation; ``role`` is "user" or "assistant"."""
+
+    role: str
+    content: str
+    retrieval_context: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOptions:
+    """What a test sets for all its assertions."""
+
+    graders: Graders = field(default_factory=dict)
+    rubric_prompt: Any = None
+    settings: Mapping[str, Any] = field(default_factory=dict)  # e.g. factuality: {subset: 0.5}
+    expand_vars: bool = True
+    prefix: str = ""
+    suffix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test: its variables and what is asserted of every answer to it."""
+
+    description: str = ""
+    vars: Mapping[str, Any] = field(default_factory=dict)
+    assertions: tuple[Assertion, ...] = ()
+    options: CaseOptions = CaseOptions()
+    threshold: float | None = None
+    providers: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    output: str | None = None  # a recorded answer: the target is not asked
+    turns: tuple[Turn, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    origin: Origin = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """Which grades a rule looks at; an empty pattern takes everything. Patterns are globs."""
+
+    assertion: str = ""
+    metric: str = ""
+    provider: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A threshold on the selected grades of one suite; shares and scores from 0 to 1."""
+
+    name: str
+    select: Select = Select()
+    min_pass_rate: float | None = None
+    min_score: float | None = None
+    blocking: bool = True
+    every_case: bool = False  # the rule of a config without a gate block: each case must pass
+    suite: str = ""
+    origin: Origin = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules of one suite. ``errors`` is "inconclusive", "block" or "ignore" (up to ``errors_up_to``, a share)."""
+
+    rules: tuple[Rule, ...] = ()
+    errors: str = "inconclusive"
+    errors_up_to: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """One config file, read."""
+
+    file: str
+    description: str = ""
+    prompts: tuple[PromptSpec, ...] = ()
+    targets: tuple[ProviderSpec, ...] = ()
+    cases: tuple[Case, ...] = ()
+    policy: Policy = Policy()
+    graders: Graders = field(default_factory=dict)  # of defaultTest: weaker than --grader
+    env: Mapping[str, str] = field(default_factory=dict)
+    max_concurrency: int | None = None
+    repeat: int = 1
+    timeout: float | None = None  # seconds per call
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that the user should know and that does not change the verdict."""
+
+    text: str
+    origin: Origin | None = None
+
+
+# --- what a provider takes and gives --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message; ``images`` are data URIs or URLs that follow the text."""
+
+    role: str
+    content: str
+    images: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to a chat model. ``schema`` asks for JSON of that shape where the provider can promise it."""
+
+    messages: tuple[Message, ...]
+    schema: Mapping[str, Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)  # e.g. temperature, seed: win over the provider's config
+
+    @property
+    def text(self) -> str:
+        """The last message, which for a single prompt is the prompt."""
+        return self.messages[-1].content if self.messages else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What calls cost: tokens, US dollars, seconds. ``unpriced`` counts the calls whose price is unknown."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+    seconds: float = 0.0
+    reasks: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def known_cost(self) -> float | None:
+        """US dollars, or None when the price of any call is unknown."""
+        return None if self.unpriced else self.cost
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cost + other.cost,
+            self.unpriced + other.unpriced,
+            self.seconds + other.seconds,
+            self.reasks + other.reasks,
+        )
+
+
+NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's answer."""
+
+    text: str
+    usage: Usage = NO_USAGE
+    finish_reason: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+# --- what is graded -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What a grader sees: the exchange (a single answer is a conversation of one), and the test's variables.
+
+    ``prompt`` is the rendered prompt as text; ``usage`` is what the target's answer cost.
+    """
+
+    prompt: str
+    turns: tuple[Turn, ...]
+    vars: Mapping[str, Any] = field(default_factory=dict)
+    usage: Usage = NO_USAGE
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def output(self) -> str:
+        """The last assistant message."""
+        return next((turn.content for turn in reversed(self.turns) if turn.role == "assistant"), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a grader found, before thresholds, ``not-`` and weights.
+
+    ``passed`` is the grader's own word, None where only the score decides. ``score`` is usually 0 to 1.
+    """
+
+    score: float
+    passed: bool | None = None
+    reason: str = ""
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """The final word on one assertion of one answer. An ERROR has no score."""
+
+    assertion: Assertion
+    outcome: Outcome
+    score: float | None = None
+    threshold: float | None = None  # the one that was applied, None when there was none
+    reason: str = ""
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    usage: Usage = NO_USAGE
+    setup: bool = False  # an ERROR that only the user can mend: wrong key, wrong model
+    metric: str = ""  # the assertion's metric with its variables filled in
+
+    @property
+    def counts(self) -> bool:
+        """Whether the grade takes part in deciding: it blocks and it has weight."""
+        return self.assertion.blocking and self.assertion.weight != 0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One answer and its grades: a case, asked of one target with one prompt, in one repetition."""
+
+    suite: str
+    description: str
+    provider: str
+    prompt_label: str
+    prompt: str
+    vars: Mapping[str, Any]
+    outcome: Outcome
+    output: str | None = None
+    error: str = ""  # why there is no output
+    grades: tuple[Grade, ...] = ()
+    score: float | None = None  # weighted mean of the graded assertions
+    usage: Usage = NO_USAGE  # the target's
+    case: int = 0  # number of the case in its suite: rows of one case are compared by select-best
+    repeat: int = 0
+    turns: tuple[Turn, ...] = ()
+    origin: Origin = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """Everything that was planned, in plan order; what was not run is there as ERROR."""
+
+    rows: tuple[Row, ...]
+    target_usage: Usage = NO_USAGE
+    grader_usage: Usage = NO_USAGE
+    interrupted: str = ""  # why the run stopped early, empty when it did not
+    notes: tuple[Note, ...] = ()
+    seconds: float = 0.0
+    models: tuple[str, ...] = ()  # "openai:chat:gpt-5 at api.openai.com", targets and graders
+
+
+# --- what the gate says ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RuleResult:
+    """One rule applied. ``pass_rate`` and ``score`` are None when nothing that it selects was graded."""
+
+    rule: Rule
+    outcome: Outcome
+    reason: str
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+    pass_rate: float | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """planned = passed + failed + errored, always."""
+
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+
+    @property
+    def planned(self) -> int:
+        """Everything that was to be done."""
+        return self.passed + self.failed + self.errored
+
+    @property
+    def pass_rate(self) -> float | None:
+        """Passed over graded, None when nothing was graded. Errors are counted apart."""
+        graded = self.passed + self.failed
+        return self.passed / graded if graded else None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict on the run and all that the reports show."""
+
+    result: Result
+    reason: str  # one sentence
+    rules: tuple[RuleResult, ...]
+    run: RunResult
+    grades: Counts  # assertions
+    cases: Counts
+    notes: tuple[Note, ...] = ()
+    setup: bool = False  # inconclusive because of a wrong key or model: exit code 2

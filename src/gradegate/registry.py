@@ -1,0 +1,74 @@
+"""A table of plug-ins that fills itself by importing every module of a folder."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """``did you mean "contains"?`` for a near miss, else an empty string."""
+    near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    return f'did you mean "{near[0]}"?' if near else ""
+
+
+class Registry(Generic[T]):
+    """Plug-ins of one kind by name; ``package`` is imported, module by module, at the first look."""
+
+    def __init__(self, kind: str, package: str) -> None:
+        self.kind = kind
+        self._package = package
+        self._plugins: dict[str, T] = {}
+        self._loaded = False
+
+    def register(self, *names: str) -> Callable[[T], T]:
+        """Decorator: enter a plug-in under its names. Raises ValueError when a name is taken."""
+
+        def enter(plugin: T) -> T:
+            for name in names:
+                if name in self._plugins:
+                    raise ValueError(f"{self.kind} {name!r} is registered twice")
+                self._plugins[name] = plugin
+            return plugin
+
+        return enter
+
+    def load_folder(self, folder: Path) -> None:
+        """Import every module of a folder that is not part of the package."""
+        for path in sorted(folder.glob("*.py")):
+            if path.stem == "__init__":
+                continue
+            spec = importlib.util.spec_from_file_location(f"gradegate_plugin_{path.stem}", path)
+            if spec is None or spec.loader is None:
+                continue
+            spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+    def find(self, name: str) -> T | None:
+        """The plug-in of that name, or None."""
+        return self._all().get(name)
+
+    def suggest(self, name: str) -> str:
+        """A near name as a question, or an empty string."""
+        return suggest(name, self._all())
+
+    def names(self) -> list[str]:
+        """Every name, sorted."""
+        return sorted(self._all())
+
+    def __iter__(self) -> Iterator[tuple[str, T]]:
+        return iter(sorted(self._all().items(), key=lambda item: item[0]))
+
+    def _all(self) -> dict[str, T]:
+        if not self._loaded:
+            self._loaded = True
+            package = importlib.import_module(self._package)
+            for module in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"{self._package}.{module.name}")
+        return self._plugins
