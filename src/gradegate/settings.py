@@ -1,0 +1,133 @@
+"""What the user asked for: command line or action inputs, and the environment, as one frozen value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gradegate.errors import ConfigError, Mistake
+
+COMMENT_MODES = ("always", "failures", "off")
+# Inputs of the action that stand for an environment variable.
+KEYS = {
+    "openai-api-key": "OPENAI_API_KEY",
+    "openai-base-url": "OPENAI_BASE_URL",
+    "anthropic-api-key": "ANTHROPIC_API_KEY",
+    "azure-openai-api-key": "AZURE_OPENAI_API_KEY",
+    "google-api-key": "GOOGLE_API_KEY",
+    "mistral-api-key": "MISTRAL_API_KEY",
+}
+SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+SHORTEST_SECRET = 8  # shorter values are placeholders: hiding "k" would garble every report
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Options of one run; None and empty mean "as the config says"."""
+
+    configs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    grader: str = ""
+    max_concurrency: int | None = None
+    repeat: int | None = None
+    filter_pattern: str = ""
+    reask: int = 1
+    timeout: float | None = None
+    retries: int = 4
+    cwd: Path = Path()
+    in_ci: bool = False
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values of the environment that no report may show, longest first."""
+        found = {v for k, v in self.environ.items() if SECRET_NAME.search(k) and len(v) >= SHORTEST_SECRET}
+        return tuple(sorted(found, key=len, reverse=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ActionSettings:
+    """What the action does around a run. ``token`` may be empty: then nothing is posted."""
+
+    run: Settings
+    token: str = field(default="", repr=False)
+    comment: str = "always"
+    comment_key: str = ""  # tells the comments of several jobs on one pull request apart
+    summary: bool = True
+    annotations: bool = True
+
+
+def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
+    """Read ``INPUT_*`` as the runner spells them. Raises ConfigError with every mistake.
+
+    The runner upper-cases a name, turns spaces into underscores and keeps hyphens: ``INPUT_MAX-CONCURRENCY``
+    (actions/runner, ContainerActionHandler).
+    """
+    inputs = _Inputs(environ)
+    directory = inputs.text("working-directory")
+    run = Settings(
+        configs=inputs.lines("config"),
+        outputs=inputs.lines("output"),
+        grader=inputs.text("grader"),
+        max_concurrency=inputs.number("max-concurrency", least=1),
+        repeat=inputs.number("repeat", least=1),
+        filter_pattern=inputs.text("filter-pattern"),
+        reask=inputs.number("reask", least=0) if inputs.text("reask") else 1,
+        timeout=inputs.number("timeout", least=1),
+        cwd=cwd / directory if directory else cwd,
+        in_ci=True,
+        environ=_with_keys(environ, inputs),
+    )
+    settings = ActionSettings(
+        run,
+        token=inputs.text("github-token"),
+        comment=inputs.choice("comment", COMMENT_MODES),
+        comment_key=inputs.text("comment-key"),
+        summary=inputs.flag("summary"),
+        annotations=inputs.flag("annotations"),
+    )
+    if inputs.mistakes:
+        raise ConfigError(*inputs.mistakes)
+    return settings
+
+
+def _with_keys(environ: Mapping[str, str], inputs: _Inputs) -> dict[str, str]:
+    given = {variable: inputs.text(name) for name, variable in KEYS.items()}
+    return {**environ, **{variable: value for variable, value in given.items() if value}}
+
+
+class _Inputs:
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self.mistakes: list[Mistake] = []
+
+    def text(self, name: str) -> str:
+        spelled = f"INPUT_{name.replace(' ', '_').upper()}"
+        return (self._environ.get(spelled) or self._environ.get(spelled.replace("-", "_")) or "").strip()
+
+    def lines(self, name: str) -> tuple[str, ...]:
+        return tuple(line.strip() for line in self.text(name).splitlines() if line.strip())
+
+    def number(self, name: str, least: int) -> int | None:
+        text = self.text(name)
+        if not text:
+            return None
+        if text.isdigit() and int(text) >= least:
+            return int(text)
+        self._mistake(name, text, f"give a whole number from {least}")
+        return None
+
+    def flag(self, name: str) -> bool:
+        return self.choice(name, ("true", "false")) == "true"
+
+    def choice(self, name: str, known: tuple[str, ...]) -> str:
+        text = self.text(name).lower() or known[0]
+        if text not in known:
+            self._mistake(name, text, "give one of " + ", ".join(known))
+            return known[0]
+        return text
+
+    def _mistake(self, name: str, text: str, cure: str) -> None:
+        self.mistakes.append(Mistake(f"the input `{name}` is {text!r}", None, cure))
