@@ -1,0 +1,118 @@
+"""What started the workflow: its pull request, commits and repositories, and how reports link to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, Field, ValidationError
+
+from gradegate.report import Links
+
+LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
+
+_Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event; what it does not tell is empty. ``number`` is that of the pull request."""
+
+    name: str = ""
+    repository: str = ""  # where the workflow runs: owner/name
+    number: int | None = None
+    head_sha: str = ""
+    base_sha: str = ""
+    head_repository: str = ""  # empty when the fork was deleted
+    base_repository: str = ""
+    actor: str = ""
+    problem: str = ""  # why the event file could not be read
+
+    @property
+    def is_fork(self) -> bool:
+        """Whether the pull request comes from another repository."""
+        return self.number is not None and self.head_repository.lower() != self.base_repository.lower()
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether GitHub hands out a token that cannot write: to forks and to Dependabot, unless the base runs."""
+        return self.name != "pull_request_target" and (self.is_fork or self.actor == "dependabot[bot]")
+
+
+class _Repository(BaseModel):
+    full_name: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
+
+
+class _Side(BaseModel):
+    sha: _Sha
+    repo: _Repository | None = None
+
+
+class _PullRequest(BaseModel):
+    number: Annotated[int, Field(gt=0)]
+    head: _Side
+    base: _Side
+
+
+class _MergeGroup(BaseModel):
+    head_sha: _Sha
+    base_sha: _Sha
+
+
+class _Payload(BaseModel):
+    pull_request: _PullRequest | None = None
+    merge_group: _MergeGroup | None = None
+    before: _Sha | None = None
+    after: _Sha | None = None
+
+
+def read_event(environ: Mapping[str, str]) -> Event:
+    """The event that the runner describes; a file that cannot be read becomes ``problem`` and never an exception."""
+    name, sha = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_SHA", "")
+    repository, actor = environ.get("GITHUB_REPOSITORY", ""), environ.get("GITHUB_ACTOR", "")
+    payload, problem = _payload(environ.get("GITHUB_EVENT_PATH", ""))
+    if pull := payload.pull_request:
+        return Event(
+            name,
+            repository,
+            number=pull.number,
+            head_sha=pull.head.sha,
+            base_sha=pull.base.sha,
+            head_repository=pull.head.repo.full_name if pull.head.repo else "",
+            base_repository=pull.base.repo.full_name if pull.base.repo else repository,
+            actor=actor,
+        )
+    if group := payload.merge_group:
+        return Event(name, repository, head_sha=group.head_sha, base_sha=group.base_sha, actor=actor)
+    before = (payload.before or "").strip("0") and payload.before  # all zeros: the branch is new
+    return Event(name, repository, head_sha=payload.after or sha, base_sha=before or "", actor=actor, problem=problem)
+
+
+def _payload(path: str) -> tuple[_Payload, str]:
+    if not path:
+        return _Payload(), "GITHUB_EVENT_PATH is not set"
+    try:
+        with Path(path).open("rb") as file:
+            text = file.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            return _Payload(), f"the event file {path} is larger than {LARGEST >> 20} MiB"
+        return _Payload.model_validate_json(text), ""
+    except OSError as e:
+        return _Payload(), f"the event file {path} cannot be read: {e.strerror or e}"
+    except ValidationError as e:
+        first = e.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the top"
+        return _Payload(), f"the event file {path} is not what GitHub sends: {first['msg']} at {place}"
+
+
+def links(event: Event, environ: Mapping[str, str]) -> Links:
+    """Addresses on the server where the workflow runs; the head commit of a fork is reachable from its base, too."""
+    server = environ.get("GITHUB_SERVER_URL", "").rstrip("/")
+    run = environ.get("GITHUB_RUN_ID", "")
+    if not (server and event.repository):
+        return Links()
+    attempt = environ.get("GITHUB_RUN_ATTEMPT", "")
+    address = f"{server}/{event.repository}/actions/runs/{run}" + (f"/attempts/{attempt}" if attempt else "")
+    return Links(server, event.repository, event.head_sha, address if run else "")

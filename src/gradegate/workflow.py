@@ -1,0 +1,60 @@
+"""The files by which a step talks to the runner: its outputs and its summary."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+SUMMARY_LIMIT = 1024 * 1024  # bytes per step; the runner drops the whole summary above it
+# What may be pasted into a shell script by `${{ steps.gate.outputs.x }}` without becoming code.
+SAFE = re.compile(r"[A-Za-z0-9_.:/-]{0,200}")
+NAME = re.compile(r"[a-z][a-z0-9-]*")
+
+
+def safe_outputs(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The values that a later step can use without harm, and the names of the others."""
+    unsafe = [name for name, value in values.items() if not SAFE.fullmatch(value)]
+    return {name: value for name, value in values.items() if name not in unsafe}, unsafe
+
+
+def outputs_text(values: Mapping[str, str], token: str = "") -> str:
+    """Outputs in the runner's format. Raises ValueError for a bad name or a value that holds the delimiter."""
+    delimiter = f"gradegate_{token or secrets.token_hex(16)}"
+    for name, value in values.items():
+        if not NAME.fullmatch(name):
+            raise ValueError(f"{name!r} cannot be the name of an output")
+        if delimiter in value:
+            raise ValueError(f"the output {name!r} holds the delimiter")
+    return "".join(f"{name}<<{delimiter}\n{value}\n{delimiter}\n" for name, value in values.items())
+
+
+def write_outputs(environ: Mapping[str, str], values: Mapping[str, str]) -> str:
+    """Append to ``$GITHUB_OUTPUT``. Returns why not, or an empty string."""
+    try:
+        return _append(environ, "GITHUB_OUTPUT", outputs_text(values).encode("utf-8", "replace"))
+    except ValueError as e:
+        return str(e)
+
+
+def append_summary(environ: Mapping[str, str], text: str) -> str:
+    """Append to ``$GITHUB_STEP_SUMMARY``. Returns why not, or an empty string."""
+    data = text.encode("utf-8", "replace")
+    if not data.endswith(b"\n"):
+        data += b"\n"
+    return _append(environ, "GITHUB_STEP_SUMMARY", data, SUMMARY_LIMIT)
+
+
+def _append(environ: Mapping[str, str], variable: str, data: bytes, limit: int | None = None) -> str:
+    path = environ.get(variable, "")
+    if not path:
+        return f"{variable} is not set"
+    try:
+        with Path(path).open("ab") as file:
+            if limit is not None and file.tell() + len(data) > limit:
+                return f"it would be {file.tell() + len(data)} bytes and GitHub takes {limit}"
+            file.write(data)
+    except OSError as e:
+        return f"{path}: {e.strerror or e}"
+    return ""
