@@ -23,6 +23,8 @@ class Grader:
     owns_threshold: ClassVar[bool] = False  # the threshold is an option of the grader itself, compared by it
     models: ClassVar[tuple[str, ...]] = ()  # the kinds of grader it asks: "text", "embedding", ...
     share: ClassVar[bool] = False  # the score is a share from 0 to 1: a threshold of 0 can never fail
+    value_or_prompt: ClassVar[bool] = False  # judges nothing without a value, unless rubricPrompt says what to judge
+    steps: ClassVar[tuple[str, ...]] = ()  # the prompts of a grader that asks several, in the order of rubricPrompt
     compares: ClassVar[bool] = False  # grades all answers to one case together, through ``compare``
 
     def needs(self, variables: Mapping[str, Any]) -> str:

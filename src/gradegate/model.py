@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from gradegate.errors import Origin
@@ -129,6 +130,11 @@ class Select:
     provider: str = ""
     description: str = ""
 
+    def takes(self, assertion: str, metric: str, provider: str, description: str) -> bool:
+        """Whether a grade with these properties is selected."""
+        pairs = ((self.assertion, assertion), (self.metric, metric), (self.provider, provider))
+        return all(not p or fnmatchcase(v, p) for p, v in (*pairs, (self.description, description)))
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -249,6 +255,7 @@ class Reply:
     text: str
     usage: Usage = NO_USAGE
     finish_reason: str = ""
+    refused: bool = False  # the model or a content filter declined; the text says so in its words
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -300,11 +307,12 @@ class Grade:
     usage: Usage = NO_USAGE
     setup: bool = False  # an ERROR that only the user can mend: wrong key, wrong model
     metric: str = ""  # the assertion's metric with its variables filled in
+    inner: bool = False  # of a member of an assert-set, whose own grade decides
 
     @property
     def counts(self) -> bool:
-        """Whether the grade takes part in deciding: it blocks and it has weight."""
-        return self.assertion.blocking and self.assertion.weight != 0
+        """Whether the grade takes part in deciding: it blocks, it has weight, and no set decides in its place."""
+        return self.assertion.blocking and self.assertion.weight != 0 and not self.inner
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,52 @@
+"""latency and cost: what one answer of the target may take."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from gradegate.errors import NoVerdict
+from gradegate.grader import GRADERS, Grader
+from gradegate.judge import Judge
+from gradegate.model import Transcript, Verdict
+
+Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+@GRADERS.register("latency")
+@dataclass(frozen=True, slots=True)
+class Latency(Grader):
+    """The target answered within this many milliseconds."""
+
+    owns_threshold = True
+
+    threshold: Limit
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0."""
+        if not transcript.usage.calls:
+            raise NoVerdict("the answer was recorded, so its latency is not known")
+        taken = transcript.usage.seconds * 1000
+        passed = taken <= self.threshold
+        reason = f"the answer took {taken:.0f} ms of {self.threshold:g} ms"
+        return Verdict(float(passed), passed, reason, {"milliseconds": round(taken, 1)})
+
+
+@GRADERS.register("cost")
+@dataclass(frozen=True, slots=True)
+class Cost(Grader):
+    """The answer cost at most this many US dollars."""
+
+    owns_threshold = True
+
+    threshold: Limit
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0; no verdict when the price of the model is not known."""
+        cost = transcript.usage.known_cost
+        if cost is None or not transcript.usage.calls:
+            raise NoVerdict("the price of this answer is not known; set `cost` or `inputCost` and `outputCost`")
+        passed = cost <= self.threshold
+        return Verdict(float(passed), passed, f"the answer cost ${cost:.6f} of ${self.threshold:g}", {"usd": cost})

@@ -1,0 +1,53 @@
+"""model-graded-closedqa: a model checks whether the answer meets one criterion."""
+
+from __future__ import annotations
+
+from pydantic.dataclasses import dataclass
+
+from gradegate import reading
+from gradegate.errors import Unreadable
+from gradegate.grader import GRADERS, Grader
+from gradegate.judge import Judge
+from gradegate.model import Transcript, Verdict
+from gradegate.rubric import shape
+
+SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
+
+
+@GRADERS.register("model-graded-closedqa")
+@dataclass(frozen=True, slots=True)
+class ClosedQa(Grader):
+    """A model checks whether the answer meets one criterion, yes or no."""
+
+    models = ("text",)
+
+    value: str
+    language: str = ""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0."""
+        passed, reason = judge.ask(
+            "model-graded-closedqa",
+            _read,
+            schema=SCHEMA,
+            input=transcript.prompt,
+            criteria=self.value,
+            completion=transcript.output,
+        )
+        default = "the criterion is met" if passed else "the criterion is not met"
+        return Verdict(float(passed), passed, reason or default)
+
+
+def _read(answer: reading.Answer) -> tuple[bool, str]:
+    given = [found for found in answer.objects if "verdict" in found]
+    if not given:
+        lines = answer.plain.splitlines()
+        return reading.last_yes_no(answer.plain), " ".join(line.strip() for line in lines[:-1] if line.strip())
+    return reading.one((_verdict(found) for found in given), "no verdict"), reading.words(given[0].get("reason"))
+
+
+def _verdict(found: dict[str, object]) -> bool:
+    passed = reading.truth(found["verdict"])
+    if passed is None:
+        raise Unreadable('"verdict" is neither yes nor no')
+    return passed

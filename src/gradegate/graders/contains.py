@@ -1,0 +1,117 @@
+"""contains and its relatives: text that the answer must hold."""
+
+from __future__ import annotations
+
+import csv
+from typing import Any, ClassVar
+
+from pydantic import field_validator
+from pydantic.dataclasses import dataclass
+
+from gradegate.grader import GRADERS, Grader
+from gradegate.judge import Judge
+from gradegate.model import Transcript, Verdict
+from gradegate.template import show
+
+
+@dataclass(frozen=True, slots=True)
+class _Contains(Grader):
+    folded: ClassVar[bool] = False  # without regard to case
+
+    value: Any
+
+    @field_validator("value")
+    @classmethod
+    def _text(cls, value: Any) -> str:
+        if isinstance(value, bool | list | dict) or show(value) == "":
+            raise ValueError("must be a text or a number, and not empty")
+        return show(value)
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0."""
+        found = _fold(self.value, self.folded) in _fold(transcript.output, self.folded)
+        return Verdict(float(found), found, f'the answer {"holds" if found else "does not hold"} "{self.value}"')
+
+
+@GRADERS.register("contains")
+@dataclass(frozen=True, slots=True)
+class Contains(_Contains):
+    """The answer holds a text."""
+
+
+@GRADERS.register("icontains")
+@dataclass(frozen=True, slots=True)
+class IContains(_Contains):
+    """The answer holds a text, without regard to case."""
+
+    folded: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Several(Grader):
+    folded: ClassVar[bool] = False
+    every: ClassVar[bool] = False
+
+    value: Any
+
+    @field_validator("value")
+    @classmethod
+    def _texts(cls, value: Any) -> tuple[str, ...]:
+        if isinstance(value, str):
+            try:
+                rows = list(csv.reader([value.replace('\\"', '""')], skipinitialspace=True, strict=True))
+            except csv.Error as e:
+                raise ValueError(f"is no list of texts: {e}") from e
+            value = [cell.strip() for cell in rows[0]] if rows else []
+        if not isinstance(value, list) or not value or any(isinstance(item, list | dict) for item in value):
+            raise ValueError("must be a list of texts, or texts separated by commas")
+        texts = tuple(show(item) for item in value)
+        if "" in texts:
+            raise ValueError("holds an empty text, which every answer contains")
+        return texts
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0."""
+        output = _fold(transcript.output, self.folded)
+        missing = [text for text in self.value if _fold(text, self.folded) not in output]
+        passed = not missing if self.every else len(missing) < len(self.value)
+        if passed:
+            reason = "the answer holds " + ("every text" if self.every else "one of the texts")
+        else:
+            reason = "the answer does not hold " + ", ".join(f'"{text}"' for text in missing)
+        return Verdict(float(passed), passed, reason, {"missing": missing})
+
+
+@GRADERS.register("contains-any")
+@dataclass(frozen=True, slots=True)
+class ContainsAny(_Several):
+    """The answer holds at least one of several texts."""
+
+
+@GRADERS.register("contains-all")
+@dataclass(frozen=True, slots=True)
+class ContainsAll(_Several):
+    """The answer holds every one of several texts."""
+
+    every: ClassVar[bool] = True
+
+
+@GRADERS.register("icontains-any")
+@dataclass(frozen=True, slots=True)
+class IContainsAny(_Several):
+    """The answer holds at least one of several texts, without regard to case."""
+
+    folded: ClassVar[bool] = True
+
+
+@GRADERS.register("icontains-all")
+@dataclass(frozen=True, slots=True)
+class IContainsAll(_Several):
+    """The answer holds every one of several texts, without regard to case."""
+
+    folded: ClassVar[bool] = True
+    every: ClassVar[bool] = True
+
+
+def _fold(text: str, folded: bool) -> str:
+    return text.lower() if folded else text

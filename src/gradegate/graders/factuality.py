@@ -1,0 +1,73 @@
+"""factuality: a model compares the facts of the answer with those of a reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+from gradegate import reading
+from gradegate.grader import GRADERS, Grader
+from gradegate.judge import Judge
+from gradegate.model import Transcript, Verdict
+from gradegate.rubric import shape
+
+CATEGORIES = {
+    "A": ("subset", "the answer is a subset of the reference and consistent with it"),
+    "B": ("superset", "the answer is a superset of the reference and consistent with it"),
+    "C": ("agree", "answer and reference say the same"),
+    "D": ("disagree", "answer and reference contradict each other"),
+    "E": ("differButFactual", "answer and reference differ in nothing that matters"),
+}
+SCHEMA = shape(reason={"type": "string"}, category={"type": "string", "enum": list(CATEGORIES)})
+
+
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
+class Scores:
+    """The score of each category; promptfoo's names."""
+
+    subset: float = 1
+    superset: float = 1
+    agree: float = 1
+    disagree: float = 0
+    differButFactual: float = 1  # noqa: N815  # the key in the config
+
+
+@GRADERS.register("factuality", "model-graded-factuality")
+@dataclass(frozen=True, slots=True)
+class Factuality(Grader):
+    """A model compares the facts of the answer with a reference answer (categories A to E)."""
+
+    models = ("text",)
+    above_zero = True
+
+    value: str
+    factuality: Scores = Scores()
+    language: str = ""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """The score of the category; passes above 0, or at the threshold where one is set."""
+        category, reason = judge.ask(
+            "factuality",
+            _read,
+            schema=SCHEMA,
+            input=transcript.prompt,
+            ideal=self.value,
+            completion=transcript.output,
+        )
+        name, meaning = CATEGORIES[category]
+        text = f"({category}) {reason or meaning}"
+        return Verdict(getattr(self.factuality, name), None, text, {"category": category})
+
+
+def _read(answer: reading.Answer) -> tuple[str, str]:
+    given = [found for found in answer.objects if "category" in found]
+    if not given:
+        return reading.letter(answer.text, "ABCDE"), ""
+    category = reading.one((_category(found["category"]) for found in given), "no category")
+    return category, reading.words(given[0].get("reason"))
+
+
+def _category(value: Any) -> str:
+    return reading.letter(value if isinstance(value, str) else "", "ABCDE")

@@ -1,0 +1,93 @@
+"""is-json and contains-json: the answer is, or holds, JSON, of a given JSON Schema where one is given."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import field_validator
+from pydantic.dataclasses import dataclass
+
+from gradegate import document, lenient
+from gradegate.errors import ConfigError
+from gradegate.grader import GRADERS, Grader
+from gradegate.judge import Judge
+from gradegate.model import Transcript, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _WithSchema(Grader):
+    value: Any = None  # a JSON Schema, as an object or as YAML or JSON text
+
+    @field_validator("value")
+    @classmethod
+    def _schema(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            try:
+                value = document.read(value.encode("utf-8", "replace"), "schema")
+            except ConfigError as e:
+                raise ValueError(f"is no JSON Schema: {e.mistakes[0].what}") from e
+        if value is None:
+            return None
+        if not isinstance(value, dict | bool):
+            raise ValueError("is no JSON Schema")
+        _check_schema(value)
+        return value
+
+    def _problem(self, found: Any) -> str:
+        """Why a value does not conform, empty when it does."""
+        if self.value is None:
+            return ""
+        from jsonschema import Draft7Validator, FormatChecker
+        from jsonschema.validators import validator_for
+
+        validator = validator_for(self.value, default=Draft7Validator)(self.value, format_checker=FormatChecker())
+        error = next(iter(validator.iter_errors(found)), None)
+        return f"{error.json_path}: {error.message}" if error else ""
+
+
+def _check_schema(schema: Any) -> None:
+    from jsonschema import Draft7Validator
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+
+    try:
+        validator_for(schema, default=Draft7Validator).check_schema(schema)
+    except SchemaError as e:
+        raise ValueError(f"is no JSON Schema: {e.json_path}: {e.message}") from e
+
+
+@GRADERS.register("is-json")
+@dataclass(frozen=True, slots=True)
+class IsJson(_WithSchema):
+    """The whole answer is JSON, and conforms to a JSON Schema where one is given."""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0."""
+        try:
+            found = json.loads(transcript.output, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as e:
+            return Verdict(0.0, False, f"the answer is not JSON: {e}")
+        problem = self._problem(found)
+        return Verdict(float(not problem), not problem, problem or "the answer is JSON of the form asked for")
+
+
+@GRADERS.register("contains-json")
+@dataclass(frozen=True, slots=True)
+class ContainsJson(_WithSchema):
+    """The answer holds a JSON object, one that conforms to a JSON Schema where one is given."""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0; passes when any of the objects conforms."""
+        text, position, problem = transcript.output, 0, "the answer holds no JSON object"
+        while (position := text.find("{", position)) >= 0:
+            found, position = lenient.read_object(text, position, fold_keys=False)
+            if found is not None:
+                problem = self._problem(found)
+                if not problem:
+                    return Verdict(1.0, True, "the answer holds JSON of the form asked for")
+        return Verdict(0.0, False, problem)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,89 @@
+"""equals, starts-with and regex: the form of the answer as text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import regex
+from pydantic import field_validator
+from pydantic.dataclasses import dataclass
+
+from gradegate.errors import NoVerdict
+from gradegate.grader import GRADERS, Grader
+from gradegate.judge import Judge
+from gradegate.model import Transcript, Verdict
+from gradegate.template import show
+
+SECONDS = 5.0  # a pattern that backtracks for longer gives no verdict
+_END = regex.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|(\$)")
+
+
+@GRADERS.register("equals")
+@dataclass(frozen=True, slots=True)
+class Equals(Grader):
+    """The answer is exactly this text, or JSON equal to this value."""
+
+    value: Any
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0. An object or a list is compared with the answer read as JSON."""
+        if isinstance(self.value, dict | list):
+            try:
+                same = json.loads(transcript.output) == self.value
+            except (ValueError, RecursionError):
+                return Verdict(0.0, False, "the answer is not JSON")
+        else:
+            same = transcript.output == show(self.value)
+        expected = self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
+        return Verdict(float(same), same, f'the answer {"equals" if same else "does not equal"} "{expected}"')
+
+
+@GRADERS.register("starts-with")
+@dataclass(frozen=True, slots=True)
+class StartsWith(Grader):
+    """The answer starts with a text."""
+
+    value: str
+
+    @field_validator("value")
+    @classmethod
+    def _filled(cls, value: str) -> str:
+        if not value:
+            raise ValueError("is empty: every answer starts with it")
+        return value
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0."""
+        starts = transcript.output.startswith(self.value)
+        return Verdict(float(starts), starts, f'the answer {"starts" if starts else "does not start"} with "{self.value}"')
+
+
+@GRADERS.register("regex")
+@dataclass(frozen=True, slots=True)
+class Regex(Grader):
+    """A regular expression matches somewhere in the answer."""
+
+    value: str
+
+    @field_validator("value")
+    @classmethod
+    def _compiles(cls, value: str) -> str:
+        try:
+            regex.compile(_python(value))
+        except regex.error as e:
+            raise ValueError(f"is no regular expression: {e}") from e
+        return value
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0; no verdict when matching takes longer than five seconds."""
+        try:
+            found = regex.search(_python(self.value), transcript.output, timeout=SECONDS) is not None
+        except TimeoutError as e:
+            raise NoVerdict(f"the regular expression ran for more than {SECONDS:.0f} s; simplify it") from e
+        return Verdict(float(found), found, f'the answer {"matches" if found else "does not match"} /{self.value}/')
+
+
+def _python(pattern: str) -> str:
+    """JavaScript's ``$`` is the very end of the text; Python's also stands before a last newline."""
+    return str(_END.sub(lambda match: r"\Z" if match[1] else match[0], pattern))

@@ -1,0 +1,188 @@
+"""A lenient reader of one JSON object: what models write when they mean JSON, and nothing beyond it.
+
+Accepted beside JSON (RFC 8259): single quotes, bare keys, bare verdict words, trailing commas, ``True``/``False``/
+``None``, comments, raw newlines in strings. A key that stands twice with different values makes the object
+unreadable: two verdicts are none.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+MAX_DEPTH = 50
+_SKIP = re.compile(r"(?:\s+|//[^\n]*|\#[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
+_WORD = re.compile(r"[A-Za-z_$][\w$-]*")
+_CONSTANTS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
+_BARE = frozenset({"yes", "no", "y", "n", "pass", "fail", "idk", "borderline", *"abcde"})
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_QUOTES = {'"': '"', "'": "'", "“": "”", "`": "`"}
+_PLAIN = {quote: re.compile(rf"[^{re.escape(close)}\\]+") for quote, close in _QUOTES.items()}
+
+
+class _Broken(ValueError):
+    pass
+
+
+def read_object(text: str, start: int, fold_keys: bool = True) -> tuple[dict[str, Any] | None, int]:
+    """The object at ``text[start] == "{"``, its keys in lower case unless ``fold_keys`` is off, and where it ends.
+
+    An object that cannot be read gives None and the end of its braces, so that nothing inside it is taken for a
+    verdict; one that is never closed reaches to the end of the text; a brace that opens no object gives ``start + 1``.
+    """
+    try:
+        found, end = _object(text, start, 0, fold_keys)
+    except _Broken:
+        return None, _end_of_braces(text, start)
+    return found, end
+
+
+def _skip(text: str, position: int) -> int:
+    match = _SKIP.match(text, position)
+    return match.end() if match else position
+
+
+def _object(text: str, start: int, depth: int, fold: bool) -> tuple[dict[str, Any], int]:
+    if depth > MAX_DEPTH:
+        raise _Broken
+    found: dict[str, Any] = {}
+    position = _skip(text, start + 1)
+    while text[position : position + 1] != "}":
+        key, position = _key(text, position)
+        key = key.lower() if fold else key
+        position = _skip(text, position)
+        if text[position : position + 1] != ":":
+            raise _Broken
+        value, position = _value(text, _skip(text, position + 1), depth, fold)
+        if key in found and found[key] != value:
+            raise _Broken
+        found[key] = value
+        position = _separator(text, position, "}")
+    return found, position + 1
+
+
+def _array(text: str, start: int, depth: int, fold: bool) -> tuple[list[Any], int]:
+    if depth > MAX_DEPTH:
+        raise _Broken
+    items: list[Any] = []
+    position = _skip(text, start + 1)
+    while text[position : position + 1] != "]":
+        value, position = _value(text, position, depth, fold)
+        items.append(value)
+        position = _separator(text, position, "]")
+    return items, position + 1
+
+
+def _separator(text: str, position: int, close: str) -> int:
+    position = _skip(text, position)
+    if text[position : position + 1] == ",":
+        return _skip(text, position + 1)
+    if text[position : position + 1] != close:
+        raise _Broken
+    return position
+
+
+def _key(text: str, position: int) -> tuple[str, int]:
+    if text[position : position + 1] in _QUOTES:
+        key, position = _string(text, position)
+        return key.strip(), position
+    word = _WORD.match(text, position)
+    if word is None:
+        raise _Broken
+    return word[0], word.end()
+
+
+def _value(text: str, position: int, depth: int, fold: bool) -> tuple[Any, int]:
+    first = text[position : position + 1]
+    if first == "{":
+        return _object(text, position, depth + 1, fold)
+    if first == "[":
+        return _array(text, position, depth + 1, fold)
+    if first in _QUOTES:
+        return _string(text, position)
+    number = _NUMBER.match(text, position)
+    if number:
+        return _number(number[0]), number.end()
+    word = _WORD.match(text, position)
+    if word is None:
+        raise _Broken
+    bare = word[0].lower()
+    if bare in _CONSTANTS:
+        return _CONSTANTS[bare], word.end()
+    if bare in _BARE:
+        return bare, word.end()
+    raise _Broken  # `{pass: true, score: number}` is an example that was echoed, not an answer
+
+
+def _number(written: str) -> float | int:
+    try:
+        return int(written)
+    except ValueError:
+        return float(written)
+
+
+def _string(text: str, position: int) -> tuple[str, int]:
+    quote = text[position]
+    close, plain = _QUOTES[quote], _PLAIN[quote]
+    parts: list[str] = []
+    position += 1
+    while position < len(text):
+        if text[position] == close:
+            return _whole("".join(parts)), position + 1
+        if text[position] == "\\":
+            part, position = _escape(text, position)
+            parts.append(part)
+        else:
+            match = plain.match(text, position)
+            assert match is not None  # neither the closing quote nor a backslash
+            parts.append(match[0])
+            position = match.end()
+    raise _Broken
+
+
+def _whole(text: str) -> str:
+    """Join the halves of characters that JSON escapes as two, ``\\ud83d\\ude00``; a lone half becomes U+FFFD."""
+    if not any("\ud800" <= character <= "\udfff" for character in text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _escape(text: str, position: int) -> tuple[str, int]:
+    following = text[position + 1 : position + 2]
+    if following == "u":
+        try:
+            return chr(int(text[position + 2 : position + 6], 16)), position + 6
+        except ValueError:
+            return "u", position + 2
+    return _ESCAPES.get(following, following), position + 2
+
+
+def _end_of_braces(text: str, start: int) -> int:
+    """The end of an unreadable brace group: quotes are respected while they can be told from apostrophes."""
+    if not _looks_like_object(text, start):
+        return start + 1
+    depth, position, quote = 0, start, ""
+    while position < len(text):
+        character = text[position]
+        if quote:
+            if character == "\\":
+                position += 1
+            elif character == quote:
+                quote = ""
+        elif character == '"':
+            quote = character
+        elif character in "{}":
+            depth += 1 if character == "{" else -1
+            if depth == 0:
+                return position + 1
+        position += 1
+    return len(text)
+
+
+def _looks_like_object(text: str, start: int) -> bool:
+    try:
+        _, position = _key(text, _skip(text, start + 1))
+    except _Broken:
+        return False
+    return text[_skip(text, position) : _skip(text, position) + 1] == ":"

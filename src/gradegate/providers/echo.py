@@ -1,0 +1,20 @@
+"""echo: answers with the prompt itself, for tests of a config without a model."""
+
+from __future__ import annotations
+
+from gradegate.model import Reply, Request, Usage
+from gradegate.provider import PROVIDERS, Provider, Setting
+
+
+class Echo(Provider):
+    """The answer is the prompt."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.name = setting.spec.name
+
+    def complete(self, request: Request) -> Reply:
+        """Never fails."""
+        return Reply(request.text, Usage(calls=1))
+
+
+PROVIDERS.register("echo")(Echo)

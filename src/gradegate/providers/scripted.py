@@ -1,0 +1,69 @@
+"""scripted: replies from a file, so that a gate can be shown and tested without a model.
+
+``scripted:replies.yaml`` holds a list; the first entry whose ``when`` (a text, or a list of texts) stands in the
+prompt answers with its ``reply``. A list of replies is given out in order, the last one repeats. An entry without
+``when`` answers everything; ``error`` in place of ``reply`` makes the call fail with those words.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import Annotated
+
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from gradegate import document
+from gradegate.errors import ConfigError, Origin, ProviderError
+from gradegate.model import Reply, Request, Usage
+from gradegate.provider import PROVIDERS, Provider, Setting
+
+_Texts = Annotated[list[str], BeforeValidator(lambda value: value if isinstance(value, list) else [value])]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class _Entry:
+    when: _Texts = Field(default_factory=list)
+    reply: _Texts = Field(default_factory=list)
+    error: str = ""
+
+
+class Scripted(Provider):
+    """Answers from a file of the workspace."""
+
+    sees = True
+
+    def __init__(self, setting: Setting) -> None:
+        self.name = setting.spec.id
+        origin = setting.spec.origin
+        file = setting.model or str(setting.spec.config.get("file", ""))
+        if not file:
+            raise ConfigError.at("`scripted` names no file", origin, "write scripted:FILE.yaml")
+        content = document.read(setting.open_file(file, origin), file)
+        try:
+            self._entries = TypeAdapter(list[_Entry]).validate_python(content)
+        except ValidationError as e:
+            where = e.errors()[0]
+            line = document.line_of(content, [step for step in where["loc"] if isinstance(step, str | int)])
+            cure = "write a list of {when, reply}"
+            raise ConfigError.at(f"the script is not readable: {where['msg']}", Origin(file, line), cure) from e
+        self._given: Counter[int] = Counter()
+        self._lock = threading.Lock()
+
+    def complete(self, request: Request) -> Reply:
+        """Raises ProviderError for a scripted ``error``, and for a prompt that no entry answers."""
+        text = "\n".join(message.content for message in request.messages)
+        for number, entry in enumerate(self._entries):
+            if all(part in text for part in entry.when):
+                if entry.error:
+                    raise ProviderError(entry.error)
+                with self._lock:
+                    turn = self._given[number]
+                    self._given[number] += 1
+                if entry.reply:
+                    return Reply(entry.reply[min(turn, len(entry.reply) - 1)], Usage(calls=1))
+        raise ProviderError(f"the script has no reply to: {text[:200]!r}")
+
+
+PROVIDERS.register("scripted")(Scripted)

@@ -1,0 +1,170 @@
+"""Fills templates the way Nunjucks prints values, in a sandboxed Jinja2; what a model wrote is never a template."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import jinja2
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+
+MAX_CHARACTERS = 8 * 1024 * 1024
+_MARK = re.compile(r"\{[{%#]")
+# What a runner hands to the action itself is no variable of the user's.
+_PRIVATE = re.compile(r"^(ACTIONS_|INPUT_|RUNNER_|GITHUB_TOKEN$)")
+SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+
+
+class TemplateError(ValueError):
+    """A template cannot be parsed or filled; the message says why and, where known, in which line of it."""
+
+
+class _Array(list[Any]):
+    """A list that is true even when it is empty, as in JavaScript."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class _Object(dict[str, Any]):
+    def __bool__(self) -> bool:
+        return True
+
+
+def _javascript(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return _Object({key: _javascript(item) for key, item in value.items()})
+    if isinstance(value, list | tuple):
+        return _Array(_javascript(item) for item in value)
+    return value
+
+
+def show(value: Any) -> str:
+    """A value as Nunjucks prints it: ``true``, ``1`` for 1.0, ``a,b`` for a list, nothing for null."""
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, jinja2.Undefined):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return str(int(value))
+    if isinstance(value, list | tuple):
+        return ",".join(map(show, value))
+    if isinstance(value, Mapping):
+        return "[object Object]"
+    return str(value)
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    intercepted_binops = frozenset(["*", "**", "+", "%"])
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if attribute == "length" and isinstance(obj, str | list | tuple | Mapping):
+            return len(obj)
+        if isinstance(obj, Mapping):  # data, not the methods of a dict: `{{ row.items }}` is a key
+            return obj[attribute] if attribute in obj else self._absent(obj, attribute)
+        return super().getattr(obj, attribute)
+
+    def _absent(self, obj: Any, attribute: str) -> Any:
+        found = super().getattr(obj, attribute) if attribute in ("items", "keys", "values") else None
+        return found if callable(found) else self.undefined(obj=obj, name=attribute)
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        if operator == "*" and not (isinstance(left, int | float) and isinstance(right, int | float)):
+            raise SecurityError("only numbers can be multiplied")
+        if operator == "**" and (abs(left) > 1_000_000 or abs(right) > 64):
+            raise SecurityError("the power is too large")
+        if operator == "+" and isinstance(left, str) != isinstance(right, str):
+            return show(left) + show(right)
+        if operator == "%" and isinstance(left, str):
+            raise SecurityError("text cannot be formatted with %")
+        return super().call_binop(context, operator, left, right)
+
+
+def _dump(value: Any, indent: int | None = None) -> str:
+    separators = (",", ":") if indent is None else None
+    return json.dumps(value, ensure_ascii=False, indent=indent, separators=separators, default=str)
+
+
+def _environment() -> _Environment:
+    environment = _Environment(undefined=jinja2.ChainableUndefined, keep_trailing_newline=True, finalize=show)
+    for name in ("lipsum", "cycler", "joiner", "namespace", "dict"):
+        environment.globals.pop(name, None)
+    for name in ("format", "xmlattr", "pprint"):
+        environment.filters.pop(name, None)
+    environment.filters.update(dump=_dump, load=json.loads)
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
+    return environment
+
+
+_ENVIRONMENT = _environment()
+
+
+@lru_cache(maxsize=512)
+def _compiled(source: str) -> jinja2.Template:
+    return _ENVIRONMENT.from_string(source)
+
+
+def is_template(text: str) -> bool:
+    """Whether the text holds anything to fill in."""
+    return "{" in text and _MARK.search(text) is not None
+
+
+def render(source: str, variables: Mapping[str, Any]) -> str:
+    """Fill a template. Variables are data: what they hold is not filled in again. Raises TemplateError."""
+    if not is_template(source):
+        return source
+    parts, length = [], 0
+    try:
+        for part in _compiled(source).generate(_javascript(variables)):
+            length += len(part)
+            if length > MAX_CHARACTERS:
+                raise TemplateError(f"the filled-in text has more than {MAX_CHARACTERS:,} characters")
+            parts.append(part)
+    except jinja2.TemplateSyntaxError as e:
+        raise TemplateError(f"{e.message} (line {e.lineno} of the template)") from e
+    except TemplateError:
+        raise
+    except (jinja2.TemplateError, ArithmeticError, TypeError, ValueError, LookupError, RecursionError) as e:
+        raise TemplateError(f"{type(e).__name__}: {e}") from e
+    return "".join(parts)
+
+
+def render_prompt(source: str, variables: Mapping[str, Any]) -> str:
+    """Fill a prompt: chat JSON value by value, so that quotes stay escaped; text with a stray ``{{`` stays as it is."""
+    if not is_template(source):
+        return source
+    if source.lstrip()[:1] in ("[", "{"):
+        try:
+            parsed = json.loads(source)
+        except ValueError:
+            parsed = None
+        if isinstance(parsed, list | dict):
+            return json.dumps(render_values(parsed, variables), ensure_ascii=False, indent=2)
+    if source.count("{{") > source.count("}}") or source.count("{%") > source.count("%}"):
+        return source
+    return render(source, variables)
+
+
+def render_values(value: Any, variables: Mapping[str, Any]) -> Any:
+    """Fill every string in a nested value. Raises TemplateError."""
+    if isinstance(value, str):
+        return render(value, variables)
+    if isinstance(value, Mapping):
+        return {key: render_values(item, variables) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [render_values(item, variables) for item in value]
+    return value
+
+
+def visible_env(environ: Mapping[str, str], secrets: bool) -> dict[str, str]:
+    """What ``{{ env.X }}`` may show. Keys are for the providers' configuration, never for a prompt or a rubric."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if not _PRIVATE.match(name) and (secrets or not SECRET.search(name))
+    }

@@ -1,0 +1,91 @@
+"""The files of the repository: every path from a config stays inside it, through symbolic links too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradegate.errors import ConfigError, Origin
+
+MAX_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A folder that config files may read from, and nothing beyond it."""
+
+    root: Path
+
+    @classmethod
+    def around(cls, config: Path, cwd: Path, environ: Mapping[str, str]) -> Workspace:
+        """$GITHUB_WORKSPACE, else the repository, else the working directory, whichever holds the config first."""
+        config = config.resolve()
+        candidates = [Path(environ["GITHUB_WORKSPACE"])] if environ.get("GITHUB_WORKSPACE") else []
+        candidates += [folder for folder in config.parents if (folder / ".git").exists()][:1]
+        candidates.append(cwd)
+        for folder in candidates:
+            resolved = folder.resolve()
+            if config.is_relative_to(resolved) and resolved != resolved.parent:
+                return cls(resolved)
+        return cls(config.parent)
+
+    def name(self, path: Path) -> str:
+        """A path as messages and annotations show it: relative to the root, with forward slashes."""
+        try:
+            return path.resolve().relative_to(self.root).as_posix()
+        except ValueError:
+            return path.name
+
+    def locate(self, reference: str, base: Path, origin: Origin) -> Path:
+        """Where a ``file://`` reference leads, inside the workspace. Raises ConfigError."""
+        written = reference.removeprefix("file://")
+        if "\0" in written:
+            raise ConfigError.at(f"the path {written!r} holds a NUL character", origin, "write a plain path")
+        try:
+            path = (base / written).resolve()
+        except (OSError, RuntimeError) as e:
+            raise ConfigError.at(f"`{reference}` cannot be followed: {e}", origin, "correct the path") from e
+        if not path.is_relative_to(self.root):
+            cure = "keep the file, and what its links point to, inside the repository"
+            raise ConfigError.at(f"`{reference}` leads out of the workspace", origin, cure)
+        return path
+
+    def read(self, reference: str, base: Path, origin: Origin) -> bytes:
+        """The content of a file inside the workspace. Raises ConfigError."""
+        path = self.locate(reference, base, origin)
+        try:
+            # The check was on the resolved path, and a link put there meanwhile is not followed.
+            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+                content = file.read(MAX_BYTES + 1)
+        except OSError as e:
+            raise ConfigError.at(f"`{reference}` cannot be read: {e.strerror}", origin, "correct the path") from e
+        if len(content) > MAX_BYTES:
+            raise ConfigError.at(f"`{reference}` has more than {MAX_BYTES >> 20} MiB", origin, "use a smaller file")
+        return content
+
+    def text(self, reference: str, base: Path, origin: Origin) -> str:
+        """A text file with one trailing newline taken off. Raises ConfigError."""
+        try:
+            return self.read(reference, base, origin).decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError as e:
+            raise ConfigError.at(f"`{reference}` is not UTF-8 text", origin, "save it as UTF-8") from e
+
+    def glob(self, pattern: str, base: Path, origin: Origin) -> list[Path]:
+        """Files that a pattern matches, sorted; a plain path must exist. Raises ConfigError when there is none."""
+        written = pattern.removeprefix("file://")
+        if not any(character in written for character in "*?["):
+            path = self.locate(pattern, base, origin)
+            if not path.is_file():
+                raise ConfigError.at(f"`{pattern}` does not exist", origin, "correct the path")
+            return [path]
+        anchor = base
+        while written.startswith(("../", "./")):
+            step, _, written = written.partition("/")
+            anchor = anchor / step
+        anchor = Path("/") if written.startswith("/") else anchor
+        found = [self.locate(str(path), base, origin) for path in sorted(anchor.glob(written.lstrip("/")))]
+        if not [path for path in found if path.is_file()]:
+            raise ConfigError.at(f"`{pattern}` matches no file", origin, "correct the pattern")
+        return [path for path in found if path.is_file()]
