@@ -1,0 +1,150 @@
+"""How GitHub's runner reads what a step leaves behind: commands in its log, its outputs, its summary.
+
+Follows ActionCommand, ActionCommandManager and the file commands of actions/runner; used as the oracle for what we write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ANNOTATIONS = ("error", "warning", "notice")
+REGISTERED = frozenset(
+    {
+        *ANNOTATIONS,
+        *("set-env", "set-output", "save-state", "add-path", "add-mask", "add-matcher", "remove-matcher"),
+        *("debug", "echo", "group", "endgroup", "stop-commands"),
+    }
+)
+FORBIDDEN = frozenset({"set-env", "add-path"})  # the step fails
+PER_KIND = 10  # further annotations are only logged
+SUMMARY_LIMIT = 1024 * 1024
+
+# Order as in the runner: "%25" last, so that an escaped percent sign cannot make a new escape.
+DATA = (("%0D", "\r"), ("%0A", "\n"), ("%25", "%"))
+PROPERTY = (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%"))
+OLD = (("%3B", ";"), ("%0D", "\r"), ("%0A", "\n"), ("%5D", "]"), ("%25", "%"))
+
+
+@dataclass(frozen=True)
+class Command:
+    """One workflow command; ``name`` in lower case."""
+
+    name: str
+    data: str
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+class FailedStep(Exception):
+    """The runner marks the step as failed, whatever its exit code."""
+
+
+def commands(log: str) -> list[Command]:
+    """Every command that the runner obeys in a log of standard output and standard error."""
+    return list(_obeyed(log))
+
+
+def annotations(log: str) -> list[Command]:
+    """What the pull request shows: the first ten of each kind."""
+    shown: dict[str, int] = dict.fromkeys(ANNOTATIONS, 0)
+    found = []
+    for command in commands(log):
+        if command.name in shown and shown[command.name] < PER_KIND:
+            shown[command.name] += 1
+            found.append(command)
+    return found
+
+
+def _obeyed(log: str) -> Iterator[Command]:
+    token = ""
+    for line in re.split(r"\r\n|\r|\n", log):  # StreamReader.ReadLine
+        command = parse(line, REGISTERED | ({token} if token else frozenset()))
+        if command is None or (token and command.name != token):
+            continue
+        if token:
+            token = ""
+        elif command.name == "stop-commands":
+            token = command.data.lower()
+        elif command.name in FORBIDDEN:
+            raise FailedStep(f"the command {command.name} is disabled")
+        yield command
+
+
+def parse(line: str, registered: frozenset[str] = REGISTERED) -> Command | None:
+    """``::name key=value,key=value::data`` at the start of a line, or ``##[name key=value;]data`` anywhere in it."""
+    trimmed = line.lstrip()
+    end = trimmed.find("::", 2)
+    if trimmed.startswith("::") and end >= 0:
+        found = _command(trimmed[2:end], trimmed[end + 2 :], ",", registered, PROPERTY, DATA)
+        if found:
+            return found
+    start = line.find("##[")
+    end = line.find("]", start)
+    if start < 0 or end < 0:
+        return None
+    return _command(line[start + 3 : end], line[end + 1 :], ";", registered, OLD, OLD)
+
+
+Escapes = tuple[tuple[str, str], ...]
+
+
+def _command(
+    info: str, data: str, separator: str, registered: frozenset[str], in_property: Escapes, in_data: Escapes
+) -> Command | None:
+    name, _, rest = info.partition(" ")
+    if name.lower() not in registered:
+        return None
+    properties = {}
+    for pair in rest.strip().split(separator):
+        key, _, value = pair.lstrip("=").partition("=")
+        if key and value:
+            properties[key] = _unescape(value, in_property)
+    return Command(name.lower(), _unescape(data, in_data), properties)
+
+
+def _unescape(text: str, escapes: Escapes) -> str:
+    for escaped, plain in escapes:
+        text = text.replace(escaped, plain)
+    return text
+
+
+def read_outputs(text: str) -> dict[str, str]:
+    """The key-value file behind ``$GITHUB_OUTPUT``. Raises FailedStep where the runner fails the step."""
+    values: dict[str, str] = {}
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    rest = iter(lines)
+    for line in rest:
+        if not line:
+            continue
+        equals, heredoc = line.find("="), line.find("<<")
+        if equals >= 0 and (heredoc < 0 or equals < heredoc):
+            name, _, value = line.partition("=")
+        elif heredoc >= 0:
+            name, _, delimiter = line.partition("<<")
+            value = _heredoc(rest, delimiter)
+        else:
+            raise FailedStep(f"invalid format {line!r}")
+        if not name:
+            raise FailedStep(f"no name in {line!r}")
+        values[name] = value
+    return values
+
+
+def _heredoc(lines: Iterator[str], delimiter: str) -> str:
+    if not delimiter:
+        raise FailedStep("empty delimiter")
+    held = []
+    for line in lines:
+        if line == delimiter:
+            return "\n".join(held)
+        held.append(line)
+    raise FailedStep(f"matching delimiter not found {delimiter!r}")
+
+
+def read_summary(path: Path) -> str:
+    """What the job's page shows: nothing at all when the file is too large."""
+    return path.read_text("utf-8") if path.stat().st_size <= SUMMARY_LIMIT else ""

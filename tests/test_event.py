@@ -1,0 +1,151 @@
+"""The event file: every event that a gate runs on, and files that are missing, broken or hostile."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.event import Event, links, read_event
+
+HEAD, BASE, MERGE = "a" * 40, "b" * 40, "c" * 40
+
+
+def pull_request(source: str | None = "octo-org/octo-repo", **more: Any) -> dict[str, Any]:
+    repository = {"full_name": "octo-org/octo-repo"}
+    return {
+        "number": 7,
+        "pull_request": {
+            "number": 7,
+            "title": "`$(id)` ::error::x",
+            "head": {"sha": HEAD, "repo": {"full_name": source} if source else None},
+            "base": {"sha": BASE, "repo": repository},
+            **more,
+        },
+        "repository": repository,
+    }
+
+
+def read(tmp_path: Path, name: str, payload: Any, **more: str) -> Event:
+    path = tmp_path / "event.json"
+    path.write_text(payload if isinstance(payload, str) else json.dumps(payload))
+    return read_event(
+        {
+            "GITHUB_EVENT_NAME": name,
+            "GITHUB_EVENT_PATH": str(path),
+            "GITHUB_REPOSITORY": "octo-org/octo-repo",
+            "GITHUB_SHA": MERGE,
+            **more,
+        }
+    )
+
+
+@pytest.mark.parametrize("name", ["pull_request", "pull_request_target"])
+def test_a_pull_request_tells_its_number_and_its_own_commits_and_not_the_test_merge(tmp_path: Path, name: str) -> None:
+    event = read(tmp_path, name, pull_request(), GITHUB_ACTOR="mona")
+    assert event == Event(
+        name,
+        "octo-org/octo-repo",
+        number=7,
+        head_sha=HEAD,
+        base_sha=BASE,
+        head_repository="octo-org/octo-repo",
+        base_repository="octo-org/octo-repo",
+        actor="mona",
+    )
+    assert not event.is_fork
+    assert not event.reads_only
+
+
+@pytest.mark.parametrize("head", ["mona/octo-repo", None])
+def test_a_fork_is_known_even_when_it_was_deleted(tmp_path: Path, head: str | None) -> None:
+    event = read(tmp_path, "pull_request", pull_request(head))
+    assert event.is_fork
+    assert event.reads_only
+    assert event.number == 7
+
+
+def test_the_token_of_a_fork_can_write_when_the_workflow_runs_in_the_base(tmp_path: Path) -> None:
+    event = read(tmp_path, "pull_request_target", pull_request("mona/octo-repo"))
+    assert event.is_fork
+    assert not event.reads_only
+
+
+def test_dependabot_reads_only_without_being_a_fork(tmp_path: Path) -> None:
+    event = read(tmp_path, "pull_request", pull_request(), GITHUB_ACTOR="dependabot[bot]")
+    assert not event.is_fork
+    assert event.reads_only
+
+
+def test_a_merge_group_has_commits_and_no_pull_request(tmp_path: Path) -> None:
+    event = read(tmp_path, "merge_group", {"merge_group": {"head_sha": HEAD, "base_sha": BASE}})
+    assert (event.number, event.head_sha, event.base_sha, event.problem) == (None, HEAD, BASE, "")
+    assert not event.is_fork
+
+
+@pytest.mark.parametrize(("before", "base"), [(BASE, BASE), ("0" * 40, "")])
+def test_a_push_compares_with_what_was_there_before_unless_the_branch_is_new(
+    tmp_path: Path, before: str, base: str
+) -> None:
+    event = read(tmp_path, "push", {"before": before, "after": HEAD})
+    assert (event.number, event.head_sha, event.base_sha, event.problem) == (None, HEAD, base, "")
+
+
+def test_a_started_by_hand_workflow_takes_the_commit_of_the_run(tmp_path: Path) -> None:
+    event = read(tmp_path, "workflow_dispatch", {"inputs": None, "ref": "refs/heads/main"})
+    assert (event.number, event.head_sha, event.base_sha, event.problem) == (None, MERGE, "", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "not what GitHub sends"),
+        ("{", "not what GitHub sends"),
+        ("[]", "not what GitHub sends"),
+        ("[" * 5000, "not what GitHub sends"),
+        ("\x00\x01", "not what GitHub sends"),
+        (json.dumps(pull_request(number=-1)), "pull_request.number"),
+        (json.dumps(pull_request(number=None)), "pull_request.number"),
+        (json.dumps(pull_request(head={"sha": "](https://evil.test)"})), "pull_request.head.sha"),
+        (json.dumps(pull_request("../../user")), "pull_request.head.repo.full_name"),
+    ],
+)
+def test_a_broken_event_is_a_problem_that_names_the_place_and_not_a_crash(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    event = read(tmp_path, "pull_request", text)
+    assert words in event.problem
+    assert "event.json" in event.problem
+    assert (event.number, event.head_sha) == (None, MERGE)
+
+
+def test_a_missing_event_file_is_a_problem(tmp_path: Path) -> None:
+    gone = read_event({"GITHUB_EVENT_PATH": str(tmp_path / "gone.json")})
+    assert "cannot be read: No such file" in gone.problem
+    assert "cannot be read: Is a directory" in read_event({"GITHUB_EVENT_PATH": str(tmp_path)}).problem
+    assert read_event({}).problem == "GITHUB_EVENT_PATH is not set"
+
+
+@given(st.binary(max_size=300) | st.text().map(str.encode))
+def test_no_event_file_raises(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.mktemp("event") / "event.json"
+    path.write_bytes(content)
+    event = read_event({"GITHUB_EVENT_PATH": str(path), "GITHUB_SHA": MERGE})
+    assert event.number is None
+
+
+def test_links_lead_to_the_head_commit_on_the_server_of_the_run(tmp_path: Path) -> None:
+    event = read(tmp_path, "pull_request", pull_request("mona/octo-repo"))
+    environ = {"GITHUB_SERVER_URL": "https://ghes.test/", "GITHUB_RUN_ID": "99", "GITHUB_RUN_ATTEMPT": "2"}
+    found = links(event, environ)
+    assert found.line("evals/a.yaml", 12) == f"https://ghes.test/octo-org/octo-repo/blob/{HEAD}/evals/a.yaml#L12"
+    assert found.run == "https://ghes.test/octo-org/octo-repo/actions/runs/99/attempts/2"
+
+
+def test_there_are_no_links_outside_github(tmp_path: Path) -> None:
+    assert links(read_event({}), {}).line("a.yaml", 1) == ""
+    assert links(read(tmp_path, "push", {}), {"GITHUB_SERVER_URL": "https://github.com"}).run == ""
