@@ -289,3 +289,23 @@ def _read_json(text: str, file: str) -> Any:
         raise ConfigError.at(what, Origin(file, e.lineno), "mend the JSON here") from e
     except RecursionError as e:
         raise ConfigError.at(f"nested deeper than {MAX_DEPTH} levels", Origin(file), "flatten it") from e
+
+
+def at_line(value: Any, line: int) -> Any:
+    """Plain data, every mapping and list of which is said to start at ``line``."""
+    if isinstance(value, dict):
+        mapping = Map(line)
+        for key, item in value.items():
+            mapping[key] = at_line(item, line)
+        mapping.lines = (line,) * len(mapping)
+        return mapping
+    if isinstance(value, list):
+        items = Seq(line)
+        items.extend(at_line(item, line) for item in value)
+        return items
+    return value
+
+
+def to_json(value: Any) -> str:
+    """Compact JSON text."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

@@ -92,3 +92,7 @@ class NoVerdict(GradegateError):
     def __init__(self, message: str, replies: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.replies = replies
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: stop as at Ctrl-C, and exit with 143."""

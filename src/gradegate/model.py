@@ -11,7 +11,12 @@ from typing import Any
 from gradegate.errors import Origin
 
 NOWHERE = Origin("")
-NOTHING: Mapping[str, Any] = {}
+
+
+class Verbatim(str):
+    """Text that is no template, whatever braces it holds."""
+
+    __slots__ = ()
 
 
 class Outcome(enum.Enum):
@@ -100,8 +105,10 @@ class CaseOptions:
     rubric_prompt: Any = None
     settings: Mapping[str, Any] = field(default_factory=dict)  # e.g. factuality: {subset: 0.5}
     expand_vars: bool = True
+    default_assertions: bool = True
     prefix: str = ""
     suffix: str = ""
+    repeat: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +211,7 @@ class Request:
     messages: tuple[Message, ...]
     schema: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)  # e.g. temperature, seed: win over the provider's config
-
-    @property
-    def text(self) -> str:
-        """The last message, which for a single prompt is the prompt."""
-        return self.messages[-1].content if self.messages else ""
+    prompt: str = ""  # the filled-in prompt as text, where there is one
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,14 @@ class _Object(dict[str, Any]):
         return True
 
 
+def data(value: Any) -> Any:
+    """A value as templates see it; what has been through this once is not converted again."""
+    return _javascript(value)
+
+
 def _javascript(value: Any) -> Any:
+    if isinstance(value, _Array | _Object):
+        return value
     if isinstance(value, Mapping):
         return _Object({key: _javascript(item) for key, item in value.items()})
     if isinstance(value, list | tuple):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 SUMMARY_LIMIT = 1024 * 1024  # bytes per step; the runner drops the whole summary above it
 # What may be pasted into a shell script by `${{ steps.gate.outputs.x }}` without becoming code.
-SAFE = re.compile(r"[A-Za-z0-9_.:/-]{0,200}")
+SAFE = re.compile(r"[A-Za-z0-9_.:/#-]{0,200}")
 NAME = re.compile(r"[a-z][a-z0-9-]*")
 
 

@@ -14,7 +14,7 @@ class Echo(Provider):
 
     def complete(self, request: Request) -> Reply:
         """Never fails."""
-        return Reply(request.text, Usage(calls=1))
+        return Reply(request.prompt or request.messages[-1].content, Usage(calls=1))
 
 
 PROVIDERS.register("echo")(Echo)

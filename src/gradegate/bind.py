@@ -1,0 +1,222 @@
+"""Binds names to plug-ins: provider ids to providers, assertion types to graders with their options and models."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from gradegate import rubric
+from gradegate.assertion import Bound
+from gradegate.document import to_json
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.grader import GRADERS, Grader
+from gradegate.http import Client
+from gradegate.model import Assertion, CaseOptions, Graders, ProviderSpec, Suite, Verbatim
+from gradegate.provider import PROVIDERS, Provider, Setting, split_id
+from gradegate.registry import suggest
+from gradegate.template import TemplateError, is_template, render, render_values
+from gradegate.workspace import Workspace
+
+SET = "assert-set"
+# promptfoo's types that run code of the repository, or need what only promptfoo has.
+_CODE = frozenset({"javascript", "python", "ruby", "webhook"})
+_OTHERS = frozenset(
+    "is-xml contains-xml is-html contains-html is-sql contains-sql levenshtein word-count rouge-n bleu gleu meteor "
+    "perplexity perplexity-score is-refusal finish-reason guardrails tool-call-f1 is-valid-openai-tools-call "
+    "is-valid-function-call is-valid-openai-function-call skill-used trace-span-count trace-span-duration "
+    "trace-error-spans trajectory:tool-used trajectory:tool-sequence trajectory:tool-args-match trajectory:step-count "
+    "trajectory:goal-success agent-rubric search-rubric pi human".split()
+)
+# Keys of a test's `options` that steer promptfoo itself.
+_IGNORED_OPTIONS = frozenset({"disableConversationVar", "runSerially", "cache"})
+NO_GRADER = (
+    "name a model with --grader openai:chat:MODEL (input `grader`), with `defaultTest.options.provider`, or with "
+    "`provider` of the assertion"
+)
+
+
+@dataclass(frozen=True)
+class Binder:
+    """Binds what one suite names. Providers are shared between all suites of a run through ``pool``."""
+
+    suite: Suite
+    workspace: Workspace
+    folder: Any
+    client: Client
+    grader: ProviderSpec | None  # of --grader
+    pool: dict[str, Provider]
+
+    # --- providers --------------------------------------------------------------------------------------------
+
+    def provider(self, spec: ProviderSpec) -> Provider:
+        """Raises ConfigError for an unknown id, a missing key, a wrong option."""
+        key = to_json([spec.id, spec.label, spec.config, dict(spec.env)])
+        if key not in self.pool:
+            found = split_id(spec.id)
+            build = PROVIDERS.find(found[0]) if found else None
+            if found is None or build is None:
+                near = suggest(spec.id.split(":")[0], (name.split(":")[0] for name in PROVIDERS.names()))
+                cure = near or "one of " + ", ".join(PROVIDERS.names())
+                raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, cure)
+            env = {**self.suite.env, **spec.env}
+            setting = Setting(spec, found[1], self.client, env, self._open)
+            self.pool[key] = build(setting)
+        return self.pool[key]
+
+    def _open(self, reference: str, origin: Origin) -> bytes:
+        return self.workspace.read(reference, self.folder, origin)
+
+    def _models(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> Mapping[str, Provider]:
+        own = self.grader
+        levels: list[Graders] = [spec.graders, options.graders, {"*": own} if own else {}, self.suite.graders]
+        given = [level for level in levels if level]
+        return {need: self._model(need, spec, given) for need in kind.models}
+
+    def _model(self, need: str, spec: Assertion, levels: list[Graders]) -> Provider:
+        found = next((level.get(need) or level.get("*") for level in levels if need in level or "*" in level), None)
+        if found is None:
+            what = f"`{spec.type}` needs a model of the kind {need}" if need != "text" else "no model grades"
+            raise ConfigError.at(f"{what}: none is configured", spec.origin, NO_GRADER)
+        provider = self.provider(self._configured(found))
+        if need not in provider.kinds:
+            what = f"`{spec.type}` needs a model of the kind {need}, and `{found.id}` is none"
+            cure = f"give `provider: {{text: ..., {need}: ...}}`" if need != "text" else "name a chat model"
+            raise ConfigError.at(what, found.origin if found.origin.line else spec.origin, cure)
+        return provider
+
+    def _configured(self, spec: ProviderSpec) -> ProviderSpec:
+        """A bare name of a configured target means that target with its settings."""
+        if spec.config or spec.env:
+            return spec
+        return next((target for target in self.suite.targets if spec.id in (target.id, target.label)), spec)
+
+    # --- assertions -------------------------------------------------------------------------------------------
+
+    def assertion(self, spec: Assertion, options: CaseOptions, variables: Mapping[str, Any]) -> Bound:
+        """Raises ConfigError with every mistake of the assertion."""
+        if spec.type == SET:
+            return self._set(spec, options, variables)
+        kind = GRADERS.find(spec.type.removeprefix("not-"))
+        if kind is None:
+            raise _unknown(spec)
+        if spec.members:
+            raise ConfigError.at(f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`")
+        errors, grader, models, prompts = [], None, {}, rubric.Rubric()
+        try:
+            grader = self._grader(kind, spec, options, variables)
+        except ConfigError as e:
+            errors.append(e)
+        try:
+            models = self._models(kind, spec, options)
+            prompts = self._rubric(kind, spec, options)
+        except ConfigError as e:
+            errors.append(e)
+        if errors:
+            raise ConfigError.join(errors)
+        return Bound(spec, grader, self._metric(spec, variables), models, prompts)
+
+    def _set(self, spec: Assertion, options: CaseOptions, variables: Mapping[str, Any]) -> Bound:
+        if not spec.members:
+            raise ConfigError.at("the assert-set is empty", spec.origin, "give it `assert`")
+        for member in spec.members:
+            kind = GRADERS.find(member.type)
+            if member.type == SET or (kind is not None and kind.compares):
+                raise ConfigError.at(f"`{member.type}` cannot stand in an assert-set", member.origin, "move it out")
+        members = tuple(self.assertion(member, options, variables) for member in spec.members)
+        return Bound(spec, None, self._metric(spec, variables), members=members)
+
+    def _grader(
+        self, kind: type[Grader], spec: Assertion, options: CaseOptions, variables: Mapping[str, Any]
+    ) -> Grader:
+        names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # every grader is one
+        given = dict(self._given(kind, names, spec, options, variables))
+        try:
+            grader = kind(**given)
+        except ValidationError as e:
+            raise ConfigError(*(_option_mistake(found, spec) for found in e.errors(include_url=False))) from e
+        lacking = grader.needs(variables)
+        if lacking:
+            raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "add it to `vars`")
+        return grader
+
+    def _given(
+        self, kind: type[Grader], names: list[str], spec: Assertion, options: CaseOptions, variables: Mapping[str, Any]
+    ) -> Iterator[tuple[str, Any]]:
+        for name in options.settings:
+            if name in names:
+                yield name, options.settings[name]
+        for name, value in spec.config.items():
+            if name not in names or name in ("value", "threshold"):
+                near = suggest(name, names) or "its options are " + (", ".join(names) or "none")
+                raise ConfigError.at(f"`{spec.type}` has no option `{name}`", spec.origin, near)
+            yield name, value
+        if spec.threshold is not None and "threshold" in names:
+            yield "threshold", spec.threshold
+        if spec.value is not None:
+            if "value" not in names:
+                raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, "remove it; a limit is `threshold`")
+            yield "value", self._filled(spec, variables)
+        elif kind.value_or_prompt and not (spec.rubric_prompt or options.rubric_prompt):
+            raise ConfigError.at(f"`{spec.type}` has no `value`", spec.origin, "say what to judge by")
+
+    def _filled(self, spec: Assertion, variables: Mapping[str, Any]) -> Any:
+        value = spec.value
+        if isinstance(value, Verbatim) or isinstance(value, Mapping):
+            return value  # text of a file, or a schema: no template
+        try:
+            return render_values(value, variables)
+        except TemplateError as e:
+            what = f"the value of `{spec.type}` cannot be filled in: {e}"
+            raise ConfigError.at(what, spec.origin, "mend the template") from e
+
+    def _rubric(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> rubric.Rubric:
+        written = spec.rubric_prompt if spec.rubric_prompt is not None else options.rubric_prompt
+        if "text" not in kind.models:
+            return rubric.Rubric()
+        try:
+            return rubric.parse(written, kind.steps)
+        except ValueError as e:
+            raise ConfigError.at(f"`{spec.type}`: {e}", spec.origin, "correct `rubricPrompt`") from e
+
+    def _metric(self, spec: Assertion, variables: Mapping[str, Any]) -> str:
+        if not is_template(spec.metric):
+            return spec.metric
+        try:
+            return render(spec.metric, variables)
+        except TemplateError as e:
+            raise ConfigError.at(f"the metric's name cannot be filled in: {e}", spec.origin, "mend it") from e
+
+
+def check_options(options: CaseOptions, origin: Origin) -> list[Mistake]:
+    """Keys of a test's ``options`` that no grader knows."""
+    if not options.settings:
+        return []
+    known = {f.name for _, kind in GRADERS for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    strange = [name for name in options.settings if name not in known and name not in _IGNORED_OPTIONS]
+    return [Mistake(f"unknown option `{name}`", origin, suggest(name, known) or "remove it") for name in strange]
+
+
+def _unknown(spec: Assertion) -> ConfigError:
+    base = spec.type.removeprefix("not-")
+    if base in _CODE:
+        cure = "use contains, regex, is-json or llm-rubric, or let the target check itself"
+        return ConfigError.at(f"`{spec.type}` runs code, which gradegate does not run", spec.origin, cure)
+    if base in _OTHERS or base.startswith("promptfoo:"):
+        cure = "remove it here, or keep it for promptfoo in a file of its own"
+        return ConfigError.at(f"`{spec.type}` is promptfoo's, and gradegate does not have it", spec.origin, cure)
+    near = suggest(base, [*GRADERS.names(), SET])
+    return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, near or "see `gradegate list`")
+
+
+def _option_mistake(found: Any, spec: Assertion) -> Mistake:
+    name = ".".join(str(step) for step in found["loc"]) or "value"
+    if found["type"] in ("missing", "missing_argument"):
+        return Mistake(f"`{spec.type}` has no `{name}`", spec.origin, "add it")
+    text = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if found["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        text = "is not an option"
+    return Mistake(f"`{spec.type}`: `{name}` {text[0].lower() + text[1:]}", spec.origin, "correct it")

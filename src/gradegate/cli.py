@@ -1,0 +1,204 @@
+"""The commands and the exit codes: the one place that exits."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from gradegate import __version__
+from gradegate.errors import ConfigError, Mistake, Terminated
+
+if TYPE_CHECKING:
+    from gradegate.model import Decision
+    from gradegate.settings import Settings
+
+PASS, BLOCKED, MISTAKE, INCONCLUSIVE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
+
+
+def script() -> NoReturn:
+    """The console script."""
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # threads that still wait for a dead server must not hold the exit
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run a command; gives the exit code."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        args = _parser().parse_args(argv)
+        return int(args.command(args))
+    except ConfigError as e:
+        return _report_mistakes(e.mistakes)
+    except Terminated:
+        return TERMINATED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return INCONCLUSIVE
+    except SystemExit as e:
+        return int(e.code or 0)
+    except Exception as e:  # a defect of ours: said in a line, and never green
+        if os.environ.get("GRADEGATE_DEBUG"):
+            raise
+        _complain(f"gradegate failed: {type(e).__name__}: {e} (GRADEGATE_DEBUG=1 shows where)")
+        return INCONCLUSIVE
+
+
+def _terminate(*_: Any) -> NoReturn:
+    raise Terminated
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="gradegate", description="Gates pull requests on LLM evals.")
+    parser.add_argument("--version", action="version", version=f"gradegate {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    run = _command(commands, "run", _run, "run evals, write reports, decide")
+    _config_arguments(run)
+    _run_arguments(run)
+    validate = _command(commands, "validate", _validate, "find every mistake in configs; makes no call")
+    _config_arguments(validate)
+    _command(commands, "list", _list, "list assertions, providers, dialects and reports")
+    schema = _command(commands, "schema", _schema, "print a JSON Schema")
+    schema.add_argument("of", nargs="?", choices=("config", "results"), default="config")
+    _command(commands, "action", _action, "the GitHub Action: reads INPUT_* and the event")
+    return parser
+
+
+def _command(commands: Any, name: str, function: Any, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text.capitalize() + ".")
+    parser.set_defaults(command=function)
+    return parser
+
+
+def _config_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("config", nargs="*", help="config files or patterns; default promptfooconfig.yaml")
+    parser.add_argument("-c", "--config", dest="more", action="append", default=[], metavar="CONFIG", help="the same")
+    parser.add_argument("-g", "--grader", default="", help="the model that grades, e.g. openai:chat:MODEL")
+    parser.add_argument("--filter-pattern", default="", metavar="REGEX", help="only tests whose description matches")
+    parser.add_argument("--repeat", type=_whole(1), help="ask every test this often")
+
+
+def _run_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "--output", action="append", default=[], metavar="PATH", help=".json, .xml (JUnit), .md or .html; repeat"
+    )
+    parser.add_argument("-j", "--max-concurrency", type=_whole(1), metavar="N", help="calls at once; default 4")
+    parser.add_argument("--reask", type=_whole(0), default=1, metavar="N", help="ask an unreadable grader again")
+    parser.add_argument("--timeout", type=_whole(1), metavar="SECONDS", help="of one call with its retries; default 300")
+    parser.add_argument("--retries", type=_whole(0), default=4, metavar="N", help="of a call that failed; default 4")
+    parser.add_argument("--no-cache", action="store_true", help="accepted: every answer is asked for afresh anyway")
+
+
+def _whole(least: int) -> Any:
+    def parse(text: str) -> int:
+        if not text.isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least}")
+        return int(text)
+
+    return parse
+
+
+# --- commands -------------------------------------------------------------------------------------------------
+
+
+def _settings(args: argparse.Namespace) -> Settings:
+    from gradegate.settings import Settings
+
+    return Settings(
+        configs=(*args.config, *args.more),
+        outputs=tuple(getattr(args, "output", ())),
+        grader=args.grader,
+        max_concurrency=getattr(args, "max_concurrency", None),
+        repeat=args.repeat,
+        filter_pattern=args.filter_pattern,
+        reask=getattr(args, "reask", 1),
+        timeout=getattr(args, "timeout", None),
+        retries=getattr(args, "retries", 4),
+        cwd=Path.cwd(),
+        in_ci=bool(os.environ.get("CI")),
+        environ=dict(os.environ),
+    )
+
+
+def _run(args: argparse.Namespace) -> int:
+    from gradegate import pipeline
+    from gradegate.progress import progress
+    from gradegate.report import Links
+
+    settings = _settings(args)
+    outputs = pipeline.check_outputs(settings.outputs)
+    prepared = pipeline.prepare(settings)
+    hide = pipeline.build_redactor(prepared)
+    with progress(len(prepared.plan.jobs), settings.in_ci) as watch:
+        decision = pipeline.evaluate(prepared, settings.reask, watch)
+    failures = pipeline.write_reports(outputs, settings.cwd, decision, Links(), hide)
+    for part in pipeline.render("console", decision, Links(), hide).parts:
+        sys.stdout.write(part)
+    for failure in failures:
+        _complain(failure)
+    return exit_code(decision)
+
+
+def exit_code(decision: Decision) -> int:
+    """What a decision exits with."""
+    from gradegate.model import Result
+
+    if decision.run.interrupted:
+        return TERMINATED if decision.run.interrupted == "terminated" else INTERRUPTED
+    if decision.result is Result.BLOCKED:
+        return BLOCKED
+    if decision.result is Result.INCONCLUSIVE:
+        return MISTAKE if decision.setup else INCONCLUSIVE
+    return PASS
+
+
+def _validate(args: argparse.Namespace) -> int:
+    from gradegate import pipeline
+
+    prepared = pipeline.prepare(_settings(args))
+    for note in prepared.plan.notes:
+        pipeline.say(f"{note.origin}: warning: {note.text}" if note.origin else f"warning: {note.text}")
+    jobs = prepared.plan.jobs
+    pipeline.say(f"valid: {len(jobs)} answers and {sum(len(job.assertions) for job in jobs)} assertions planned")
+    return PASS
+
+
+def _list(args: argparse.Namespace) -> int:
+    from gradegate.listing import listing
+
+    sys.stdout.write(listing())
+    return PASS
+
+
+def _schema(args: argparse.Namespace) -> int:
+    from gradegate.listing import schema
+
+    sys.stdout.write(schema(args.of))
+    return PASS
+
+
+def _action(args: argparse.Namespace) -> int:
+    from gradegate.action import main as action
+
+    return action(dict(os.environ), Path.cwd())
+
+
+def _report_mistakes(mistakes: Sequence[Mistake]) -> int:
+    from gradegate.commands import harmless
+
+    for mistake in mistakes:
+        _complain(harmless(str(mistake)))
+    _complain(f"{len(mistakes)} {'mistake' if len(mistakes) == 1 else 'mistakes'}; nothing was asked of any model")
+    return MISTAKE
+
+
+def _complain(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

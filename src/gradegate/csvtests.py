@@ -1,0 +1,104 @@
+"""CSV tests as promptfoo reads them: columns are variables, ``__expected`` columns are assertions."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from gradegate import document
+from gradegate.errors import ConfigError, Origin
+
+_TYPED = re.compile(r"^((?:not-)?[a-z][a-z0-9-]*)(?:\(([-+0-9.eE]+)\))?:(.*)$", re.DOTALL)
+_THRESHOLDED = frozenset(
+    "answer-relevance classifier context-faithfulness context-recall context-relevance cost latency similar".split()
+)
+_LISTS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
+_CODE = ("javascript:", "fn:", "eval:", "python:")
+
+
+def read(content: bytes, file: str) -> Iterator[document.Map]:
+    """The rows as tests, each with its line. Raises ConfigError."""
+    try:
+        rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        header = [name.strip() for name in next(rows, [])]
+        line = rows.line_num + 1
+        for row in rows:
+            if any(cell.strip() for cell in row):
+                yield document.at_line(_test(header, row, Origin(file, line)), line)
+            line = rows.line_num + 1
+    except csv.Error as e:
+        raise ConfigError.at(f"not valid CSV: {e}", Origin(file, rows.line_num), "mend the quotes here") from e
+    except UnicodeDecodeError as e:
+        raise ConfigError.at("the file is not UTF-8 text", Origin(file), "save it as UTF-8") from e
+
+
+def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
+    if len(row) > len(header):
+        raise ConfigError.at(f"the row has {len(row)} cells for {len(header)} columns", origin, "quote the commas")
+    test: dict[str, Any] = {"vars": {}, "assert": [], "options": {}, "metadata": {}}
+    expected: dict[str, dict[str, Any]] = {}
+    for name, cell in zip(header, row, strict=False):
+        if not name.startswith("__"):
+            test["vars"][name] = cell
+        elif re.fullmatch(r"__expected\d*", name):
+            if cell.strip():
+                expected[name] = _assertion(cell, origin)
+        elif cell.strip():
+            _special(test, expected, name, cell, origin)
+    test["assert"] = list(expected.values())
+    return test
+
+
+def _special(test: dict[str, Any], expected: dict[str, Any], name: str, cell: str, origin: Origin) -> None:
+    if name in ("__prefix", "__suffix"):
+        test["options"][name[2:]] = cell
+    elif name == "__description":
+        test["description"] = cell
+    elif name == "__providerOutput":
+        test["providerOutput"] = cell
+    elif name == "__threshold":
+        test["threshold"] = _number(cell, origin)
+    elif name == "__metric":
+        for assertion in expected.values():
+            assertion["metric"] = cell
+    elif name.startswith("__metadata:"):
+        key = name.removeprefix("__metadata:")
+        parts = [part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", cell)]
+        test["metadata"][key.removesuffix("[]")] = parts if key.endswith("[]") else cell
+    elif found := re.fullmatch(r"__config:(__expected\d*):threshold", name):
+        if found[1] in expected:
+            expected[found[1]]["threshold"] = _number(cell, origin)
+    else:
+        raise ConfigError.at(f"unknown column `{name}`", origin, "columns of your own do not start with __")
+
+
+def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
+    stripped = cell.strip()
+    if stripped.startswith(_CODE) or stripped.startswith("file://"):
+        cure = "assert it with another type"
+        raise ConfigError.at(f"`{stripped[:40]}` runs code, which gradegate does not run", origin, cure)
+    if stripped.startswith("grade:"):
+        return {"type": "llm-rubric", "value": stripped.removeprefix("grade:")}
+    typed = _TYPED.match(stripped)
+    if typed is None:
+        return {"type": "equals", "value": stripped}
+    kind, threshold, value = typed[1], typed[2], typed[3]
+    base = kind.removeprefix("not-")
+    found: dict[str, Any] = {"type": kind}
+    if base not in ("is-json", "contains-json") or value.strip():
+        found["value"] = value if base == "llm-rubric" else value.strip()
+    if threshold is not None:
+        found["threshold"] = _number(threshold, origin)
+    elif base in _THRESHOLDED:
+        found["threshold"] = 0.8 if base == "similar" else 0.75
+    return found
+
+
+def _number(cell: str, origin: Origin) -> float:
+    try:
+        return float(cell)
+    except ValueError as e:
+        raise ConfigError.at(f"the threshold {cell!r} is no number", origin, "write a number") from e

@@ -1,0 +1,53 @@
+"""What ``gradegate list`` and ``gradegate schema`` print, all of it derived from the registries."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gradegate.config import ConfigKeys
+from gradegate.dialect import DIALECTS
+from gradegate.grader import GRADERS
+from gradegate.provider import PROVIDERS
+from gradegate.report import REPORTS
+from gradegate.results import results_schema
+
+
+def listing() -> str:
+    """Assertions, providers, dialects and reports, a line each."""
+    sections = {
+        "assertions (each also with not-)": [(name, _first_line(kind)) for name, kind in GRADERS],
+        "providers": [(name, _first_line(build)) for name, build in PROVIDERS],
+        "dialects": [(dialect.name, dialect.summary) for _, dialect in DIALECTS],
+        "reports": [(report.suffix or report.name, report.summary) for _, report in REPORTS],
+    }
+    lines = []
+    for title, rows in sections.items():
+        width = max(len(name) for name, _ in rows)
+        lines += [title, *(f"  {name:{width}}  {text}" for name, text in rows), ""]
+    return "\n".join(lines)
+
+
+def schema(of: str) -> str:
+    """JSON Schema of a config or of results.json, as text."""
+    return json.dumps(results_schema() if of == "results" else _config_schema(), indent=2) + "\n"
+
+
+def _config_schema() -> dict[str, Any]:
+    from gradegate.config import AssertionKeys, TestKeys
+
+    found = ConfigKeys.model_json_schema()
+    tests, assertions = TestKeys.model_json_schema(), AssertionKeys.model_json_schema()
+    names = [name for base in [*GRADERS.names(), "assert-set"] for name in (base, f"not-{base}")]
+    assertions["properties"]["type"] = {"enum": names}
+    found["$defs"] |= {**tests.pop("$defs", {}), "Test": tests, "Assertion": assertions}
+    each = {"type": "array", "items": {"$ref": "#/$defs/Assertion"}}
+    tests["properties"]["assert"] = assertions["properties"]["assert"] = each
+    either = {"anyOf": [{"$ref": "#/$defs/Test"}, {"type": "string"}]}
+    found["properties"]["tests"] = {"anyOf": [{"type": "array", "items": either}, {"type": "string"}]}
+    found["properties"]["defaultTest"] = either
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+
+def _first_line(thing: Any) -> str:
+    return str(thing.__doc__ or "").strip().splitlines()[0] if thing.__doc__ else ""

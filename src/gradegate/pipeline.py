@@ -1,0 +1,173 @@
+"""The wiring: from settings to a decision, and from a decision to its reports."""
+
+from __future__ import annotations
+
+import glob
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradegate import document
+from gradegate.dialect import DIALECTS, Source
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.gate import decide
+from gradegate.http import Client
+from gradegate.model import Decision
+from gradegate.plan import Located, Plan, Wishes, plan
+from gradegate.redact import redactor
+from gradegate.report import REPORTS, Document, Links, Report
+from gradegate.run import Watch, run
+from gradegate.settings import SHORTEST_SECRET, Settings
+from gradegate.workspace import Workspace
+
+DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", "gradegate.yaml")
+DEFAULT_TIMEOUT = 300.0
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A plan with the client that its providers ask through."""
+
+    plan: Plan
+    client: Client
+    secrets: tuple[str, ...]
+
+
+def prepare(settings: Settings) -> Prepared:
+    """Read, plan and check everything; no call is made. Raises ConfigError with every mistake."""
+    located = [*_read_all(settings)]
+    wanted = max([settings.max_concurrency or 0, *(one.suite.max_concurrency or 0 for one in located), 4])
+    client = build_client(settings, located, wanted)
+    wishes = Wishes(settings.grader, settings.repeat, settings.max_concurrency, settings.filter_pattern)
+    return Prepared(plan(located, wishes, client), client, _secrets(settings, located))
+
+
+def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
+    """Run the plan and decide."""
+    result = run(prepared.plan, prepared.client, reask, watch)
+    return decide(result, prepared.plan.policies)
+
+
+def build_client(settings: Settings, located: Sequence[Located], slots: int) -> Client:
+    """One client for all providers; its time-out is the command line's, else the longest of the configs'."""
+    configured = max((one.suite.timeout or 0.0 for one in located), default=0.0)
+    timeout = settings.timeout or configured or DEFAULT_TIMEOUT
+    return Client(timeout=timeout, retries=settings.retries, slots=slots, environ=settings.environ)
+
+
+# --- reading configs ------------------------------------------------------------------------------------------
+
+
+def _read_all(settings: Settings) -> Iterable[Located]:
+    found, errors = [], []
+    for path in config_paths(settings):
+        try:
+            found.append(_read(path, settings))
+        except ConfigError as e:
+            errors.append(e)
+    if errors:
+        raise ConfigError.join(errors)
+    return found
+
+
+def config_paths(settings: Settings) -> list[Path]:
+    """The config files that were named, patterns expanded, or the one in the working directory."""
+    if not settings.configs:
+        for name in DEFAULT_CONFIGS:
+            if (settings.cwd / name).is_file():
+                return [settings.cwd / name]
+        raise ConfigError.at("there is no promptfooconfig.yaml here", None, "name the config: gradegate run CONFIG")
+    paths: list[Path] = []
+    mistakes = []
+    for written in settings.configs:
+        whole = str(settings.cwd / written)
+        matches = sorted(glob.glob(whole, recursive=True)) if any(c in written for c in "*?[") else [whole]
+        files = [Path(match) for match in matches if Path(match).is_file()]
+        if not files:
+            mistakes.append(Mistake(f"the config `{written}` does not exist", None, "correct the path"))
+        paths += [path for path in files if path not in paths]
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return paths
+
+
+def _read(path: Path, settings: Settings) -> Located:
+    workspace = Workspace.around(path, settings.cwd, settings.environ)
+    origin = Origin(workspace.name(path))
+    content = document.read(workspace.read(str(path.absolute()), path.parent, origin), workspace.name(path))
+    for _, dialect in DIALECTS:
+        if dialect.recognises(content):
+            suite = dialect.read(Source(path.absolute(), content, workspace, settings.environ))
+            return Located(suite, workspace, path.absolute().parent)
+    known = "; ".join(dialect.summary for _, dialect in DIALECTS)
+    raise ConfigError.at("the file is no eval config that gradegate knows", origin, f"it reads: {known}")
+
+
+def _secrets(settings: Settings, located: Iterable[Located]) -> tuple[str, ...]:
+    """Values that no report may show: secrets of the environment, and keys written into a config."""
+    found = set(settings.secrets)
+    for one in located:
+        specs = [*one.suite.targets, *one.suite.graders.values()]
+        specs += [g for case in one.suite.cases for a in case.assertions for g in a.graders.values()]
+        specs += [g for case in one.suite.cases for g in case.options.graders.values()]
+        for spec in specs:
+            values = [spec.config.get("apiKey"), *spec.env.values(), *(spec.config.get("headers") or {}).values()]
+            found.update(str(value) for value in values if value and len(str(value)) >= SHORTEST_SECRET)
+    return tuple(found)
+
+
+# --- reports --------------------------------------------------------------------------------------------------
+
+
+def render(name: str, decision: Decision, links: Links, hide: Callable[[str], str]) -> Document:
+    """The report of that name, secrets hidden."""
+    report = REPORTS.find(name)
+    assert report is not None, name
+    return _hidden(report.render(decision, links), hide)
+
+
+def check_outputs(outputs: Iterable[str]) -> dict[str, Report]:
+    """The report for each path that -o names, by the longest suffix. Raises ConfigError."""
+    found, mistakes = {}, []
+    reports = sorted((report for _, report in REPORTS if report.suffix), key=lambda r: len(r.suffix), reverse=True)
+    for path in outputs:
+        report = next((report for report in reports if path.endswith(report.suffix)), None)
+        if report is None:
+            cure = "end it with " + ", ".join(sorted({report.suffix for report in reports}))
+            mistakes.append(Mistake(f"no report is written as `{path}`", None, cure))
+        else:
+            found[path] = report
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return found
+
+
+def write_reports(
+    outputs: dict[str, Report], cwd: Path, decision: Decision, links: Links, hide: Callable[[str], str]
+) -> list[str]:
+    """Write the files; gives what could not be written, which never changes the verdict."""
+    failures = []
+    for path, report in outputs.items():
+        try:
+            target = cwd / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with open(target, "w", encoding="utf-8", errors="replace", newline="\n") as file:
+                file.writelines(_hidden(report.render(decision, links), hide).parts)
+        except OSError as e:
+            failures.append(f"{path} could not be written: {e.strerror or e}")
+    return failures
+
+
+def _hidden(found: Document, hide: Callable[[str], str]) -> Document:
+    return Document(found.sink, (hide(part) for part in found.parts))
+
+
+def build_redactor(prepared: Prepared) -> Callable[[str], str]:
+    """Hides the secrets of a run in text."""
+    return redactor(prepared.secrets)
+
+
+def say(text: str) -> None:
+    """Print a line and let it be seen at once."""
+    print(text, flush=True, file=sys.stdout)

@@ -1,0 +1,19 @@
+"""The comment on the pull request: what failed and why, within what GitHub accepts."""
+
+from __future__ import annotations
+
+from gradegate.markdown import utf16
+from gradegate.model import Decision
+from gradegate.page import Shape, page
+from gradegate.report import REPORTS, Document, Links, Report, Sink
+
+# GitHub takes 65,536 characters; who posts the comment puts a marker before it.
+_SHAPE = Shape(limit=65_000, measure=utf16, all_cases=False)
+
+
+def render(decision: Decision, links: Links) -> Document:
+    """The comment in one part."""
+    return Document(Sink.COMMENT, (page(decision, links, _SHAPE),))
+
+
+REPORTS.register("comment")(Report("comment", Sink.COMMENT, ".md", "the pull request comment", render))

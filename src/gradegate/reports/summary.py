@@ -1,0 +1,19 @@
+"""The job summary: the comment's material with more room, and a table of all cases."""
+
+from __future__ import annotations
+
+from gradegate.markdown import utf8
+from gradegate.model import Decision
+from gradegate.page import Shape, page
+from gradegate.report import REPORTS, Document, Links, Report, Sink
+
+# The runner drops a summary of more than 1 MiB altogether; other lines may join it in the same step.
+_SHAPE = Shape(limit=1_000_000, measure=utf8, all_cases=True)
+
+
+def render(decision: Decision, links: Links) -> Document:
+    """The summary in one part."""
+    return Document(Sink.SUMMARY, (page(decision, links, _SHAPE),))
+
+
+REPORTS.register("summary")(Report("summary", Sink.SUMMARY, "", "the job summary, with all cases", render))

@@ -1,0 +1,152 @@
+"""The shape of results.json: what ``gradegate schema results`` publishes and the JSON report writes."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+VERSION = 1  # grows when a key changes its meaning or goes away; further keys may join without it
+
+Word = Literal["pass", "fail", "error"]
+Share = Field(default=None, description="From 0 to 1; null when nothing was graded.")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="null")
+
+
+class Source(_Part):
+    """A line of the config; 0 stands for the file as a whole."""
+
+    file: str
+    line: int
+
+
+class Counted(_Part):
+    """planned = passed + failed + errored; an error is neither a pass nor a failure."""
+
+    planned: int
+    passed: int
+    failed: int
+    errored: int
+    pass_rate: float | None = Share
+
+
+class Spent(_Part):
+    """What calls of one kind took."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None = Field(description="null when the price of any call is unknown.")
+    unpriced: int = Field(description="Calls whose price is unknown.")
+    seconds: float
+    reasks: int = Field(description="Graders asked again because their reply held no verdict.")
+
+
+class Summary(Counted):
+    """The run in figures: the counts are of assertions, those in ``cases`` of cases."""
+
+    cost_usd: float | None = Field(description="Target and grader together; null when any price is unknown.")
+    tokens: int
+    seconds: float
+    cases: Counted
+    target: Spent
+    grader: Spent
+
+
+class RuleLine(_Part):
+    """One rule applied."""
+
+    name: str
+    blocking: bool
+    outcome: Word
+    reason: str
+    suite: str
+    passed: int
+    failed: int
+    errored: int
+    pass_rate: float | None = Share
+    score: float | None = None
+    min_pass_rate: float | None = None
+    min_score: float | None = None
+    source: Source | None = None
+
+
+class GradeLine(_Part):
+    """The word on one assertion of one answer. An error has no score."""
+
+    assertion: str
+    metric: str
+    outcome: Word
+    score: float | None
+    threshold: float | None
+    reason: str
+    expected: Any = None
+    blocking: bool
+    weight: float | None
+    evidence: dict[str, Any]
+    source: Source | None
+
+
+class TurnLine(_Part):
+    """One message of a conversation."""
+
+    role: str
+    content: str
+
+
+class CaseLine(_Part):
+    """One answer and its grades: a case, asked of one provider with one prompt, in one repetition."""
+
+    description: str
+    suite: str
+    case: int
+    repeat: int
+    provider: str
+    prompt: str = Field(description="As it was sent, with the variables filled in.")
+    prompt_label: str
+    vars: dict[str, Any]
+    output: str | None = Field(description="null when the provider gave no answer; error says why.")
+    error: str
+    outcome: Word
+    score: float | None
+    seconds: float
+    cost_usd: float | None
+    tokens: int
+    grades: list[GradeLine]
+    turns: list[TurnLine] = Field(description="The whole conversation where there is more than one exchange.")
+    source: Source | None
+
+
+class NoteLine(_Part):
+    """Something that the user should know and that does not change the outcome."""
+
+    text: str
+    source: Source | None
+
+
+class Head(_Part):
+    """All of the results but the cases."""
+
+    version: Literal[1]
+    outcome: Literal["pass", "advisory", "blocked", "inconclusive"]
+    reason: str
+    summary: Summary
+    rules: list[RuleLine]
+    notes: list[NoteLine]
+    interrupted: str = Field(description="Why the run stopped early; empty when it did not.")
+    models: list[str]
+
+
+class Results(Head):
+    """One run of gradegate."""
+
+    cases: list[CaseLine]
+
+
+def results_schema() -> dict[str, Any]:
+    """The JSON Schema of results.json."""
+    schema = Results.model_json_schema(mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
