@@ -15,7 +15,7 @@ RUN cp -r /build/gradegate "$(/opt/gradegate/bin/python -c 'import sysconfig; pr
 FROM ${BASE}
 LABEL org.opencontainers.image.title="gradegate" \
       org.opencontainers.image.description="Gates pull requests on LLM evals" \
-      org.opencontainers.image.licenses="MIT"
+      org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/gradegate /opt/gradegate
 # The runner starts this in the checked-out pull request: -I keeps that directory, PYTHON* variables and the user's
 # site-packages off sys.path. No USER: the runner's mounts belong to root.

@@ -162,12 +162,13 @@ def _unacceptable(body: Any) -> tuple[int, dict[str, str], Any] | None:
 
 
 @contextmanager
-def serve(fake: FakeGitHub | None = None) -> Iterator[FakeGitHub]:
+def serve(repository: str = "octo-org/octo-repo") -> Iterator[FakeGitHub]:
     """Run a fake on a free port of 127.0.0.1."""
-    fake = fake or FakeGitHub()
+    fake = FakeGitHub(repository=repository)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # headers and body are two writes: 40 ms apart otherwise
 
         def _any(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
@@ -185,11 +186,11 @@ def serve(fake: FakeGitHub | None = None) -> Iterator[FakeGitHub]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST = do_PATCH = do_DELETE = _any  # noqa: N815  # names that http.server asks for
-
         def log_message(self, *args: Any) -> None:
             pass
 
+    for method in ("GET", "POST", "PATCH", "DELETE"):
+        setattr(Handler, f"do_{method}", Handler._any)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     fake.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

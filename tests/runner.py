@@ -19,13 +19,18 @@ REGISTERED = frozenset(
     }
 )
 FORBIDDEN = frozenset({"set-env", "add-path"})  # the step fails
+# Its string comparisons go by culture, which does not see these.
+UNSEEN = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+)
 PER_KIND = 10  # further annotations are only logged
 SUMMARY_LIMIT = 1024 * 1024
 
+Escapes = tuple[tuple[str, str], ...]
 # Order as in the runner: "%25" last, so that an escaped percent sign cannot make a new escape.
-DATA = (("%0D", "\r"), ("%0A", "\n"), ("%25", "%"))
-PROPERTY = (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%"))
-OLD = (("%3B", ";"), ("%0D", "\r"), ("%0A", "\n"), ("%5D", "]"), ("%25", "%"))
+DATA: Escapes = (("%0D", "\r"), ("%0A", "\n"), ("%25", "%"))
+PROPERTY: Escapes = (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%"))
+OLD: Escapes = (("%3B", ";"), ("%0D", "\r"), ("%0A", "\n"), ("%5D", "]"), ("%25", "%"))
 
 
 @dataclass(frozen=True)
@@ -46,13 +51,13 @@ def commands(log: str) -> list[Command]:
     return list(_obeyed(log))
 
 
-def annotations(log: str) -> list[Command]:
+def shown(log: str) -> list[Command]:
     """What the pull request shows: the first ten of each kind."""
-    shown: dict[str, int] = dict.fromkeys(ANNOTATIONS, 0)
+    seen: dict[str, int] = dict.fromkeys(ANNOTATIONS, 0)
     found = []
     for command in commands(log):
-        if command.name in shown and shown[command.name] < PER_KIND:
-            shown[command.name] += 1
+        if command.name in seen and seen[command.name] < PER_KIND:
+            seen[command.name] += 1
             found.append(command)
     return found
 
@@ -74,34 +79,26 @@ def _obeyed(log: str) -> Iterator[Command]:
 
 def parse(line: str, registered: frozenset[str] = REGISTERED) -> Command | None:
     """``::name key=value,key=value::data`` at the start of a line, or ``##[name key=value;]data`` anywhere in it."""
+    line = UNSEEN.sub("", line)
     trimmed = line.lstrip()
     end = trimmed.find("::", 2)
     if trimmed.startswith("::") and end >= 0:
-        found = _command(trimmed[2:end], trimmed[end + 2 :], ",", registered, PROPERTY, DATA)
-        if found:
-            return found
+        name, _, rest = trimmed[2:end].partition(" ")
+        if name.lower() in registered:
+            return Command(name.lower(), _unescape(trimmed[end + 2 :], DATA), _properties(rest, ",", PROPERTY))
     start = line.find("##[")
     end = line.find("]", start)
     if start < 0 or end < 0:
         return None
-    return _command(line[start + 3 : end], line[end + 1 :], ";", registered, OLD, OLD)
-
-
-Escapes = tuple[tuple[str, str], ...]
-
-
-def _command(
-    info: str, data: str, separator: str, registered: frozenset[str], in_property: Escapes, in_data: Escapes
-) -> Command | None:
-    name, _, rest = info.partition(" ")
+    name, _, rest = line[start + 3 : end].partition(" ")
     if name.lower() not in registered:
         return None
-    properties = {}
-    for pair in rest.strip().split(separator):
-        key, _, value = pair.lstrip("=").partition("=")
-        if key and value:
-            properties[key] = _unescape(value, in_property)
-    return Command(name.lower(), _unescape(data, in_data), properties)
+    return Command(name.lower(), _unescape(line[end + 1 :], OLD), _properties(rest, ";", OLD))
+
+
+def _properties(text: str, separator: str, escapes: Escapes) -> dict[str, str]:
+    pairs = (pair.lstrip("=").partition("=") for pair in text.strip().split(separator))
+    return {key: _unescape(value, escapes) for key, _, value in pairs if key and value}
 
 
 def _unescape(text: str, escapes: Escapes) -> str:
@@ -137,7 +134,7 @@ def read_outputs(text: str) -> dict[str, str]:
 def _heredoc(lines: Iterator[str], delimiter: str) -> str:
     if not delimiter:
         raise FailedStep("empty delimiter")
-    held = []
+    held: list[str] = []
     for line in lines:
         if line == delimiter:
             return "\n".join(held)

@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake_github import FakeGitHub, Seen, Token, serve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fake_github import FakeGitHub, Seen, Token, serve
 from gradegate import __version__
 from gradegate.event import Event
 from gradegate.github import GitHub, connect

@@ -1,0 +1,266 @@
+"""What the action leaves on GitHub and with the runner, for every decision and when nothing can be written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_github import FakeGitHub, Token, serve
+from gradegate.action import OUTPUTS, Desk, publish, publish_mistakes
+from gradegate.commands import command
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.event import Event
+from gradegate.github import connect
+from gradegate.model import Counts, Decision, Result, RunResult, Usage
+from gradegate.report import Document, Sink
+from gradegate.settings import ActionSettings, Settings
+from runner import commands, read_outputs, read_summary, shown
+
+EVENT = Event("pull_request", "octo-org/octo-repo", 7, "a" * 40, "b" * 40, "octo-org/octo-repo", "octo-org/octo-repo")
+DOCUMENTS = (
+    Document(Sink.COMMENT, ("comment ", "text")),
+    Document(Sink.SUMMARY, ("summary text",)),
+    Document(Sink.ANNOTATIONS, (command("error", "wrong answer", file="evals.yaml", line=3) + "\n",)),
+)
+
+
+def decision(result: Result = Result.PASS, **more: Any) -> Decision:
+    run = RunResult((), Usage(calls=2, prompt_tokens=30, completion_tokens=4, cost=0.01), Usage(calls=1, cost=0.002))
+    return replace(Decision(result, "why", (), run, Counts(7, 2, 1), Counts(3, 1, 1)), **more)
+
+
+@dataclass
+class Stage:
+    """A step of a job: its workspace and files, and a GitHub."""
+
+    fake: FakeGitHub
+    root: Path
+    said: list[str] = field(default_factory=list)
+    environ: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.environ = {
+            "GITHUB_API_URL": self.fake.url,
+            "GITHUB_GRAPHQL_URL": f"{self.fake.url}/graphql",
+            "GITHUB_OUTPUT": str(self.root / "output"),
+            "GITHUB_STEP_SUMMARY": str(self.root / "summary"),
+            "GITHUB_WORKSPACE": str(self.root / "workspace"),
+        }
+
+    def desk(self, event: Event = EVENT, cwd: str = "", **more: Any) -> Desk:
+        run = Settings(cwd=self.root / "workspace" / cwd, environ=self.environ)
+        settings = ActionSettings(run, **{"token": "ghs_actions", **more})
+        github = replace(connect(self.environ, settings.token), pause=lambda seconds: None)
+        return Desk(settings, event, github, self.said.append)
+
+    @property
+    def log(self) -> str:
+        return "\n".join(self.said)
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        return read_outputs((self.root / "output").read_text())
+
+    @property
+    def summary(self) -> str:
+        path = self.root / "summary"
+        return read_summary(path) if path.exists() else ""
+
+    @property
+    def warnings(self) -> list[str]:
+        return [c.data for c in commands(self.log) if c.name == "warning"]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with serve() as fake:
+        yield Stage(fake, tmp_path)
+
+
+def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(stage: Stage) -> None:
+    returned = publish(stage.desk(), decision(Result.BLOCKED), 1, DOCUMENTS, ["r.json", "r.xml", "r.md", "r.html"])
+    url = stage.fake.comments[0]["html_url"]
+    assert stage.fake.comments[0]["body"].endswith("\ncomment text")
+    assert stage.summary == "summary text\n"
+    (line,) = shown(stage.log)
+    assert (line.name, line.data, line.properties) == ("error", "wrong answer", {"file": "evals.yaml", "line": "3"})
+    assert stage.outputs == returned
+    assert returned == {
+        "outcome": "blocked",
+        "exit-code": "1",
+        "planned": "10",
+        "passed": "7",
+        "failed": "2",
+        "errored": "1",
+        "pass-rate": "0.7777",
+        "cost-usd": "0.012000",
+        "tokens": "34",
+        "comment-url": url,
+        "results-path": "r.json",
+        "junit-path": "r.xml",
+        "markdown-path": "r.md",
+        "html-path": "r.html",
+    }
+    assert set(OUTPUTS) == set(returned)
+    assert f"Comment: {url}" in stage.said
+
+
+def test_annotations_come_before_our_own_warnings_because_ten_are_shown(stage: Stage) -> None:
+    text = "".join(command("warning", f"case {i}") + "\n" for i in range(10))
+    publish(stage.desk(token=""), decision(), 0, [Document(Sink.ANNOTATIONS, (text,)), DOCUMENTS[0]], [])
+    assert [c.data for c in shown(stage.log)] == [f"case {i}" for i in range(10)]
+    assert len(stage.warnings) == 11
+
+
+@pytest.mark.parametrize(
+    ("counts", "rate"),
+    [
+        (Counts(0, 0, 5), ""),
+        (Counts(0, 0, 0), ""),
+        (Counts(3, 0, 5), "1.0000"),
+        (Counts(99_999, 1, 0), "0.9999"),
+        (Counts(0, 1, 0), "0.0000"),
+        (Counts(29, 71, 0), "0.2900"),
+    ],
+)
+def test_the_rate_reads_one_only_when_everything_passed(stage: Stage, counts: Counts, rate: str) -> None:
+    assert publish(stage.desk(), decision(grades=counts), 0, (), [])["pass-rate"] == rate
+
+
+def test_a_cost_that_is_not_known_is_not_zero(stage: Stage) -> None:
+    run = RunResult((), Usage(calls=1, unpriced=1, cost=0.5))
+    assert publish(stage.desk(), decision(run=run), 0, (), [])["cost-usd"] == ""
+
+
+@pytest.mark.parametrize("result", Result)
+@pytest.mark.parametrize("mode", ["always", "failures", "off"])
+@pytest.mark.parametrize("existing", [False, True])
+def test_the_mode_decides_about_the_comment_and_never_leaves_an_old_one_standing(
+    stage: Stage, result: Result, mode: str, existing: bool
+) -> None:
+    if existing:
+        publish(stage.desk(), decision(), 0, [Document(Sink.COMMENT, ("old",))], [])
+    outputs = publish(stage.desk(comment=mode), decision(result), 0, DOCUMENTS, [])
+    texts = [c["body"].partition("\n")[2] for c in stage.fake.comments]
+    failing = result in (Result.BLOCKED, Result.INCONCLUSIVE)
+    written = mode == "always" or (mode == "failures" and (failing or existing))
+    assert texts == (["comment text"] if written else ["old"] if existing else [])
+    assert bool(outputs["comment-url"]) is written
+    assert stage.warnings == []
+
+
+def test_two_jobs_keep_two_comments(stage: Stage) -> None:
+    for key in ("a", "b", "a"):
+        publish(stage.desk(comment_key=key), decision(), 0, DOCUMENTS, [])
+    assert len(stage.fake.comments) == 2
+
+
+def test_what_is_switched_off_is_not_written(stage: Stage) -> None:
+    publish(stage.desk(summary=False, annotations=False, comment="off"), decision(), 0, DOCUMENTS, [])
+    assert stage.summary == ""
+    assert stage.said == []
+    assert stage.fake.seen == []
+    assert stage.outputs["outcome"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("event", "settings", "words", "warned"),
+    [
+        (replace(EVENT, name="push", number=None), {}, "the event push belongs to no pull request", False),
+        (replace(EVENT, name="merge_group", number=None), {}, "the event merge_group belongs to no pull", False),
+        (replace(EVENT, number=None, problem="the event file x cannot be read"), {}, "cannot be read", True),
+        (EVENT, {"token": ""}, "the input `github-token` is empty", True),
+        (EVENT, {"token": "ghs_wrong"}, "401: Bad credentials", True),
+    ],
+)
+def test_why_there_is_no_comment_is_said_and_the_rest_is_written(
+    stage: Stage, event: Event, settings: dict[str, str], words: str, warned: bool
+) -> None:
+    outputs = publish(stage.desk(event, **settings), decision(Result.BLOCKED), 1, DOCUMENTS, [])
+    plain = [line for line in stage.said if not line.startswith("::")]
+    assert any(words in line for line in plain)
+    assert any(words in line for line in stage.warnings) is warned
+    assert stage.fake.comments == []
+    assert (outputs["outcome"], outputs["comment-url"]) == ("blocked", "")
+    assert stage.summary == "summary text\n"
+
+
+def test_a_fork_gets_its_summary_and_its_verdict_without_a_comment(stage: Stage) -> None:
+    stage.fake.tokens["ghs_actions"] = Token("github-actions[bot]", writes=False)
+    outputs = publish(stage.desk(replace(EVENT, head_repository="mona/x")), decision(), 0, DOCUMENTS, [])
+    assert outputs["outcome"] == "pass"
+    assert any("comes from a fork" in warning for warning in stage.warnings)
+    assert stage.summary == "summary text\n"
+
+
+def test_files_that_cannot_be_written_are_said_and_nothing_else_suffers(stage: Stage) -> None:
+    stage.environ["GITHUB_OUTPUT"] = str(stage.root / "no" / "output")
+    stage.environ["GITHUB_STEP_SUMMARY"] = str(stage.root)
+    assert publish(stage.desk(), decision(), 0, DOCUMENTS, []) == {}
+    assert [warning.partition(":")[0] for warning in stage.warnings] == [
+        "The job summary was not written",
+        "The outputs were not written",
+    ]
+    assert len(stage.fake.comments) == 1
+
+
+def test_words_of_a_server_are_no_commands(stage: Stage) -> None:
+    stage.fake.trouble("GET", 418, "\n::set-env name=A::b\n##[set-env name=A]b")
+    publish(stage.desk(), decision(), 0, DOCUMENTS, [])
+    assert {c.name for c in commands(stage.log)} == {"error", "warning"}
+
+
+@pytest.mark.parametrize(
+    ("cwd", "path", "output"),
+    [
+        ("", "a/r.json", "a/r.json"),
+        ("evals", "r.json", "evals/r.json"),
+        ("evals", "../r.json", "r.json"),
+        ("evals", "{root}/workspace/out/R.JSON", "out/R.JSON"),
+    ],
+)
+def test_report_paths_are_relative_to_the_workspace(stage: Stage, cwd: str, path: str, output: str) -> None:
+    written = [path.format(root=stage.root), "second.json", "notes.txt"]
+    outputs = publish(stage.desk(cwd=cwd), decision(), 0, (), written)
+    assert outputs["results-path"] == output
+    assert "junit-path" not in outputs
+
+
+def test_a_path_that_a_shell_could_run_is_no_output(stage: Stage) -> None:
+    outputs = publish(stage.desk(), decision(), 0, (), ["$(id).xml", "r.json"])
+    assert "junit-path" not in outputs
+    assert outputs == stage.outputs
+    assert outputs["results-path"] == "r.json"
+    assert any("junit-path" in warning for warning in stage.warnings)
+
+
+def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) -> None:
+    publish(stage.desk(annotations=False), decision(), 0, DOCUMENTS, [])
+    (stage.root / "output").unlink()
+    error = ConfigError(
+        Mistake("no such type `relevance` ```", Origin("evals.yaml", 3), "use answer-relevance"),
+        Mistake("no tests\n@all <!-- x -->", Origin("b.yaml")),
+        Mistake("no grader"),
+    )
+    outputs = publish_mistakes(stage.desk(comment="failures"), error, 2)
+    assert outputs == stage.outputs
+    assert outputs == {"outcome": "mistake", "exit-code": "2", "comment-url": stage.fake.comments[0]["html_url"]}
+    found = shown(stage.log)
+    assert [c.properties for c in found] == [{"file": "evals.yaml", "line": "3"}, {"file": "b.yaml"}, {}]
+    assert found[0].data == "no such type `relevance` ``` -> use answer-relevance"
+    (comment,) = stage.fake.comments
+    assert "could not run" in comment["body"]
+    assert "\n````text\nevals.yaml:3: no such type" in comment["body"]
+    assert comment["body"].endswith("no grader\n````\n")
+    assert "could not run" in stage.summary
+
+
+def test_thousands_of_long_mistakes_fit_into_a_comment(stage: Stage) -> None:
+    error = ConfigError(*(Mistake("x" * 5000) for _ in range(3000)))
+    outputs = publish_mistakes(stage.desk(annotations=False), error, 2)
+    assert outputs["comment-url"]
+    assert "and 2950 more; see the log" in stage.fake.comments[0]["body"]
