@@ -105,7 +105,10 @@ class Binder:
             raise _unknown(spec)
         if spec.members:
             raise ConfigError.at(f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`")
-        errors, grader, models, prompts = [], None, {}, rubric.Rubric()
+        errors: list[ConfigError] = []
+        grader: Grader | None = None
+        models: Mapping[str, Provider] = {}
+        prompts = rubric.Rubric()
         try:
             grader = self._grader(kind, spec, options, variables)
         except ConfigError as e:

@@ -20,7 +20,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 MAX_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 64
 MAX_ALIASED = 1_000_000  # values that aliases may stand for, all together
-_PARSER = yaml.cyaml.CParser if yaml.__with_libyaml__ else yaml.Loader
+_PARSER: Any = yaml.cyaml.CParser if yaml.__with_libyaml__ else yaml.Loader  # type: ignore[attr-defined]
 
 
 class Map(dict[str, Any]):
@@ -126,7 +126,7 @@ class _Reader:
         value, _ = self._value(next(self._events), 0)
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
-                line = event.start_mark.line + 1
+                line = event.start_mark.line + 1  # type: ignore[union-attr]  # events of a parser have marks
                 raise self._error("the file holds more than one YAML document", line, "keep one document to a file")
         if self._mistakes:
             raise ConfigError(*self._mistakes)

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+import pydantic.dataclasses
 
 from gradegate.judge import Judge
 from gradegate.model import Grade, Transcript, Verdict
 from gradegate.registry import Registry
 
 
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True)
+def options(kind: type[T]) -> type[T]:
+    """Make a grader a frozen dataclass whose fields pydantic checks."""
+    return pydantic.dataclasses.dataclass(frozen=True, slots=True)(kind)  # type: ignore[return-value]  # the same class
+
+
 class Grader:
-    """Base of all graders. A grader is a frozen pydantic dataclass; its fields are its options.
+    """Base of all graders. A grader is decorated with ``options``; its fields are its options.
 
     Fields are filled from the assertion by name: ``value`` (templates already filled in), ``threshold``, the keys of
     ``config``, and what the test's ``options`` hold under the field's name. Pydantic checks them, so a wrong option is

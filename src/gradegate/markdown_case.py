@@ -50,8 +50,8 @@ def block(finding: Finding, scope: Scope, folded: bool) -> str:
         parts += _grades(finding, scope)
     if finding.alike:
         some = ", ".join(inline(name(row), 80) for row in finding.alike[:5])
-        rest = f" and {many(len(finding.alike) - 5, 'more')[:-1]}" if len(finding.alike) > 5 else ""
-        parts.append(f"The same happened in {many(len(finding.alike), 'more case')}: {some}{rest}\n")
+        rest = f" and {len(finding.alike) - 5:,} more" if len(finding.alike) > 5 else ""
+        parts.append(f"The same happened in {many(len(finding.alike), 'further case')}: {some}{rest}\n")
     if folded:
         parts += _folded(finding)
     return "\n".join(parts) + "\n"

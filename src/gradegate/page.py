@@ -71,8 +71,8 @@ def _head(decision: Decision, scope: Scope) -> str:
 
 
 def _rules(decision: Decision, scope: Scope) -> str:
-    # Without a gate block the one rule is that every case passes, which the counts already say.
-    if all(result.rule.every_case for result in decision.rules) and not scope.suites:
+    # Without a gate block the one rule is that every case passes, which the counts of a passing run already say.
+    if decision.result is Result.PASS and all(result.rule.every_case for result in decision.rules):
         return ""
     rows = (
         (
@@ -117,7 +117,7 @@ def _body(found: Findings, scope: Scope, shape: Shape, room: int, folded: bool) 
 
 def _opened(blocks: list[str]) -> str:
     shut = blocks[_OPEN:]
-    return "".join(blocks[:_OPEN]) + (details(many(len(shut), "more"), "".join(shut)) + "\n" if shut else "")
+    return "".join(blocks[:_OPEN]) + (details(f"{len(shut):,} more", "".join(shut)) + "\n" if shut else "")
 
 
 def _missing(left: int, links: Links) -> str:

@@ -74,7 +74,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         max_concurrency=inputs.number("max-concurrency", least=1),
         repeat=inputs.number("repeat", least=1),
         filter_pattern=inputs.text("filter-pattern"),
-        reask=inputs.number("reask", least=0) if inputs.text("reask") else 1,
+        reask=1 if (asked := inputs.number("reask", least=0)) is None else asked,
         timeout=inputs.number("timeout", least=1),
         cwd=cwd / directory if directory else cwd,
         in_ci=True,

@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 import jinja2
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+from jinja2.exceptions import SecurityError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 MAX_CHARACTERS = 8 * 1024 * 1024
 _MARK = re.compile(r"\{[{%#]")

@@ -64,8 +64,8 @@ class Variables:
                 content = self._workspace.read(str(path), self._folder, origin)
                 yield document.to_json(document.read(content, self._workspace.name(path)))
             elif suffix in _IMAGES:
-                content = base64.b64encode(self._workspace.read(str(path), self._folder, origin)).decode()
-                yield f"data:{mimetypes.guess_type(path.name)[0]};base64,{content}"
+                encoded = base64.b64encode(self._workspace.read(str(path), self._folder, origin)).decode()
+                yield f"data:{mimetypes.guess_type(path.name)[0]};base64,{encoded}"
             else:
                 yield self._workspace.text(str(path), self._folder, origin)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import Field
-from pydantic.dataclasses import dataclass
 
 from gradegate.errors import NoVerdict
-from gradegate.grader import GRADERS, Grader
+from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
 from gradegate.model import Transcript, Verdict
 
@@ -16,7 +15,7 @@ Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 @GRADERS.register("latency")
-@dataclass(frozen=True, slots=True)
+@options
 class Latency(Grader):
     """The target answered within this many milliseconds."""
 
@@ -35,7 +34,7 @@ class Latency(Grader):
 
 
 @GRADERS.register("cost")
-@dataclass(frozen=True, slots=True)
+@options
 class Cost(Grader):
     """The answer cost at most this many US dollars."""
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic.dataclasses import dataclass
-
 from gradegate import reading
 from gradegate.errors import Unreadable
-from gradegate.grader import GRADERS, Grader
+from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
 from gradegate.model import Transcript, Verdict
 from gradegate.rubric import shape
@@ -15,7 +13,7 @@ SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["y
 
 
 @GRADERS.register("model-graded-closedqa")
-@dataclass(frozen=True, slots=True)
+@options
 class ClosedQa(Grader):
     """A model checks whether the answer meets one criterion, yes or no."""
 

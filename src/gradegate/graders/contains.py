@@ -6,15 +6,14 @@ import csv
 from typing import Any, ClassVar
 
 from pydantic import field_validator
-from pydantic.dataclasses import dataclass
 
-from gradegate.grader import GRADERS, Grader
+from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
 from gradegate.model import Transcript, Verdict
 from gradegate.template import show
 
 
-@dataclass(frozen=True, slots=True)
+@options
 class _Contains(Grader):
     folded: ClassVar[bool] = False  # without regard to case
 
@@ -34,20 +33,20 @@ class _Contains(Grader):
 
 
 @GRADERS.register("contains")
-@dataclass(frozen=True, slots=True)
+@options
 class Contains(_Contains):
     """The answer holds a text."""
 
 
 @GRADERS.register("icontains")
-@dataclass(frozen=True, slots=True)
+@options
 class IContains(_Contains):
     """The answer holds a text, without regard to case."""
 
     folded: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True)
+@options
 class _Several(Grader):
     folded: ClassVar[bool] = False
     every: ClassVar[bool] = False
@@ -83,13 +82,13 @@ class _Several(Grader):
 
 
 @GRADERS.register("contains-any")
-@dataclass(frozen=True, slots=True)
+@options
 class ContainsAny(_Several):
     """The answer holds at least one of several texts."""
 
 
 @GRADERS.register("contains-all")
-@dataclass(frozen=True, slots=True)
+@options
 class ContainsAll(_Several):
     """The answer holds every one of several texts."""
 
@@ -97,7 +96,7 @@ class ContainsAll(_Several):
 
 
 @GRADERS.register("icontains-any")
-@dataclass(frozen=True, slots=True)
+@options
 class IContainsAny(_Several):
     """The answer holds at least one of several texts, without regard to case."""
 
@@ -105,7 +104,7 @@ class IContainsAny(_Several):
 
 
 @GRADERS.register("icontains-all")
-@dataclass(frozen=True, slots=True)
+@options
 class IContainsAll(_Several):
     """The answer holds every one of several texts, without regard to case."""
 

@@ -8,7 +8,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from gradegate import reading
-from gradegate.grader import GRADERS, Grader
+from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
 from gradegate.model import Transcript, Verdict
 from gradegate.rubric import shape
@@ -35,7 +35,7 @@ class Scores:
 
 
 @GRADERS.register("factuality", "model-graded-factuality")
-@dataclass(frozen=True, slots=True)
+@options
 class Factuality(Grader):
     """A model compares the facts of the answer with a reference answer (categories A to E)."""
 

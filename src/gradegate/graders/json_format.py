@@ -6,16 +6,15 @@ import json
 from typing import Any
 
 from pydantic import field_validator
-from pydantic.dataclasses import dataclass
 
 from gradegate import document, lenient
 from gradegate.errors import ConfigError
-from gradegate.grader import GRADERS, Grader
+from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
 from gradegate.model import Transcript, Verdict
 
 
-@dataclass(frozen=True, slots=True)
+@options
 class _WithSchema(Grader):
     value: Any = None  # a JSON Schema, as an object or as YAML or JSON text
 
@@ -58,7 +57,7 @@ def _check_schema(schema: Any) -> None:
 
 
 @GRADERS.register("is-json")
-@dataclass(frozen=True, slots=True)
+@options
 class IsJson(_WithSchema):
     """The whole answer is JSON, and conforms to a JSON Schema where one is given."""
 
@@ -73,7 +72,7 @@ class IsJson(_WithSchema):
 
 
 @GRADERS.register("contains-json")
-@dataclass(frozen=True, slots=True)
+@options
 class ContainsJson(_WithSchema):
     """The answer holds a JSON object, one that conforms to a JSON Schema where one is given."""
 

@@ -6,11 +6,9 @@ import dataclasses
 import json
 from typing import Any
 
-from pydantic.dataclasses import dataclass
-
 from gradegate import reading
 from gradegate.errors import Unreadable
-from gradegate.grader import GRADERS, Grader
+from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
 from gradegate.model import Transcript, Verdict
 from gradegate.rubric import shape
@@ -29,7 +27,7 @@ class _Given:
 
 
 @GRADERS.register("llm-rubric")
-@dataclass(frozen=True, slots=True)
+@options
 class LlmRubric(Grader):
     """A model grades the answer against a rubric that you write in plain words."""
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import regex
 from pydantic import field_validator
-from pydantic.dataclasses import dataclass
 
 from gradegate.errors import NoVerdict
-from gradegate.grader import GRADERS, Grader
+from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
 from gradegate.model import Transcript, Verdict
 from gradegate.template import show
@@ -20,7 +19,7 @@ _END = regex.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|(\$)")
 
 
 @GRADERS.register("equals")
-@dataclass(frozen=True, slots=True)
+@options
 class Equals(Grader):
     """The answer is exactly this text, or JSON equal to this value."""
 
@@ -40,7 +39,7 @@ class Equals(Grader):
 
 
 @GRADERS.register("starts-with")
-@dataclass(frozen=True, slots=True)
+@options
 class StartsWith(Grader):
     """The answer starts with a text."""
 
@@ -60,7 +59,7 @@ class StartsWith(Grader):
 
 
 @GRADERS.register("regex")
-@dataclass(frozen=True, slots=True)
+@options
 class Regex(Grader):
     """A regular expression matches somewhere in the answer."""
 

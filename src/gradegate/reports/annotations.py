@@ -1,0 +1,100 @@
+"""Annotations: what did not pass, as workflow commands that GitHub shows at the line of the config."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from gradegate.commands import command
+from gradegate.errors import Origin
+from gradegate.figures import many
+from gradegate.findings import Finding, sort
+from gradegate.model import NOWHERE, Decision, Grade, Outcome, Result, Row
+from gradegate.report import REPORTS, Document, Links, Report, Sink
+from gradegate.visible import clip, one_line, visible
+from gradegate.wording import called, expected, name, said, scored, spot
+
+_MOST = 10  # of one level in one step; GitHub hides further ones
+_TEXT = 600  # characters of one text; GitHub cuts a message at 4,096
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """One annotation; marks with the same key are one, with a count."""
+
+    level: str
+    origin: Origin
+    title: str
+    message: str
+    key: tuple[object, ...]
+
+
+def render(decision: Decision, links: Links) -> Document:
+    """One command on each line."""
+    marks = list(_marks(decision))
+    levels = ([mark for mark in marks if mark.level == level] for level in ("error", "warning"))
+    return Document(Sink.ANNOTATIONS, tuple(line for level in levels for line in _commands(level)))
+
+
+def _marks(decision: Decision) -> Iterator[_Mark]:
+    found = sort(decision.run.rows)
+    # In a run that passes, what a rule tolerates is worth a look and no alarm.
+    level = "error" if decision.result in (Result.BLOCKED, Result.INCONCLUSIVE) else "warning"
+    for finding in (*found.failed, *found.unclear, *found.advisory):
+        yield from _of_finding(finding, level)
+    for note in (*decision.run.notes, *decision.notes):
+        if note.origin and note.origin.file:
+            yield _Mark("warning", note.origin, "gradegate", visible(clip(note.text, _TEXT)), (note.origin, note.text))
+
+
+def _of_finding(finding: Finding, level: str) -> Iterator[_Mark]:
+    rows = (finding.row, *finding.alike)
+    for row in rows:
+        if row.error or not finding.grades:
+            why = f"The target gave no answer: {visible(clip(row.error, _TEXT))}" if row.error else "The case did not pass."
+            yield _Mark(level, row.origin, f"could not tell: {name(row)}", why, (row.origin, "target", row.error))
+        else:
+            yield from (_of_grade(row, grade, level) for grade in Finding(row).grades)
+
+
+def _of_grade(row: Row, grade: Grade, level: str) -> _Mark:
+    title = f"{called(grade.assertion, grade.metric)} {said(grade)}: {name(row)}"
+    facts = (
+        ("why", grade.reason),
+        ("expected", expected(grade.assertion)),
+        ("got", row.output or ""),
+        ("", scored(grade)),
+    )
+    message = "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in _clipped(facts)) or "no reason was given"
+    origin = spot(row, grade)
+    advice = not grade.counts and grade.outcome is Outcome.FAIL
+    key = (origin, grade.assertion.type, grade.outcome, row.origin if origin == NOWHERE else None)
+    return _Mark("warning" if advice else level, origin, title, message, key)
+
+
+def _clipped(facts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    return ((label, visible(clip(text.strip(), _TEXT))) for label, text in facts if text.strip())
+
+
+def _commands(marks: list[_Mark]) -> Iterator[str]:
+    merged: dict[tuple[object, ...], list[_Mark]] = {}
+    for mark in marks:
+        merged.setdefault(mark.key, []).append(mark)
+    for number, (first, *rest) in enumerate(merged.values(), start=1):
+        more = f"\n... and {many(len(rest), 'more answer')} at this line" if rest else ""
+        if number == _MOST and len(merged) > _MOST:
+            more += f"\n... and {many(len(merged) - _MOST, 'more line')} with findings; see the job summary"
+        yield _command(first, more)
+        if number == _MOST:
+            return
+
+
+def _command(mark: _Mark, more: str) -> str:
+    file = visible(mark.origin.file)
+    line = mark.origin.line or None
+    return command(mark.level, mark.message[:3000] + more, file=file, line=line, title=one_line(mark.title, 200)) + "\n"
+
+
+REPORTS.register("annotations")(
+    Report("annotations", Sink.ANNOTATIONS, "", "what did not pass, at the line of the config", render)
+)

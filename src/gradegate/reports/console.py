@@ -1,0 +1,72 @@
+"""Text for people on standard output: what did not pass, the rules, and the verdict as the last line."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from gradegate.commands import harmless
+from gradegate.explain import explain
+from gradegate.figures import many, spent
+from gradegate.findings import Finding, sort
+from gradegate.model import Decision
+from gradegate.report import REPORTS, Document, Links, Report, Sink
+from gradegate.visible import one_line
+from gradegate.wording import headline, measured, name, no_model, place, required, tally, titled, verdict, weight
+
+_MOST = 1000  # cases of one kind; a log that nobody can scroll helps nobody
+_TEXT = 500  # characters of one text
+
+
+def render(decision: Decision, links: Links) -> Document:
+    """The text, line by line harmless to a runner."""
+    return Document(Sink.CONSOLE, (harmless(text) + "\n" for text in _texts(decision)))
+
+
+def _texts(decision: Decision) -> Iterator[str]:
+    run = decision.run
+    found = sort(run.rows)
+    yield from _cases("FAILED", found.failed)
+    yield from _cases("COULD NOT TELL", found.unclear)
+    yield from _cases("ADVISORY", found.advisory)
+    yield from _rules(decision)
+    for note in (*run.notes, *decision.notes):
+        yield f"note: {': '.join(filter(None, (place(note.origin), one_line(note.text, _TEXT))))}"
+    if run.models:
+        yield f"models: {', '.join(one_line(model, 120) for model in run.models)}"
+    unasked = no_model(run.models)
+    if unasked:
+        yield f"{unasked}."
+    if run.interrupted:
+        yield f"The run stopped early: {one_line(run.interrupted, _TEXT)}"
+    yield f"target: {spent(run.target_usage)}; grader: {spent(run.grader_usage)}; {run.seconds:,.1f} s"
+    yield f"{tally(decision)}."
+    yield f"{headline(decision)}: {one_line(decision.reason, _TEXT)}"
+
+
+def _cases(title: str, findings: list[Finding]) -> Iterator[str]:
+    for finding in findings[:_MOST]:
+        row = finding.row
+        about = ", ".join(filter(None, (one_line(row.provider, 80), one_line(row.prompt_label, 60))))
+        yield f"{title}  {name(row)}  [{about}]"
+        yield textwrap.indent(explain(row, finding.grades, _TEXT), "  ")
+        if finding.alike:
+            yield f"  The same happened in {many(len(finding.alike), 'further case')}: {_names(finding)}"
+        yield ""
+    if len(findings) > _MOST:
+        yield f"{title}  {many(len(findings) - _MOST, 'more case')}; results.json has all of them\n"
+
+
+def _names(finding: Finding) -> str:
+    some = ", ".join(name(row) for row in finding.alike[:10])
+    return some + (f" and {len(finding.alike) - 10:,} more" if len(finding.alike) > 10 else "")
+
+
+def _rules(decision: Decision) -> Iterator[str]:
+    several = len({result.rule.suite for result in decision.rules}) > 1
+    for result in decision.rules:
+        about = f"rule {titled(result.rule, several)} ({weight(result.rule)}): {verdict(result)}"
+        yield f"{about}; {measured(result)}; required: {required(result)}"
+
+
+REPORTS.register("console")(Report("console", Sink.CONSOLE, "", "text for people", render))

@@ -1,0 +1,61 @@
+"""A page for a browser: everything in one file, without scripts and without anything from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from gradegate import wording
+from gradegate.figures import many, spent
+from gradegate.findings import Finding, sort
+from gradegate.model import Decision
+from gradegate.plain import spread
+from gradegate.report import REPORTS, Document, Links, Report, Sink
+from gradegate.visible import clip, visible
+
+_TEXT = 20_000  # characters of one text
+_CHUNK = 100  # pieces of the template that are handed on together
+
+
+def render(decision: Decision, links: Links) -> Document:
+    """The page in parts."""
+    folder = files("gradegate") / "reports_templates"
+    style = (folder / "report.css").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"shown": _shown, "many": many, "spent": spent, "spread": spread}
+    stream = environment.from_string((folder / "report.html").read_text(encoding="utf-8")).stream(
+        decision=decision,
+        style=Markup(style),  # noqa: S704 - our own file
+        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        sections=_sections(decision),
+        several=len({result.rule.suite for result in decision.rules}) > 1,
+        words=wording,
+        links=links,
+        line=lambda origin: links.line(origin.file, origin.line),
+    )
+    stream.enable_buffering(_CHUNK)
+    return Document(Sink.FILE, stream)
+
+
+def _sections(decision: Decision) -> list[tuple[str, str, list[Finding]]]:
+    found = sort(decision.run.rows)
+    unclear = [Finding(row) for finding in found.unclear for row in (finding.row, *finding.alike)]
+    told = {id(finding.row) for finding in (*found.failed, *unclear, *found.advisory)}
+    return [
+        ("fail", "Failed", found.failed),
+        ("error", "Could not tell", unclear),
+        ("advisory", "Advisory", found.advisory),
+        ("pass", "Passed", [Finding(row) for row in decision.run.rows if id(row) not in told]),
+    ]
+
+
+def _shown(value: Any) -> str:
+    return visible(clip("" if value is None else str(value), _TEXT))
+
+
+REPORTS.register("html")(Report("html", Sink.FILE, ".html", "a page for a browser, in one file", render))

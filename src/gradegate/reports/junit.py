@@ -1,0 +1,112 @@
+"""JUnit XML: one suite for each prompt and provider, one test case for each answer."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from junit_xml import TestCase, TestSuite
+
+from gradegate.explain import explain, explain_grade
+from gradegate.findings import Finding
+from gradegate.model import Decision, Grade, Outcome, Row
+from gradegate.report import REPORTS, Document, Links, Report, Sink
+from gradegate.visible import one_line, visible
+from gradegate.wording import called, name
+
+_TEXT = 20_000  # characters of one text
+
+_Key = tuple[str, str, str]
+
+
+def render(decision: Decision, links: Links) -> Document:
+    """The XML in parts of one test case each."""
+    return Document(Sink.FILE, _parts(decision.run.rows))
+
+
+def _parts(rows: tuple[Row, ...]) -> Iterator[str]:
+    # The package builds each test case; a tree of the whole run would take kilobytes for every case.
+    suites: dict[_Key, list[Row]] = {}
+    for row in rows:
+        suites.setdefault((row.suite, row.prompt_label, row.provider), []).append(row)
+    several = len({file for file, _, _ in suites}) > 1
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n'
+    yield _opening("testsuites", _totals(rows))
+    for key, members in suites.items():
+        yield from _suite(_title(key, several), members)
+    yield "</testsuites>\n"
+
+
+def _suite(title: str, rows: list[Row]) -> Iterator[str]:
+    yield _opening("testsuite", {"name": title, **_totals(rows), "skipped": "0"})
+    seen: Counter[str] = Counter()
+    for row in rows:
+        text = name(row)
+        seen[text] += 1  # some readers keep only the first of two test cases with one name
+        yield _element(_case(row, title, f"{text} #{seen[text]}" if seen[text] > 1 else text))
+    yield "</testsuite>\n"
+
+
+def _title(key: _Key, several: bool) -> str:
+    file, prompt, provider = (one_line(text, 120) for text in key)
+    return " | ".join(filter(None, (file if several else "", prompt or "prompt", provider or "provider")))
+
+
+def _totals(rows: Iterable[Row]) -> dict[str, str]:
+    counts: Counter[Outcome] = Counter()
+    seconds = 0.0
+    for row in rows:
+        counts[row.outcome] += 1
+        seconds += _seconds(row)
+    return {
+        "tests": str(counts.total()),
+        "failures": str(counts[Outcome.FAIL]),
+        "errors": str(counts[Outcome.ERROR]),
+        "time": f"{seconds:.3f}",
+    }
+
+
+def _case(row: Row, suite: str, title: str) -> TestCase:
+    file, line = row.origin.file, row.origin.line
+    case = TestCase(title, suite, _seconds(row), file=visible(file) or None, line=line or None)
+    told = Finding(row).grades
+    # The outcome of the row decides, so that tests = passed + failures + errors; the rest goes beside it.
+    chief = [grade for grade in told if grade.outcome is row.outcome and grade.counts]
+    if row.outcome is not Outcome.PASS:
+        chief = chief or [grade for grade in told if grade.outcome is row.outcome]
+        message, text = _message(row, chief), explain(row, chief, _TEXT)
+        kinds = " ".join(dict.fromkeys(called(grade.assertion) for grade in chief)) or "target"
+        if row.outcome is Outcome.FAIL:
+            case.add_failure_info(message, text or message, kinds)
+        else:
+            case.add_error_info(message, text or message, kinds)
+    beside = [] if row.error else [grade for grade in told if grade not in chief]
+    case.stdout = "\n".join(explain_grade(row, grade, _TEXT) for grade in beside) or None
+    return case
+
+
+def _message(row: Row, grades: list[Grade]) -> str:
+    if row.error:
+        return one_line(f"no answer: {row.error}", 500)
+    reasons = "; ".join(f"{called(grade.assertion)}: {one_line(grade.reason, 300)}" for grade in grades)
+    return one_line(reasons, 500) or ("failed" if row.outcome is Outcome.FAIL else "could not tell")
+
+
+def _element(case: TestCase) -> str:
+    element = TestSuite("", [case]).build_xml_doc().find("testcase")
+    if case.elapsed_sec is not None:
+        element.set("time", f"{case.elapsed_sec:.3f}")
+    return ET.tostring(element, encoding="unicode") + "\n"
+
+
+def _opening(tag: str, attributes: dict[str, str]) -> str:
+    return ET.tostring(ET.Element(tag, attributes), encoding="unicode").removesuffix(" />") + ">\n"
+
+
+def _seconds(row: Row) -> float:
+    seconds = row.usage.seconds
+    return seconds if 0 <= seconds < 1e9 else 0.0
+
+
+REPORTS.register("junit")(Report("junit", Sink.FILE, ".xml", "JUnit XML, for test reporters", render))

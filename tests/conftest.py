@@ -1,0 +1,63 @@
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fake_llm import FakeLlm, serve
+
+from gradegate import cli
+
+
+@pytest.fixture
+def llm() -> Iterator[FakeLlm]:
+    with serve() as fake:
+        yield fake
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run of the command left behind."""
+
+    code: int
+    out: str
+    err: str
+    results: dict[str, Any]
+    folder: Path
+
+    @property
+    def cases(self) -> list[dict]:
+        return self.results["cases"]
+
+    @property
+    def grades(self) -> list[dict]:
+        return [grade for case in self.cases for grade in case["grades"]]
+
+
+@pytest.fixture
+def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """Write a config (a mapping, or YAML text) and files, run the command in-process, give what came of it.
+
+    The environment holds no keys; retries are off and unreadable graders are asked once, unless arguments say more.
+    """
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GITHUB_WORKSPACE", "CI", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def run(config: Any = None, *arguments: str, name: str = "promptfooconfig.yaml", **files: str) -> Ran:
+        if config is not None:
+            text = config if isinstance(config, str) else yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        for file, content in files.items():
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / file).write_text(content, encoding="utf-8")
+        results = tmp_path / "results.json"
+        results.unlink(missing_ok=True)
+        code = cli.main(["run", name, "-o", str(results), "--retries", "0", "--reask", "0", *arguments])
+        captured = capsys.readouterr()
+        found = json.loads(results.read_text()) if results.exists() else {}
+        return Ran(code, captured.out, captured.err, found, tmp_path)
+
+    return run

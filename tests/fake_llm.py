@@ -1,0 +1,114 @@
+"""A model server on loopback: chat, embeddings and moderation of OpenAI's shape, scripted per test."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Answer = str | dict | tuple[int, Any] | bytes
+
+
+@dataclass
+class FakeLlm:
+    """``reply`` gets the path and the decoded body; it gives a text (a chat answer), a dict (sent as it is), a
+    (status, body) pair, or raw bytes written to the socket instead of a response."""
+
+    reply: Callable[[str, dict], Answer] = lambda path, body: "ok"
+    latency: float = 0.0
+    requests: list[tuple[str, dict, dict]] = field(default_factory=list)
+    in_flight: int = 0
+    peak: int = 0
+    port: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def bodies(self) -> list[dict]:
+        return [body for _, body, _ in self.requests]
+
+    @property
+    def prompts(self) -> list[str]:
+        """All message texts of each chat request, joined."""
+        return ["\n".join(str(m.get("content")) for m in body.get("messages", ())) for body in self.bodies]
+
+    def spec(self, model: str = "fake", **config: Any) -> dict:
+        """A provider of this server for a config file."""
+        return {"id": f"openai:chat:{model}", "config": {"apiBaseUrl": self.base, "apiKey": "k", **config}}
+
+
+def chat(text: str, **choice: Any) -> dict:
+    message = {"role": "assistant", "content": text, **choice.pop("message", {})}
+    return {
+        "id": "c",
+        "object": "chat.completion",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": message, **choice}],
+        "usage": {"prompt_tokens": 50, "completion_tokens": 10, "total_tokens": 60},
+    }
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    fake: FakeLlm
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+        fake = self.fake
+        with fake.lock:
+            fake.requests.append((self.path, body, dict(self.headers)))
+            fake.in_flight += 1
+            fake.peak = max(fake.peak, fake.in_flight)
+        try:
+            time.sleep(fake.latency)
+            answer = fake.reply(self.path, body)
+        finally:
+            with fake.lock:
+                fake.in_flight -= 1
+        self._send(answer)
+
+    do_GET = do_POST
+
+    def _send(self, answer: Answer) -> None:
+        if isinstance(answer, bytes):
+            self.wfile.write(answer)
+            self.close_connection = True
+            return
+        status, content = answer if isinstance(answer, tuple) else (200, answer)
+        content = chat(content) if isinstance(content, str) and status == 200 else content
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+    def handle(self) -> None:
+        try:
+            super().handle()
+        except ConnectionError:
+            self.close_connection = True
+
+
+@contextmanager
+def serve() -> Iterator[FakeLlm]:
+    fake = FakeLlm()
+    handler = type("Handler", (_Handler,), {"fake": fake})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    fake.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield fake
+    finally:
+        server.shutdown()
+        server.server_close()
