@@ -8,9 +8,15 @@ from urllib.parse import quote
 
 from gradegate.visible import one_line, visible
 
+_URL = 2000  # a longer address is none
 BREAK = "\u200b"  # keeps GitHub from seeing a mention, a reference or an emoji; takes no room
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "$": "<span>$</span>"}
-_PUNCTUATION = re.compile(r"[!#$&()*+\-.:<=>@\[\\\]^_`{|}~]")
+# What means something anywhere, at the start of a line, and in an address that GitHub would link.
+_PUNCTUATION = re.compile(
+    r"[!#$&*<>\[\\\]^_`|~]|^[-+=]|(?<=^\d)[.)]|(?<=^\d\d)[.)]|(?<=^\d{3})[.)]|(?<=^\d{4})[.)]|(?<=^\d{5})[.)]"
+    r"|(?<=www)\.|:(?=//)|(?<=mailto):|(?<=xmpp):",
+    re.IGNORECASE,
+)
 _SHORTCODE = re.compile(r":(?=[\w+-]+:)")
 _REFERENCE = re.compile(r"\b(gh-)(?=\d)", re.IGNORECASE)
 
@@ -41,7 +47,8 @@ def fence(text: str) -> str:
 
 def link(label: str, url: str) -> str:
     """A link, or only its label where there is no address. The label is Markdown, the address may hold anything."""
-    return f"[{label}]({quote(url, safe='/:#?=&%~+,;@', errors='replace')})" if url else label
+    address = quote(url[: _URL + 1], safe="/:#?=&%~+,;@", errors="replace")
+    return f"[{label}]({address})" if 0 < len(address) <= _URL else label
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:

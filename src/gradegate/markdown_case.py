@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from gradegate.errors import Origin
 from gradegate.figures import many
 from gradegate.findings import Finding
 from gradegate.markdown import code, details, fence, inline, link
@@ -65,7 +66,9 @@ def _title(row: Row, scope: Scope) -> str:
         about.append(code(row.provider, 100))
     if scope.prompts:
         about.append(inline(row.prompt_label, 80))
-    return " · ".join(about) + "\n"
+    if row.error:
+        about.append(_where(row.origin, scope))
+    return " · ".join(filter(None, about)) + "\n"
 
 
 def _grades(finding: Finding, scope: Scope) -> Iterator[str]:
@@ -77,12 +80,14 @@ def _grades(finding: Finding, scope: Scope) -> Iterator[str]:
 
 
 def _grade_line(row: Row, grade: Grade, scope: Scope) -> str:
-    origin = spot(row, grade)
     sign = _SIGN[grade.outcome] if grade.counts or grade.outcome is Outcome.ERROR else "⚠️"
     parts = [f"{sign} {code(called(grade.assertion, grade.metric))} {said(grade)}", scored(grade)]
+    return " · ".join(filter(None, [*parts, _where(spot(row, grade), scope)])) + "\n"
+
+
+def _where(origin: Origin, scope: Scope) -> str:
     where = place(origin)
-    parts.append(link(inline(where, 300), scope.links.line(origin.file, origin.line)) if where else "")
-    return " · ".join(filter(None, parts)) + "\n"
+    return link(inline(where, 300), scope.links.line(origin.file, origin.line)) if where else ""
 
 
 def _facts(row: Row, grade: Grade, answer: bool) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 from gradegate.figures import many, spent
 from gradegate.findings import Finding, Findings, sort
 from gradegate.markdown import code, details, fit, inline, link, table
 from gradegate.markdown_case import Scope, block, several
-from gradegate.model import Decision, Note, Result, Row
+from gradegate.model import Decision, Note, Result, Row, RuleResult
 from gradegate.report import Links
 from gradegate.wording import (
     OUTCOMES,
@@ -43,7 +42,7 @@ class Shape:
 def page(decision: Decision, links: Links, shape: Shape) -> str:
     """The page; what does not fit is left out by whole cases, and the page says so."""
     scope = several(decision.run.rows, links)
-    head, foot = _head(decision, scope), _foot(decision, scope)
+    head, foot = _head(decision, scope, shape), _foot(decision, scope, shape)
     room = shape.limit - shape.measure(head + foot) - _RESERVE
     found = sort(decision.run.rows)
     body = _body(found, scope, shape, room, folded=True)
@@ -56,40 +55,34 @@ def page(decision: Decision, links: Links, shape: Shape) -> str:
 # --- the verdict ----------------------------------------------------------------------------------------------
 
 
-def _head(decision: Decision, scope: Scope) -> str:
-    lines = [f"### {SIGNS[decision.result]} {headline(decision)}\n\n{inline(decision.reason, 600)}\n\n"]
+def _head(decision: Decision, scope: Scope, shape: Shape) -> str:
+    lines = [f"### {SIGNS[decision.result]} gradegate: {headline(decision).lower()}\n\n{inline(decision.reason, 600)}\n\n"]
     lines += [f"{tally(decision)}.\n\n"]
     if decision.run.interrupted:
         lines += [f"**The run stopped early:** {inline(decision.run.interrupted, 300)}\n\n"]
     unasked = no_model(decision.run.models)
     if unasked:
         lines += [f"**{inline(unasked, 400)}.**\n\n"]
-    rules = _rules(decision, scope)
+    rules = _rules(decision, scope, shape)
     if decision.result is Result.PASS:
         return "".join(lines) + (details(many(len(decision.rules), "rule"), rules) + "\n" if rules else "")
     return "".join(lines) + rules
 
 
-def _rules(decision: Decision, scope: Scope) -> str:
+def _rules(decision: Decision, scope: Scope, shape: Shape) -> str:
     # Without a gate block the one rule is that every case passes, which the counts of a passing run already say.
     if decision.result is Result.PASS and all(result.rule.every_case for result in decision.rules):
         return ""
-    rows = (
-        (
-            inline(titled(result.rule, scope.suites), 200),
-            weight(result.rule),
-            f"{_rule_sign(result.outcome.value, result.rule.blocking)} {verdict(result)}",
-            measured(result),
-            required(result),
-        )
-        for result in decision.rules[:100]
-    )
-    more = f"\n{many(len(decision.rules) - 100, 'rule')} more.\n" if len(decision.rules) > 100 else ""
-    return "".join(table(("Rule", "", "Outcome", "Measured", "Required"), rows)) + more + "\n"
+    lines = table(("Rule", "", "Outcome", "Measured", "Required"), (_cells(result, scope) for result in decision.rules))
+    taken = fit(lines, shape.limit // 4, shape.measure)
+    left = len(lines) - len(taken)
+    return "".join(taken) + (f"\n{many(left, 'more rule')} in results.json.\n" if left else "") + "\n"
 
 
-def _rule_sign(outcome: str, blocking: bool) -> str:
-    return {"pass": "✅", "error": "❔"}.get(outcome, "❌" if blocking else "⚠️")
+def _cells(result: RuleResult, scope: Scope) -> tuple[str, ...]:
+    sign = {"pass": "✅", "error": "❔"}.get(result.outcome.value, "❌" if result.rule.blocking else "⚠️")
+    title = inline(titled(result.rule, scope.suites))
+    return (title, weight(result.rule), f"{sign} {verdict(result)}", measured(result), required(result))
 
 
 # --- the cases ------------------------------------------------------------------------------------------------
@@ -145,15 +138,16 @@ def _case_lines(rows: Iterable[Row]) -> Iterator[str]:
 # --- what it took ---------------------------------------------------------------------------------------------
 
 
-def _foot(decision: Decision, scope: Scope) -> str:
+def _foot(decision: Decision, scope: Scope, shape: Shape) -> str:
     run = decision.run
     notes = (*run.notes, *decision.notes)
-    lines = [_note(note, scope) for note in islice(notes, 20)]
-    if len(notes) > 20:
-        lines.append(f"- {many(len(notes) - 20, 'more note')} in results.json\n")
-    asked = ", ".join(code(model, 120) for model in run.models[:12]) or "none"
+    lines = fit((_note(note, scope) for note in notes), shape.limit // 8, shape.measure)
+    if len(notes) > len(lines):
+        lines.append(f"- {many(len(notes) - len(lines), 'more note')} in results.json\n")
+    names = fit((code(model, 120) for model in run.models), shape.limit // 16, shape.measure)
+    asked = ", ".join(names) + (f" and {len(run.models) - len(names):,} more" if len(names) < len(run.models) else "")
     took = f"Target: {spent(run.target_usage)}. Grader: {spent(run.grader_usage)}. {run.seconds:,.1f} s."
-    return "".join(lines) + ("\n" if lines else "") + f"<sub>{took}<br>Models: {asked}</sub>\n"
+    return "".join(lines) + ("\n" if lines else "") + f"<sub>{took}<br>Models: {asked or 'none'}</sub>\n"
 
 
 def _note(note: Note, scope: Scope) -> str:

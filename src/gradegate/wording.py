@@ -49,8 +49,8 @@ def counted(counts: Counts) -> str:
 
 def tally(decision: Decision) -> str:
     """The counts of the run in one line."""
-    planned = f"{many(decision.grades.planned, 'assertion')} in {many(decision.cases.planned, 'case')}"
-    return f"{planned}: {counted(decision.grades)}"
+    cases, grades = decision.cases, decision.grades
+    return f"{many(cases.planned, 'case')}: {counted(cases)}. {many(grades.planned, 'assertion')}: {counted(grades)}"
 
 
 def name(row: Row) -> str:

@@ -15,6 +15,7 @@ from gradegate.visible import clip, one_line, visible
 from gradegate.wording import called, expected, name, said, scored, spot
 
 _MOST = 10  # of one level in one step; GitHub hides further ones
+_PATH = 1000  # characters; a longer name is no file
 _TEXT = 600  # characters of one text; GitHub cuts a message at 4,096
 
 
@@ -90,7 +91,7 @@ def _commands(marks: list[_Mark]) -> Iterator[str]:
 
 
 def _command(mark: _Mark, more: str) -> str:
-    file = visible(mark.origin.file)
+    file = visible(mark.origin.file) if len(mark.origin.file) < _PATH else ""
     line = mark.origin.line or None
     return command(mark.level, mark.message[:3000] + more, file=file, line=line, title=one_line(mark.title, 200)) + "\n"
 

@@ -76,7 +76,7 @@ def _case(row: Row, suite: str, title: str) -> TestCase:
     if row.outcome is not Outcome.PASS:
         chief = chief or [grade for grade in told if grade.outcome is row.outcome]
         message, text = _message(row, chief), explain(row, chief, _TEXT)
-        kinds = " ".join(dict.fromkeys(called(grade.assertion) for grade in chief)) or "target"
+        kinds = "target" if row.error else " ".join(dict.fromkeys(called(grade.assertion) for grade in chief)) or "case"
         if row.outcome is Outcome.FAIL:
             case.add_failure_info(message, text or message, kinds)
         else:
