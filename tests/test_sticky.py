@@ -120,15 +120,16 @@ def test_the_owner_of_the_token_is_the_author_that_counts(
 
 
 def test_jobs_with_different_keys_keep_a_comment_each(fake: FakeGitHub) -> None:
-    for key in ("", "nightly", "night", "-->", "--> @all", "a\nb", "ä", "\ud800"):
+    for key in ("", "nightly", "night", "-->", "--> @all", "a\nb", "ä", "\ud800", "x" * 900, "x" * 901):
         upsert_comment(github(fake), EVENT, "first", key)
         upsert_comment(github(fake), EVENT, f"report of {key!r}", key)
-    assert len(fake.comments) == 8
+    assert len(fake.comments) == 10
     for comment in fake.comments:
         line = comment["body"].splitlines()[0]
         assert line.startswith("<!-- gradegate:")
         assert line.endswith(" -->")
         assert "--" not in line[4:-3]
+        assert len(line) < 250
 
 
 def test_a_racing_job_leaves_one_comment_the_oldest(fake: FakeGitHub) -> None:

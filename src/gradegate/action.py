@@ -1,154 +1,62 @@
-"""What the action does around a run: annotations, summary, comment, outputs. Nothing here can change the verdict."""
+"""The action: reads its inputs and the event, runs, writes the reports and publishes them."""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from gradegate import workflow
-from gradegate.commands import command, harmless
+from gradegate import pipeline
+from gradegate.commands import command
 from gradegate.errors import ConfigError
-from gradegate.event import Event
-from gradegate.github import GitHub
-from gradegate.model import Counts, Decision, Result
-from gradegate.report import Document, Sink
-from gradegate.settings import ActionSettings
-from gradegate.sticky import Posted, Refused, upsert_comment
-from gradegate.visible import visible
+from gradegate.event import links, read_event
+from gradegate.github import connect
+from gradegate.model import Decision
+from gradegate.progress import progress
+from gradegate.publish import Desk, publish, publish_mistakes, warn
+from gradegate.settings import ActionSettings, from_inputs
 
-PATHS = {".json": "results-path", ".xml": "junit-path", ".md": "markdown-path", ".html": "html-path"}
-COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "cost-usd", "tokens")
-OUTPUTS = ("outcome", "exit-code", *COUNTED, "comment-url", *PATHS.values())
-FAILING = (Result.BLOCKED, Result.INCONCLUSIVE)
-MOST_MISTAKES = 50
-LONGEST_MISTAKE = 1000  # characters; with as many as are shown, within what a comment holds
-MISTAKE = "mistake"  # the outcome when the config is wrong: there is no decision then
+MISTAKE = 2  # what the command exits with after a ConfigError
+PUBLISHED = ("annotations", "summary", "comment")
 
 
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """Where the action publishes; ``say`` writes one line to the log of the step."""
-
-    settings: ActionSettings
-    event: Event
-    github: GitHub
-    say: Callable[[str], object] = print
-
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """The environment of the step."""
-        return self.settings.run.environ
+def main(environ: Mapping[str, str], cwd: Path, exit_code: Callable[[Decision], int]) -> int:
+    """Run one step of a workflow and give its exit code. Raises ConfigError after publishing its mistakes."""
+    settings = _settings(environ, cwd)
+    desk = Desk(settings, read_event(environ), connect(environ, settings.token), pipeline.say)
+    try:
+        return _run(desk, exit_code)
+    except ConfigError as e:
+        publish_mistakes(desk, e, MISTAKE)
+        raise
 
 
-def publish(
-    desk: Desk, decision: Decision, exit_code: int, documents: Iterable[Document], written: Iterable[str | Path]
-) -> dict[str, str]:
-    """Publish what the reports say of a decision; ``written`` are the report files. Returns the outputs that were set.
-
-    Whatever fails is said and left at that.
-    """
-    texts = {document.sink: document.text for document in documents}
-    if desk.settings.annotations and texts.get(Sink.ANNOTATIONS):
-        desk.say(texts[Sink.ANNOTATIONS].rstrip("\n"))  # first: the runner shows ten of a kind and no more
-    _summarise(desk, texts.get(Sink.SUMMARY, ""))
-    url = _comment(desk, texts.get(Sink.COMMENT, ""), failing=decision.result in FAILING)
-    found = {"outcome": decision.result.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url}
-    return _set_outputs(desk, {**found, **_paths(desk, written)})
+def _settings(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
+    try:
+        return from_inputs(environ, cwd)
+    except ConfigError as e:
+        for mistake in e.mistakes:
+            pipeline.say(command("error", str(mistake)))
+        raise
 
 
-def publish_mistakes(desk: Desk, error: ConfigError, exit_code: int) -> dict[str, str]:
-    """Publish that the gate could not start; an older comment must not go on claiming a pass."""
-    if desk.settings.annotations:
-        for mistake in error.mistakes:
-            file, line = (mistake.origin.file, mistake.origin.line) if mistake.origin else ("", 0)
-            words = mistake.what + (f" -> {mistake.cure}" if mistake.cure else "")
-            desk.say(command("error", words, file=file, line=line or None))
-    text = _mistakes_text(error)
-    _summarise(desk, text)
-    url = _comment(desk, text, failing=True)
-    return _set_outputs(desk, {"outcome": MISTAKE, "exit-code": str(exit_code), "comment-url": url})
-
-
-def _summarise(desk: Desk, text: str) -> None:
-    if desk.settings.summary and text and (problem := workflow.append_summary(desk.environ, text)):
-        _warn(desk, f"The job summary was not written: {problem}.")
-
-
-def _comment(desk: Desk, text: str, failing: bool) -> str:
-    """The address of the comment, or an empty string."""
-    mode, event = desk.settings.comment, desk.event
-    if mode == "off" or not text:
-        return ""
-    if event.problem:
-        _warn(desk, f"No comment was posted: {event.problem}.")
-        return ""
-    if event.number is None:
-        desk.say(harmless(f"No comment: the event {event.name} belongs to no pull request."))
-        return ""
-    if not desk.settings.token:
-        _warn(desk, "No comment was posted: the input `github-token` is empty.")
-        return ""
-    create = mode == "always" or failing
-    outcome = upsert_comment(desk.github, event, text, desk.settings.comment_key, create)
-    if isinstance(outcome, Posted):
-        desk.say(harmless(f"Comment: {outcome.url}"))
-        return outcome.url
-    if isinstance(outcome, Refused):
-        _warn(desk, f"No comment was posted: {outcome.reason}. The verdict stands.")
-    return ""
-
-
-def _counts(decision: Decision) -> dict[str, str]:
-    counts = decision.grades
-    usage = decision.run.target_usage + decision.run.grader_usage
-    cost = "" if usage.known_cost is None else f"{usage.known_cost:.6f}"
-    numbers = (counts.planned, counts.passed, counts.failed, counts.errored)
-    return dict(zip(COUNTED, (*map(str, numbers), _rate(counts), cost, str(usage.tokens)), strict=True))
-
-
-def _rate(counts: Counts) -> str:
-    """Four digits, rounded down: only a run in which everything passed reads 1.0000."""
-    graded = counts.passed + counts.failed
-    if not graded:
-        return ""
-    share = counts.passed * 10_000 // graded
-    return f"{share // 10_000}.{share % 10_000:04d}"
-
-
-def _paths(desk: Desk, written: Iterable[str | Path]) -> dict[str, str]:
-    """The first report of each kind, relative to the workspace: the container's own paths mean nothing to later steps."""
-    found: dict[str, str] = {}
-    root = desk.environ.get("GITHUB_WORKSPACE") or os.fspath(desk.settings.run.cwd)
-    for path in written:
-        name = PATHS.get(Path(path).suffix.lower())
-        if name:
-            found.setdefault(name, os.path.relpath(desk.settings.run.cwd / path, root))
-    return found
-
-
-def _set_outputs(desk: Desk, values: Mapping[str, str]) -> dict[str, str]:
-    safe, unsafe = workflow.safe_outputs(values)
-    if unsafe:
-        _warn(desk, f"Not set, because a shell could take the value for code: the outputs {', '.join(unsafe)}.")
-    if problem := workflow.write_outputs(desk.environ, safe):
-        _warn(desk, f"The outputs were not written: {problem}.")
-        return {}
-    return safe
-
-
-def _mistakes_text(error: ConfigError) -> str:
-    listed = [visible(str(mistake))[:LONGEST_MISTAKE] for mistake in error.mistakes[:MOST_MISTAKES]]
-    more = len(error.mistakes) - len(listed)
-    lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", lines)), default=0))
-    return (
-        f"### gradegate could not run\n\nThe config is mistaken; nothing was asked.\n\n{fence}text\n{lines}\n{fence}\n"
-    )
-
-
-def _warn(desk: Desk, words: str) -> None:
-    desk.say(harmless(words))
-    desk.say(command("warning", words))
+def _run(desk: Desk, exit_code: Callable[[Decision], int]) -> int:
+    settings = desk.settings.run
+    outputs = pipeline.check_outputs(settings.outputs)
+    prepared = pipeline.prepare(settings)
+    hide = pipeline.build_redactor(prepared)
+    with progress(len(prepared.plan.jobs), settings.in_ci) as watch:
+        decision = pipeline.evaluate(prepared, settings.reask, watch)
+    code = exit_code(decision)
+    if decision.run.interrupted:  # a cancelled job has seconds left
+        desk = replace(desk, github=connect(desk.environ, desk.settings.token, hurry=True))
+    where = links(desk.event, desk.environ)
+    failures = pipeline.write_reports(outputs, settings.cwd, decision, where, hide)
+    sys.stdout.writelines(pipeline.render("console", decision, where, hide).parts)
+    for failure in failures:
+        warn(desk, failure)
+    lost = {path for path in outputs if not (settings.cwd / path).is_file()}
+    documents = [pipeline.render(name, decision, where, hide) for name in PUBLISHED]
+    publish(desk, decision, code, documents, [path for path in outputs if path not in lost])
+    return code

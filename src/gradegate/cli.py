@@ -188,7 +188,7 @@ def _schema(args: argparse.Namespace) -> int:
 def _action(args: argparse.Namespace) -> int:
     from gradegate.action import main as action
 
-    return action(dict(os.environ), Path.cwd())
+    return action(dict(os.environ), Path.cwd(), exit_code)
 
 
 def _report_mistakes(mistakes: Sequence[Mistake]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from gradegate.http import Answer
 PER_PAGE = 100
 MOST_PAGES = 300
 ATTEMPTS = 4
+LONGEST_KEY = 200  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,10 @@ def upsert_comment(
 
 
 def marker(key: str) -> str:
-    """The first line of our comment; a key cannot break out of it."""
+    """Give the first line of our comment; a key cannot break out of it, nor take the room of the report."""
     name = quote(key, safe="", errors="replace").replace("-", "%2D")  # no "-->" and no "--" in an HTML comment
+    if len(name) > LONGEST_KEY:
+        name = hashlib.sha256(name.encode()).hexdigest()
     return f"<!-- gradegate:{name} -->"
 
 

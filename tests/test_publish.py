@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fake_github import FakeGitHub, Token, serve
-from gradegate.action import OUTPUTS, Desk, publish, publish_mistakes
+from gradegate.publish import OUTPUTS, Desk, publish, publish_mistakes
 from gradegate.commands import command
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.event import Event
