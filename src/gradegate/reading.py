@@ -34,8 +34,11 @@ class Answer:
     plain: str  # the whole answer, objects as they were written
 
     def without(self, graded: str) -> Answer:
-        """Leave out the objects that stand in the graded text too: quoted, they are not the grader's own."""
-        if not self.objects or "{" not in graded:
+        """Leave out objects quoted from the graded text: they are not the grader's own.
+
+        A reply that is one object and nothing else quotes nobody.
+        """
+        if not self.objects or "{" not in graded or (len(self.objects) == 1 and not self.text):
             return self
         quoted = answer(graded).objects
         return replace(self, objects=tuple(found for found in self.objects if found not in quoted))
