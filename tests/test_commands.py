@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from gradegate.commands import command, harmless
 
 # What the runner's comparison by culture does not see.
-IGNORED = re.compile("[\x00-\x08\x0e-\x1f\x7f\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+IGNORED = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+)
 
 
 def parsed(line: str) -> str | None:

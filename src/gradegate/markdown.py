@@ -12,11 +12,8 @@ _URL = 2000  # a longer address is none
 BREAK = "\u200b"  # keeps GitHub from seeing a mention, a reference or an emoji; takes no room
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "$": "<span>$</span>"}
 # What means something anywhere, at the start of a line, and in an address that GitHub would link.
-_PUNCTUATION = re.compile(
-    r"[!#$&*<>\[\\\]^_`|~]|^[-+=]|(?<=^\d)[.)]|(?<=^\d\d)[.)]|(?<=^\d{3})[.)]|(?<=^\d{4})[.)]|(?<=^\d{5})[.)]"
-    r"|(?<=www)\.|:(?=//)|(?<=mailto):|(?<=xmpp):",
-    re.IGNORECASE,
-)
+_PUNCTUATION = re.compile(r"[!#$&*<>\[\\\]^_`|~]|^[-+=]|(?<=www)\.|:(?=//)|(?<=mailto):|(?<=xmpp):", re.IGNORECASE)
+_NUMBERED = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")
 _SHORTCODE = re.compile(r":(?=[\w+-]+:)")
 _REFERENCE = re.compile(r"\b(gh-)(?=\d)", re.IGNORECASE)
 
@@ -25,7 +22,8 @@ def inline(text: str, limit: int = 200) -> str:
     """One line of anybody's text, to stand anywhere in a page: it looks the same and does nothing."""
     line = _SHORTCODE.sub(f":{BREAK}", one_line(text, limit))
     line = _REFERENCE.sub(rf"\1{BREAK}", line.replace("@", f"@{BREAK}").replace("#", f"#{BREAK}"))
-    return _PUNCTUATION.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), line)
+    line = _PUNCTUATION.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), line)
+    return _NUMBERED.sub(r"\1\\", line)
 
 
 def code(text: str, limit: int = 200) -> str:

@@ -121,5 +121,3 @@ def _folded(finding: Finding) -> Iterator[str]:
 def _worth(title: str, text: str) -> bool:
     """What is in sight already is not worth a second look."""
     return bool(text) and (title.startswith(("Prompt", "Variables", "Evidence")) or len(text) > _SHORT)
-
-

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from gradegate.figures import many, spent
-from gradegate.findings import Finding, Findings, sort
+from gradegate.findings import Findings, sort
 from gradegate.markdown import code, details, fit, inline, link, table
 from gradegate.markdown_case import Scope, block, several
 from gradegate.model import Decision, Note, Result, Row, RuleResult
@@ -56,7 +56,9 @@ def page(decision: Decision, links: Links, shape: Shape) -> str:
 
 
 def _head(decision: Decision, scope: Scope, shape: Shape) -> str:
-    lines = [f"### {SIGNS[decision.result]} gradegate: {headline(decision).lower()}\n\n{inline(decision.reason, 600)}\n\n"]
+    lines = [
+        f"### {SIGNS[decision.result]} gradegate: {headline(decision).lower()}\n\n{inline(decision.reason, 600)}\n\n"
+    ]
     lines += [f"{tally(decision)}.\n\n"]
     if decision.run.interrupted:
         lines += [f"**The run stopped early:** {inline(decision.run.interrupted, 300)}\n\n"]
@@ -73,7 +75,9 @@ def _rules(decision: Decision, scope: Scope, shape: Shape) -> str:
     # Without a gate block the one rule is that every case passes, which the counts of a passing run already say.
     if decision.result is Result.PASS and all(result.rule.every_case for result in decision.rules):
         return ""
-    lines = table(("Rule", "", "Outcome", "Measured", "Required"), (_cells(result, scope) for result in decision.rules))
+    lines = table(
+        ("Rule", "Kind", "Outcome", "Measured", "Required"), (_cells(result, scope) for result in decision.rules)
+    )
     taken = fit(lines, shape.limit // 4, shape.measure)
     left = len(lines) - len(taken)
     return "".join(taken) + (f"\n{many(left, 'more rule')} in results.json.\n" if left else "") + "\n"
@@ -99,7 +103,9 @@ def _body(found: Findings, scope: Scope, shape: Shape, room: int, folded: bool) 
     for title, findings in (("Failed", found.failed), ("Could not tell", found.unclear), ("Advisory", found.advisory)):
         number = sum(1 + len(finding.alike) for finding in findings)
         heading = f"#### {title}: {many(number, 'case')}\n\n"
-        blocks = fit((block(finding, scope, folded) for finding in findings), room - shape.measure(heading), shape.measure)
+        blocks = fit(
+            (block(finding, scope, folded) for finding in findings), room - shape.measure(heading), shape.measure
+        )
         left += sum(1 + len(finding.alike) for finding in findings[len(blocks) :])
         if blocks:
             text = heading + _opened(blocks)
@@ -154,5 +160,3 @@ def _note(note: Note, scope: Scope) -> str:
     where = place(note.origin)
     url = scope.links.line(note.origin.file, note.origin.line) if note.origin else ""
     return f"- {inline(note.text, 400)}" + (f" ({link(inline(where, 300), url)})" if where else "") + "\n"
-
-

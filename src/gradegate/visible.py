@@ -23,13 +23,15 @@ def clip(text: str, limit: int) -> str:
     """At most ``limit`` characters of the text, and how many were left out."""
     if len(text) <= limit:
         return text
-    return f"{text[:limit].rstrip()}… ({len(text) - limit:,} more characters)"
+    left = len(text) - limit
+    return f"{text[:limit].rstrip()}… ({left:,} more character{'' if left == 1 else 's'})"
 
 
 def one_line(text: str, limit: int = 200) -> str:
-    """The text in one visible line, clipped."""
-    # Cut twice: first so that a text of many megabytes costs nothing, then to the length that is shown.
-    return visible(clip(" ".join(clip(text, 16 * limit).split()), limit))
+    """The text in one visible line of at most so many characters, before those that hide are written out."""
+    line = " ".join(text[: 16 * limit].split())  # a text of many megabytes costs nothing
+    whole = len(line) <= limit and len(text) <= 16 * limit
+    return visible(line if whole else f"{line[:limit].rstrip()}…")
 
 
 def encodable(text: str) -> str:

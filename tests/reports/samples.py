@@ -125,9 +125,17 @@ def counted(rows: Iterable[Row]) -> tuple[Counts, Counts]:
     return _counts([grade.outcome for row in rows for grade in row.grades]), _counts([row.outcome for row in rows])
 
 
-def decision(result: Result, reason: str, *rows: Row, rules: tuple[RuleResult, ...] = (), **options: object) -> Decision:
+def decision(
+    result: Result, reason: str, *rows: Row, rules: tuple[RuleResult, ...] = (), **options: object
+) -> Decision:
     """A decision about these rows; ``options`` are those of the run."""
-    given = {"target_usage": TARGET, "grader_usage": GRADER, "seconds": 6.789, "models": ("openai:chat:gpt-5",), **options}
+    given = {
+        "target_usage": TARGET,
+        "grader_usage": GRADER,
+        "seconds": 6.789,
+        "models": ("openai:chat:gpt-5",),
+        **options,
+    }
     return Decision(result, reason, rules, RunResult(rows, **given), *counted(rows))  # type: ignore[arg-type]
 
 
@@ -146,7 +154,9 @@ def passed() -> Decision:
 def blocked() -> Decision:
     """Something of everything; the facts are missed."""
     rules = (
-        RuleResult(FACTS, Outcome.FAIL, "66.7% of 95% pass", passed=2, failed=1, errored=3, pass_rate=2 / 3, score=2 / 3),
+        RuleResult(
+            FACTS, Outcome.FAIL, "66.7% of 95% pass", passed=2, failed=1, errored=3, pass_rate=2 / 3, score=2 / 3
+        ),
         RuleResult(STYLE, Outcome.FAIL, "mean score 0.4 of 0.8", failed=1, pass_rate=0.0, score=0.4),
     )
     rows = (passing(), failing(), unclear(), unanswered("Alaska"), unanswered("Hawaii"), advised())

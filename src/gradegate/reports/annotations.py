@@ -52,7 +52,11 @@ def _of_finding(finding: Finding, level: str) -> Iterator[_Mark]:
     rows = (finding.row, *finding.alike)
     for row in rows:
         if row.error or not finding.grades:
-            why = f"The target gave no answer: {visible(clip(row.error, _TEXT))}" if row.error else "The case did not pass."
+            why = (
+                f"The target gave no answer: {visible(clip(row.error, _TEXT))}"
+                if row.error
+                else "The case did not pass."
+            )
             yield _Mark(level, row.origin, f"could not tell: {name(row)}", why, (row.origin, "target", row.error))
         else:
             yield from (_of_grade(row, grade, level) for grade in Finding(row).grades)
@@ -66,7 +70,9 @@ def _of_grade(row: Row, grade: Grade, level: str) -> _Mark:
         ("got", row.output or ""),
         ("", scored(grade)),
     )
-    message = "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in _clipped(facts)) or "no reason was given"
+    message = (
+        "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in _clipped(facts)) or "no reason was given"
+    )
     origin = spot(row, grade)
     advice = not grade.counts and grade.outcome is Outcome.FAIL
     key = (origin, grade.assertion.type, grade.outcome, row.origin if origin == NOWHERE else None)

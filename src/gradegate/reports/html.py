@@ -24,7 +24,7 @@ _CHUNK = 100  # pieces of the template that are handed on together
 
 def render(decision: Decision, links: Links) -> Document:
     """The page in parts."""
-    folder = files("gradegate") / "reports_templates"
+    folder = files("gradegate") / "templates"
     style = (folder / "report.css").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"shown": _shown, "many": many, "spent": spent, "spread": spread}

@@ -1,0 +1,194 @@
+"""The comment and the summary: the verdict first, everything in its place, and never too long."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import cmarkgfm
+import pytest
+from cmarkgfm.cmark import Options
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gradegate.markdown import BREAK, utf8, utf16
+from gradegate.model import Decision, Note, Outcome, Row, Rule, RuleResult
+from gradegate.report import REPORTS, Links
+
+from . import samples
+
+LIMITS = {"comment": (65_536, utf16), "summary": (1024 * 1024, utf8)}
+TEXTS = st.lists(st.sampled_from(samples.NASTY) | st.text(st.characters(), max_size=20), max_size=3).map("".join)
+
+
+def written(decision: Decision, name: str = "comment", links: Links = samples.LINKS) -> str:
+    report = REPORTS.find(name)
+    assert report is not None
+    return report.render(decision, links).text
+
+
+def rendered(text: str) -> ET.Element:
+    page = cmarkgfm.github_flavored_markdown_to_html(text, Options.CMARK_OPT_UNSAFE)
+    return ET.fromstring(f"<body>{page.replace('<br>', '<br />')}</body>")
+
+
+def skeleton(tree: ET.Element) -> list[str]:
+    """Everything but inline code, for which plain text may stand, and what keeps dollar signs apart."""
+    block = {element for pre in tree.iter("pre") for element in pre}
+    return [element.tag for element in tree.iter() if element.tag not in ("span", "code") or element in block]
+
+
+def prose(tree: ET.Element) -> Iterator[str]:
+    if tree.tag not in ("code", "pre"):
+        yield tree.text or ""
+        for element in tree:
+            yield from prose(element)
+    yield tree.tail or ""
+
+
+def filled(text: str) -> Decision:
+    """A decision with one text in every place that somebody else writes."""
+    failing = samples.failing()
+    grade = replace(failing.grades[0], reason=text, evidence={"k": text}, metric=text)
+    grade = replace(grade, assertion=replace(grade.assertion, type=text, value=text))
+    texts = {"description": text, "provider": text, "prompt_label": text, "output": text, "prompt": text, "suite": text}
+    row = replace(failing, **texts, vars={"v": text}, grades=(grade,))  # type: ignore[arg-type]
+    rule = RuleResult(Rule(text, min_pass_rate=0.5), Outcome.FAIL, text, failed=1, pass_rate=0.0)
+    decision = samples.decision(samples.blocked().result, text, row, rules=(rule,), models=(text,), interrupted=text)
+    return replace(decision, notes=(Note(text),))
+
+
+# The fold holds one block for each text that is there, so that only texts of something are compared.
+SKELETON = skeleton(rendered(written(filled("word"))))
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_no_text_changes_the_structure(text: str) -> None:
+    page = written(filled(f"{text}x"))
+    tree = rendered(page)
+    long = SKELETON
+    found = skeleton(tree)
+    extra = found.count("pre") - long.count("pre")  # a long text stands in the fold once more, with its title
+    assert 0 <= extra <= 3
+    assert [tag for tag in found if tag not in ("pre", "code", "p")] == [
+        t for t in long if t not in ("pre", "code", "p")
+    ]
+    assert found.count("p") == long.count("p") + extra
+    assert [link.get("href", "")[:30] for link in tree.iter("a")] == ["https://github.com/octo/shop/b"]
+    assert not re.search(r"@\w|#\d|gh-\d|:[\w+-]+:", "".join(prose(tree)), re.IGNORECASE)
+    assert "<!--" not in page
+
+
+@pytest.mark.parametrize("make", [samples.blocked, samples.inconclusive, samples.advisory, samples.passed])
+def test_the_verdict_stands_first(make: Callable[[], Decision]) -> None:
+    decision = make()
+    titles = {
+        "pass": "✅ gradegate: passed",
+        "advisory": "⚠️ gradegate: passed, with advisory findings",
+        "blocked": "❌ gradegate: blocked",
+        "inconclusive": "❔ gradegate: inconclusive",
+    }
+    first, _, second, *_ = written(decision).split("\n")
+    assert first == f"### {titles[decision.result.value]}"
+    assert "".join(rendered(second).itertext()).strip() == decision.reason
+
+
+def test_a_blocked_comment_says_what_failed_and_why() -> None:
+    page = written(samples.blocked())
+    assert "| facts | blocking | ❌ missed | 2 of 3 passed (66.7%), 3 could not be told | at least 95% pass |" in page
+    assert "| style | advisory | ⚠️ missed | mean score 0.4 | mean score at least 0.8 |" in page
+    link = f"[{samples.CONFIG}:21](https://github.com/octo/shop/blob/0123abc/{samples.CONFIG}#L21)"
+    case = (
+        f"**New York**\n\n❌ `factuality` failed · score 0, threshold 0.5 · {link}\n\n```text\n"
+        "expected  Albany is the capital city of New York state\n"
+        "got       The capital of New York is New York City, the largest city of the United\n"
+        "          States.\n"
+        "why       The answer names New York City as the capital, while the reference says that\n"
+        "          it is Albany (category D).\n```\n"
+    )
+    assert case in page
+    assert page.index("**New York**") < page.index("**Texas**") < page.index("**Alaska**") < page.index("**Oregon**")
+    assert "The same happened in 1 further case: Hawaii" in page
+    assert "Target: 5 calls, 298 tokens, 0.0012 USD. Grader: 6 calls, 2,140 tokens, cost unknown" in page
+    assert "the threshold 0 can never fail" in page
+    assert "openai:chat:gpt-5-mini at api.openai.com" in page
+
+
+def test_a_passing_comment_is_short() -> None:
+    assert len(written(samples.passed()).splitlines()) < 10
+
+
+def test_outside_of_github_there_are_no_links() -> None:
+    assert "](" not in written(samples.blocked(), links=Links())
+
+
+def many(number: int, make: Callable[[], Row]) -> Decision:
+    rows = [replace(make(), description=f"case number {n}", case=n) for n in range(number)]
+    return samples.decision(samples.blocked().result, "Every case fails.", *rows)
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("number", [1, 50, 120, 6000])
+def test_rows_are_dropped_whole_and_counted(name: str, number: int) -> None:
+    limit, measure = LIMITS[name]
+    page = written(many(number, samples.failing), name)
+    assert measure(page) <= limit
+    shown = page.count("**case number")
+    hidden = re.search(r"\*\*([\d,]+) more cases? (?:is|are) not shown here", page)
+    assert shown + (int(hidden[1].replace(",", "")) if hidden else 0) == number
+    assert page.count("```") % 2 == 0
+    tree = rendered(page)
+    assert len(list(tree.iter("h4"))) == 1
+    if hidden:
+        assert samples.LINKS.run in page
+        assert measure(page) > limit * 0.9
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("text", ["𝒳" * 9999, "$" * 9999, "\U000e0001" * 9999, "`" * 9999, "a\n" * 9999, "|@#" * 3333])
+def test_no_text_makes_it_too_long(name: str, text: str) -> None:
+    limit, measure = LIMITS[name]
+    decision = filled(text)
+    rows = [replace(row, case=n, error=f"{n}{text}") for n in range(300) for row in decision.run.rows]
+    run = replace(decision.run, rows=tuple(rows), models=(text,) * 50, notes=(Note(text),) * 200)
+    page = written(replace(decision, run=run, rules=decision.rules * 200), name)
+    assert measure(page) <= limit
+    assert "more rules in results.json" in page or name == "summary"
+
+
+def test_many_failing_cases_are_folded() -> None:
+    page = written(many(30, samples.failing))
+    assert "#### Failed: 30 cases" in page
+    assert "<details><summary>20 more</summary>" in page
+
+
+def test_the_summary_lists_all_cases() -> None:
+    page = written(samples.blocked(), "summary")
+    assert "<summary>All 6 cases</summary>" in page
+    lines = [
+        f"| {name} | `openai:chat:gpt-5` | What is the capital of {{{{state}}}}? | {outcome} |"
+        for name, outcome in [
+            ("California", "passed"),
+            ("New York", "failed"),
+            ("Texas", "could not tell"),
+            ("Hawaii", "could not tell"),
+        ]
+    ]
+    assert [line for line in lines if line not in page] == []
+
+
+def test_a_summary_without_room_says_how_many_cases_it_leaves_out() -> None:
+    page = written(many(30_000, samples.passing), "summary")
+    listed = page.count("| case number ")
+    assert f"{30_000 - listed:,} more cases not shown for want of room" in page
+    assert 5_000 < listed < 30_000
+
+
+def test_names_are_shown_where_there_are_several() -> None:
+    rows = [replace(samples.failing(), provider=name, suite=f"{name}.yaml") for name in ("gpt", "llama")]
+    page = written(samples.decision(samples.blocked().result, "", *rows))
+    assert "**New York** · `gpt.yaml` · `gpt`" in page
+    assert BREAK not in page

