@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from gradegate.errors import Origin
+from gradegate.errors import Mistake, Origin
 
 NOWHERE = Origin("")
 
@@ -182,6 +182,7 @@ class Suite:
     repeat: int = 1
     timeout: float | None = None  # seconds per call
     notes: tuple[Note, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()  # what could not be read; the rest is planned all the same, to find more
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def plan(suites: Iterable[Located], wishes: Wishes, client: Client) -> Plan:
     for located in suites:
         planner = _Planner(located, wishes, client, pool, len(jobs))
         found = planner.jobs()
-        mistakes += planner.mistakes
+        mistakes += [*located.suite.mistakes, *planner.mistakes]
         notes += [*located.suite.notes, *planner.notes]
         policies.append(located.suite.policy)
         wanted.append(0 if wishes.max_concurrency else located.suite.max_concurrency or 0)
@@ -105,12 +105,16 @@ def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
         found = places.setdefault((mistake.what, mistake.cure), [])
         if mistake.origin not in found:
             found.append(mistake.origin)
-    for (what, cure), origins in places.items():
+    for (what, cure), origins in sorted(places.items(), key=lambda item: _place(item[1][0])):
         others = [str(origin) for origin in origins[1:] if origin]
         if others:
             more = f" and {len(others) - 5} more" if len(others) > 5 else ""
             what += f" (also at {', '.join(others[:5])}{more})"
         yield Mistake(what, origins[0], cure)
+
+
+def _place(origin: Origin | None) -> tuple[str, int]:
+    return (origin.file, origin.line) if origin else ("", 0)
 
 
 @dataclass
@@ -178,11 +182,11 @@ class _Planner:
         self.mistakes += check_options(case.options, case.origin)
         self._check_names(case)
         repeats = case.options.repeat or self.wishes.repeat or self.suite.repeat
-        combinations = self.variables.resolve(case.vars, case.options.expand_vars, case.origin)
+        combinations = self._combinations(case)
         bound = [(values, self._bind(case, values)) for values in combinations]
         for repeat in range(repeats):
             for values, assertions in bound:
-                self.number += 1
+                number, self.number = self.number, self.number + 1
                 for spec, provider, prompts in targets:
                     if case.providers and not any(_allows(case.providers, name) for name in (spec.id, spec.label)):
                         continue
@@ -190,8 +194,15 @@ class _Planner:
                         if _allows(case.prompts, prompt.label):
                             text = self._prompt(case, prompt, values)
                             yield Job(
-                                self.suite.file, case, self.number, repeat, provider, prompt, text, values, assertions
+                                self.suite.file, case, number, repeat, provider, prompt, text, values, assertions
                             )
+
+    def _combinations(self, case: Case) -> list[Mapping[str, Any]]:
+        try:
+            return self.variables.resolve(case.vars, case.options.expand_vars, case.origin)
+        except ConfigError as e:
+            self.mistakes += e.mistakes
+            return [case.vars]  # the assertions are looked at all the same
 
     def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Bound, ...]:
         variables = {"env": self.env, **values}
@@ -225,7 +236,7 @@ class _Planner:
                     self._say(f"the test names a {kind} `{name}` that the config does not have", case.origin, "")
 
     def _check_rules(self, jobs: list[Job]) -> None:
-        if self.mistakes:
+        if self.mistakes or self.suite.mistakes:
             return
         for rule in self.suite.policy.rules:
             if rule.every_case or any(

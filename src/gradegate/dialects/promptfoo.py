@@ -40,7 +40,7 @@ def recognises(content: Any) -> bool:
 
 
 def read(source: Source) -> Suite:
-    """Raises ConfigError with every mistake of the file and of the files it names."""
+    """What could not be read is left out and stands in the suite's mistakes."""
     return _Reader(source).suite()
 
 
@@ -57,9 +57,7 @@ class _Reader:
 
     def suite(self) -> Suite:
         own = {key: value for key, value in self._content.items() if not key.startswith(("x-", "_", "."))}
-        keys = self._check(config.ConfigKeys, own, self._content, self._file)
-        if keys is None:
-            raise ConfigError(*self._mistakes)
+        keys = self._check(config.ConfigKeys, own, self._content, self._file) or config.ConfigKeys()
         self._source = replace(self._source, env={**self._source.env, **keys.env})
         graders, evaluate = self._read_default(), keys.evaluate_options
         if keys.command_line_options.grader:
@@ -68,8 +66,6 @@ class _Reader:
         targets = self._providers(keys.targets or keys.providers)
         cases = tuple(self._cases(keys.tests))
         policy = self._policy(keys.gate)
-        if self._mistakes:
-            raise ConfigError(*self._mistakes)
         return Suite(
             file=self._file,
             description=keys.description,
@@ -83,6 +79,7 @@ class _Reader:
             repeat=keys.command_line_options.repeat or evaluate.repeat or 1,
             timeout=evaluate.timeout_ms / 1000 if evaluate.timeout_ms else None,
             notes=tuple(self._notes),
+            mistakes=tuple(self._mistakes),
         )
 
     # --- prompts and providers --------------------------------------------------------------------------------
@@ -367,12 +364,17 @@ class _Reader:
     def _say(self, what: str, origin: Origin, cure: str) -> None:
         self._mistakes.append(Mistake(what, origin, cure))
 
-    def _check(self, model: type[_M], value: Any, content: Any, file: str) -> _M | None:
+    def _check(self, model: type[_M], value: Mapping[str, Any], content: Any, file: str) -> _M | None:
+        """The value without the keys that hold a mistake, so that the rest is looked at too."""
         try:
             return model.model_validate(value)
         except ValidationError as e:
             self._mistakes += config.mistakes(e, content, file, (), model)
-            return None
+            wrong = {str(found["loc"][0]) for found in e.errors() if found["loc"]}
+        try:
+            return model.model_validate({key: value[key] for key in value if key not in wrong})
+        except ValidationError:
+            return None  # what is missing was said
 
 
 def _is_path(text: str) -> bool:

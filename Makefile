@@ -1,0 +1,43 @@
+# One command sets up and shows (make demo), one sets up and checks (make test).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check pytest bench lock schema clean
+
+demo: $(READY)
+	@cd examples/quickstart && ../../$(BIN)/gradegate run -o out/results.json -o out/junit.xml -o out/comment.md -o out/report.html
+	@echo "Reports: examples/quickstart/out/"
+
+test: check pytest
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m scripts.generated --check
+
+pytest: $(READY)
+	$(BIN)/pytest
+
+bench: $(READY)
+	$(BIN)/python benchmarks/bench.py
+
+# Files that are made from the code.
+generated: $(READY)
+	$(BIN)/python -m scripts.generated
+
+# What the container installs, by hash.
+lock: $(READY)
+	$(BIN)/pip-compile --quiet --generate-hashes --strip-extras --no-emit-index-url --no-emit-trusted-host \
+	  --no-emit-find-links --no-emit-options --no-header --output-file requirements.lock pyproject.toml
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $(READY)
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache

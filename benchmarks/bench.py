@@ -1,0 +1,131 @@
+"""Measures the gate against a loopback model with constant latency and prints each figure as a ratio to its limit.
+
+usage: bench.py [--quick]     a ratio above 1 is over the limit; nothing here fails a build
+
+The model is tests/conformance/fake_llm.py. The limit of the wall time is calls x latency / concurrency.
+"""
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+MODEL = HERE.parent / "tests" / "conformance" / "fake_llm.py"
+GATE = [sys.executable, "-m", "gradegate"]
+LATENCY = 0.1
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Wall and CPU seconds, peak resident memory in MB, exit code."""
+
+    wall: float
+    cpu: float
+    memory: float
+    code: int
+
+
+def measure(command: list[str], folder: Path) -> Spent:
+    started = time.perf_counter()
+    with (folder / "log.txt").open("wb") as log:
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    wall = time.perf_counter() - started
+    return Spent(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, process.returncode)
+
+
+@contextmanager
+def model() -> Iterator[str]:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    arguments = ["--port", str(port), "--latency-ms", str(LATENCY * 1000)]
+    server = subprocess.Popen([sys.executable, str(MODEL), *arguments])
+    try:
+        while socket.socket().connect_ex(("127.0.0.1", port)):
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def line(name: str, measured: str, ratio: float) -> None:
+    print(f"{name:46} {measured:>22}   {ratio:5.2f} of the limit{'' if ratio <= 1 else '   OVER'}", flush=True)
+
+
+def calls(folder: Path, cases: int, concurrency: int) -> None:
+    """Two calls a case, target and grader, all of the same latency."""
+    with model() as base:
+        provider = {"id": "openai:chat:fake", "config": {"apiBaseUrl": base, "apiKey": "k"}}
+        tests = [
+            {"vars": {"n": number}, "assert": [{"type": "llm-rubric", "value": "is fine"}]} for number in range(cases)
+        ]
+        config = {
+            "prompts": ["Say something about {{n}}"],
+            "providers": [provider],
+            "defaultTest": {"options": {"provider": provider}},
+            "tests": tests,
+        }
+        (folder / "calls.json").write_text(json.dumps(config))
+        command = [*GATE, "run", "calls.json", "-j", str(concurrency), "-o", "results.json", "-o", "junit.xml"]
+        spent = measure(command, folder)
+    total = 2 * cases
+    limit = total * LATENCY / concurrency
+    done = json.loads((folder / "results.json").read_text())["summary"]
+    assert spent.code == 0 and done["passed"] == cases, f"exit {spent.code}: {done}"
+    print(f"{total} calls of {LATENCY * 1000:.0f} ms, {concurrency} at once; calls x latency / concurrency = {limit:.1f} s")
+    line("  wall time, at most 1.15 of that", f"{spent.wall:.2f} s", spent.wall / limit / 1.15)
+    line("  CPU per call, at most 1.5 ms", f"{spent.cpu / total * 1000:.2f} ms", spent.cpu / total * 1000 / 1.5)
+    line("  peak memory, at most 120 MB", f"{spent.memory:.0f} MB", spent.memory / 120)
+
+
+def growth(folder: Path, cases: int) -> None:
+    """Memory of a large run without a model: echo and contains."""
+    peaks = []
+    for count in (cases // 10, cases):
+        tests = "".join(
+            f"- description: case {n}\n  vars:\n    text: the quick brown fox {n}\n"
+            f"  assert:\n  - type: contains\n    value: fox {n}\n"
+            for n in range(count)
+        )
+        (folder / "growth.yaml").write_text(f"prompts: ['{{{{text}}}}']\nproviders: [echo]\ntests:\n{tests}")
+        spent = measure([*GATE, "run", "growth.yaml", "-o", "growth-results.json"], folder)
+        assert spent.code == 0, f"exit {spent.code}"
+        peaks.append(spent)
+    bytes_each = (peaks[1].memory - peaks[0].memory) * 1024 * 1024 / (cases - cases // 10)
+    print(f"{cases:,} cases of echo and contains: {peaks[1].wall:.1f} s, {peaks[1].memory:.0f} MB")
+    line("  memory a case, at most 4 KB", f"{bytes_each:.0f} bytes", bytes_each / 4096)
+
+
+def start(folder: Path) -> None:
+    """The best of several starts, since the first one fills the disk cache."""
+    bare = min(measure([sys.executable, "-c", "pass"], folder).wall for _ in range(7))
+    version = min(measure([*GATE, "--version"], folder).wall for _ in range(7))
+    print(f"gradegate --version {version:.3f} s, python -c pass {bare:.3f} s")
+    line("  the difference, at most 0.3 s", f"{version - bare:.3f} s", (version - bare) / 0.3)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true", help="a tenth of the work")
+    scale = 10 if parser.parse_args().quick else 1
+    with tempfile.TemporaryDirectory(prefix="gradegate-bench-") as name:
+        folder = Path(name)
+        start(folder)
+        calls(folder, 1500 // scale, 50)
+        growth(folder, 100_000 // scale)
+
+
+if __name__ == "__main__":
+    main()
