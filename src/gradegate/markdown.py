@@ -15,7 +15,7 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "$": "<span>
 _PUNCTUATION = re.compile(r"[!#$&*<>\[\\\]^_`|~]|^[-+=]|(?<=www)\.|:(?=//)|(?<=mailto):|(?<=xmpp):", re.IGNORECASE)
 _NUMBERED = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")
 _SHORTCODE = re.compile(r":(?=[\w+-]+:)")
-_REFERENCE = re.compile(r"\b(gh-)(?=\d)", re.IGNORECASE)
+_REFERENCE = re.compile(r"(gh-)(?=\d)", re.IGNORECASE)
 
 
 def inline(text: str, limit: int = 200) -> str:
