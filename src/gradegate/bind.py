@@ -79,8 +79,8 @@ class Binder:
     def _model(self, need: str, spec: Assertion, levels: list[Graders]) -> Provider:
         found = next((level.get(need) or level.get("*") for level in levels if need in level or "*" in level), None)
         if found is None:
-            what = f"`{spec.type}` needs a model of the kind {need}" if need != "text" else "no model grades"
-            raise ConfigError.at(f"{what}: none is configured", spec.origin, NO_GRADER)
+            what = "no grading model" if need == "text" else f"no {need} model for `{spec.type}`"
+            raise ConfigError.at(f"{what} is configured", spec.origin, NO_GRADER)
         provider = self.provider(self._configured(found))
         if need not in provider.kinds:
             what = f"`{spec.type}` needs a model of the kind {need}, and `{found.id}` is none"

@@ -86,7 +86,8 @@ _WORDS: dict[str, Any] = {
 _INT = re.compile(r"[-+]?[0-9]+$")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")
 _SPECIAL = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
-_TAGS = {"str": str, "int": int, "float": float, "seq": None, "map": None, "bool": None, "null": None}
+_TAGS = {"str": str, "int": int, "float": float, "bool": None, "null": None}
+_MAP, _SEQ = "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"
 
 
 def _plain(text: str) -> Any:
@@ -152,6 +153,8 @@ class _Reader:
             value, size = self._scalar(event), 1
         elif isinstance(event, yaml.AliasEvent):
             return self._alias(event)
+        elif event.tag not in (None, "!", _MAP, _SEQ):
+            raise self._strange_tag(event)
         elif depth >= MAX_DEPTH:
             line = event.start_mark.line + 1
             raise self._error(f"nested deeper than {MAX_DEPTH} levels", line, "flatten it")
@@ -168,8 +171,7 @@ class _Reader:
             return _plain(event.value) if event.implicit[0] and event.tag is None else event.value
         kind = event.tag.removeprefix("tag:yaml.org,2002:")
         if kind not in _TAGS:
-            line = event.start_mark.line + 1
-            raise self._error(f"the tag {event.tag!r} is not supported", line, "write the value without a tag")
+            raise self._strange_tag(event)
         convert = _TAGS[kind]
         try:
             return convert(event.value) if convert else _plain(event.value)
@@ -231,6 +233,10 @@ class _Reader:
         if not all(isinstance(source, Map) for source in sources):
             raise self._error("`<<` merges mappings only", line, "give it an alias of a mapping")
         return list(sources)
+
+    def _strange_tag(self, event: Any) -> ConfigError:
+        line = event.start_mark.line + 1
+        return self._error(f"the tag {event.tag!r} is not supported", line, "write the value without a tag")
 
     def _error(self, what: str, line: int, cure: str) -> ConfigError:
         return ConfigError(*self._mistakes, Mistake(what, Origin(self._file, line), cure))

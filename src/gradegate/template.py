@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import jinja2
+from jinja2 import nodes
 from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -77,6 +78,13 @@ class _Environment(ImmutableSandboxedEnvironment):
             return obj[attribute] if attribute in obj else self._absent(obj, attribute)
         return super().getattr(obj, attribute)
 
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree = super()._parse(source, name, filename)
+        for loop in tree.find_all(nodes.For):
+            if isinstance(loop.target, nodes.Tuple):  # Nunjucks walks a mapping by key and value
+                loop.iter = nodes.Filter(loop.iter, "pairs", [], [], None, None, lineno=loop.lineno)
+        return tree
+
     def _absent(self, obj: Any, attribute: str) -> Any:
         found = super().getattr(obj, attribute) if attribute in ("items", "keys", "values") else None
         return found if callable(found) else self.undefined(obj=obj, name=attribute)
@@ -98,13 +106,17 @@ def _dump(value: Any, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent, separators=separators, default=str)
 
 
+def _pairs(value: Any) -> Any:
+    return list(value.items()) if isinstance(value, Mapping) else value
+
+
 def _environment() -> _Environment:
     environment = _Environment(undefined=jinja2.ChainableUndefined, keep_trailing_newline=True, finalize=show)
     for name in ("lipsum", "cycler", "joiner", "namespace", "dict"):
         environment.globals.pop(name, None)
     for name in ("format", "xmlattr", "pprint"):
         environment.filters.pop(name, None)
-    environment.filters.update(dump=_dump, load=json.loads)
+    environment.filters.update(dump=_dump, load=json.loads, pairs=_pairs)
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
     return environment
 

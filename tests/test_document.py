@@ -1,0 +1,128 @@
+import json
+import time
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate import document
+from gradegate.errors import ConfigError
+
+CORE = [  # YAML 1.2, core schema, as js-yaml reads it
+    ("a: yes", {"a": "yes"}),
+    ("a: no", {"a": "no"}),
+    ("on: off", {"on": "off"}),
+    ("a: true", {"a": True}),
+    ("a: True", {"a": True}),
+    ("a: 012", {"a": 12}),
+    ("a: 0x1F", {"a": 31}),
+    ("a: 0o17", {"a": 15}),
+    ("a: 12:30:00", {"a": "12:30:00"}),
+    ("a: 1.5e3", {"a": 1500.0}),
+    ("a: 1_000", {"a": "1_000"}),
+    ("a: -.5", {"a": -0.5}),
+    ("a: ~", {"a": None}),
+    ("a:", {"a": None}),
+    ("a: '1'", {"a": "1"}),
+    ("a: !!str 1", {"a": "1"}),
+    ("a: 2024-01-01", {"a": "2024-01-01"}),
+    ("a: |\n  x\n  y\n", {"a": "x\ny\n"}),
+    ("x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  b: 3", {"x": {"a": 1, "b": 2}, "y": {"b": 3, "a": 1}}),
+    ("- &a [1]\n- *a", [[1], [1]]),
+    ("", None),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CORE)
+def test_yaml_is_read_by_the_core_schema(text, expected):
+    assert document.read(text.encode(), "x.yaml") == expected
+
+
+REFUSED = [
+    (b"a: 1\nb: 2\na: 3", "x.yaml:3: the key `a` stands twice -> keep one"),
+    (b"a: [1\nb: 2", "x.yaml:2: not valid YAML, column 2"),
+    (b"a: !!python/object/apply:os.system [id]", "x.yaml:1"),
+    (b"a: !ruby/object 1", "x.yaml:1: the tag '!ruby/object' is not supported"),
+    (b"a: *nobody", "x.yaml:1"),
+    (b"a: &a [*a]", "x.yaml:1: the alias *a has no anchor above it"),
+    (b"a: 1\n---\nb: 2", "x.yaml:2: the file holds more than one YAML document"),
+    (b"a: " + b"[" * 5000, "nested deeper than 64 levels"),
+    (b"\xff\xfe", "x.yaml:1: the file is not UTF-8 text"),
+    (b"a: \x00", "not valid YAML"),
+    (b"? [1]\n: 2", "a key must be text"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), REFUSED)
+def test_what_is_refused_is_said_with_its_line(content, message):
+    with pytest.raises(ConfigError) as e:
+        document.read(content, "x.yaml")
+    assert message in str(e.value)
+
+
+def test_an_alias_bomb_is_refused_at_once():
+    lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"]
+    lines += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    started = time.monotonic()
+    with pytest.raises(ConfigError, match="aliases multiply this file"):
+        document.read("\n".join(lines).encode(), "bomb.yaml")
+    assert time.monotonic() - started < 5
+
+
+def test_every_duplicate_key_is_said():
+    with pytest.raises(ConfigError) as e:
+        document.read(b"a: 1\na: 2\nb: {c: 1, c: 2}\n", "x.yaml")
+    assert [str(m.origin) for m in e.value.mistakes] == ["x.yaml:2", "x.yaml:3"]
+
+
+def test_lines_are_known_by_path():
+    content = document.read(b"a:\n  - b: 1\n    c:\n      - 2\n      - d: 3\n", "x.yaml")
+    paths = [(), ("a",), ("a", 0), ("a", 0, "c"), ("a", 0, "c", 1), ("a", 0, "c", 1, "d"), ("a", 0, "nope"), ("zzz",)]
+    assert [document.line_of(content, path) for path in paths] == [1, 1, 2, 3, 5, 5, 2, 1]
+
+
+def test_json_keeps_lines_and_joins_surrogates():
+    content = document.read(b'{"a": [1,\n {"b": "\\ud83d\\ude00"}]}', "x.json")
+    assert content == {"a": [1, {"b": "😀"}]}
+    assert document.line_of(content, ["a", 1]) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"a": 1, "a": 2}', "x.json:1: the key `a` stands twice"),
+        (b'{"a": 1,\n "b": }', "x.json:2: not valid JSON, column 7"),
+        (b"[" * 5000, "nested deeper"),
+    ],
+)
+def test_broken_json_is_said_with_its_line(content, message):
+    with pytest.raises(ConfigError) as e:
+        document.read(content, "x.json")
+    assert message in str(e.value)
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(_json)
+def test_json_reads_back_as_it_was(value):
+    assert document.read(json.dumps(value).encode(), "x.json") == value
+
+
+@given(st.recursive(st.integers() | st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])), lambda i: st.lists(i, max_size=3) | st.dictionaries(st.text("abc", min_size=1), i, max_size=3), max_leaves=10))
+def test_yaml_written_by_pyyaml_reads_back(value):
+    assert document.read(yaml.safe_dump(value, allow_unicode=True).encode(), "x.yaml") == value
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused_with_a_message(content):
+    for name in ("x.yaml", "x.json"):
+        try:
+            document.read(content, name)
+        except ConfigError as e:
+            assert str(e)  # noqa: PT017  # either is fine, nothing else may come out
