@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -35,7 +35,7 @@ class Local:
 
     def launch(self, root: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-P", "-m", "gradegate", "action"],
+            [sys.executable, "-I", "-m", "gradegate", "action"],
             cwd=root / "workspace",
             env={"PATH": os.environ["PATH"], **environ},
             capture_output=True,
@@ -125,8 +125,3 @@ class Step:
             "RUNNER_TEMP": f"{at}/runner_temp",
             "ACTIONS_RUNTIME_TOKEN": f"{CANARY}-runtime",
         }
-
-
-def grep(texts: Sequence[str], words: str) -> list[str]:
-    """The texts that hold the words."""
-    return [text for text in texts if words in text]

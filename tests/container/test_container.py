@@ -1,0 +1,91 @@
+"""The action in its container: built from the Dockerfile, started with the mounts and environment of GitHub's runner."""
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+
+import builder
+import pytest
+
+from fake_github import FakeGitHub, serve
+from fake_llm import FakeLlm
+from scenarios import Scenarios, step
+from step import FOLDERS, Step
+
+
+@dataclass(frozen=True)
+class Container:
+    """Starts the entry point of the image as the runner does: in /github/workspace, as root, with the host's network."""
+
+    buildah: builder.Builder
+    name: str
+    entry_point: list[str]
+
+    def mounted(self, root: Path) -> str:
+        return "/github"
+
+    def launch(self, root: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        # A checkout may also set these, through GITHUB_ENV of an earlier step.
+        hostile = {"PYTHONPATH": "/github/workspace", "PYTHONSTARTUP": "/github/workspace/sitecustomize.py"}
+        variables = [f"--env={name}={value}" for name, value in {**environ, **hostile}.items()]
+        mounts = [f"--volume={root / folder}:/github/{folder}" for folder in FOLDERS]
+        run = ("run", "--isolation", "chroot", "--workingdir", "/github/workspace", *variables, *mounts, self.name)
+        command = self.buildah.command(*run, "--", *self.entry_point)
+        return subprocess.run(command, capture_output=True, text=True, timeout=180)
+
+    def python(self, code: str) -> str:
+        """Run code with the interpreter and flags of the entry point."""
+        return self.buildah("run", "--isolation", "chroot", self.name, "--", *self.entry_point[:2], "-c", code).strip()
+
+
+@pytest.fixture(scope="session")
+def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
+    assert builder.missing() == ""
+    buildah = builder.Builder(builder.cache())
+    image = buildah.image(tmp_path_factory.mktemp("pip"))
+    name = buildah("from", image).strip()
+    yield Container(buildah, name, buildah.entry_point(image))
+    buildah("rm", name)
+    buildah("rmi", image)
+
+
+@pytest.fixture(scope="session")
+def event() -> dict:
+    return builder.payload(builder.cache())
+
+
+@pytest.fixture
+def github(event: dict) -> Iterator[FakeGitHub]:
+    with serve(event["repository"]["full_name"]) as fake:
+        yield fake
+
+
+@pytest.fixture
+def action(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, container: Container, event: dict) -> Step:
+    return step(tmp_path, container, github, llm, deepcopy(event))
+
+
+class TestContainer(Scenarios):
+    """All of them, in the container."""
+
+
+def test_the_image_holds_what_it_needs_and_no_installer(container: Container) -> None:
+    assert container.python("import gradegate.cli, gradegate.action; print('ok')") == "ok"
+    assert container.python("import importlib.util as u; print(u.find_spec('pip'))") == "None"
+
+
+def test_only_the_image_is_searched_for_modules(container: Container) -> None:
+    paths = container.python("import sys; print('\\n'.join(sys.path))").splitlines()
+    assert paths
+    assert [path for path in paths if not path.startswith(("/usr/", "/opt/gradegate/"))] == []
+
+
+def test_nothing_of_the_machine_that_built_it_stays_in_the_image(container: Container) -> None:
+    assert container.python("import os; print(os.path.exists('/etc/pip.conf'), os.listdir('/opt'))") == (
+        "False ['gradegate']"
+    )
+    described = container.buildah("inspect", container.name)
+    assert '"PATH=' in described  # the environment is in there
+    assert [word for word in ("PIP_", "pip.conf", "index-url", "find-links") if word in described] == []
