@@ -161,7 +161,9 @@ class Binder:
             yield "threshold", spec.threshold
         if spec.value is not None:
             if "value" not in names:
-                raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, "remove it; a limit is `threshold`")
+                raise ConfigError.at(
+                    f"`{spec.type}` takes no `value`", spec.origin, "remove it; a limit is `threshold`"
+                )
             yield "value", self._filled(spec, variables)
         elif kind.value_or_prompt and not (spec.rubric_prompt or options.rubric_prompt):
             raise ConfigError.at(f"`{spec.type}` has no `value`", spec.origin, "say what to judge by")

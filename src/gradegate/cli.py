@@ -92,7 +92,9 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-j", "--max-concurrency", type=_whole(1), metavar="N", help="calls at once; default 4")
     parser.add_argument("--reask", type=_whole(0), default=1, metavar="N", help="ask an unreadable grader again")
-    parser.add_argument("--timeout", type=_whole(1), metavar="SECONDS", help="of one call with its retries; default 300")
+    parser.add_argument(
+        "--timeout", type=_whole(1), metavar="SECONDS", help="of one call with its retries; default 300"
+    )
     parser.add_argument("--retries", type=_whole(0), default=4, metavar="N", help="of a call that failed; default 4")
     parser.add_argument("--no-cache", action="store_true", help="accepted: every answer is asked for afresh anyway")
 

@@ -72,12 +72,7 @@ def _apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     own = [row for row in rows if row.suite == rule.suite]
     if rule.every_case:
         return _every_case(rule, [row for row in own if row.grades or row.error])
-    grades = [
-        grade
-        for row in own
-        for grade in row.grades
-        if _takes(rule, row, grade)
-    ]
+    grades = [grade for row in own for grade in row.grades if _takes(rule, row, grade)]
     counts = _count(grade.outcome for grade in grades)
     scores = [grade.score for grade in grades if grade.score is not None]
     mean = float(sum(map(Fraction, scores)) / len(scores)) if scores else None
@@ -87,9 +82,7 @@ def _apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     else:
         outcome = Outcome.FAIL if misses else Outcome.PASS
         reason = "; ".join(misses or _meets(rule, counts, mean))
-    return RuleResult(
-        rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate, mean
-    )
+    return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate, mean)
 
 
 def _takes(rule: Rule, row: Row, grade: Grade) -> bool:
@@ -113,7 +106,11 @@ def _every_case(rule: Rule, rows: Sequence[Row]) -> RuleResult:
 def _misses(rule: Rule, counts: Counts, mean: float | None) -> list[str]:
     graded = counts.passed + counts.failed
     found = []
-    if rule.min_pass_rate is not None and graded and Fraction(counts.passed, graded) < Fraction(str(rule.min_pass_rate)):
+    if (
+        rule.min_pass_rate is not None
+        and graded
+        and Fraction(counts.passed, graded) < Fraction(str(rule.min_pass_rate))
+    ):
         found.append(f"pass rate {_percent(counts.passed, graded)} is below {rule.min_pass_rate * 100:g} %")
     if rule.min_score is not None and mean is not None and mean < rule.min_score - 1e-12:
         found.append(f"mean score {mean:.4g} is below {rule.min_score:g}")

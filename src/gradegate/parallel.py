@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
+MOST = 64  # threads of one gathering: a long conversation has hundreds of questions
 
 
 def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
@@ -15,17 +17,23 @@ def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
         return [task() for task in tasks]
     results: list[T | None] = [None] * len(tasks)
     errors: list[BaseException | None] = [None] * len(tasks)
+    left = deque(range(len(tasks)))  # taken from by all threads, which a deque allows
 
-    def run(index: int) -> None:
-        try:
-            results[index] = tasks[index]()
-        except BaseException as e:  # carried over to the thread that waits
-            errors[index] = e
+    def run() -> None:
+        while True:
+            try:
+                index = left.popleft()
+            except IndexError:
+                return
+            try:
+                results[index] = tasks[index]()
+            except BaseException as e:  # carried over to the thread that waits
+                errors[index] = e
 
-    threads = [threading.Thread(target=run, args=(index,), daemon=True) for index in range(1, len(tasks))]
+    threads = [threading.Thread(target=run, daemon=True) for _ in range(min(len(tasks), MOST) - 1)]
     for thread in threads:
         thread.start()
-    run(0)  # the waiting thread does its share
+    run()  # the waiting thread does its share
     for thread in threads:
         thread.join()
     for error in errors:

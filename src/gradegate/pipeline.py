@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +13,12 @@ from gradegate.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.gate import decide
 from gradegate.http import Client
-from gradegate.model import Decision
+from gradegate.model import Decision, ProviderSpec
 from gradegate.plan import Located, Plan, Wishes, plan
-from gradegate.redact import redactor
+from gradegate.redact import Hide, conceal, redactor
 from gradegate.report import REPORTS, Document, Links, Report
 from gradegate.run import Watch, run
-from gradegate.settings import SHORTEST_SECRET, Settings
+from gradegate.settings import SECRET_NAME, SHORTEST_SECRET, Settings
 from gradegate.workspace import Workspace
 
 DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", "gradegate.yaml")
@@ -46,7 +46,7 @@ def prepare(settings: Settings) -> Prepared:
 def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
     """Run the plan and decide."""
     result = run(prepared.plan, prepared.client, reask, watch)
-    return decide(result, prepared.plan.policies)
+    return decide(conceal(result, build_redactor(prepared)), prepared.plan.policies)
 
 
 def build_client(settings: Settings, located: Sequence[Located], slots: int) -> Client:
@@ -82,7 +82,8 @@ def config_paths(settings: Settings) -> list[Path]:
     mistakes = []
     for written in settings.configs:
         whole = str(settings.cwd / written)
-        matches = sorted(glob.glob(whole, recursive=True)) if any(c in written for c in "*?[") else [whole]
+        patterned = any(character in written for character in "*?[")
+        matches = sorted(glob.glob(whole, recursive=True)) if patterned else [whole]  # noqa: PTH207  # may be absolute
         files = [Path(match) for match in matches if Path(match).is_file()]
         if not files:
             mistakes.append(Mistake(f"the config `{written}` does not exist", None, "correct the path"))
@@ -111,16 +112,23 @@ def _secrets(settings: Settings, located: Iterable[Located]) -> tuple[str, ...]:
         specs = [*one.suite.targets, *one.suite.graders.values()]
         specs += [g for case in one.suite.cases for a in case.assertions for g in a.graders.values()]
         specs += [g for case in one.suite.cases for g in case.options.graders.values()]
-        for spec in specs:
-            values = [spec.config.get("apiKey"), *spec.env.values(), *(spec.config.get("headers") or {}).values()]
-            found.update(str(value) for value in values if value and len(str(value)) >= SHORTEST_SECRET)
+        found.update(value for spec in specs for value in _keys(spec, settings) if len(value) >= SHORTEST_SECRET)
     return tuple(found)
+
+
+def _keys(spec: ProviderSpec, settings: Settings) -> Iterator[str]:
+    named = {**spec.config, **spec.env, **(spec.config.get("headers") or {})}
+    for name, value in named.items():
+        if name == "apiKeyEnvar":
+            yield settings.environ.get(str(value), "")
+        elif SECRET_NAME.search(name) or name.lower() in ("authorization", "cookie"):
+            yield str(value)
 
 
 # --- reports --------------------------------------------------------------------------------------------------
 
 
-def render(name: str, decision: Decision, links: Links, hide: Callable[[str], str]) -> Document:
+def render(name: str, decision: Decision, links: Links, hide: Hide) -> Document:
     """The report of that name, secrets hidden."""
     report = REPORTS.find(name)
     assert report is not None, name
@@ -143,27 +151,25 @@ def check_outputs(outputs: Iterable[str]) -> dict[str, Report]:
     return found
 
 
-def write_reports(
-    outputs: dict[str, Report], cwd: Path, decision: Decision, links: Links, hide: Callable[[str], str]
-) -> list[str]:
+def write_reports(outputs: dict[str, Report], cwd: Path, decision: Decision, links: Links, hide: Hide) -> list[str]:
     """Write the files; gives what could not be written, which never changes the verdict."""
     failures = []
     for path, report in outputs.items():
         try:
             target = cwd / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            with open(target, "w", encoding="utf-8", errors="replace", newline="\n") as file:
+            with target.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
                 file.writelines(_hidden(report.render(decision, links), hide).parts)
         except OSError as e:
             failures.append(f"{path} could not be written: {e.strerror or e}")
     return failures
 
 
-def _hidden(found: Document, hide: Callable[[str], str]) -> Document:
+def _hidden(found: Document, hide: Hide) -> Document:
     return Document(found.sink, (hide(part) for part in found.parts))
 
 
-def build_redactor(prepared: Prepared) -> Callable[[str], str]:
+def build_redactor(prepared: Prepared) -> Hide:
     """Hides the secrets of a run in text."""
     return redactor(prepared.secrets)
 

@@ -193,9 +193,7 @@ class _Planner:
                     for prompt in prompts:
                         if _allows(case.prompts, prompt.label):
                             text = self._prompt(case, prompt, values)
-                            yield Job(
-                                self.suite.file, case, number, repeat, provider, prompt, text, values, assertions
-                            )
+                            yield Job(self.suite.file, case, number, repeat, provider, prompt, text, values, assertions)
 
     def _combinations(self, case: Case) -> list[Mapping[str, Any]]:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from gradegate.commands import command
@@ -30,11 +30,24 @@ class _Mark:
     key: tuple[object, ...]
 
 
+@dataclass(slots=True)
+class _Group:
+    """Marks of one key while they are counted."""
+
+    first: _Mark | None
+    count: int = 0
+
+
 def render(decision: Decision, links: Links) -> Document:
     """One command on each line."""
-    marks = list(_marks(decision))
-    levels = ([mark for mark in marks if mark.level == level] for level in ("error", "warning"))
-    return Document(Sink.ANNOTATIONS, tuple(line for level in levels for line in _commands(level)))
+    levels: dict[str, dict[tuple[object, ...], _Group]] = {"error": {}, "warning": {}}
+    for mark in _marks(decision):
+        groups = levels[mark.level]
+        if mark.key not in groups:
+            # Only the first ten are shown: of the others nothing but their number is kept.
+            groups[mark.key] = _Group(mark if len(groups) < _MOST else None)
+        groups[mark.key].count += 1
+    return Document(Sink.ANNOTATIONS, tuple(line for groups in levels.values() for line in _commands(groups.values())))
 
 
 def _marks(decision: Decision) -> Iterator[_Mark]:
@@ -83,17 +96,14 @@ def _clipped(facts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     return ((label, visible(clip(text.strip(), _TEXT))) for label, text in facts if text.strip())
 
 
-def _commands(marks: list[_Mark]) -> Iterator[str]:
-    merged: dict[tuple[object, ...], list[_Mark]] = {}
-    for mark in marks:
-        merged.setdefault(mark.key, []).append(mark)
-    for number, (first, *rest) in enumerate(merged.values(), start=1):
-        more = f"\n... and {many(len(rest), 'more answer')} at this line" if rest else ""
-        if number == _MOST and len(merged) > _MOST:
-            more += f"\n... and {many(len(merged) - _MOST, 'more line')} with findings; see the job summary"
-        yield _command(first, more)
-        if number == _MOST:
+def _commands(groups: Collection[_Group]) -> Iterator[str]:
+    for number, group in enumerate(groups, start=1):
+        if group.first is None:
             return
+        more = f"\n... and {many(group.count - 1, 'more answer')} at this line" if group.count > 1 else ""
+        if number == _MOST and len(groups) > _MOST:
+            more += f"\n... and {many(len(groups) - _MOST, 'more line')} with findings; see the job summary"
+        yield _command(group.first, more)
 
 
 def _command(mark: _Mark, more: str) -> str:

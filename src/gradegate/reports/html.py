@@ -12,13 +12,14 @@ from markupsafe import Markup
 
 from gradegate import wording
 from gradegate.figures import many, spent
-from gradegate.findings import Finding, sort
+from gradegate.findings import Finding, kind, sort
 from gradegate.model import Decision
 from gradegate.plain import spread
 from gradegate.report import REPORTS, Document, Links, Report, Sink
 from gradegate.visible import clip, visible
 
 _TEXT = 20_000  # characters of one text
+_MOST = 2000  # cases of one kind; a browser does not bear many more
 _CHUNK = 100  # pieces of the template that are handed on together
 
 
@@ -42,16 +43,16 @@ def render(decision: Decision, links: Links) -> Document:
     return Document(Sink.FILE, stream)
 
 
-def _sections(decision: Decision) -> list[tuple[str, str, list[Finding]]]:
+def _sections(decision: Decision) -> list[tuple[str, str, int, list[Finding]]]:
     found = sort(decision.run.rows)
-    unclear = [Finding(row) for finding in found.unclear for row in (finding.row, *finding.alike)]
-    told = {id(finding.row) for finding in (*found.failed, *unclear, *found.advisory)}
-    return [
-        ("fail", "Failed", found.failed),
+    unclear = [row for finding in found.unclear for row in (finding.row, *finding.alike)]
+    lists = (
+        ("fail", "Failed", [finding.row for finding in found.failed]),
         ("error", "Could not tell", unclear),
-        ("advisory", "Advisory", found.advisory),
-        ("pass", "Passed", [Finding(row) for row in decision.run.rows if id(row) not in told]),
-    ]
+        ("advisory", "Advisory", [finding.row for finding in found.advisory]),
+        ("pass", "Passed", [row for row in decision.run.rows if kind(row) is None]),
+    )
+    return [(which, title, len(rows), [Finding(row) for row in rows[:_MOST]]) for which, title, rows in lists]
 
 
 def _shown(value: Any) -> str:

@@ -1,0 +1,131 @@
+"""The rules of the gate, on grades made by hand."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.assertion import conclude_case
+from gradegate.gate import decide
+from gradegate.model import Assertion, Grade, Outcome, Policy, Result, Row, Rule, RunResult, Select
+
+P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
+EVERY = Rule("every case passes", every_case=True, suite="s")
+
+
+def grade(outcome, score=None, **assertion):
+    score = {P: 1.0, F: 0.0, E: None}[outcome] if score is None else score
+    return Grade(Assertion(assertion.pop("type", "contains"), **assertion), outcome, score, metric=assertion.get("metric", ""))
+
+
+def row(*grades, **more):
+    outcome, score = conclude_case(grades, None)
+    fields = {"description": "", "provider": "p", "prompt_label": "", "prompt": "", "vars": {}, "outcome": outcome}
+    return Row(suite="s", grades=grades, score=score, **{**fields, **more})
+
+
+def decided(rows, *rules, errors="inconclusive", up_to=0.0, **run):
+    return decide(RunResult(tuple(rows), **run), [Policy(tuple(rules) or (EVERY,), errors, up_to)])
+
+
+@pytest.mark.parametrize(
+    ("rows", "result"),
+    [
+        ([row(grade(P))], Result.PASS),
+        ([row(grade(P)), row(grade(F))], Result.BLOCKED),
+        ([row(grade(P)), row(grade(E))], Result.INCONCLUSIVE),
+        ([row(grade(F)), row(grade(E))], Result.BLOCKED),  # blocked wins
+        ([row(grade(E))], Result.INCONCLUSIVE),
+        ([], Result.INCONCLUSIVE),
+        ([row(grade(P), grade(F, blocking=False))], Result.ADVISORY),
+        ([row(grade(P), grade(E, blocking=False))], Result.ADVISORY),
+        ([row(grade(P), grade(F, weight=0))], Result.ADVISORY),
+        ([row(grade(F, weight=0))], Result.ADVISORY),
+        ([row(), row(grade(P))], Result.PASS),  # a test without assertions is nothing checked
+        ([row(error="down", outcome=E), row(grade(P))], Result.INCONCLUSIVE),
+    ],
+)
+def test_without_a_gate_block_every_case_must_pass(rows, result):
+    assert decided(rows).result is result
+
+
+def test_a_rate_is_over_what_was_graded():
+    rows = [row(grade(P))] * 19 + [row(grade(F))] + [row(grade(E))] * 5
+    rule = Rule("r", min_pass_rate=0.95, suite="s")
+    found = decided(rows, rule, errors="ignore", up_to=0.2)
+    assert (found.result, found.rules[0].pass_rate) == (Result.PASS, 0.95)
+    assert decided(rows, rule, errors="ignore", up_to=0.19).result is Result.INCONCLUSIVE
+    assert decided(rows, rule, errors="block").result is Result.BLOCKED
+    assert decided(rows, rule).result is Result.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(("passed", "rate", "result"), [(7, 0.7, P), (69, 0.7, F), (70, 0.7, P), (3, 0.3, P)])
+def test_a_pass_rate_is_met_at_equality(passed, rate, result):
+    total = 10 if passed < 10 else 100
+    rows = [row(grade(P))] * passed + [row(grade(F))] * (total - passed)
+    assert decided(rows, Rule("r", min_pass_rate=rate, suite="s")).rules[0].outcome is result
+
+
+def test_a_mean_score_counts_scores_and_not_errors():
+    rows = [row(grade(P, 0.9)), row(grade(F, 0.5)), row(grade(E))]
+    found = decided(rows, Rule("r", min_score=0.7, suite="s"), errors="ignore", up_to=1)
+    assert (found.rules[0].score, found.rules[0].outcome) == (pytest.approx(0.7), P)
+
+
+def test_an_advisory_rule_never_blocks():
+    found = decided([row(grade(F)), row(grade(P))], Rule("r", min_pass_rate=1, blocking=False, suite="s"))
+    assert (found.result, found.reason) == (Result.ADVISORY, "r: pass rate 50 % is below 100 %")
+
+
+def test_a_rule_looks_at_what_it_selects():
+    rows = [
+        row(grade(F, type="factuality", metric="facts"), grade(P), provider="a", description="one"),
+        row(grade(P, type="factuality", metric="facts"), grade(P), provider="b", description="two"),
+    ]
+    for select, rate in [
+        (Select(assertion="fact*"), 0.5),
+        (Select(metric="facts", provider="b"), 1),
+        (Select(description="o*"), 0.5),
+        (Select(provider="a", assertion="contains"), 1),
+        (Select(), 0.75),
+    ]:
+        assert decided(rows, Rule("r", select, 0.1, suite="s")).rules[0].pass_rate == rate
+
+
+def test_blocking_false_takes_an_assertion_out_of_blocking_rules():
+    rows = [row(grade(P), grade(F, blocking=False))]
+    blocking, advisory = Rule("b", min_pass_rate=1, suite="s"), Rule("a", min_pass_rate=1, blocking=False, suite="s")
+    found = decided(rows, blocking, advisory)
+    assert [rule.outcome for rule in found.rules] == [P, F]
+    assert found.result is Result.ADVISORY
+
+
+def test_an_interrupted_run_is_never_a_pass():
+    assert decided([row(grade(P))], interrupted="interrupted").result is Result.INCONCLUSIVE
+
+
+def test_a_test_threshold_replaces_every_assertion_passing():
+    grades = [grade(P, 1.0, weight=3), grade(F, 0.0)]
+    assert conclude_case(grades, 0.75) == (P, 0.75)
+    assert conclude_case(grades, 0.76) == (F, 0.75)
+    assert conclude_case(grades, None) == (F, 0.75)
+    assert conclude_case([*grades, grade(E)], 0.1) == (E, 0.75)
+
+
+_rows = st.lists(
+    st.lists(st.tuples(st.sampled_from([P, F, E]), st.booleans(), st.sampled_from([0, 1, 2.5])), max_size=4), max_size=6
+)
+
+
+@given(_rows)
+def test_everything_planned_is_accounted_for_and_no_error_is_green(drawn):
+    rows = [row(*(grade(o, blocking=b, weight=w) for o, b, w in grades)) for grades in drawn]
+    found = decided(rows)
+    flat = [outcome for grades in drawn for outcome, _, _ in grades]
+    counts = found.grades
+    assert (counts.passed, counts.failed, counts.errored) == tuple(flat.count(o) for o in (P, F, E))
+    assert counts.planned == len(flat)
+    counted = [o for grades in drawn for o, b, w in grades if b and w]
+    if E in counted or F in counted or not flat:
+        assert found.result in (Result.BLOCKED, Result.INCONCLUSIVE)
+    if F in counted and E not in counted:
+        assert found.result is Result.BLOCKED
