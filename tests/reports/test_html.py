@@ -64,3 +64,9 @@ def test_nothing_runs_and_nothing_is_fetched() -> None:
 def test_outside_of_github_there_are_no_links() -> None:
     _, reader = read(samples.blocked(), Links())
     assert "a" not in {tag for tag, _ in reader.elements}
+
+
+def test_a_page_that_no_browser_bears_is_cut_with_a_count() -> None:
+    text, _ = read(samples.decision(samples.passed().result, "", *[samples.passing()] * 2500))
+    assert text.count("<details") == 2000
+    assert "500 more cases; results.json has all of them." in text
