@@ -1,0 +1,64 @@
+"""Ctrl-C and SIGTERM: calls stop at once, the reports are written, what is missing is ERROR."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_calls_and_keeps_the_reports(llm, tmp_path, number, code):
+    def reply(path, body):
+        if "slow" in json.dumps(body):
+            time.sleep(20)
+        return "quick"
+
+    llm.reply = reply
+    config = {
+        "prompts": ["{{x}}"],
+        "providers": [llm.spec()],
+        "tests": [{"vars": {"x": x}, "assert": [{"type": "equals", "value": "quick"}]} for x in ["quick", *["slow"] * 9]],
+    }
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    arguments = ["run", "c.yaml", "-j", "3", "-o", "results.json", "-o", "junit.xml"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gradegate", *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    deadline = time.monotonic() + 20
+    while len(llm.requests) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    started = time.monotonic()
+    os.kill(process.pid, number)
+    out, _ = process.communicate(timeout=15)
+    assert process.returncode == code
+    assert time.monotonic() - started < 6
+    assert b"Traceback" not in out
+    results = json.loads((tmp_path / "results.json").read_text())
+    counts = results["summary"]
+    assert [counts[k] for k in ("planned", "passed", "failed", "errored")] == [10, 1, 0, 9]
+    assert (results["outcome"], len(llm.requests)) == ("inconclusive", 4)
+    suite = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert len(suite.findall(".//error")) == 9
+
+
+def test_a_hung_server_meets_the_deadline(gate, llm):
+    llm.latency = 30
+    started = time.monotonic()
+    ran = gate(
+        {
+            "prompts": ["x"],
+            "providers": [llm.spec()],
+            "tests": [{"assert": [{"type": "contains", "value": "x"}]}],
+        },
+        "--timeout",
+        "1",
+    )
+    assert time.monotonic() - started < 5
+    assert ran.code == 3
+    assert "did not answer within 1 s" in ran.grades[0]["reason"]
