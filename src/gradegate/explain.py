@@ -15,7 +15,8 @@ def explain(row: Row, grades: Iterable[Grade], limit: int) -> str:
     answer = [_fact("got", row.output or "(an empty answer)", limit)] if row.output is not None else []
     error = [_fact("no answer", row.error, limit)] if row.error else []
     # Without an answer every assertion says the same as the row does.
-    return "\n".join(error or [*answer, *(explain_grade(row, grade, limit) for grade in grades)])
+    told = [explain_grade(row, grade, limit) for grade in grades] or ["no assertion says why"]
+    return "\n".join(error or [*answer, *told])
 
 
 def explain_grade(row: Row, grade: Grade, limit: int) -> str:

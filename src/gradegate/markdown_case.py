@@ -75,6 +75,8 @@ def _grades(finding: Finding, scope: Scope) -> Iterator[str]:
     grades = finding.grades
     for number, grade in enumerate(grades[:_GRADES]):
         yield _grade_line(finding.row, grade, scope) + "\n" + _facts(finding.row, grade, answer=number == 0)
+    if not grades:
+        yield "No assertion says why.\n"
     if len(grades) > _GRADES:
         yield f"{many(len(grades) - _GRADES, 'more assertion')} did not pass.\n"
 
