@@ -63,6 +63,8 @@ class FakeGitHub:
     troubles: list[Trouble] = field(default_factory=list)
     before: Callable[[Seen], None] = lambda seen: None
     next_id: int = 1
+    page_cap: int = 100
+    links: bool = True  # a proxy may drop the Link header
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def add(self, login: str, body: Any, kind: str = "User", number: int = 7) -> dict[str, Any]:
@@ -140,11 +142,11 @@ class FakeGitHub:
         return 200, {}, comment
 
     def _page(self, seen: Seen, number: int) -> tuple[int, dict[str, str], Any]:
-        size = min(int(seen.query.get("per_page", ["30"])[0]), 100)
+        size = min(int(seen.query.get("per_page", ["30"])[0]), self.page_cap)
         page = int(seen.query.get("page", ["1"])[0])
         comments = [c for c in self.comments if str(c.get("issue_url", "")).endswith(f"/issues/{number}")]
         more = {}
-        if page * size < len(comments):
+        if self.links and page * size < len(comments):
             more["Link"] = f'<{self.url}{seen.path}?per_page={size}&page={page + 1}>; rel="next"'
         return 200, more, comments[(page - 1) * size : page * size]
 

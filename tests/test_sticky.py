@@ -70,6 +70,18 @@ def test_our_comment_is_found_behind_hundreds_of_others(fake: FakeGitHub) -> Non
     assert {seen.query["per_page"][0] for seen in fake.asked("GET")} == {"100"}
 
 
+@pytest.mark.parametrize(("cap", "links"), [(100, False), (50, True)])
+def test_pages_are_followed_without_links_and_when_they_are_smaller_than_asked(
+    fake: FakeGitHub, cap: int, links: bool
+) -> None:
+    fake.page_cap, fake.links = cap, links
+    for number in range(130):
+        fake.add("mona", f"comment {number}")
+    fake.add(BOT, f"{marker('')}\nold", "Bot")
+    assert upsert_comment(github(fake), EVENT, "new") == Posted(fake.comments[130]["html_url"])
+    assert len(fake.comments) == 131
+
+
 @pytest.mark.parametrize(
     ("login", "kind", "body"),
     [
@@ -117,6 +129,14 @@ def test_the_owner_of_the_token_is_the_author_that_counts(
     assert upsert_comment(github(fake, token), EVENT, "new") == Posted(fake.comments[1]["html_url"])
     assert [c["body"] for c in fake.comments] == [f"{marker('')}\nof the other token", f"{marker('')}\nnew"]
     assert [seen.path for seen in fake.seen if "/repos/" not in seen.path] == asked
+
+
+def test_an_app_that_graphql_names_without_its_suffix_is_a_bot_all_the_same(fake: FakeGitHub) -> None:
+    fake.tokens["ghs_app"] = Token("my-gate")
+    fake.add("my-gate", f"{marker('')}\nof a person with that name")
+    fake.add("my-gate[bot]", f"{marker('')}\nold", "Bot")
+    upsert_comment(github(fake, "ghs_app"), EVENT, "new")
+    assert [c["body"].partition("\n")[2] for c in fake.comments] == ["of a person with that name", "new"]
 
 
 def test_jobs_with_different_keys_keep_a_comment_each(fake: FakeGitHub) -> None:
@@ -258,6 +278,13 @@ def test_the_verdict_does_not_wait_an_hour_for_its_comment(fake: FakeGitHub) -> 
     reason = refused(upsert_comment(github(fake, pause=waits.append), FORK, "x"))
     assert reason == "GitHub's rate limit is used up (API rate limit exceeded)"
     assert waits == []
+
+
+def test_waits_add_up_to_what_the_caller_has_patience_for(fake: FakeGitHub) -> None:
+    waits: list[float] = []
+    fake.trouble("GET", 429, headers={"Retry-After": "100"}, times=3)
+    assert "rate limit" in refused(upsert_comment(github(fake, pause=waits.append, patience=180), EVENT, "x"))
+    assert waits == [100]
 
 
 def test_in_a_hurry_nothing_is_waited_for(fake: FakeGitHub) -> None:
