@@ -27,6 +27,9 @@ PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
         (row("advice that could not be told", PASS, grade(ERROR, blocking=False)), Kind.UNCLEAR),
         (row("without weight", PASS, grade(FAIL, weight=0)), Kind.ADVISORY),
         (row("without grades", ERROR), Kind.UNCLEAR),
+        (row("nothing asserted", PASS), None),
+        (row("tolerated by its set", PASS, grade(PASS, "assert-set"), grade(FAIL, inner=True)), None),
+        (row("missed by its set", FAIL, grade(FAIL, "assert-set"), grade(FAIL, inner=True)), Kind.FAILED),
     ],
 )
 def test_a_row_is_in_one_list(of: Row, where: Kind | None) -> None:
@@ -53,3 +56,19 @@ def test_what_decides_comes_first() -> None:
     advice, error, failure = grade(FAIL, "a", blocking=False), grade(ERROR, "b"), grade(FAIL, "c")
     (finding,) = sort([row("all", FAIL, advice, grade(PASS), error, failure)]).failed
     assert [told.assertion.type for told in finding.grades] == ["c", "b", "a"]
+
+
+def test_members_follow_their_set_and_decide_as_it_does() -> None:
+    grades = (
+        grade(ERROR, "a"),
+        grade(FAIL, "assert-set"),
+        grade(PASS, "b", inner=True),
+        grade(ERROR, "c", inner=True),
+        grade(PASS, "assert-set"),
+        grade(FAIL, "d", inner=True),
+        grade(FAIL, "advisory-set", blocking=False),
+        grade(FAIL, "e", inner=True),
+    )
+    (finding,) = sort([row("sets", FAIL, *grades)]).failed
+    assert [told.assertion.type for told in finding.decisive] == ["assert-set", "c", "a"]
+    assert [told.assertion.type for told in finding.grades] == ["assert-set", "c", "a", "advisory-set", "e"]

@@ -27,8 +27,23 @@ class Finding:
     @property
     def grades(self) -> list[Grade]:
         """What did not pass: failures first, then what could not be told, then advice."""
-        told = [grade for grade in self.row.grades if grade.outcome is not Outcome.PASS]
-        return sorted(told, key=lambda grade: (not grade.counts, grade.outcome is Outcome.ERROR))
+        return [*self.decisive, *(grade for grade, decides in self._told() if not decides)]
+
+    @property
+    def decisive(self) -> list[Grade]:
+        """What did not pass and takes part in deciding: failures first; a set is followed by its members."""
+        return [grade for grade, decides in self._told() if decides]
+
+    def _told(self) -> list[tuple[Grade, bool]]:
+        told: list[tuple[bool, Grade, Grade]] = []
+        chief: Grade | None = None  # the last grade that is no member: members follow their set
+        for grade in self.row.grades:
+            chief = chief if grade.inner and chief else grade
+            # What a set tolerates of its members is no finding.
+            if grade.outcome is not Outcome.PASS and chief.outcome is not Outcome.PASS:
+                told.append((chief.outcome is Outcome.ERROR, grade, chief))
+        told.sort(key=lambda item: item[0])
+        return [(grade, chief.counts) for _, grade, chief in told]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +55,11 @@ class Findings:
     advisory: list[Finding] = field(default_factory=list)
 
 
+def unchecked(row: Row) -> bool:
+    """Whether nothing was asserted of an answer, so that its passing says nothing."""
+    return row.outcome is Outcome.PASS and not row.grades
+
+
 def kind(row: Row) -> Kind | None:
     """Where a row belongs, None when every assertion passed. The row's outcome decides, then its grades."""
     if row.outcome is Outcome.FAIL:
@@ -47,11 +67,12 @@ def kind(row: Row) -> Kind | None:
     if row.outcome is Outcome.ERROR:
         return Kind.UNCLEAR
     # A case passes with a failed assertion when its own threshold allows it; a rule may still look at that assertion.
-    if any(grade.outcome is Outcome.FAIL and grade.counts for grade in row.grades):
+    told = Finding(row).grades
+    if any(grade.outcome is Outcome.FAIL and grade.counts for grade in told):
         return Kind.FAILED
-    if any(grade.outcome is Outcome.ERROR for grade in row.grades):
+    if any(grade.outcome is Outcome.ERROR for grade in told):
         return Kind.UNCLEAR
-    return Kind.ADVISORY if any(grade.outcome is Outcome.FAIL for grade in row.grades) else None
+    return Kind.ADVISORY if told else None
 
 
 def sort(rows: Iterable[Row]) -> Findings:
@@ -79,7 +100,7 @@ def _merged(rows: list[Row]) -> list[Finding]:
 def _why(row: Row) -> tuple[object, ...]:
     if row.error:
         return (row.error,)
-    told = [grade for grade in row.grades if grade.outcome is not Outcome.PASS]
+    told = Finding(row).grades
     if any(grade.outcome is Outcome.FAIL for grade in told):
         return ()  # what failed beside the error belongs to this row alone
     return tuple((grade.assertion.type, grade.reason) for grade in told)

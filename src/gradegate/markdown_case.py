@@ -82,7 +82,8 @@ def _grades(finding: Finding, scope: Scope) -> Iterator[str]:
 
 
 def _grade_line(row: Row, grade: Grade, scope: Scope) -> str:
-    sign = _SIGN[grade.outcome] if grade.counts or grade.outcome is Outcome.ERROR else "⚠️"
+    advice = grade.outcome is Outcome.FAIL and not (grade.counts or grade.inner)
+    sign = "⚠️" if advice else _SIGN[grade.outcome]
     parts = [f"{sign} {code(called(grade.assertion, grade.metric))} {said(grade)}", scored(grade)]
     return " · ".join(filter(None, [*parts, _where(spot(row, grade), scope)])) + "\n"
 

@@ -12,12 +12,13 @@ from gradegate.markdown_case import Scope, block, several
 from gradegate.model import Decision, Note, Result, Row, RuleResult
 from gradegate.report import Links
 from gradegate.wording import (
-    OUTCOMES,
     SIGNS,
+    ended,
     headline,
     measured,
     name,
     no_model,
+    notes,
     place,
     required,
     tally,
@@ -137,7 +138,7 @@ def _all_cases(rows: tuple[Row, ...], scope: Scope, shape: Shape, room: int) -> 
 
 def _case_lines(rows: Iterable[Row]) -> Iterator[str]:
     for row in rows:
-        cells = (inline(name(row)), code(row.provider, 80), inline(row.prompt_label, 60), OUTCOMES[row.outcome])
+        cells = (inline(name(row)), code(row.provider, 80), inline(row.prompt_label, 60), ended(row))
         yield table((), [cells])[2]
 
 
@@ -146,10 +147,10 @@ def _case_lines(rows: Iterable[Row]) -> Iterator[str]:
 
 def _foot(decision: Decision, scope: Scope, shape: Shape) -> str:
     run = decision.run
-    notes = (*run.notes, *decision.notes)
-    lines = fit((_note(note, scope) for note in notes), shape.limit // 8, shape.measure)
-    if len(notes) > len(lines):
-        lines.append(f"- {many(len(notes) - len(lines), 'more note')} in results.json\n")
+    told = notes(decision)
+    lines = fit((_note(note, scope) for note in told), shape.limit // 8, shape.measure)
+    if len(told) > len(lines):
+        lines.append(f"- {many(len(told) - len(lines), 'more note')} in results.json\n")
     names = fit((code(model, 120) for model in run.models), shape.limit // 16, shape.measure)
     asked = ", ".join(names) + (f" and {len(run.models) - len(names):,} more" if len(names) < len(run.models) else "")
     took = f"Target: {spent(run.target_usage)}. Grader: {spent(run.grader_usage)}. {run.seconds:,.1f} s."

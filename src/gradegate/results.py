@@ -85,6 +85,7 @@ class GradeLine(_Part):
     reason: str
     expected: Any = None
     blocking: bool
+    inner: bool = Field(description="Of a member of an assert-set, whose own grade decides.")
     weight: float | None
     evidence: dict[str, Any]
     source: Source | None

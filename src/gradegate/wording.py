@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gradegate.errors import Origin
 from gradegate.figures import figure, figures, many, percents
-from gradegate.model import Assertion, Counts, Decision, Grade, Outcome, Result, Row, Rule, RuleResult
+from gradegate.findings import unchecked
+from gradegate.model import Assertion, Counts, Decision, Grade, Note, Outcome, Result, Row, Rule, RuleResult
 from gradegate.plain import shown
 from gradegate.visible import one_line
 
@@ -73,8 +74,20 @@ def spot(row: Row, grade: Grade) -> Origin:
 
 
 def said(grade: Grade) -> str:
-    """``failed``, ``failed (advisory)`` or ``could not tell``."""
+    """``failed``, ``failed (advisory)``, ``failed (in the set)`` or ``could not tell``."""
+    if grade.inner:
+        return f"{OUTCOMES[grade.outcome]} (in the set)"
     return OUTCOMES[grade.outcome] + ("" if grade.counts or grade.outcome is Outcome.PASS else " (advisory)")
+
+
+def ended(row: Row) -> str:
+    """What a case came to; ``not checked`` where nothing was asserted."""
+    return "not checked" if unchecked(row) else OUTCOMES[row.outcome]
+
+
+def notes(decision: Decision) -> tuple[Note, ...]:
+    """The notes of the run and of the gate, each once."""
+    return tuple(dict.fromkeys((*decision.run.notes, *decision.notes)))
 
 
 def called(assertion: Assertion, metric: str = "") -> str:

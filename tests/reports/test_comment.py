@@ -192,3 +192,9 @@ def test_names_are_shown_where_there_are_several() -> None:
     page = written(samples.decision(samples.blocked().result, "", *rows))
     assert "**New York** · `gpt.yaml` · `gpt`" in page
     assert BREAK not in page
+
+
+def test_a_note_of_the_run_and_the_gate_is_said_once() -> None:
+    decision = samples.blocked()
+    page = written(replace(decision, notes=decision.run.notes))
+    assert page.count("the threshold 0 can never fail") == 1

@@ -52,6 +52,7 @@ def test_the_promised_keys_are_there() -> None:
         "reason": samples.failing().grades[0].reason,
         "expected": "Albany is the capital city of New York state",
         "blocking": True,
+        "inner": False,
         "weight": 1.0,
         "evidence": {"category": "D", "reply": '{"category": "D",\n "reason": "names New York City"}'},
         "source": {"file": samples.CONFIG, "line": 21},

@@ -119,3 +119,10 @@ def test_cases_of_one_name_can_be_told_apart() -> None:
     rows = [samples.passing()] * 3
     ((*cases,),) = JUnitXml.fromstring(written(samples.decision(samples.passed().result, "", *rows)).encode())
     assert [case.name for case in cases] == ["California", "California #2", "California #3"]
+
+
+def test_a_case_of_which_nothing_is_asserted_is_skipped() -> None:
+    decision = samples.decision(samples.passed().result, "", samples.passing(), samples.row("b", Outcome.PASS))
+    (suite,) = JUnitXml.fromstring(written(decision).encode())
+    assert (suite.tests, suite.skipped, suite.failures, suite.errors) == (2, 1, 0, 0)
+    assert [[type(result).__name__ for result in case.result] for case in suite] == [[], ["Skipped"]]

@@ -12,7 +12,7 @@ from gradegate.findings import Finding, sort
 from gradegate.model import NOWHERE, Decision, Grade, Outcome, Result, Row
 from gradegate.report import REPORTS, Document, Links, Report, Sink
 from gradegate.visible import clip, one_line, visible
-from gradegate.wording import called, expected, name, said, scored, spot
+from gradegate.wording import called, expected, name, notes, said, scored, spot
 
 _MOST = 10  # of one level in one step; GitHub hides further ones
 _PATH = 1000  # characters; a longer name is no file
@@ -56,7 +56,7 @@ def _marks(decision: Decision) -> Iterator[_Mark]:
     level = "error" if decision.result in (Result.BLOCKED, Result.INCONCLUSIVE) else "warning"
     for finding in (*found.failed, *found.unclear, *found.advisory):
         yield from _of_finding(finding, level)
-    for note in (*decision.run.notes, *decision.notes):
+    for note in notes(decision):
         if note.origin and note.origin.file:
             yield _Mark("warning", note.origin, "gradegate", visible(clip(note.text, _TEXT)), (note.origin, note.text))
 
@@ -72,7 +72,7 @@ def _of_finding(finding: Finding, level: str) -> Iterator[_Mark]:
             )
             yield _Mark(level, row.origin, f"could not tell: {name(row)}", why, (row.origin, "target", row.error))
         else:
-            yield from (_of_grade(row, grade, level) for grade in Finding(row).grades)
+            yield from (_of_grade(row, grade, level) for grade in Finding(row).grades if not grade.inner)
 
 
 def _of_grade(row: Row, grade: Grade, level: str) -> _Mark:

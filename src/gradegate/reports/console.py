@@ -12,7 +12,7 @@ from gradegate.findings import Finding, sort
 from gradegate.model import Decision
 from gradegate.report import REPORTS, Document, Links, Report, Sink
 from gradegate.visible import one_line
-from gradegate.wording import headline, measured, name, no_model, place, required, tally, titled, verdict, weight
+from gradegate.wording import headline, measured, name, no_model, notes, place, required, tally, titled, verdict, weight
 
 _MOST = 1000  # cases of one kind; a log that nobody can scroll helps nobody
 _TEXT = 500  # characters of one text
@@ -30,7 +30,7 @@ def _texts(decision: Decision) -> Iterator[str]:
     yield from _cases("COULD NOT TELL", found.unclear)
     yield from _cases("ADVISORY", found.advisory)
     yield from _rules(decision)
-    for note in (*run.notes, *decision.notes):
+    for note in notes(decision):
         yield f"note: {': '.join(filter(None, (place(note.origin), one_line(note.text, _TEXT))))}"
     if run.models:
         yield f"models: {', '.join(one_line(model, 120) for model in run.models)}"

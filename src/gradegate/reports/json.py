@@ -23,6 +23,7 @@ from gradegate.results import (
     TurnLine,
 )
 from gradegate.visible import encodable
+from gradegate.wording import notes
 
 
 def render(decision: Decision, links: Links) -> Document:
@@ -48,7 +49,7 @@ def _head(decision: Decision) -> Head:
         reason=encodable(decision.reason),
         summary=_summary(decision),
         rules=[_rule(rule) for rule in decision.rules],
-        notes=[_note(note) for note in (*run.notes, *decision.notes)],
+        notes=[_note(note) for note in notes(decision)],
         interrupted=encodable(run.interrupted),
         models=[encodable(model) for model in run.models],
     )
@@ -143,6 +144,7 @@ def _grade(grade: Grade) -> GradeLine:
         reason=encodable(grade.reason),
         expected=plain(assertion.value),
         blocking=assertion.blocking,
+        inner=grade.inner,
         weight=finite(assertion.weight),
         evidence=_object(grade.evidence),
         source=_source(assertion.origin),

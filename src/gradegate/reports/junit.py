@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from junit_xml import TestCase, TestSuite
 
 from gradegate.explain import explain, explain_grade
-from gradegate.findings import Finding
+from gradegate.findings import Finding, unchecked
 from gradegate.model import Decision, Grade, Outcome, Row
 from gradegate.report import REPORTS, Document, Links, Report, Sink
 from gradegate.visible import one_line, visible
@@ -39,7 +39,7 @@ def _parts(rows: tuple[Row, ...]) -> Iterator[str]:
 
 
 def _suite(title: str, rows: list[Row]) -> Iterator[str]:
-    yield _opening("testsuite", {"name": title, **_totals(rows), "skipped": "0"})
+    yield _opening("testsuite", {"name": title, **_totals(rows), "skipped": str(sum(map(unchecked, rows)))})
     seen: Counter[str] = Counter()
     for row in rows:
         text = name(row)
@@ -70,20 +70,23 @@ def _totals(rows: Iterable[Row]) -> dict[str, str]:
 def _case(row: Row, suite: str, title: str) -> TestCase:
     file, line = row.origin.file, row.origin.line
     case = TestCase(title, suite, _seconds(row), file=visible(file) or None, line=line or None)
-    told = Finding(row).grades
-    # The outcome of the row decides, so that tests = passed + failures + errors; the rest goes beside it.
-    chief = [grade for grade in told if grade.outcome is row.outcome and grade.counts]
-    if row.outcome is not Outcome.PASS:
-        chief = chief or [grade for grade in told if grade.outcome is row.outcome]
-        message, text = _message(row, chief), explain(row, chief, _TEXT)
+    told, chief = Finding(row).grades, _chief(row)
+    if unchecked(row):
+        case.add_skipped_info("nothing was asserted")
+    elif row.outcome is not Outcome.PASS:
         kinds = "target" if row.error else " ".join(dict.fromkeys(called(grade.assertion) for grade in chief)) or "case"
-        if row.outcome is Outcome.FAIL:
-            case.add_failure_info(message, text or message, kinds)
-        else:
-            case.add_error_info(message, text or message, kinds)
+        add = case.add_failure_info if row.outcome is Outcome.FAIL else case.add_error_info
+        add(_message(row, chief), explain(row, chief, _TEXT), kinds)
     beside = [] if row.error else [grade for grade in told if grade not in chief]
     case.stdout = "\n".join(explain_grade(row, grade, _TEXT) for grade in beside) or None
     return case
+
+
+def _chief(row: Row) -> list[Grade]:
+    # The outcome of the row decides, so that an error is never among the failures; the rest goes beside it.
+    finding = Finding(row)
+    alike = [[grade for grade in told if grade.outcome is row.outcome] for told in (finding.decisive, finding.grades)]
+    return alike[0] or (alike[1] if row.outcome is not Outcome.PASS else [])
 
 
 def _message(row: Row, grades: list[Grade]) -> str:
