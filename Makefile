@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check pytest bench lock schema clean
+.PHONY: demo test check pytest bench generated lock clean
 
 demo: $(READY)
 	@cd examples/quickstart && ../../$(BIN)/gradegate run -o out/results.json -o out/junit.xml -o out/comment.md -o out/report.html
@@ -17,7 +17,7 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m scripts.generated --check
+	$(BIN)/python scripts/generated.py --check
 
 pytest: $(READY)
 	$(BIN)/pytest
@@ -27,7 +27,7 @@ bench: $(READY)
 
 # Files that are made from the code.
 generated: $(READY)
-	$(BIN)/python -m scripts.generated
+	$(BIN)/python scripts/generated.py
 
 # What the container installs, by hash.
 lock: $(READY)
