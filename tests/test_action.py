@@ -1,12 +1,19 @@
 """The action as a process of this machine."""
 
-from collections.abc import Iterator
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from fake_github import FakeGitHub, serve
 from fake_llm import FakeLlm
+from gradegate.sticky import marker
 from scenarios import Scenarios, step
 from step import Local, Step
 from test_event import pull_request
@@ -43,3 +50,43 @@ def test_a_report_that_cannot_be_written_is_said_and_is_no_output(action: Step, 
     assert "junit-path" not in left.outputs
     assert left.outputs["results-path"] == "evals/gradegate-results.json"
     assert any("out/junit.xml could not be written" in c.data for c in left.shown if c.name == "warning")
+
+
+@dataclass(frozen=True)
+class Cancelled(Local):
+    """Starts the action and sends it a signal when the model has been asked."""
+
+    llm: FakeLlm
+    number: signal.Signals
+
+    def launch(self, root: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-I", "-m", "gradegate", "action"]
+        variables = {"PATH": os.environ["PATH"], **environ}
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            command, cwd=root / "workspace", env=variables, stdout=pipe, stderr=pipe, text=True
+        ) as run:
+            while not self.llm.requests:
+                assert run.poll() is None
+                time.sleep(0.01)
+            run.send_signal(self.number)
+            out, err = run.communicate(timeout=30)
+        return subprocess.CompletedProcess(command, run.returncode, out, err)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_cancelled_job_leaves_its_comment_in_a_final_state_within_its_last_seconds(
+    action: Step, llm: FakeLlm, number: signal.Signals, code: int
+) -> None:
+    action.github.add("github-actions[bot]", f"{marker('')}\nall passed", "Bot")
+    action.launcher = Cancelled(llm, number)
+    llm.latency = 20
+    started = time.monotonic()
+    left = action.run()
+    assert time.monotonic() - started < 8
+    assert left.code == code, left.log
+    assert (left.outputs["outcome"], left.outputs["errored"]) == ("inconclusive", "2")
+    assert left.outputs["exit-code"] == str(code)
+    (comment,) = action.github.comments
+    assert "all passed" not in comment["body"]
+    assert "inconclusive" in comment["body"]
