@@ -73,7 +73,7 @@ def test_a_mean_score_counts_scores_and_not_errors():
 
 def test_an_advisory_rule_never_blocks():
     found = decided([row(grade(F)), row(grade(P))], Rule("r", min_pass_rate=1, blocking=False, suite="s"))
-    assert (found.result, found.reason) == (Result.ADVISORY, "r: pass rate 50 % is below 100 %")
+    assert (found.result, found.reason) == (Result.ADVISORY, "r: pass rate 50% is below 100%")
 
 
 def test_a_rule_looks_at_what_it_selects():

@@ -111,7 +111,7 @@ def _misses(rule: Rule, counts: Counts, mean: float | None) -> list[str]:
         and graded
         and Fraction(counts.passed, graded) < Fraction(str(rule.min_pass_rate))
     ):
-        found.append(f"pass rate {_percent(counts.passed, graded)} is below {rule.min_pass_rate * 100:g} %")
+        found.append(f"pass rate {_percent(counts.passed, graded)} is below {rule.min_pass_rate * 100:g}%")
     if rule.min_score is not None and mean is not None and mean < rule.min_score - 1e-12:
         found.append(f"mean score {mean:.4g} is below {rule.min_score:g}")
     return found
@@ -121,7 +121,7 @@ def _meets(rule: Rule, counts: Counts, mean: float | None) -> list[str]:
     graded = counts.passed + counts.failed
     found = []
     if rule.min_pass_rate is not None:
-        found.append(f"pass rate {_percent(counts.passed, graded)}, at least {rule.min_pass_rate * 100:g} %")
+        found.append(f"pass rate {_percent(counts.passed, graded)}, at least {rule.min_pass_rate * 100:g}%")
     if rule.min_score is not None and mean is not None:
         found.append(f"mean score {mean:.4g}, at least {rule.min_score:g}")
     return found
@@ -168,8 +168,8 @@ def _count(outcomes: Iterable[Outcome]) -> Counts:
 
 
 def _percent(part: int, whole: int) -> str:
-    """Cut, not rounded: 94.99 % never shows as 95."""
-    return f"{int(Fraction(part * 1000, whole)) / 10:g} %"
+    """Cut, not rounded: 94.99% never shows as 95."""
+    return f"{int(Fraction(part * 1000, whole)) / 10:g}%"
 
 
 def _cases(count: int) -> str:

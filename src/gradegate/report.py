@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from gradegate.model import Decision
 from gradegate.registry import Registry
@@ -46,7 +47,8 @@ class Links:
         """Address of a line at the commit, or an empty string."""
         if not (self.server and self.repository and self.commit and file):
             return ""
-        return f"{self.server}/{self.repository}/blob/{self.commit}/{file}" + (f"#L{line}" if line else "")
+        place = f"{self.server}/{self.repository}/blob/{self.commit}/{quote(file)}"
+        return place + (f"#L{line}" if line else "")
 
 
 @dataclass(frozen=True, slots=True)
