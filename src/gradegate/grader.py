@@ -36,6 +36,8 @@ class Grader:
     share: ClassVar[bool] = False  # the score is a share from 0 to 1: a threshold of 0 can never fail
     value_or_prompt: ClassVar[bool] = False  # judges nothing without a value, unless rubricPrompt says what to judge
     steps: ClassVar[tuple[str, ...]] = ()  # the prompts of a grader that asks several, in the order of rubricPrompt
+    sees: ClassVar[bool] = False  # shows its model the images of the conversation, so that model must take images
+    lifted: ClassVar[bool] = False  # `threshold`, `model` and `strict_mode` may stand in `config`, as DeepEval has them
     compares: ClassVar[bool] = False  # grades all answers to one case together, through ``compare``
 
     def needs(self, variables: Mapping[str, Any]) -> str:

@@ -1,0 +1,63 @@
+"""conversation-completeness: whether a user got from a conversation what he or she wanted."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+
+from gradegate import verdicts
+from gradegate.grader import GRADERS, options
+from gradegate.judge import Judge
+from gradegate.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script
+from gradegate.model import Transcript
+from gradegate.rubric import shape
+from gradegate.verdicts import Given
+from gradegate.windows import Numbered
+
+_INTENTIONS = verdicts.texts_schema("intentions")
+_VERDICT = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
+
+
+@GRADERS.register("conversation-completeness")
+@options
+class ConversationCompleteness(Metric):
+    """The user got from the conversation what he or she wanted."""
+
+    steps = ("intentions", "verdicts", "reason")
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        """The share of the user's intentions that were satisfied; 1 when the user wanted nothing."""
+        exchanges_of(transcript)
+        conversation = script(Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1))
+        images = images_in(transcript.turns)
+        intentions = judge.ask(
+            "completeness-intentions",
+            partial(verdicts.texts, key="intentions"),
+            schema=_INTENTIONS,
+            step="intentions",
+            images=images,
+            conversation=conversation,
+        )
+
+        def ask(intention: str) -> Given:
+            return judge.ask(
+                "completeness-verdict",
+                verdicts.one,
+                schema=_VERDICT,
+                step="verdicts",
+                images=images,
+                conversation=conversation,
+                intention=intention,
+            )
+
+        given = ask_once(judge, intentions, ask)
+        rows = [{"intention": one, "verdict": given[one].word, "reason": given[one].reason} for one in intentions]
+        missed = [one for one in intentions if given[one].word == "no"]
+        held, total = len(intentions) - len(missed), len(intentions)
+        return Measured(
+            Fraction(held, total) if total else Fraction(1),
+            f"{held} of {total} intentions were satisfied" if total else "the user wanted nothing",
+            tuple(f'"{clipped(one)}" was not satisfied: {clipped(given[one].reason)}' for one in missed),
+            evidence={"intentions": rows},
+            steps=tuple(map(str, rows)),
+        )

@@ -1,0 +1,90 @@
+"""conversational-g-eval: a conversation judged step by step, on criteria in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from pydantic import Field
+
+from gradegate import reading, verdicts
+from gradegate.errors import Unreadable
+from gradegate.grader import GRADERS, options
+from gradegate.judge import Judge
+from gradegate.metric import Measured, Metric, exchanges_of, images_in, script
+from gradegate.model import Transcript
+from gradegate.rubric import shape
+from gradegate.windows import Numbered
+
+BEST = 10
+_STEPS = verdicts.texts_schema("steps")
+_SCORE = shape(reason={"type": "string"}, score={"type": "number"})
+_KNOWN = ("scenario", "expected_outcome", "chatbot_role")
+
+
+@GRADERS.register("conversational-g-eval")
+@options
+class ConversationalGEval(Metric):
+    """A model judges a whole conversation step by step, on criteria in plain words."""
+
+    steps = ("steps", "evaluate", "reason")
+
+    value: str = ""
+    evaluation_steps: list[str] = Field(default_factory=list)
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        """Criteria, or steps."""
+        given = self.value.strip() or self.evaluation_steps
+        return "" if given else "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        """The model's score from 0 to 10, as a share; the steps are asked for when only criteria are given."""
+        exchanges_of(transcript)
+        steps = tuple(self.evaluation_steps) or _steps(judge, self.value)
+        known = [(name, str(transcript.vars[name])) for name in _KNOWN if transcript.vars.get(name)]
+        turns = [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
+        score, reason = judge.ask(
+            "conversational-g-eval",
+            _read,
+            schema=_SCORE,
+            step="evaluate",
+            images=images_in(transcript.turns),
+            criteria=self.value,
+            steps=list(steps),
+            known=known,
+            conversation=script(turns),
+        )
+        return Measured(
+            score / BEST,
+            reason or f"{float(score):g} of {BEST}",
+            evidence={"steps_of_evaluation": list(steps)},
+            steps=(*steps, f"score {float(score):g} of {BEST}: {reason}"),
+        )
+
+
+def _steps(judge: Judge, criteria: str) -> tuple[str, ...]:
+    found = judge.ask("conversational-g-eval-steps", _read_steps, schema=_STEPS, step="steps", criteria=criteria)
+    return tuple(found)
+
+
+def _read_steps(answer: reading.Answer) -> tuple[str, ...]:
+    found = verdicts.texts(answer, "steps")
+    if not found:
+        raise Unreadable('"steps" is empty')
+    return found
+
+
+def _read(answer: reading.Answer) -> tuple[Fraction, str]:
+    score = reading.verdict_object(answer, _score, 'with a "score" from 0 to 10')
+    reason = next((reading.words(item.get("reason")) for item in answer.objects if "score" in item), "")
+    return score, reason
+
+
+def _score(found: dict[str, Any]) -> Fraction | None:
+    if "score" not in found:
+        return None
+    score = reading.number(found["score"])
+    if score is None or not 0 <= score <= BEST:
+        raise Unreadable(f'"score" is no number from 0 to {BEST}')
+    return Fraction(score)

@@ -1,0 +1,52 @@
+"""faithfulness: what an answer claims, held against the documents that were retrieved for it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from gradegate import faithfulness as faith
+from gradegate.errors import NoVerdict
+from gradegate.grader import GRADERS, options
+from gradegate.judge import Judge
+from gradegate.metric import Measured, Metric, images_in, question, turns_of
+from gradegate.model import Transcript
+
+
+@GRADERS.register("faithfulness")
+@options
+class Faithfulness(Metric):
+    """The claims of an answer hold against the documents that were retrieved for it."""
+
+    steps = faith.STEPS
+
+    truths_extraction_limit: faith.Limit = None
+    penalize_ambiguous_claims: bool = False
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        """The share of claims that no document contradicts; 1 when nothing is claimed."""
+        turns = turns_of(transcript)
+        documents = tuple(dict.fromkeys(turns[-1].retrieval_context)) if turns else ()
+        if not documents:
+            raise NoVerdict("there is no retrieval context; give the variable `retrieval_context` or `context`")
+        spoken = faith.Said(question(transcript), transcript.output, images_in(turns))
+        truths, claims = judge.gather(
+            partial(faith.ask_truths, judge, self.truths_extraction_limit, documents),
+            partial(faith.ask_claims, judge, spoken),
+        )
+        judged = faith.Judged(claims, faith.ask_verdicts(judge, claims, truths), truths)
+        return self._measured(judged)
+
+    def _measured(self, judged: faith.Judged) -> Measured:
+        pairs = list(zip(judged.claims, judged.given, strict=True))
+        bad = ("no", "idk") if self.penalize_ambiguous_claims else ("no",)
+        findings = [faith.described(claim, given) for claim, given in pairs if given.word in bad]
+        total = len(pairs)
+        summary = f"{total - len(findings)} of {total} claims hold" if total else "the answer claims nothing"
+        claims = [{"claim": claim, "verdict": given.word, "reason": given.reason} for claim, given in pairs]
+        return Measured(
+            judged.score(self.penalize_ambiguous_claims),
+            summary,
+            tuple(findings),
+            evidence={"claims": claims, "truths": list(judged.truths)},
+            steps=(f"truths: {list(judged.truths)}", *(f"claim: {item}" for item in claims)),
+        )

@@ -1,0 +1,55 @@
+"""hallucination: whether an answer agrees with texts that are known to be true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from gradegate import verdicts
+from gradegate.errors import NoVerdict
+from gradegate.grader import GRADERS, options
+from gradegate.judge import Judge
+from gradegate.metric import Measured, Metric, clipped, listed
+from gradegate.model import Transcript
+
+_SCHEMA = verdicts.verdicts_schema(("yes", "no"))
+
+
+@GRADERS.register("hallucination")
+@options
+class Hallucination(Metric):
+    """The answer contradicts none of the texts in ``context`` (higher is better, as in DeepEval from 4.2)."""
+
+    sees = False
+
+    value: str | list[str] = ""
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        """Texts that are known to be true."""
+        return "" if self.value or variables.get("context") else "there is no context; give it as `value` or a variable"
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        """The share of texts that the answer agrees with."""
+        own = (self.value,) if isinstance(self.value, str) and self.value else tuple(self.value)
+        contexts = own or listed(transcript, "context")
+        if not contexts:
+            raise NoVerdict("there is no text to hold the answer against")
+        given = judge.ask(
+            "hallucination",
+            partial(verdicts.counted, count=len(contexts)),
+            schema=_SCHEMA,
+            step="verdicts",
+            output=transcript.output,
+            contexts=list(contexts),
+        )
+        held = sum(one.word == "yes" for one in given)
+        rows = [{"text": number, "verdict": one.word, "reason": one.reason} for number, one in enumerate(given, 1)]
+        return Measured(
+            Fraction(held, len(given)),
+            f"the answer agrees with {held} of {len(given)} texts",
+            tuple(f"text {n} is contradicted: {clipped(g.reason)}" for n, g in enumerate(given, 1) if g.word == "no"),
+            evidence={"verdicts": rows},
+            steps=tuple(map(str, rows)),
+        )

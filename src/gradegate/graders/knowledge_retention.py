@@ -1,0 +1,83 @@
+"""knowledge-retention: whether an assistant remembers what the user has told it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import partial
+
+from gradegate import verdicts
+from gradegate.grader import GRADERS, options
+from gradegate.judge import Judge
+from gradegate.metric import Measured, Metric, ask_once, clipped, exchanges_of, script, with_marks
+from gradegate.model import Transcript, Turn
+from gradegate.rubric import shape
+from gradegate.verdicts import Given
+from gradegate.windows import Numbered
+
+_FACTS = verdicts.texts_schema("facts")
+_VERDICT = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
+_Question = tuple[tuple[str, ...], Turn]  # what was known before an answer, and the answer
+
+
+@GRADERS.register("knowledge-retention")
+@options
+class KnowledgeRetention(Metric):
+    """The assistant never forgets what the user has told it in the conversation."""
+
+    steps = ("facts", "verdicts", "reason")
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        """The share of answers that forget nothing, among those with anything to remember; 1 when there is none."""
+        exchanges_of(transcript)
+        turns = [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
+        told = ask_once(judge, [n for n, turn in turns if turn.role == "user"], partial(_facts, judge, turns))
+        questions = _questions(turns, told)
+        given = ask_once(judge, questions.values(), partial(_forgot, judge))
+        pairs = [(number, given[asked]) for number, asked in questions.items()]
+        held, total = sum(one.word == "no" for _, one in pairs), len(pairs)
+        rows = [{"turn": number, "forgot": one.word, "reason": one.reason} for number, one in pairs]
+        return Measured(
+            Fraction(held, total) if total else Fraction(1),
+            f"{held} of {total} answers forget nothing" if total else "the user told nothing that could be forgotten",
+            tuple(f"turn {n} forgets what it was told: {clipped(one.reason)}" for n, one in pairs if one.word == "yes"),
+            evidence={"verdicts": rows, "facts": {str(number): list(facts) for number, facts in told.items()}},
+            steps=tuple(map(str, [*told.items(), *rows])),
+        )
+
+
+def _questions(turns: list[Numbered], told: Mapping[int, tuple[str, ...]]) -> dict[int, _Question]:
+    known: list[str] = []
+    found: dict[int, _Question] = {}
+    for number, turn in turns:
+        if turn.role == "user":
+            known += told[number]
+        elif known:
+            found[number] = (tuple(dict.fromkeys(known)), turn)
+    return found
+
+
+def _facts(judge: Judge, turns: list[Numbered], number: int) -> tuple[str, ...]:
+    turn = turns[number - 1].turn
+    return judge.ask(
+        "retention-facts",
+        partial(verdicts.texts, key="facts"),
+        schema=_FACTS,
+        step="facts",
+        images=turn.images,
+        before=script(turns[: number - 1]),
+        message=with_marks(turn),
+    )
+
+
+def _forgot(judge: Judge, question: _Question) -> Given:
+    facts, turn = question
+    return judge.ask(
+        "retention-verdict",
+        verdicts.one,
+        schema=_VERDICT,
+        step="verdicts",
+        images=turn.images,
+        facts=list(facts),
+        message=with_marks(turn),
+    )

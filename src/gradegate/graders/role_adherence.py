@@ -1,0 +1,59 @@
+"""role-adherence: whether an assistant keeps to its role throughout a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from gradegate import verdicts
+from gradegate.grader import GRADERS, options
+from gradegate.judge import Judge
+from gradegate.metric import Measured, Metric, clipped, exchanges_of, images_in, script
+from gradegate.model import Transcript
+from gradegate.windows import Numbered
+
+_SCHEMA = verdicts.verdicts_schema(("yes", "no"))
+
+
+@GRADERS.register("role-adherence")
+@options
+class RoleAdherence(Metric):
+    """The assistant keeps to its role in every message."""
+
+    value: str = ""
+    chatbot_role: str = ""
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        """A role, as ``value``, as an option, or as the variable ``chatbot_role``."""
+        return "" if self._role(variables) else "there is no role; give it as `value` or as the variable `chatbot_role`"
+
+    def _role(self, variables: Mapping[str, Any]) -> str:
+        return self.value or self.chatbot_role or str(variables.get("chatbot_role") or "")
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        """The share of the assistant's messages that keep to the role. A verdict is asked for on each of them."""
+        exchanges_of(transcript)
+        turns = [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
+        spoken = [number for number, turn in turns if turn.role == "assistant"]
+        given = judge.ask(
+            "role-adherence",
+            partial(verdicts.counted, count=len(spoken)),
+            schema=_SCHEMA,
+            step="verdicts",
+            images=images_in(transcript.turns),
+            role=self._role(transcript.vars),
+            conversation=script(turns),
+            count=len(spoken),
+        )
+        pairs = list(zip(spoken, given, strict=True))
+        held = sum(one.word == "yes" for one in given)
+        rows = [{"turn": number, "verdict": one.word, "reason": one.reason} for number, one in pairs]
+        return Measured(
+            Fraction(held, len(spoken)),
+            f"{held} of {len(spoken)} messages keep to the role",
+            tuple(f"turn {number} breaks the role: {clipped(one.reason)}" for number, one in pairs if one.word == "no"),
+            evidence={"verdicts": rows},
+            steps=tuple(map(str, rows)),
+        )

@@ -1,0 +1,141 @@
+"""turn-faithfulness: what an assistant claims in a conversation, held against what was retrieved for it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+from gradegate import faithfulness as faith
+from gradegate.grader import GRADERS, options
+from gradegate.judge import Judge
+from gradegate.metric import Measured, Metric, WindowSize, ask_once, exchanges_of, mean
+from gradegate.model import Transcript
+from gradegate.verdicts import Given
+from gradegate.windows import Numbered, Window, flat, unanswered, windows
+
+
+class _Case(NamedTuple):
+    """What one window asks: its documents, the turns whose claims are judged, and what was said in them."""
+
+    window: Window
+    documents: tuple[str, ...]
+    judged: tuple[Numbered, ...]
+    said: faith.Said
+
+
+class _Failure(NamedTuple):
+    turn: int
+    claim: str
+    given: Given
+
+
+@GRADERS.register("turn-faithfulness")
+@options
+class TurnFaithfulness(Metric):
+    """The claims of an assistant hold, throughout a conversation, against the documents retrieved for it."""
+
+    steps = faith.STEPS
+
+    truths_extraction_limit: faith.Limit = None
+    penalize_ambiguous_claims: bool = False
+    window_size: WindowSize = 10
+    overlap: Literal["deepeval", "last"] = "deepeval"
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        """The mean of the windows' shares of claims that hold (DeepEval); ``last``: each exchange is judged once."""
+        cases = [self._case(window) for window in windows(exchanges_of(transcript), self.window_size)]
+        asked = ask_once(
+            judge,
+            [question for case in cases for question in (("truths", case.documents), ("claims", case.said))],
+            partial(self._ask, judge),
+        )
+        pairs = [(asked["claims", case.said], asked["truths", case.documents]) for case in cases]
+        given = ask_once(judge, pairs, lambda pair: faith.ask_verdicts(judge, *pair))
+        judged = [faith.Judged(claims, given[claims, truths], truths) for claims, truths in pairs]
+        return self._measured(cases, judged, self._notes(transcript, cases))
+
+    def _case(self, window: Window) -> _Case:
+        turns = flat(window)
+        heard = [turn for _, turn in turns if turn.role == "assistant" or self.overlap == "last"]
+        documents = tuple(dict.fromkeys(document for turn in heard for document in turn.retrieval_context))
+        judged = window[-1] if self.overlap == "last" else turns
+        spoken = faith.said(turns)
+        if self.overlap == "last":  # what was said before tells what words refer to, and is not judged again
+            earlier = "\n".join(turn.content for number, turn in turns if number < judged[0].number)
+            last = faith.said(judged)
+            spoken = faith.Said("\n".join(filter(None, (earlier, last.asked))), last.answered, spoken.images)
+        return _Case(window, documents, judged, spoken)
+
+    def _ask(self, judge: Judge, question: tuple[str, Any]) -> tuple[str, ...]:
+        kind, about = question
+        if kind == "truths":
+            return faith.ask_truths(judge, self.truths_extraction_limit, about)
+        return faith.ask_claims(judge, about)
+
+    def _measured(self, cases: list[_Case], judged: list[faith.Judged], notes: tuple[str, ...]) -> Measured:
+        scores = [one.score(self.penalize_ambiguous_claims) for one in judged]
+        failures = self._failures(cases, judged)
+        bad = ("no", "idk") if self.penalize_ambiguous_claims else ("no",)
+        found = [faith.described(failure.claim, failure.given, failure.turn) for failure in failures]
+        total = sum(len(one.claims) for one in judged)
+        whole = sum(score == 1 for score in scores)
+        summary = f"{whole} of {len(scores)} {'exchanges' if self.overlap == 'last' else 'windows'} hold in full"
+        return Measured(
+            mean(scores),
+            summary if total else "the assistant claims nothing",
+            tuple(text for text, failure in zip(found, failures, strict=True) if failure.given.word in bad),
+            notes,
+            self._evidence(cases, judged, scores, failures),
+            tuple(line for pair in zip(cases, judged, scores, strict=True) for line in _steps(*pair)),
+        )
+
+    def _failures(self, cases: list[_Case], judged: list[faith.Judged]) -> list[_Failure]:
+        """Each claim that did not get a yes, once, however many windows hold it."""
+        found: dict[tuple[int, str, str], _Failure] = {}
+        for case, one in zip(cases, judged, strict=True):
+            for claim, given in zip(one.claims, one.given, strict=True):
+                if given.word != "yes":
+                    turn = faith.likely_turn(claim, case.judged)
+                    found.setdefault((turn, claim, given.word), _Failure(turn, claim, given))
+        return sorted(found.values(), key=lambda failure: failure.turn)
+
+    def _evidence(
+        self, cases: list[_Case], judged: list[faith.Judged], scores: list[Fraction], failures: list[_Failure]
+    ) -> dict[str, Any]:
+        def listed(word: str) -> list[dict[str, Any]]:
+            chosen = [failure for failure in failures if failure.given.word == word]
+            return [{"turn": one.turn, "claim": one.claim, "reason": one.given.reason} for one in chosen]
+
+        rows = [
+            {"turns": _span(case.judged), "score": float(score), "claims": len(one.claims), "truths": len(one.truths)}
+            for case, one, score in zip(cases, judged, scores, strict=True)
+        ]
+        return {"contradicted": listed("no"), "ambiguous": listed("idk"), "windows": rows}
+
+    def _notes(self, transcript: Transcript, cases: list[_Case]) -> tuple[str, ...]:
+        turns = list(enumerate(transcript.turns, 1))
+        on_user = [number for number, turn in turns if turn.role == "user" and turn.retrieval_context]
+        bare = [_span(case.judged) for case in cases if not case.documents]
+        left = unanswered(transcript.turns)
+        used = "is used" if self.overlap == "last" else "is not used; `overlap: last` uses it"
+        notes = (
+            (on_user, f"the retrieval context of {_turns(on_user)} stands on a message of the user and {used}"),
+            (bare, f"no retrieval context for turns {', '.join(bare)}: claims were held against nothing"),
+            (left, f"{_turns(left)} got no answer and was not judged"),
+        )
+        return tuple(text for there, text in notes if there)
+
+
+def _turns(numbers: list[int] | tuple[int, ...]) -> str:
+    return f"turn{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def _span(turns: tuple[Numbered, ...]) -> str:
+    return f"{turns[0].number}-{turns[-1].number}"
+
+
+def _steps(case: _Case, judged: faith.Judged, score: Fraction) -> list[str]:
+    lines = [f"turns {_span(case.judged)}: score {float(score):.4g}", *(f"  truth: {truth}" for truth in judged.truths)]
+    pairs = zip(judged.claims, judged.given, strict=True)
+    return [*lines, *(f"  claim: {claim} -> {given.word}: {given.reason}" for claim, given in pairs)]

@@ -1,0 +1,53 @@
+"""turn-relevancy: whether each answer of a conversation fits what came before it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from gradegate import verdicts
+from gradegate.grader import GRADERS, options
+from gradegate.judge import Judge
+from gradegate.metric import Measured, Metric, WindowSize, ask_once, clipped, exchanges_of, images_in, script
+from gradegate.model import Transcript
+from gradegate.rubric import shape
+from gradegate.verdicts import Given
+from gradegate.windows import Window, flat, windows
+
+_SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
+
+
+@GRADERS.register("turn-relevancy")
+@options
+class TurnRelevancy(Metric):
+    """Every answer in a conversation fits what was said before it."""
+
+    window_size: WindowSize = 10
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        """The share of exchanges whose last answer is relevant within its window."""
+        cut = windows(exchanges_of(transcript), self.window_size)
+
+        def ask(window: Window) -> Given:
+            turns = flat(window)
+            images = images_in(turn for _, turn in turns)
+            return judge.ask(
+                "turn-relevancy",
+                verdicts.one,
+                schema=_SCHEMA,
+                step="verdicts",
+                images=images,
+                conversation=script(turns),
+            )
+
+        given = ask_once(judge, cut, ask)
+        pairs = [(window[-1][-1].number, given[window]) for window in cut]
+        held = sum(one.word == "yes" for _, one in pairs)
+        found = [f"turn {number} is not relevant: {clipped(one.reason)}" for number, one in pairs if one.word == "no"]
+        rows = [{"turn": number, "verdict": one.word, "reason": one.reason} for number, one in pairs]
+        return Measured(
+            Fraction(held, len(pairs)),
+            f"{held} of {len(pairs)} answers are relevant",
+            tuple(found),
+            evidence={"verdicts": rows},
+            steps=tuple(map(str, rows)),
+        )
