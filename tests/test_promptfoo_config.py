@@ -69,7 +69,11 @@ tests:
 """
     )
     assert echoed(ran) == ["1 3", "9 2", "1 2"]
-    assert [[g["outcome"] for g in case["grades"]] for case in ran.cases] == [["pass", "pass"], ["fail", "pass"], ["pass"]]
+    assert [[g["outcome"] for g in case["grades"]] for case in ran.cases] == [
+        ["pass", "pass"],
+        ["fail", "pass"],
+        ["pass"],
+    ]
     assert [case["outcome"] for case in ran.cases] == ["pass", "pass", "pass"]  # the second reaches its threshold
 
 
@@ -201,8 +205,29 @@ tests:
 """
     )
     assert [(case["provider"], case["output"]) for case in ran.cases] == [("two", "B")]
-    ran = gate(None, **{"promptfooconfig.yaml": (ran.folder / "promptfooconfig.yaml").read_text().replace("[two]", "[tow]")})
+    ran = gate(
+        None, **{"promptfooconfig.yaml": (ran.folder / "promptfooconfig.yaml").read_text().replace("[two]", "[tow]")}
+    )
     assert (ran.code, "names a provider `tow`" in ran.err) == (2, True)
+
+
+def test_a_test_may_have_a_target_of_its_own(gate):
+    ran = gate(
+        """
+prompts: [x]
+providers: [{id: echo, label: usual}]
+tests:
+- assert: [{type: equals, value: x}]
+- provider: {id: echo, label: own}
+  assert: [{type: equals, value: x}]
+- provider: ehco
+  assert: [{type: equals, value: x}]
+"""
+    )
+    assert (ran.code, "promptfooconfig.yaml:8: no such provider `ehco` -> did you mean" in ran.err) == (2, True)
+    text = (ran.folder / "promptfooconfig.yaml").read_text().replace("ehco", "echo")
+    ran = gate(text)
+    assert [case["provider"] for case in ran.cases] == ["usual", "own", "echo"]
 
 
 def test_chat_prompts_go_out_as_messages(gate, llm):
@@ -283,7 +308,9 @@ def test_a_regular_expression_that_explodes_is_no_verdict(gate, monkeypatch):
         {
             "prompts": ["a" * 60 + "b"],
             "providers": ["echo"],
-            "tests": [{"assert": [{"type": "regex", "value": r"^(a|aa)+$"}, {"type": "not-regex", "value": r"^(a|aa)+$"}]}],
+            "tests": [
+                {"assert": [{"type": "regex", "value": r"^(a|aa)+$"}, {"type": "not-regex", "value": r"^(a|aa)+$"}]}
+            ],
         }
     )
     assert [grade["outcome"] for grade in ran.grades] == ["error", "error"]

@@ -128,6 +128,7 @@ class Case:
     threshold: float | None = None
     providers: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
+    target: ProviderSpec | None = None  # asked in place of the suite's targets
     output: str | None = None  # a recorded answer: the target is not asked
     turns: tuple[Turn, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -184,16 +184,29 @@ class _Planner:
         repeats = case.options.repeat or self.wishes.repeat or self.suite.repeat
         combinations = self._combinations(case)
         bound = [(values, self._bind(case, values)) for values in combinations]
+        asked = self._asked(case, targets)
         for repeat in range(repeats):
             for values, assertions in bound:
                 number, self.number = self.number, self.number + 1
-                for spec, provider, prompts in targets:
-                    if case.providers and not any(_allows(case.providers, name) for name in (spec.id, spec.label)):
-                        continue
-                    for prompt in prompts:
-                        if _allows(case.prompts, prompt.label):
-                            text = self._prompt(case, prompt, values)
-                            yield Job(self.suite.file, case, number, repeat, provider, prompt, text, values, assertions)
+                for provider, prompt in asked:
+                    text = self._prompt(case, prompt, values)
+                    yield Job(self.suite.file, case, number, repeat, provider, prompt, text, values, assertions)
+
+    def _asked(
+        self, case: Case, targets: list[tuple[ProviderSpec, Provider, list[PromptSpec]]]
+    ) -> list[tuple[Provider, PromptSpec]]:
+        """The targets of a case with the prompts that each gets."""
+        if case.target is not None:
+            targets = [(case.target, self.binder.provider(case.target), list(self.suite.prompts))]
+        elif case.providers:
+            names = case.providers
+            targets = [one for one in targets if _allows(names, one[0].id) or _allows(names, one[0].label)]
+        return [
+            (provider, prompt)
+            for _, provider, prompts in targets
+            for prompt in prompts
+            if _allows(case.prompts, prompt.label)
+        ]
 
     def _combinations(self, case: Case) -> list[Mapping[str, Any]]:
         try:

@@ -101,6 +101,8 @@ class _Reader:
             text = keys.raw if keys.raw is not None else keys.id
             if text is None:
                 raise ConfigError.at("a prompt needs `raw` or `id`", origin, "add the text as `raw`")
+            if keys.config:
+                raise ConfigError.at("`config` of a prompt is not supported", origin, "set it in the provider's config")
             label = keys.label or keys.display
             yield from (replace(p, label=label) if label else p for p in self._prompt(text, origin))
         elif not isinstance(item, str):
@@ -210,6 +212,7 @@ class _Reader:
                 threshold=keys.threshold,
                 providers=tuple(keys.providers or ()),
                 prompts=tuple(keys.prompts or ()),
+                target=self._target(keys.provider, test, file),
                 output=_output(keys.provider_output),
                 turns=self._turns(test.get("turns"), origin),
                 metadata=keys.metadata,
@@ -218,6 +221,11 @@ class _Reader:
         except ConfigError as e:
             self._mistakes += e.mistakes
             return None
+
+    def _target(self, written: Any, test: Mapping[str, Any], file: str) -> ProviderSpec | None:
+        if not written:
+            return None
+        return specs.providers(written, self._source, Origin(file, document.line_of(test, ["provider"])))[0]
 
     def _turns(self, written: Any, origin: Origin) -> tuple[Turn, ...]:
         return read_turns(written, self._source, origin) if written is not None else ()
@@ -271,6 +279,7 @@ class _Reader:
             threshold=case.threshold if "threshold" in test else base.threshold,
             providers=case.providers or base.providers,
             prompts=case.prompts or base.prompts,
+            target=case.target or base.target,
             output=case.output if case.output is not None else base.output,
             turns=case.turns or base.turns,
             metadata={**base.metadata, **case.metadata} if base.metadata else case.metadata,
