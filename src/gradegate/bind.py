@@ -105,6 +105,7 @@ class Binder:
             raise _unknown(spec)
         if spec.members:
             raise ConfigError.at(f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`")
+        spec = _lifted(spec) if kind.lifted else spec
         errors: list[ConfigError] = []
         grader: Grader | None = None
         models: Mapping[str, Provider] = {}
@@ -203,6 +204,22 @@ def check_options(options: CaseOptions, origin: Origin) -> list[Mistake]:
     known = {f.name for _, kind in GRADERS for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
     strange = [name for name in options.settings if name not in known and name not in _IGNORED_OPTIONS]
     return [Mistake(f"unknown option `{name}`", origin, suggest(name, known) or "remove it") for name in strange]
+
+
+def _lifted(spec: Assertion) -> Assertion:
+    """DeepEval's ``threshold``, ``model`` and ``strict_mode`` in ``config`` as what they mean for the assertion."""
+    config = dict(spec.config)
+    threshold, model = config.pop("threshold", None), config.pop("model", None)
+    threshold = threshold if spec.threshold is None else spec.threshold
+    if not isinstance(model, str | None):
+        raise ConfigError.at(f"`{spec.type}`: `model` is no text", spec.origin, "name a model, or give `provider`")
+    graders = spec.graders
+    if model and not graders:
+        named = model if split_id(model) else f"openai:chat:{model}"
+        graders = {"*": ProviderSpec(named, origin=spec.origin)}
+    if config.get("strict_mode") is True:
+        threshold = 1.0
+    return dataclasses.replace(spec, config=config, threshold=threshold, graders=graders)
 
 
 def _unknown(spec: Assertion) -> ConfigError:

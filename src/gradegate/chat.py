@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from gradegate import document
 from gradegate.errors import ConfigError
 from gradegate.model import Message
 
+_START = re.compile(r'\s*\[\s*\{\s*"role"')
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
@@ -24,6 +26,11 @@ def parse(text: str) -> tuple[Message, ...] | None:
     except (ValueError, RecursionError, ConfigError):
         return None
     return None
+
+
+def broken(text: str) -> bool:
+    """Whether the text is meant as chat JSON and cannot be read as such."""
+    return _START.match(text) is not None and parse(text) is None
 
 
 def messages(value: Any) -> tuple[Message, ...] | None:

@@ -134,6 +134,11 @@ class Case:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     origin: Origin = NOWHERE
 
+    @property
+    def recorded(self) -> bool:
+        """Whether the case brings what is graded, so that no target is asked."""
+        return self.output is not None or any(turn.role == "assistant" for turn in self.turns)
+
 
 @dataclass(frozen=True, slots=True)
 class Select:

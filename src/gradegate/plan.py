@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gradegate import chat
+from gradegate import chat, sight
 from gradegate.assertion import Bound
 from gradegate.bind import Binder, check_options
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.http import Client
 from gradegate.model import Case, Note, Policy, PromptSpec, ProviderSpec, Suite
-from gradegate.provider import Provider
+from gradegate.provider import Provider, Recorded
 from gradegate.template import TemplateError, data, render_prompt, visible_env
 from gradegate.variables import Variables
 from gradegate.workspace import Workspace
 
 CONCURRENCY = 4  # promptfoo's default
-_CHAT = re.compile(r'\s*\[\s*\{\s*"role"')
+CONVERSATION = "_conversation"  # the variable with what was said before, as promptfoo has it
+_USES_CONVERSATION = re.compile(r"\{[{%][^}]*\b_conversation\b")
+_RECORDED = Recorded()
+Render = Callable[[Sequence[Any]], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class Job:
     text: str  # the prompt, filled in
     vars: Mapping[str, Any]
     assertions: tuple[Bound, ...]
+    # Fills the prompt in once more, with the conversation so far; None when the prompt does not use it.
+    render: Render | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,17 +190,20 @@ class _Planner:
         combinations = self._combinations(case)
         bound = [(values, self._bind(case, values)) for values in combinations]
         asked = self._asked(case, targets)
+        self.mistakes += [mistake for provider, _ in asked for mistake in sight.blind_target(case, provider)]
         for repeat in range(repeats):
             for values, assertions in bound:
                 number, self.number = self.number, self.number + 1
                 for provider, prompt in asked:
-                    text = self._prompt(case, prompt, values)
-                    yield Job(self.suite.file, case, number, repeat, provider, prompt, text, values, assertions)
+                    text, render = self._prompt(case, prompt, values), self._render(case, prompt, values)
+                    yield Job(self.suite.file, case, number, repeat, provider, prompt, text, values, assertions, render)
 
     def _asked(
         self, case: Case, targets: list[tuple[ProviderSpec, Provider, list[PromptSpec]]]
     ) -> list[tuple[Provider, PromptSpec]]:
-        """The targets of a case with the prompts that each gets."""
+        """The targets of a case with the prompts that each gets; a recorded conversation is graded once."""
+        if case.recorded and (case.turns or not self.suite.targets):
+            return [(_RECORDED, self.suite.prompts[0] if self.suite.prompts else PromptSpec(""))]
         if case.target is not None:
             targets = [(case.target, self.binder.provider(case.target), list(self.suite.prompts))]
         elif case.providers:
@@ -223,7 +231,16 @@ class _Planner:
                 bound.append(self.binder.assertion(spec, case.options, variables))
             except ConfigError as e:
                 self.mistakes += e.mistakes
+        self.mistakes += sight.blind_graders(case, bound)
         return tuple(bound)
+
+    def _render(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> Render | None:
+        source = case.options.prefix + prompt.text + case.options.suffix
+        off = case.turns or case.options.settings.get("disableConversationVar")
+        if off or not _USES_CONVERSATION.search(source):
+            return None
+        variables = {"env": self.env, **values}
+        return lambda before: render_prompt(source, {**variables, CONVERSATION: list(before)})
 
     def _prompt(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> str:
         source = case.options.prefix + prompt.text + case.options.suffix
@@ -232,7 +249,7 @@ class _Planner:
         except TemplateError as e:
             self._say(f"the prompt cannot be filled in: {e}", prompt.origin, "mend the template")
             return ""
-        if _CHAT.match(text) and chat.parse(text) is None:
+        if chat.broken(text):
             self._say("the prompt looks like chat messages and is not valid JSON", prompt.origin, "mend the JSON")
         return text
 

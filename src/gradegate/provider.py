@@ -40,6 +40,12 @@ class Provider:
         return ProviderError(f"{self.name} is no {kind} provider", Trouble.SETUP)
 
 
+class Recorded(Provider):
+    """Stands in reports for whatever gave a recorded answer; it is never asked."""
+
+    name = "recorded"
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What a provider is built from. ``env`` is the environment, overlaid with the config's ``env``."""

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from gradegate import chat
+from gradegate import converse
 from gradegate.assertion import Bound, conclude, conclude_case, conclude_set, error
 from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
 from gradegate.http import Client
 from gradegate.judge import Account, Judge
-from gradegate.model import NO_USAGE, Grade, Message, Outcome, Request, Row, RunResult, Transcript, Turn, Usage
+from gradegate.model import NO_USAGE, Grade, Outcome, Row, RunResult, Transcript
 from gradegate.parallel import gather
 from gradegate.plan import Job, Plan
 
@@ -35,7 +35,7 @@ class _Run:
         self._watch = watch
         self._rows: list[Row | None] = [None] * len(plan.jobs)
         self._transcripts: dict[int, Transcript] = {}  # kept only of answers that will be compared
-        self._jobs = iter(range(len(plan.jobs)))
+        self._chains = iter(converse.chains(plan.jobs))
         self._lock = threading.Lock()
         self._stopped = ""
 
@@ -76,19 +76,22 @@ class _Run:
     def _work(self) -> None:
         while not self._stopped:
             with self._lock:
-                index = next(self._jobs, None)
-            if index is None:
+                chain = next(self._chains, None)
+            if chain is None:
                 return
-            row = self._row(index, self._plan.jobs[index])
-            if not self._stopped:
+            history: converse.History = []
+            for index in chain:
+                row = self._row(index, self._plan.jobs[index], history)
+                if self._stopped:
+                    return
                 self._rows[index] = row
                 self._watch(row)
 
     # --- one answer -------------------------------------------------------------------------------------------
 
-    def _row(self, index: int, job: Job) -> Row:
+    def _row(self, index: int, job: Job, history: converse.History) -> Row:
         try:
-            transcript = _ask(job)
+            transcript = converse.transcript(job, history)
         except GradegateError as e:
             return _missing(job, str(e), setup=isinstance(e, ProviderError) and e.trouble is Trouble.SETUP)
         except Exception as e:  # a defect in one provider must not lose the other rows
@@ -102,6 +105,7 @@ class _Run:
         outcome, score = conclude_case(grades, job.case.threshold)
         return replace(
             _blank(job),
+            prompt=transcript.prompt,
             outcome=outcome,
             output=transcript.output,
             grades=grades,
@@ -185,33 +189,6 @@ class _Run:
         grades = (*row.grades[:offset], grade, *row.grades[offset + 1 :])
         outcome, score = conclude_case(grades, job.case.threshold)
         self._rows[index] = replace(row, grades=grades, outcome=outcome, score=score)
-
-
-def _ask(job: Job) -> Transcript:
-    if job.case.output is not None:
-        turns = (Turn("user", job.text), Turn("assistant", job.case.output))
-        return Transcript(job.text, turns, job.vars)
-    if job.case.turns:
-        return _conversation(job)
-    messages = chat.parse(job.text) or (Message("user", job.text),)
-    reply = job.target.complete(Request(messages, prompt=job.text))
-    turns = (Turn("user", job.text), Turn("assistant", reply.text))
-    return Transcript(job.text, turns, job.vars, reply.usage, {"finish_reason": reply.finish_reason, **reply.metadata})
-
-
-def _conversation(job: Job) -> Transcript:
-    """A recorded conversation as it is; one with user turns only is held with the target, turn by turn."""
-    if any(turn.role == "assistant" for turn in job.case.turns):
-        return Transcript(job.text, job.case.turns, job.vars)
-    turns: list[Turn] = []
-    usage = Usage()
-    for turn in job.case.turns:
-        turns.append(turn)
-        messages = tuple(Message(said.role, said.content, said.images) for said in turns)
-        reply = job.target.complete(Request(messages))
-        turns.append(Turn("assistant", reply.text))
-        usage = usage + reply.usage
-    return Transcript(job.text, tuple(turns), job.vars, usage)
 
 
 def _blank(job: Job) -> Row:

@@ -1,17 +1,37 @@
-"""Recorded conversations: ``turns`` of a test, inline or in a file."""
+"""Conversations as configs write them: ``turns`` of a test, inline or in a file, checked before anything is asked."""
 
 from __future__ import annotations
 
+import base64
 import json
-from typing import Any, Literal
+import re
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gradegate import document
 from gradegate.config import mistakes
 from gradegate.dialect import Source
 from gradegate.errors import ConfigError, Origin
-from gradegate.model import Turn
+from gradegate.model import Image, Turn
+from gradegate.windows import exchanges
+
+# What model APIs take (https://platform.openai.com/docs/guides/images, https://docs.anthropic.com/en/docs/vision).
+IMAGES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
+_DATA = re.compile(r"data:image/[a-z0-9.+-]+;base64,[A-Za-z0-9+/\s]+={0,2}\s*", re.IGNORECASE)
+
+
+class ImageKeys(BaseModel):
+    """An image among documents."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    image: str
+
+
+def _listed(value: Any) -> Any:
+    return [] if value is None else [value] if isinstance(value, str) else value
 
 
 class TurnKeys(BaseModel):
@@ -21,29 +41,69 @@ class TurnKeys(BaseModel):
 
     role: Literal["user", "assistant"]
     content: str
-    retrieval_context: list[str] = Field(default_factory=list)
-    images: list[str] = Field(default_factory=list)
+    retrieval_context: Annotated[list[str | ImageKeys], BeforeValidator(_listed)] = Field(default_factory=list)
+    images: Annotated[list[str], BeforeValidator(_listed)] = Field(default_factory=list)
 
 
 _TURNS = TypeAdapter(list[TurnKeys])
 
 
 def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]:
-    """The turns of a list, or of a ``file://`` with YAML, JSON or JSON lines. Raises ConfigError."""
+    """The turns of a list, or of a ``file://`` with YAML, JSON or JSON lines. Raises ConfigError.
+
+    A conversation with answers of the assistant is recorded, and must hold one complete exchange.
+    """
     file = origin.file
     if isinstance(written, str):
         content = source.workspace.read(written, source.folder, origin)
         file = source.workspace.name(source.workspace.locate(written, source.folder, origin))
         written = _json_lines(content, file) if file.endswith(".jsonl") else document.read(content, file)
+        if isinstance(written, dict) and isinstance(written.get("turns"), list):
+            written = written["turns"]
     if not written:
         raise ConfigError.at("`turns` is empty", origin, "give at least one turn of the user")
     try:
-        return tuple(
-            Turn(keys.role, keys.content, tuple(keys.retrieval_context), tuple(keys.images))
-            for keys in _TURNS.validate_python(written)
-        )
+        keys = _TURNS.validate_python(written)
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, file, (), TurnKeys)) from e
+    turns = tuple(
+        _turn(one, source, Origin(file, getattr(raw, "line", 0))) for one, raw in zip(keys, written, strict=True)
+    )
+    check_turns(turns, origin)
+    return turns
+
+
+def check_turns(turns: Iterable[Turn], origin: Origin) -> None:
+    """Raises ConfigError for a recorded conversation in which no message of the user gets an answer."""
+    turns = tuple(turns)
+    if any(turn.role == "assistant" for turn in turns) and not exchanges(turns):
+        what = "the conversation has no complete exchange: no answer of the assistant follows a message of the user"
+        cure = "record the answers too, or leave the assistant's turns out and let a provider give them"
+        raise ConfigError.at(what, origin, cure)
+
+
+def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
+    documents = tuple(_document(item, source, origin) for item in keys.retrieval_context)
+    images = tuple(_image(reference, source, origin) for reference in keys.images)
+    return Turn(keys.role, keys.content, documents, images)
+
+
+def _document(item: str | ImageKeys, source: Source, origin: Origin) -> str:
+    if isinstance(item, ImageKeys):
+        return Image(_image(item.image, source, origin))
+    return Image(item) if _DATA.fullmatch(item) else item
+
+
+def _image(reference: str, source: Source, origin: Origin) -> str:
+    """A data URI or a URL as it is; the file that a path leads to as data URI."""
+    if reference.startswith(("https://", "http://")) or _DATA.fullmatch(reference):
+        return reference
+    suffix = "." + reference.rpartition(".")[2].lower()
+    if reference.startswith("data:") or suffix not in IMAGES:
+        cure = f"give a data URI with base64, a URL, or the path of a file that ends with {', '.join(IMAGES)}"
+        raise ConfigError.at(f"`{reference[:60]}` is no image", origin, cure)
+    content = source.workspace.read(reference, source.folder, origin)
+    return f"data:image/{IMAGES[suffix]};base64,{base64.b64encode(content).decode()}"
 
 
 def _json_lines(content: bytes, file: str) -> document.Seq:

@@ -65,6 +65,9 @@ class _Reader:
         prompts = tuple(self._prompts(keys.prompts))
         targets = self._providers(keys.targets or keys.providers)
         cases = tuple(self._cases(keys.tests))
+        if not (keys.targets or keys.providers) and not (cases and all(case.recorded for case in cases)):
+            key = "targets" if "targets" in self._content else "providers"
+            self._say("the config names no provider", self._line(key), "add `providers: [openai:chat:MODEL]`")
         policy = self._policy(keys.gate)
         return Suite(
             file=self._file,
@@ -132,7 +135,6 @@ class _Reader:
     def _providers(self, written: Any) -> tuple[ProviderSpec, ...]:
         key = "targets" if "targets" in self._content else "providers"
         if not written:
-            self._say("the config names no provider", self._line(key), "add `providers: [openai:chat:MODEL]`")
             return ()
         try:
             items = written if isinstance(written, list) else [written]
