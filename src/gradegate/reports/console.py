@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gradegate.commands import harmless
 from gradegate.explain import explain
 from gradegate.figures import many, spent
 from gradegate.findings import Finding, sort
-from gradegate.model import Decision
+from gradegate.model import Decision, Row
 from gradegate.report import REPORTS, Document, Links, Report, Sink
-from gradegate.visible import one_line
+from gradegate.visible import one_line, visible
 from gradegate.wording import headline, measured, name, no_model, notes, place, required, tally, titled, verdict, weight
 
 _MOST = 1000  # cases of one kind; a log that nobody can scroll helps nobody
@@ -25,6 +25,7 @@ def render(decision: Decision, links: Links) -> Document:
 
 def _texts(decision: Decision) -> Iterator[str]:
     run = decision.run
+    yield from _steps(run.rows)
     found = sort(run.rows)
     yield from _cases("FAILED", found.failed)
     yield from _cases("COULD NOT TELL", found.unclear)
@@ -42,6 +43,15 @@ def _texts(decision: Decision) -> Iterator[str]:
     yield f"target: {spent(run.target_usage)}; grader: {spent(run.grader_usage)}; {run.seconds:,.1f} s"
     yield f"{tally(decision)}."
     yield f"{headline(decision)}: {one_line(decision.reason, _TEXT)}"
+
+
+def _steps(rows: Iterable[Row]) -> Iterator[str]:
+    """What graders in ``verbose_mode`` did, step by step."""
+    for row in rows:
+        for grade in row.grades:
+            if isinstance(steps := grade.evidence.get("steps"), list):
+                yield f"STEPS  {name(row)}  {one_line(grade.assertion.type, 80)}"
+                yield from (f"  {visible(str(step))}" for step in steps)
 
 
 def _cases(title: str, findings: list[Finding]) -> Iterator[str]:
