@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.errors import NoVerdict, ProviderError, Trouble
+from gradegate.figures import cut
 from gradegate.grader import Grader
 from gradegate.model import Assertion, Grade, Outcome, Usage, Verdict
 from gradegate.provider import Provider
@@ -51,7 +52,8 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
     outcome = Outcome.PASS if passed else Outcome.FAIL
     shown = limit if grader is None or not grader.owns_threshold else bound.spec.threshold
     reason = _reason(bound, verdict, outcome, limit)
-    return Grade(bound.spec, outcome, score, shown, reason, verdict.evidence, usage, False, bound.metric)
+    scale = grader.scale if grader is not None else 1
+    return Grade(bound.spec, outcome, score, shown, reason, verdict.evidence, usage, False, bound.metric, scale=scale)
 
 
 def _reason(bound: Bound, verdict: Verdict, outcome: Outcome, limit: float | None) -> str:
@@ -59,10 +61,16 @@ def _reason(bound: Bound, verdict: Verdict, outcome: Outcome, limit: float | Non
     if outcome is Outcome.FAIL and bound.negated:
         parts.append(f"must not hold, but does ({bound.spec.type})")
     elif outcome is Outcome.FAIL and verdict.passed is not False and limit is not None:
-        parts.append(f"score {verdict.score:.4g} is below the threshold {limit:g}")
+        parts.append(_below(verdict.score, limit, bound.grader.scale if bound.grader else 1))
     if verdict.reason:
         parts.append(verdict.reason)
     return ": ".join(parts)
+
+
+def _below(score: float, limit: float, scale: int) -> str:
+    if scale == 1:
+        return f"score {score:.4g} is below the threshold {limit:g}"
+    return f"score {cut(score, scale)} is below the threshold {cut(limit, scale)}"
 
 
 def error(bound: Bound, cause: BaseException | str, usage: Usage) -> Grade:

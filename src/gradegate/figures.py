@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_DOWN, Decimal
+
 from gradegate.model import Usage
 
 
@@ -29,6 +31,13 @@ def figures(one: float, other: float) -> tuple[str, str]:
         if one == other or pair[0] != pair[1]:
             return pair
     return repr(one), repr(other)
+
+
+def cut(score: float, scale: int) -> str:
+    """A score times its scale, cut to two decimals and never rounded up: 0.69996 of 100 reads 69.99."""
+    # The shortest text of a float is the number that was meant: 0.29 * 100 is 28.999999999999996.
+    whole = Decimal(repr(score)) * scale
+    return f"{whole.quantize(Decimal('0.01'), ROUND_DOWN):f}".rstrip("0").rstrip(".")
 
 
 def percents(one: float, other: float) -> tuple[str, str]:

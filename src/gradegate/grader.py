@@ -33,6 +33,7 @@ class Grader:
     above_zero: ClassVar[bool] = False  # without a threshold, passes at score > 0
     owns_threshold: ClassVar[bool] = False  # the threshold is an option of the grader itself, compared by it
     models: ClassVar[tuple[str, ...]] = ()  # the kinds of grader it asks: "text", "embedding", ...
+    scale: ClassVar[int] = 1  # people see the score times this; above 1, cut to two decimals
     share: ClassVar[bool] = False  # the score is a share from 0 to 1: a threshold of 0 can never fail
     value_or_prompt: ClassVar[bool] = False  # judges nothing without a value, unless rubricPrompt says what to judge
     steps: ClassVar[tuple[str, ...]] = ()  # the prompts of a grader that asks several, in the order of rubricPrompt

@@ -324,6 +324,7 @@ class Grade:
     setup: bool = False  # an ERROR that only the user can mend: wrong key, wrong model
     metric: str = ""  # the assertion's metric with its variables filled in
     inner: bool = False  # of a member of an assert-set, whose own grade decides
+    scale: int = 1  # people see the score times this
 
     @property
     def counts(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradegate.errors import Origin
-from gradegate.figures import figure, figures, many, percents
+from gradegate.figures import cut, figure, figures, many, percents
 from gradegate.findings import unchecked
 from gradegate.model import Assertion, Counts, Decision, Grade, Note, Outcome, Result, Row, Rule, RuleResult
 from gradegate.plain import shown
@@ -100,6 +100,9 @@ def scored(grade: Grade) -> str:
     """``score 0.2, threshold 0.5``; an empty string where there is no score."""
     if grade.score is None:
         return ""
+    if grade.scale != 1:
+        limit = "" if grade.threshold is None else f", threshold {cut(grade.threshold, grade.scale)}"
+        return f"score {cut(grade.score, grade.scale)} of {grade.scale}{limit}"
     if grade.threshold is None:
         return f"score {figure(grade.score)}"
     score, threshold = figures(grade.score, grade.threshold)

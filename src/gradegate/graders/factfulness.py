@@ -1,0 +1,111 @@
+"""factfulness: the claims of an answer, voted on by independent runs of a model that knows the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator
+
+from gradegate import claims as steps
+from gradegate.claims import Claim, Claims
+from gradegate.config import Number, Share
+from gradegate.errors import NoVerdict
+from gradegate.factscore import Judged, exact, score, undecided
+from gradegate.grader import GRADERS, Grader, options
+from gradegate.judge import Judge
+from gradegate.model import Transcript, Verdict
+from gradegate.verdicts import Given
+
+_Count = Annotated[int, Field(strict=True, ge=1)]
+_Temperature = Annotated[Number, Field(strict=True, ge=0)]
+_Weight = Annotated[Share, Field(strict=True)]
+
+
+@GRADERS.register("factfulness")
+@options
+class Factfulness(Grader):
+    """The claims of the answer are true, by the votes of independent runs of a grading model."""
+
+    models = ("text",)
+    threshold_default = 0.7
+    share = True
+    scale = 100
+    steps = steps.STEPS
+
+    value: str | None = None  # the source; without it the variable `input` or `context`
+    threshold: Number | None = None  # compared by the gate
+    n_runs: _Count = 3
+    idk_penalty_weight: _Weight = 0.25
+    mode: Literal["knowledge", "grounded"] = "knowledge"
+    no_claims: Literal["error", "pass", "fail"] = "error"
+    temperature: _Temperature = 1.0  # of the runs: at 0 they would all say the same
+    language: str = ""
+
+    @field_validator("threshold")
+    @classmethod
+    def _scale(cls, value: float | None) -> float | None:
+        if value is not None and not 0 <= value <= 1:
+            raise ValueError("must be from 0 to 1: what is 70 in Aegis is 0.7 here")
+        return value
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        """A source."""
+        return "" if self._source(variables) else "there is no source; give `value`, or the variable `input` or `context`"
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """The share of checkable claims that are true, from 0 to 1; exact until the last step."""
+        source = self._source(transcript.vars)
+        if not transcript.output.strip():
+            raise NoVerdict("the answer is empty, so it claims nothing")
+        if not source:
+            raise NoVerdict("there is no source to check the answer with")
+        judge = replace(judge, graded=f"{transcript.output}\n{source}")
+        found = steps.ask_claims(judge, transcript.output, source)
+        if not found.checkable:
+            return self._nothing(found)
+        return self._verdict(found, self._judged(judge, found, source))
+
+    def _source(self, variables: Mapping[str, Any]) -> str:
+        for given in (self.value, variables.get("input"), variables.get("context")):
+            text = "\n\n".join(map(str, given)) if isinstance(given, list | tuple) else given
+            if isinstance(text, str) and text.strip():
+                return text
+        return ""
+
+    def _judged(self, judge: Judge, found: Claims, source: str) -> list[Judged]:
+        shown = source if self.mode == "grounded" else None
+        first = self._votes(judge, found.checkable, shown, 0)
+        left = tuple(claim for claim in found.checkable if undecided(first[claim.id]))
+        # What the source says has been seen already when it was shown to the first runs.
+        second = self._votes(judge, left, source, self.n_runs) if left and shown is None else {}
+        return [Judged(c.id, c.text, first[c.id], second.get(c.id, ())) for c in found.checkable]
+
+    def _votes(
+        self, judge: Judge, claims: tuple[Claim, ...], source: str | None, before: int
+    ) -> dict[int, tuple[Given, ...]]:
+        """One vote of each run by claim; ``before`` is how many runs there were already."""
+        runs: list[Callable[[], Mapping[int, Given]]] = []
+        for number in range(self.n_runs):
+            # A seed and an order of its own: some models take no temperature, some servers answer alike from a cache.
+            start = number * len(claims) // self.n_runs
+            sampling = {"temperature": self.temperature, "seed": before + number + 1}
+            runs.append(partial(steps.ask_verdicts, judge, claims[start:] + claims[:start], source, sampling))
+        voted = judge.gather(*runs)
+        return {claim.id: tuple(run[claim.id] for run in voted) for claim in claims}
+
+    def _nothing(self, found: Claims) -> Verdict:
+        what = f"nothing in the answer can be checked ({len(found.all)} claims)"
+        if self.no_claims == "error":
+            raise NoVerdict(f"{what}; `no_claims: pass` or `fail` would decide")
+        passed = self.no_claims == "pass"
+        return Verdict(float(passed), passed, f"{what}; `no_claims: {self.no_claims}`", steps.evidence(found, []))
+
+    def _verdict(self, found: Claims, judged: list[Judged]) -> Verdict:
+        share = score([one.standing for one in judged], exact(self.idk_penalty_weight))
+        if share is None:
+            count = len(judged)
+            raise NoVerdict(f"all {count} checkable claims are unknown, and `idk_penalty_weight: 0` leaves them out")
+        return Verdict(float(share), None, steps.summary(judged), steps.evidence(found, judged))
