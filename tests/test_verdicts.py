@@ -1,0 +1,115 @@
+"""Lists that graders reply with: counted, in known words, and never made up."""
+
+import json
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate import reading, verdicts
+from gradegate.errors import Unreadable
+from gradegate.faithfulness import likely_turn, share
+from gradegate.model import Turn
+from gradegate.retrieval import precision
+from gradegate.verdicts import YES_NO_IDK, Given
+from gradegate.windows import Numbered
+
+
+def words(reply: str, count: int) -> list[str]:
+    return [one.word for one in verdicts.counted(reading.answer(reply), count, YES_NO_IDK)]
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ('{"verdicts": [{"verdict": "yes"}, {"verdict": "no"}]}', ["yes", "no"]),
+        ('```json\n{"verdicts": [{"verdict": "Yes."}, {"verdict": "IDK"}]}\n```', ["yes", "idk"]),
+        ("<think>no</think>{'verdicts': [{'verdict': 'borderline'}, {'verdict': 'unknown'},]}", ["idk", "idk"]),
+        ('{"VERDICTS": [{"Verdict": "yes, as the first says"}, {"verdict": true}]}', ["yes", "yes"]),
+    ],
+)
+def test_verdicts_are_read_leniently(reply, expected):
+    assert words(reply, 2) == expected
+
+
+@pytest.mark.parametrize(
+    "verdict", ["yes/no", "yes|no|idk", "yes, no or idk", "no idea", "maybe", "", None, 1, ["yes"], "not sure"]
+)
+def test_what_is_no_verdict(verdict):
+    with pytest.raises(Unreadable, match="is none of yes, no, idk"):
+        words(json.dumps({"verdicts": [{"verdict": verdict}]}), 1)
+
+
+@pytest.mark.parametrize(
+    "reply", ["", "yes", "{}", "[]", '{"verdicts": null}', '{"verdicts": ["yes"]}', '[{"verdict": "yes"}]']
+)
+def test_what_holds_no_list_of_verdicts(reply):
+    with pytest.raises(Unreadable):
+        words(reply, 1)
+
+
+@given(st.text(), st.integers(1, 5))
+def test_random_text_never_yields_verdicts(text, count):
+    if "verdicts" in text.lower():
+        return
+    with pytest.raises(Unreadable):
+        words(text, count)
+
+
+@given(
+    st.lists(st.sampled_from(["yes", "no", "idk", "borderline", "maybe", "", "nope"]), max_size=5), st.integers(1, 5)
+)
+def test_a_list_yields_verdicts_only_when_every_one_is_there(given_words, count):
+    reply = json.dumps({"verdicts": [{"verdict": word, "reason": "r"} for word in given_words]})
+    complete = len(given_words) == count and all(word in YES_NO_IDK for word in given_words)
+    if complete:
+        assert words(reply, count) == [YES_NO_IDK[word] for word in given_words]
+    else:
+        with pytest.raises(Unreadable):
+            words(reply, count)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.text(max_size=5), lambda x: st.lists(x) | st.dictionaries(st.text(max_size=9), x)))
+def test_random_json_under_the_key_raises_or_is_verdicts(value):
+    reply = json.dumps({"verdicts": value})
+    try:
+        found = words(reply, 1)
+    except Unreadable:
+        return
+    assert isinstance(value, list)
+    assert len(value) == len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("given_words", "penalize", "expected"),
+    [
+        ([], False, Fraction(1)),
+        (["yes", "yes", "no", "idk"], False, Fraction(3, 4)),
+        (["yes", "yes", "no", "idk"], True, Fraction(1, 2)),
+        (["idk", "idk"], True, Fraction(0)),
+    ],
+)
+def test_the_share_that_holds(given_words, penalize, expected):
+    assert share([Given(word) for word in given_words], penalize) == expected
+
+
+@pytest.mark.parametrize(
+    ("relevant", "expected"),
+    [
+        ([True, False], Fraction(1)),
+        ([False, True], Fraction(1, 2)),
+        ([True, False, True], Fraction(5, 6)),
+        ([False, False], Fraction(0)),
+        ([], Fraction(0)),
+    ],
+)
+def test_precision_counts_rank(relevant, expected):
+    assert precision(relevant) == expected
+
+
+def test_a_claim_is_from_the_answer_that_has_its_words():
+    said = [Turn("assistant", "The sky is blue."), Turn("user", "Lions roar."), Turn("assistant", "Lions roar at night.")]
+    conversation = [Numbered(number, turn) for number, turn in enumerate(said, 1)]
+    assert likely_turn("Lions roar loudly", conversation) == 3
+    assert likely_turn("Blue is the sky", conversation) == 1

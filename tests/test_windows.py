@@ -1,0 +1,75 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.model import Turn
+from gradegate.windows import exchanges, flat, unanswered, windows
+
+ROLES = {"U": "user", "A": "assistant"}
+
+
+def turns(roles: str) -> list[Turn]:
+    return [Turn(ROLES[role], str(number)) for number, role in enumerate(roles, 1)]
+
+
+def shapes(roles: str) -> list[str]:
+    return ["".join(turn.role[0].upper() for _, turn in exchange) for exchange in exchanges(turns(roles))]
+
+
+@pytest.mark.parametrize(
+    ("roles", "expected"),
+    [
+        ("UAUA", ["UA", "UA"]),
+        ("UUA", ["UUA"]),
+        ("UAAU", ["UAA"]),
+        ("AUAUA", ["AUA", "UA"]),
+        ("AAUA", ["AAUA"]),
+        ("UAUUA", ["UA", "UUA"]),
+        ("U", []),
+        ("A", []),
+        ("UU", []),
+        ("AU", []),
+        ("AA", []),
+        ("", []),
+    ],
+)
+def test_tf17_exchanges(roles, expected):
+    assert shapes(roles) == expected
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "expected"),
+    [
+        (4, 2, [[1], [1, 2], [2, 3], [3, 4]]),
+        (4, 4, [[1], [1, 2], [1, 2, 3], [1, 2, 3, 4]]),
+        (4, 9, [[1], [1, 2], [1, 2, 3], [1, 2, 3, 4]]),
+        (3, 1, [[1], [2], [3]]),
+        (0, 10, []),
+    ],
+)
+def test_windows_grow_and_then_slide(count, size, expected):
+    found = exchanges(turns("UA" * count))
+    numbers = [[exchange[-1].number // 2 for exchange in window] for window in windows(found, size)]
+    assert numbers == expected
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_window_holds_something(size):
+    with pytest.raises(ValueError, match="holds nothing"):
+        windows(exchanges(turns("UA")), size)
+
+
+@pytest.mark.parametrize(("roles", "expected"), [("UAU", (3,)), ("UA", ()), ("UU", (1, 2)), ("UAUU", (3, 4))])
+def test_what_got_no_answer(roles, expected):
+    assert unanswered(turns(roles)) == expected
+
+
+@given(st.text("UA", max_size=30), st.integers(1, 12))
+def test_each_turn_is_in_one_exchange_or_left_over(roles, size):
+    conversation = turns(roles)
+    found = exchanges(conversation)
+    numbers = [number for exchange in found for number, _ in exchange]
+    assert [*numbers, *unanswered(conversation)] == list(range(1, len(roles) + 1))
+    cut = windows(found, size)
+    assert [window[-1] for window in cut] == list(found)
+    assert all(len(window) <= size and flat(window)[-1].turn.role == "assistant" for window in cut)
