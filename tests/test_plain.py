@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.plain import finite, plain, shown, spread
+from gradegate.plain import finite, outline, plain, shown, spread
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | st.binary() | st.dates(),
@@ -58,3 +58,44 @@ def test_only_finite_numbers_are_numbers(number: float | None, kept: float | Non
 
 def test_a_mapping_reads_as_lines() -> None:
     assert spread({"a": "x", "b": "1\n2", "c": [1], "d": None}) == "a: x\nb:\n1\n2\nc:\n[\n  1\n]\nd: "
+
+
+def test_data_reads_as_an_outline() -> None:
+    data = {
+        "details": [{"claim": "a", "reason": "1\n2"}, {"claim": "b"}],
+        "texts": ["x", "two\nlines"],
+        "nothing": [],
+        "absent": None,
+        "share": 0.5,
+        "deep": {"votes": {"first": ["true", "idk"]}},
+        "long": "1\n2",
+    }
+    assert (
+        outline(data)
+        == """details:
+  - claim: a
+    reason:
+      1
+      2
+  - claim: b
+texts:
+  - x
+  - two
+    lines
+nothing: none
+absent: none
+share: 0.5
+deep:
+  votes:
+    first:
+      - true
+      - idk
+long:
+  1
+  2"""
+    )
+
+
+@pytest.mark.parametrize("value", [{}, [], {"a": float("nan")}, {"": {"b": [[], [[1]]]}}, [None, "", False, 0]])
+def test_an_outline_holds_every_text(value: Any) -> None:
+    assert isinstance(outline(value), str)

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable
 
 from gradegate.model import Grade, Row
+from gradegate.plain import outline
 from gradegate.visible import clip, visible
 from gradegate.wording import called, expected, place, said, scored, spot
 
@@ -24,7 +25,10 @@ def explain_grade(row: Row, grade: Grade, limit: int) -> str:
     place_of = place(spot(row, grade))
     about = ", ".join(filter(None, (f"{called(grade.assertion, grade.metric)} {said(grade)}", scored(grade), place_of)))
     facts = (("expected", expected(grade.assertion)), ("why", grade.reason or "no reason was given"))
-    return "\n".join([about, *(textwrap.indent(_fact(label, text, limit), "  ") for label, text in facts if text)])
+    told = [_fact(label, text, limit) for label, text in facts if text]
+    if grade.evidence:
+        told.append(visible(clip(outline({"evidence": grade.evidence}), limit)))
+    return "\n".join([about, *(textwrap.indent(text, "  ") for text in told)])
 
 
 def _fact(label: str, text: str, limit: int) -> str:

@@ -11,7 +11,7 @@ from gradegate.figures import many
 from gradegate.findings import Finding
 from gradegate.markdown import code, details, fence, inline, link
 from gradegate.model import Grade, Outcome, Row
-from gradegate.plain import spread
+from gradegate.plain import outline, spread
 from gradegate.report import Links
 from gradegate.visible import clip, visible
 from gradegate.wording import called, expected, name, place, said, scored, spot
@@ -114,7 +114,7 @@ def _folded(finding: Finding) -> Iterator[str]:
         about = called(grade.assertion, grade.metric)
         texts.append((f"Expected by {about}", expected(grade.assertion)))
         texts.append((f"Reason of {about}", grade.reason))
-        texts.append((f"Evidence of {about}", spread(grade.evidence)))
+        texts.append((f"Evidence of {about}", outline(grade.evidence)))
     long = [(title, text) for title, text in texts if _worth(title, text)]
     body = "\n".join(f"{inline(title)}\n\n{fence(clip(text, _LONG))}" for title, text in long)
     if body:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gradegate.visible import encodable
@@ -49,6 +49,26 @@ def shown(value: Any, indent: int | None = None) -> str:
 def spread(values: Mapping[str, Any]) -> str:
     """A mapping as text, one entry below the other; texts keep their lines."""
     return "\n".join(_entry(str(key), shown(value, indent=2)) for key, value in values.items())
+
+
+def outline(value: Any) -> str:
+    """Nested data as indented lines, without the marks of JSON; empty lists and mappings read ``none``."""
+    return "\n".join(_outlined(plain(value)))
+
+
+def _outlined(value: Any) -> Iterator[str]:
+    pairs = value.items() if isinstance(value, dict) else (("-", item) for item in value)
+    for key, item in pairs:
+        lines = list(_outlined(item)) if isinstance(item, dict | list) and item else _text(item).split("\n")
+        label = key if key == "-" else f"{key}:"
+        # An item of a list starts on the line of its dash; what is short stands beside its key.
+        beside = key == "-" or (len(lines) == 1 and not isinstance(item, dict | list)) or not item
+        yield f"{label} {lines.pop(0)}" if beside else label
+        yield from ("  " + line for line in lines)
+
+
+def _text(value: Any) -> str:
+    return "none" if value in ([], {}, None) else shown(value)
 
 
 def _entry(key: str, text: str) -> str:

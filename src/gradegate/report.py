@@ -47,7 +47,7 @@ class Links:
         """Address of a line at the commit, or an empty string."""
         if not (self.server and self.repository and self.commit and file):
             return ""
-        place = f"{self.server}/{self.repository}/blob/{self.commit}/{quote(file)}"
+        place = f"{self.server}/{self.repository}/blob/{self.commit}/{quote(file, errors='replace')}"
         return place + (f"#L{line}" if line else "")
 
 

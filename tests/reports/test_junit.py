@@ -85,7 +85,12 @@ def test_a_failure_says_what_and_why() -> None:
         "got: The capital of New York is New York City, the largest city of the United States.\n"
         f"factuality failed, score 0, threshold 0.5, {samples.CONFIG}:21\n"
         "  expected: Albany is the capital city of New York state\n"
-        f"  why: {samples.failing().grades[0].reason}"
+        f"  why: {samples.failing().grades[0].reason}\n"
+        "  evidence:\n"
+        "    category: D\n"
+        "    reply:\n"
+        '      {"category": "D",\n'
+        '       "reason": "names New York City"}'
     )
     assert (texas.result[0].type, alaska.result[0].type) == ("factuality", "target")
     assert alaska.result[0].message == f"no answer: {samples.unanswered('Alaska').error}"

@@ -14,7 +14,7 @@ from gradegate import wording
 from gradegate.figures import many, spent
 from gradegate.findings import Finding, kind, sort
 from gradegate.model import Decision
-from gradegate.plain import spread
+from gradegate.plain import outline, spread
 from gradegate.report import REPORTS, Document, Links, Report, Sink
 from gradegate.visible import clip, visible
 
@@ -28,7 +28,7 @@ def render(decision: Decision, links: Links) -> Document:
     folder = files("gradegate") / "templates"
     style = (folder / "report.css").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"shown": _shown, "many": many, "spent": spent, "spread": spread}
+    environment.filters |= {"shown": _shown, "many": many, "spent": spent, "spread": spread, "outline": outline}
     stream = environment.from_string((folder / "report.html").read_text(encoding="utf-8")).stream(
         decision=decision,
         style=Markup(style),  # noqa: S704 - our own file
