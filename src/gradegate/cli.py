@@ -82,6 +82,14 @@ def _config_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="*", help="config files or patterns; default promptfooconfig.yaml")
     parser.add_argument("-c", "--config", dest="more", action="append", default=[], metavar="CONFIG", help="the same")
     parser.add_argument("-g", "--grader", default="", help="the model that grades, e.g. openai:chat:MODEL")
+    parser.add_argument(
+        "--assert",
+        dest="assertions",
+        action="append",
+        default=[],
+        metavar="TYPE[(THRESHOLD)][:VALUE]",
+        help="assert this of every test too; repeat",
+    )
     parser.add_argument("--filter-pattern", default="", metavar="REGEX", help="only tests whose description matches")
     parser.add_argument("--repeat", type=_whole(1), help="ask every test this often")
 
@@ -121,6 +129,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         max_concurrency=getattr(args, "max_concurrency", None),
         repeat=args.repeat,
         filter_pattern=args.filter_pattern,
+        assertions=tuple(args.assertions),
         reask=getattr(args, "reask", 1),
         timeout=getattr(args, "timeout", None),
         retries=getattr(args, "retries", 4),

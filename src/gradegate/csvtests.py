@@ -21,13 +21,28 @@ _CODE = ("javascript:", "fn:", "eval:", "python:")
 
 def read(content: bytes, file: str) -> Iterator[document.Map]:
     """The rows as tests, each with its line. Raises ConfigError."""
+    for header, row, line in _rows(content, file):
+        yield document.at_line(_test(header, row, Origin(file, line)), line)
+
+
+def table(content: bytes, file: str) -> Iterator[document.Map]:
+    """The rows as they are, cells by column, each with its line. Raises ConfigError."""
+    for header, row, line in _rows(content, file):
+        yield document.at_line(dict(zip(header, row, strict=False)), line)
+
+
+def _rows(content: bytes, file: str) -> Iterator[tuple[list[str], list[str], int]]:
+    """The header, a row that is not empty, and its line."""
     try:
         rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
         header = [name.strip() for name in next(rows, [])]
         line = rows.line_num + 1
         for row in rows:
             if any(cell.strip() for cell in row):
-                yield document.at_line(_test(header, row, Origin(file, line)), line)
+                if len(row) > len(header):
+                    what = f"the row has {len(row)} cells for {len(header)} columns"
+                    raise ConfigError.at(what, Origin(file, line), "quote the commas")
+                yield header, row, line
             line = rows.line_num + 1
     except csv.Error as e:
         raise ConfigError.at(f"not valid CSV: {e}", Origin(file, rows.line_num), "mend the quotes here") from e
@@ -36,8 +51,6 @@ def read(content: bytes, file: str) -> Iterator[document.Map]:
 
 
 def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
-    if len(row) > len(header):
-        raise ConfigError.at(f"the row has {len(row)} cells for {len(header)} columns", origin, "quote the commas")
     test: dict[str, Any] = {"vars": {}, "assert": [], "options": {}, "metadata": {}}
     expected: dict[str, dict[str, Any]] = {}
     for name, cell in zip(header, row, strict=False):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradegate import document
+from gradegate import document, testfiles, wanted
 from gradegate.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.gate import decide
@@ -63,7 +63,7 @@ def _read_all(settings: Settings) -> Iterable[Located]:
     found, errors = [], []
     for path in config_paths(settings):
         try:
-            found.append(_read(path, settings))
+            found.append(wanted.added(_read(path, settings), settings.assertions))
         except ConfigError as e:
             errors.append(e)
     if errors:
@@ -96,7 +96,8 @@ def config_paths(settings: Settings) -> list[Path]:
 def _read(path: Path, settings: Settings) -> Located:
     workspace = Workspace.around(path, settings.cwd, settings.environ)
     origin = Origin(workspace.name(path))
-    content = document.read(workspace.read(str(path.absolute()), path.parent, origin), workspace.name(path))
+    raw, name = workspace.read(str(path.absolute()), path.parent, origin), workspace.name(path)
+    content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else document.read(raw, name)
     for _, dialect in DIALECTS:
         if dialect.recognises(content):
             suite = dialect.read(Source(path.absolute(), content, workspace, settings.environ))

@@ -33,6 +33,7 @@ class Settings:
     max_concurrency: int | None = None
     repeat: int | None = None
     filter_pattern: str = ""
+    assertions: tuple[str, ...] = ()  # asserted of every test, beside what the configs assert
     reask: int = 1
     timeout: float | None = None
     retries: int = 4

@@ -1,4 +1,4 @@
-"""Tests in files of their own: YAML, JSON, JSON lines and CSV."""
+"""Tests in files of their own: YAML, JSON, JSON lines and CSV; the datasets of DeepEval among them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gradegate import csvtests, document
+from gradegate import csvtests, document, goldens
 from gradegate.dialect import Source
 from gradegate.errors import ConfigError, Origin
 
-SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
+TABLES = (".jsonl", ".csv")
+SUFFIXES = (".yaml", ".yml", ".json", *TABLES)
 
 
 def tests_in(reference: str, source: Source, origin: Origin) -> Iterator[tuple[Any, str, Any]]:
@@ -31,17 +32,26 @@ def tests_in(reference: str, source: Source, origin: Origin) -> Iterator[tuple[A
 def _read(path: Path, source: Source, origin: Origin) -> Iterator[tuple[Any, str, Any]]:
     name = source.workspace.name(path)
     content = source.workspace.read(str(path), source.folder, origin)
-    if path.suffix == ".jsonl":
-        yield from ((test, name, test) for test in _json_lines(content, name))
-    elif path.suffix == ".csv":
-        yield from ((test, name, test) for test in csvtests.read(content, name))
+    if path.suffix in TABLES:
+        rows = table(content, name)
+        if goldens.are_complete(rows) if path.suffix == ".csv" else goldens.are_goldens(rows):
+            rows = goldens.tests(rows, name, joined=True)
+        elif path.suffix == ".csv":
+            rows = list(csvtests.read(content, name))
+        yield from ((test, name, test) for test in rows)
     else:
         found = document.read(content, name)
+        found = goldens.tests(found, name, joined=False) if goldens.are_goldens(found) else found
         if not isinstance(found, list):
             if not isinstance(found, dict):
                 raise ConfigError.at("the file holds no tests", Origin(name, 1), "write a list of tests")
             found = found["tests"] if isinstance(found.get("tests"), list) else [found]
         yield from ((test, name, found) for test in found)
+
+
+def table(content: bytes, name: str) -> list[document.Map]:
+    """The rows of a file of JSON lines or CSV, as they are, each with its line. Raises ConfigError."""
+    return list(_json_lines(content, name) if name.endswith(".jsonl") else csvtests.table(content, name))
 
 
 def _json_lines(content: bytes, name: str) -> Iterator[document.Map]:

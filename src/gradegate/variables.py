@@ -11,6 +11,7 @@ from typing import Any
 
 from gradegate import document
 from gradegate.errors import ConfigError, Origin
+from gradegate.model import Verbatim
 from gradegate.template import TemplateError, is_template, render
 from gradegate.workspace import Workspace
 
@@ -42,6 +43,8 @@ class Variables:
         return [self._filled(dict(zip(written, combo, strict=True)), origin) for combo in itertools.product(*choices)]
 
     def _choices(self, value: Any, expand: bool, origin: Origin) -> list[Any]:
+        if isinstance(value, Verbatim):
+            return [value]
         if isinstance(value, str) and value.startswith("file://"):
             return self._contents(value, origin)
         if expand and isinstance(value, list) and value and isinstance(value[0], str):
@@ -71,7 +74,8 @@ class Variables:
 
     def _filled(self, values: dict[str, Any], origin: Origin) -> Mapping[str, Any]:
         for _ in range(ROUNDS):
-            open_names = [name for name, value in values.items() if isinstance(value, str) and is_template(value)]
+            texts = {name: value for name, value in values.items() if isinstance(value, str)}
+            open_names = [n for n, text in texts.items() if is_template(text) and not isinstance(text, Verbatim)]
             if not open_names:
                 break
             before = dict(values)
@@ -87,6 +91,8 @@ class Variables:
 
 
 def _is_plain(value: Any) -> bool:
+    if isinstance(value, Verbatim):
+        return True
     if isinstance(value, str):
         return not value.startswith("file://") and not is_template(value)
     return not isinstance(value, list)

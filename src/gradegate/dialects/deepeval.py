@@ -1,0 +1,57 @@
+"""DeepEval's dataset files: goldens and conversations that ``EvaluationDataset.save_as`` wrote, read as cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gradegate import goldens
+from gradegate.dialect import DIALECTS, Dialect, Source
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.model import Case, CaseOptions, Policy, PromptSpec, Rule, Suite
+from gradegate.testfiles import TABLES
+from gradegate.turns import read_turns
+
+
+def read(source: Source) -> Suite:
+    """A suite of recorded cases; what is asserted of them, ``--assert`` says. Raises ConfigError."""
+    cases: list[Case] = []
+    mistakes: list[Mistake] = []
+    for test in goldens.tests(source.content, source.file, joined=source.path.suffix in TABLES):
+        try:
+            cases.append(_case(test, source, Origin(source.file, test.line)))
+        except ConfigError as e:
+            mistakes += e.mistakes
+    mistakes += [_unanswered(case) for case in cases if not case.recorded]
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return Suite(
+        file=source.file,
+        prompts=(PromptSpec("{{input}}", origin=Origin(source.file)),),
+        cases=tuple(cases),
+        policy=Policy((Rule("every case passes", every_case=True, suite=source.file),)),
+        env=source.env,
+    )
+
+
+def _case(test: Mapping[str, Any], source: Source, origin: Origin) -> Case:
+    return Case(
+        description=test["description"],
+        vars=test["vars"],
+        options=CaseOptions(expand_vars=False),
+        output=test.get("providerOutput"),
+        turns=read_turns(test["turns"], source, origin) if "turns" in test else (),
+        metadata=test["metadata"],
+        origin=origin,
+    )
+
+
+def _unanswered(case: Case) -> Mistake:
+    what = "the conversation has no answers" if case.turns else "the golden has no `actual_output`"
+    cure = "save the answers with it, or name the file under `tests` of a config with `providers`"
+    return Mistake(what, case.origin, cure)
+
+
+DIALECTS.register("deepeval")(
+    Dialect("deepeval", "a dataset that DeepEval saved as .json, .jsonl or .csv", goldens.are_goldens, read)
+)
