@@ -70,7 +70,11 @@ def test_a_list_yields_verdicts_only_when_every_one_is_there(given_words, count)
             words(reply, count)
 
 
-@given(st.recursive(st.none() | st.booleans() | st.text(max_size=5), lambda x: st.lists(x) | st.dictionaries(st.text(max_size=9), x)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.text(max_size=5), lambda x: st.lists(x) | st.dictionaries(st.text(max_size=9), x)
+    )
+)
 def test_random_json_under_the_key_raises_or_is_verdicts(value):
     reply = json.dumps({"verdicts": value})
     try:
@@ -109,7 +113,11 @@ def test_precision_counts_rank(relevant, expected):
 
 
 def test_a_claim_is_from_the_answer_that_has_its_words():
-    said = [Turn("assistant", "The sky is blue."), Turn("user", "Lions roar."), Turn("assistant", "Lions roar at night.")]
+    said = [
+        Turn("assistant", "The sky is blue."),
+        Turn("user", "Lions roar."),
+        Turn("assistant", "Lions roar at night."),
+    ]
     conversation = [Numbered(number, turn) for number, turn in enumerate(said, 1)]
     assert likely_turn("Lions roar loudly", conversation) == 3
     assert likely_turn("Blue is the sky", conversation) == 1
