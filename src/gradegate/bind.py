@@ -16,7 +16,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grader import GRADERS, Grader
 from gradegate.http import Client
 from gradegate.model import Assertion, CaseOptions, Graders, ProviderSpec, Suite, Verbatim
-from gradegate.provider import PROVIDERS, Provider, Setting, split_id
+from gradegate.provider import PROVIDERS, Provider, Setting, serving, split_id
 from gradegate.registry import suggest
 from gradegate.template import TemplateError, is_template, render, render_values
 from gradegate.workspace import Workspace
@@ -71,16 +71,21 @@ class Binder:
         return self.workspace.read(reference, self.folder, origin)
 
     def _models(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> Mapping[str, Provider]:
-        own = self.grader
-        levels: list[Graders] = [spec.graders, options.graders, {"*": own} if own else {}, self.suite.graders]
+        levels: list[Graders] = [spec.graders, options.graders, self._own(spec), self.suite.graders]
         given = [level for level in levels if level]
         return {need: self._model(need, spec, given) for need in kind.models}
+
+    def _own(self, spec: Assertion) -> Graders:
+        """The grader of the command line; an assertion that names a model gets that model of its provider."""
+        if self.grader is None:
+            return {}
+        return {"*": self.grader, **({"text": serving(self.grader, spec.model_slug)} if spec.model_slug else {})}
 
     def _model(self, need: str, spec: Assertion, levels: list[Graders]) -> Provider:
         found = next((level.get(need) or level.get("*") for level in levels if need in level or "*" in level), None)
         if found is None:
             what = "no grading model" if need == "text" else f"no {need} model for `{spec.type}`"
-            raise ConfigError.at(f"{what} is configured", spec.origin, NO_GRADER)
+            raise ConfigError.at(f"{what} is configured", spec.origin, _how_to_serve(need, spec))
         provider = self.provider(self._configured(found))
         if need not in provider.kinds:
             what = f"`{spec.type}` needs a model of the kind {need}, and `{found.id}` is none"
@@ -195,6 +200,16 @@ class Binder:
             return render(spec.metric, variables)
         except TemplateError as e:
             raise ConfigError.at(f"the metric's name cannot be filled in: {e}", spec.origin, "mend it") from e
+
+
+def _how_to_serve(need: str, spec: Assertion) -> str:
+    slug = spec.model_slug
+    if not slug:
+        return NO_GRADER
+    entry = f"{slug}: openai:chat:{slug}" if need == "text" else f"{need}: PROVIDER:MODEL"
+    return f"say who serves it: `graders: {{{entry}}}` in the file" + (
+        f", or --grader openai:chat:{slug}" if need == "text" else ""
+    )
 
 
 def check_options(options: CaseOptions, origin: Origin) -> list[Mistake]:

@@ -64,7 +64,9 @@ def line_of(document: Any, path: Sequence[str | int]) -> int:
 def read(content: bytes, file: str) -> Any:
     """YAML or, where the name ends in .json, JSON. Raises ConfigError with file, line and column."""
     if len(content) > MAX_BYTES:
-        raise ConfigError.at(f"the file has more than {MAX_BYTES >> 20} MiB", Origin(file), "split it into several files")
+        raise ConfigError.at(
+            f"the file has more than {MAX_BYTES >> 20} MiB", Origin(file), "split it into several files"
+        )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as e:
@@ -182,7 +184,9 @@ class _Reader:
     def _alias(self, event: Any) -> tuple[Any, int]:
         line = event.start_mark.line + 1
         if event.anchor not in self._anchors:
-            raise self._error(f"the alias *{event.anchor} has no anchor above it", line, f"define &{event.anchor} first")
+            raise self._error(
+                f"the alias *{event.anchor} has no anchor above it", line, f"define &{event.anchor} first"
+            )
         value, size = self._anchors[event.anchor]
         self._aliased += size
         if self._aliased > MAX_ALIASED:
@@ -246,22 +250,26 @@ class _Reader:
 
 
 class _Decoder(json.JSONDecoder):
-    """The standard decoder in pure Python, where object and array starts can be turned into lines."""
+    """The standard decoder in pure Python, where the starts of values can be turned into lines."""
 
     def __init__(self, file: str) -> None:
         super().__init__()
         self._file = file
-        self._seen = (0, 1)  # a position and its line: objects start in order, so counting goes on from here
+        self._seen = (0, 1)  # a position and its line: values start in order, so counting goes on from here
         self._depth = 0
         self.parse_object = self._object
         self.parse_array = self._array
         self.parse_string = scanstring
         self.scan_once = py_make_scanner(self)
 
-    def _enter(self, text: str, position: int) -> int:
+    def _line(self, text: str, position: int) -> int:
         before, line = self._seen
         line += text.count("\n", before, position)
         self._seen = (position, line)
+        return line
+
+    def _enter(self, text: str, position: int) -> int:
+        line = self._line(text, position)
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise ConfigError.at(f"nested deeper than {MAX_DEPTH} levels", Origin(self._file, line), "flatten it")
@@ -269,14 +277,21 @@ class _Decoder(json.JSONDecoder):
 
     def _object(self, start: Any, strict: bool, scan: Any, hook: Any, pairs_hook: Any, memo: Any = None) -> Any:
         line = self._enter(*start)
-        pairs, end = JSONObject(start, strict, scan, None, list, memo)
+        lines: list[int] = []
+
+        def value(text: str, position: int) -> Any:
+            lines.append(self._line(text, position))  # where the value starts, which is as good as its key
+            return scan(text, position)
+
+        pairs, end = JSONObject(start, strict, value, None, list, memo)
         self._depth -= 1
         mapping = Map(line)
-        for key, value in pairs:
+        for (key, item), where in zip(pairs, lines, strict=True):
             if key in mapping:
-                origin = Origin(self._file, line)
+                origin = Origin(self._file, where)
                 raise ConfigError.at(f"the key `{key}` stands twice in this object", origin, "keep one")
-            mapping[key] = value
+            mapping[key] = item
+        mapping.lines = tuple(lines)
         return mapping, end
 
     def _array(self, start: Any, scan: Any) -> Any:

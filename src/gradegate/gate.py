@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
+from gradegate.figures import cut
 from gradegate.model import (
     Counts,
     Decision,
@@ -75,7 +76,7 @@ def _apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     grades = [grade for row in own for grade in row.grades if _takes(rule, row, grade)]
     counts = _count(grade.outcome for grade in grades)
     scores = [grade.score for grade in grades if grade.score is not None]
-    mean = float(sum(map(Fraction, scores)) / len(scores)) if scores else None
+    mean = (_mean_of_metrics(grades) if rule.by_metric else float(_mean(scores))) if scores else None
     misses = _misses(rule, counts, mean)
     if counts.pass_rate is None:
         outcome, reason = Outcome.ERROR, "nothing that it selects could be graded"
@@ -83,6 +84,19 @@ def _apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         outcome = Outcome.FAIL if misses else Outcome.PASS
         reason = "; ".join(misses or _meets(rule, counts, mean))
     return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate, mean)
+
+
+def _mean(scores: Sequence[float]) -> Fraction:
+    return sum(map(Fraction, scores), Fraction(0)) / len(scores)
+
+
+def _mean_of_metrics(grades: Sequence[Grade]) -> float:
+    by_metric: dict[str, list[float]] = {}
+    for grade in grades:
+        if grade.score is not None:
+            by_metric.setdefault(grade.metric or grade.assertion.type, []).append(grade.score)
+    means = [_mean(scores) for scores in by_metric.values()]
+    return float(sum(means, Fraction(0)) / len(means))
 
 
 def _takes(rule: Rule, row: Row, grade: Grade) -> bool:
@@ -113,7 +127,7 @@ def _misses(rule: Rule, counts: Counts, mean: float | None) -> list[str]:
     ):
         found.append(f"pass rate {_percent(counts.passed, graded)} is below {rule.min_pass_rate * 100:g}%")
     if rule.min_score is not None and mean is not None and mean < rule.min_score - 1e-12:
-        found.append(f"mean score {mean:.4g} is below {rule.min_score:g}")
+        found.append(f"mean score {_shown(mean, rule)} is below {_shown(rule.min_score, rule)}")
     return found
 
 
@@ -123,7 +137,7 @@ def _meets(rule: Rule, counts: Counts, mean: float | None) -> list[str]:
     if rule.min_pass_rate is not None:
         found.append(f"pass rate {_percent(counts.passed, graded)}, at least {rule.min_pass_rate * 100:g}%")
     if rule.min_score is not None and mean is not None:
-        found.append(f"mean score {mean:.4g}, at least {rule.min_score:g}")
+        found.append(f"mean score {_shown(mean, rule)}, at least {_shown(rule.min_score, rule)}")
     return found
 
 
@@ -165,6 +179,10 @@ def _count(outcomes: Iterable[Outcome]) -> Counts:
         failed += outcome is Outcome.FAIL
         errored += outcome is Outcome.ERROR
     return Counts(passed, failed, errored)
+
+
+def _shown(score: float, rule: Rule) -> str:
+    return f"{score:.4g}" if rule.scale == 1 else cut(score, rule.scale)
 
 
 def _percent(part: int, whole: int) -> str:

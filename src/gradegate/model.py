@@ -89,6 +89,7 @@ class Assertion:
     rubric_prompt: Any = None
     config: Mapping[str, Any] = field(default_factory=dict)
     context_transform: str = ""
+    model_slug: str = ""  # the grader's model by its bare name: --grader says which provider serves it
     members: tuple[Assertion, ...] = ()
     origin: Origin = NOWHERE
 
@@ -165,6 +166,8 @@ class Rule:
     min_score: float | None = None
     blocking: bool = True
     every_case: bool = False  # the rule of a config without a gate block: each case must pass
+    by_metric: bool = False  # the mean score is that of the means of the metrics, however many grades each has
+    scale: int = 1  # people see scores times this
     suite: str = ""
     origin: Origin = NOWHERE
 
@@ -193,6 +196,7 @@ class Suite:
     max_concurrency: int | None = None
     repeat: int = 1
     timeout: float | None = None  # seconds per call
+    about: Mapping[str, Any] = field(default_factory=dict)  # what the dialect keeps for a report of its own
     notes: tuple[Note, ...] = ()
     mistakes: tuple[Mistake, ...] = ()  # what could not be read; the rest is planned all the same, to find more
 
@@ -365,6 +369,7 @@ class RunResult:
     notes: tuple[Note, ...] = ()
     seconds: float = 0.0
     models: tuple[str, ...] = ()  # "openai:chat:gpt-5 at api.openai.com", targets and graders
+    about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of suites, by file
 
 
 # --- what the gate says ---------------------------------------------------------------------------------------

@@ -53,6 +53,7 @@ class Plan:
     models: tuple[str, ...] = ()
     concurrency: int = CONCURRENCY
     timeout: float | None = None
+    about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what dialects keep for reports, by file
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,7 @@ def plan(suites: Iterable[Located], wishes: Wishes, client: Client) -> Plan:
     notes: list[Note] = []
     mistakes: list[Mistake] = []
     policies, wanted, timeouts = [], [wishes.max_concurrency or 0], []
+    about: dict[str, Mapping[str, Any]] = {}
     for located in suites:
         planner = _Planner(located, wishes, client, pool, len(jobs))
         found = planner.jobs()
@@ -89,6 +91,7 @@ def plan(suites: Iterable[Located], wishes: Wishes, client: Client) -> Plan:
         policies.append(located.suite.policy)
         wanted.append(0 if wishes.max_concurrency else located.suite.max_concurrency or 0)
         timeouts += [located.suite.timeout] if located.suite.timeout else []
+        about |= {located.suite.file: located.suite.about} if located.suite.about else {}
         jobs += found
     if not mistakes and not any(job.assertions for job in jobs):
         mistakes.append(Mistake("no test asserts anything, so nothing would be checked", None, "add `assert`"))
@@ -96,7 +99,8 @@ def plan(suites: Iterable[Located], wishes: Wishes, client: Client) -> Plan:
         raise ConfigError(*_grouped(mistakes))
     models = tuple(dict.fromkeys(_model_name(provider) for provider in pool.values()))
     unique = tuple(dict.fromkeys(notes))
-    return Plan(tuple(jobs), tuple(policies), unique, models, max(wanted) or CONCURRENCY, max(timeouts, default=None))
+    concurrency, timeout = max(wanted) or CONCURRENCY, max(timeouts, default=None)
+    return Plan(tuple(jobs), tuple(policies), unique, models, concurrency, timeout, about)
 
 
 def _model_name(provider: Provider) -> str:

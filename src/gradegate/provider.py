@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gradegate.errors import Origin, ProviderError, Trouble
@@ -19,6 +19,7 @@ class Provider:
     name: str = ""  # as reports show it
     host: str = ""  # where questions go, empty when nothing leaves the machine
     sees: bool = False  # takes images
+    names_model: bool = True  # its id goes on with the name of a model
 
     def complete(self, request: Request) -> Reply:
         """A chat answer. Raises ProviderError."""
@@ -70,6 +71,17 @@ def split_id(provider_id: str) -> tuple[str, str] | None:
         if PROVIDERS.find(prefix) is not None:
             return prefix, ":".join(parts[length:])
     return None
+
+
+def serving(spec: ProviderSpec, model: str) -> ProviderSpec:
+    """The same provider with another model: ``openai:chat:X`` -> ``openai:chat:MODEL``.
+
+    One whose id names no model, such as a script or an address, stays as it is.
+    """
+    found = split_id(spec.id)
+    if found is None or found[1].startswith("//") or not getattr(PROVIDERS.find(found[0]), "names_model", True):
+        return spec
+    return replace(spec, id=f"{found[0]}:{model}")
 
 
 def secret(setting: Setting, *names: str) -> str | None:

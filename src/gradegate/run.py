@@ -58,6 +58,7 @@ class _Run:
             self._plan.notes,
             time.monotonic() - started,
             self._plan.models,
+            self._plan.about,
         )
 
     def _run_threads(self, work: Callable[[], None], count: int) -> None:

@@ -139,7 +139,7 @@ def measured(result: RuleResult) -> str:
         rate = "" if result.pass_rate is None else f" ({_rates(result)[0]})"
         parts.append(f"{result.passed:,} of {graded:,} passed{rate}")
     if rule.min_score is not None and result.score is not None:
-        parts.append(f"mean score {figures(result.score, rule.min_score)[0]}")
+        parts.append(f"mean score {_scores(result)[0]}")
     if result.errored:
         parts.append(f"{result.errored:,} could not be told")
     return ", ".join(parts) or "nothing was graded"
@@ -152,9 +152,14 @@ def required(result: RuleResult) -> str:
     if rule.min_pass_rate is not None:
         parts.append(f"at least {_rates(result)[1]} pass")
     if rule.min_score is not None:
-        low = rule.min_score if result.score is None else result.score
-        parts.append(f"mean score at least {figures(low, rule.min_score)[1]}")
+        parts.append(f"mean score at least {_scores(result)[1]}")
     return ", ".join(parts)
+
+
+def _scores(result: RuleResult) -> tuple[str, str]:
+    rule, least = result.rule, result.rule.min_score or 0.0
+    measured = least if result.score is None else result.score
+    return figures(measured, least) if rule.scale == 1 else (cut(measured, rule.scale), cut(least, rule.scale))
 
 
 def _rates(result: RuleResult) -> tuple[str, str]:

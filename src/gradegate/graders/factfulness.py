@@ -53,7 +53,9 @@ class Factfulness(Grader):
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """A source."""
-        return "" if self._source(variables) else "there is no source; give `value`, or the variable `input` or `context`"
+        return (
+            "" if self._source(variables) else "there is no source; give `value`, or the variable `input` or `context`"
+        )
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The share of checkable claims that are true, from 0 to 1; exact until the last step."""

@@ -9,6 +9,8 @@ from gradegate.provider import PROVIDERS, Provider, Setting
 class Echo(Provider):
     """The answer is the prompt."""
 
+    names_model = False
+
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
 

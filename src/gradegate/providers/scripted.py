@@ -33,6 +33,7 @@ class Scripted(Provider):
     """Answers from a file of the workspace."""
 
     sees = True
+    names_model = False
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.id
