@@ -31,7 +31,7 @@ generated: $(READY)
 
 # What the container installs, by hash.
 lock: $(READY)
-	$(BIN)/pip-compile --quiet --generate-hashes --strip-extras --no-emit-index-url --no-emit-trusted-host \
+	PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= $(BIN)/pip-compile --quiet --no-annotate --generate-hashes --strip-extras --no-emit-index-url --no-emit-trusted-host \
 	  --no-emit-find-links --no-emit-options --no-header --output-file requirements.lock pyproject.toml
 
 $(READY): pyproject.toml

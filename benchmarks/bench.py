@@ -84,7 +84,9 @@ def calls(folder: Path, cases: int, concurrency: int) -> None:
     limit = total * LATENCY / concurrency
     done = json.loads((folder / "results.json").read_text())["summary"]
     assert spent.code == 0 and done["passed"] == cases, f"exit {spent.code}: {done}"
-    print(f"{total} calls of {LATENCY * 1000:.0f} ms, {concurrency} at once; calls x latency / concurrency = {limit:.1f} s")
+    print(
+        f"{total} calls of {LATENCY * 1000:.0f} ms, {concurrency} at once; calls x latency / concurrency = {limit:.1f} s"
+    )
     line("  wall time, at most 1.15 of that", f"{spent.wall:.2f} s", spent.wall / limit / 1.15)
     line("  CPU per call, at most 1.5 ms", f"{spent.cpu / total * 1000:.2f} ms", spent.cpu / total * 1000 / 1.5)
     line("  peak memory, at most 120 MB", f"{spent.memory:.0f} MB", spent.memory / 120)

@@ -3,10 +3,29 @@
 import sys
 from pathlib import Path
 
+import yaml
+
 from gradegate.listing import schema
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+
+
+def action() -> str:
+    """The inputs and outputs of action.yml as a page."""
+    found = yaml.safe_load((ROOT / "action.yml").read_text())
+    lines = ["# Inputs and outputs of the action", "", "Made from [action.yml](../action.yml) by `make generated`.", ""]
+    lines += ["| input | default | |", "|---|---|---|"]
+    for name, keys in found["inputs"].items():
+        default = " ".join(f"`{line}`" for line in str(keys.get("default") or "").split("\n") if line)
+        lines.append(f"| `{name}` | {default} | {keys['description']} |")
+    lines += ["", "| output | |", "|---|---|"]
+    lines += [f"| `{name}` | {keys['description']} |" for name, keys in found["outputs"].items()]
+    return "\n".join(lines) + "\n"
+
+
 FILES = {
+    DOCS / "action.md": action,
     DOCS / "config.schema.json": lambda: schema("config"),
     DOCS / "results.schema.json": lambda: schema("results"),
 }

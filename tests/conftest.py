@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
-from fake_llm import FakeLlm, serve
 
+from fake_llm import FakeLlm, serve
 from gradegate import cli
 
 

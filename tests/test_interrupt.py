@@ -23,7 +23,9 @@ def test_a_signal_stops_calls_and_keeps_the_reports(llm, tmp_path, number, code)
     config = {
         "prompts": ["{{x}}"],
         "providers": [llm.spec()],
-        "tests": [{"vars": {"x": x}, "assert": [{"type": "equals", "value": "quick"}]} for x in ["quick", *["slow"] * 9]],
+        "tests": [
+            {"vars": {"x": x}, "assert": [{"type": "equals", "value": "quick"}]} for x in ["quick", *["slow"] * 9]
+        ],
     }
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
     arguments = ["run", "c.yaml", "-j", "3", "-o", "results.json", "-o", "junit.xml"]

@@ -5,6 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
 from fake_llm import FakeLlm
 
 SEEDS = sorted((Path(__file__).parent / "seeds").glob("*.yaml"))

@@ -42,7 +42,7 @@ class Judge:
     """
 
     models: Mapping[str, Provider] = field(default_factory=dict)
-    rubric: Rubric = Rubric()
+    rubric: Rubric = field(default_factory=Rubric)
     vars: Mapping[str, Any] = field(default_factory=dict)
     account: Account = field(default_factory=Account)
     reask: int = 1
@@ -127,7 +127,9 @@ class Judge:
         reply = provider.complete(request)
         self.account.add(replace(reply.usage, reasks=int(again)))
         if reply.refused:
-            raise ProviderError(f"{provider.name} declined to grade: {reply.text or 'no reason given'}", Trouble.REFUSED)
+            raise ProviderError(
+                f"{provider.name} declined to grade: {reply.text or 'no reason given'}", Trouble.REFUSED
+            )
         if reply.finish_reason == "length":
             what = f"the reply of {provider.name} was cut off at its token limit; raise max_tokens"
             raise ProviderError(what, Trouble.TRUNCATED)

@@ -116,10 +116,9 @@ def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
             found.append(mistake.origin)
     for (what, cure), origins in sorted(places.items(), key=lambda item: _place(item[1][0])):
         others = [str(origin) for origin in origins[1:] if origin]
-        if others:
-            more = f" and {len(others) - 5} more" if len(others) > 5 else ""
-            what += f" (also at {', '.join(others[:5])}{more})"
-        yield Mistake(what, origins[0], cure)
+        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+        also = f" (also at {', '.join(others[:5])}{more})" if others else ""
+        yield Mistake(what + also, origins[0], cure)
 
 
 def _place(origin: Origin | None) -> tuple[str, int]:
@@ -303,7 +302,7 @@ class _Planner:
 
 
 def _allows(patterns: tuple[str, ...], name: str) -> bool:
-    """promptfoo's filter of labels: exact, ``group:*``, or a ``group`` that the label starts with."""
+    """The filter of labels as promptfoo has it: exact, ``group:*``, or a ``group`` that the label starts with."""
     return not patterns or any(
         name == pattern or (name and name.startswith(pattern.removesuffix("*").rstrip(":") + ":"))
         for pattern in patterns

@@ -22,7 +22,7 @@ LAST_WORDS = 3.0  # seconds that calls in flight get to notice that they were cu
 Watch = Callable[[Row], None]
 
 
-def run(plan: Plan, client: Client, reask: int, watch: Watch = lambda row: None) -> RunResult:
+def run(plan: Plan, client: Client, reask: int, watch: Watch = lambda _: None) -> RunResult:
     """Every job's row, in plan order. Ctrl-C and SIGTERM stop calls at once; what is missing becomes ERROR."""
     return _Run(plan, client, reask, watch).result()
 

@@ -24,7 +24,7 @@ def post(client: Client, url: str, headers: Mapping[str, str], body: Any) -> tup
     found = answer.json()
     if not isinstance(found, dict):
         raise ProviderError(f"{answer.host} answered JSON that is no object", Trouble.MALFORMED)
-    if "error" in found and found["error"]:  # some gateways answer 200 with an error inside
+    if found.get("error"):  # some gateways answer 200 with an error inside
         raise ProviderError(f"{answer.host}: {_words(found)}", Trouble.STATUS, answer.status)
     return found, answer.seconds
 
@@ -37,10 +37,14 @@ def refusal(answer: Answer) -> ProviderError:
         body = answer.body[:300].decode("utf-8", "replace").strip()
     code = body["error"].get("code") if isinstance(body, dict) and isinstance(body.get("error"), dict) else None
     setup = answer.status in SETUP_STATUSES or code in SETUP_CODES
-    what = {401: "the key was refused", 403: "access was denied", 404: "no such model or address"}.get(answer.status, "")
+    what = {401: "the key was refused", 403: "access was denied", 404: "no such model or address"}.get(
+        answer.status, ""
+    )
     text = f"{answer.host} answered {answer.status}" + (f" ({what})" if what else "")
     words = _words(body)
-    return ProviderError(text + (f": {words}" if words else ""), Trouble.SETUP if setup else Trouble.STATUS, answer.status)
+    return ProviderError(
+        text + (f": {words}" if words else ""), Trouble.SETUP if setup else Trouble.STATUS, answer.status
+    )
 
 
 def _words(body: Any) -> str:

@@ -57,7 +57,7 @@ class Workspace:
         path = self.locate(reference, base, origin)
         try:
             # The check was on the resolved path, and a link put there meanwhile is not followed.
-            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
                 content = file.read(MAX_BYTES + 1)
         except OSError as e:
             raise ConfigError.at(f"`{reference}` cannot be read: {e.strerror}", origin, "correct the path") from e

@@ -1,0 +1,84 @@
+import json
+import os
+import pty
+import subprocess
+import sys
+import termios
+
+import pytest
+import yaml
+
+from gradegate import __version__, cli
+
+CONFIG = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "x"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([], 2, "COMMAND"),
+        (["nonsense"], 2, "invalid choice"),
+        (["--version"], 0, __version__),
+        (["run", "none.yaml"], 2, "the config `none.yaml` does not exist"),
+        (["run", "none*.yaml"], 2, "the config `none*.yaml` does not exist"),
+        (["run"], 2, "there is no promptfooconfig.yaml here"),
+        (["run", "c.yaml", "-o", "x.pdf"], 2, "no report is written as `x.pdf`"),
+        (["run", "c.yaml", "-j", "0"], 2, "'0' is not a whole number from 1"),
+        (["run", "c.yaml", "-g", "opneai:chat:x"], 0, "Passed"),
+        (["run", "c.yaml", "--filter-pattern", "["], 2, "no regular expression"),
+        (["validate", "c.yaml"], 0, "valid: 1 answers and 1 assertions planned"),
+        (["list"], 0, "llm-rubric"),
+        (["schema"], 0, "min-pass-rate"),
+        (["schema", "results"], 0, "planned"),
+    ],
+)
+def test_commands_and_exit_codes(tmp_path, monkeypatch, capsys, arguments, code, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(CONFIG))
+    assert cli.main(arguments) == code
+    captured = capsys.readouterr()
+    assert said in captured.out + captured.err
+
+
+def test_several_configs_are_judged_each_by_its_own_rules(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    failing = {**CONFIG, "tests": [{"assert": [{"type": "equals", "value": "y"}]}]}
+    lenient = {**failing, "gate": {"rules": [{"name": "any", "min-pass-rate": 1, "blocking": False}]}}
+    (tmp_path / "a.yaml").write_text(yaml.safe_dump(CONFIG))
+    (tmp_path / "b.yaml").write_text(yaml.safe_dump(lenient))
+    assert cli.main(["run", "*.yaml", "-o", "r.json"]) == 0
+    assert json.loads((tmp_path / "r.json").read_text())["outcome"] == "advisory"
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(failing))
+    assert cli.main(["run", "*.yaml"]) == 1
+
+
+def test_a_defect_is_said_in_a_line_and_is_not_green(tmp_path, monkeypatch, capsys):
+    from gradegate import pipeline
+
+    def broken(*_):
+        raise RuntimeError("a bug")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pipeline, "prepare", broken)
+    assert cli.main(["run", "c.yaml"]) == 3
+    assert capsys.readouterr().err == "gradegate failed: RuntimeError: a bug (GRADEGATE_DEBUG=1 shows where)\n"
+
+
+def test_a_terminal_gets_a_bar_and_a_log_gets_plain_lines(tmp_path):
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(CONFIG))
+    command = [sys.executable, "-m", "gradegate", "run", "c.yaml"]
+    environ = {key: value for key, value in os.environ.items() if key != "CI"}
+    main, other = pty.openpty()
+    termios.tcsetwinsize(other, (24, 80))
+    subprocess.run(command, cwd=tmp_path, stderr=other, stdout=subprocess.DEVNULL, env=environ, check=True)
+    assert b"answer" in os.read(main, 65536)
+    os.close(other)
+    plain = subprocess.run(command, cwd=tmp_path, capture_output=True, env=environ, check=True)
+    assert plain.stderr == b""
+
+
+def test_a_closed_pipe_is_no_traceback(tmp_path):
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(CONFIG))
+    command = f"{sys.executable} -m gradegate list | head -1 >/dev/null"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True)
+    assert b"Traceback" not in done.stderr
