@@ -262,7 +262,8 @@ def main() -> int:
         args.conversations = 10 if args.quick else args.conversations
         checks: list[Any] = [agree, race]
         with tempfile.TemporaryDirectory() as folder:
-            return 0 if all([check(args, Path(folder)) for check in checks]) else 1
+            results = [check(args, Path(folder)) for check in checks]
+            return 0 if all(results) else 1
     return 0
 
 

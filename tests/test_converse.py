@@ -4,9 +4,9 @@ import base64
 import json
 
 import pytest
+
 from conversations import Script, case, config, turns
 from fake_llm import FakeLlm
-
 from gradegate.provider import PROVIDERS
 
 RECORDED = turns(("q1", "c1", "d1"))
@@ -124,6 +124,51 @@ def test_a_target_that_fails_half_way_is_an_error(gate, llm: FakeLlm):
     ran = gate({"providers": [llm.spec()], "tests": [{"turns": user("q1", "q2"), **CONTAINS}]})
     assert ran.code == 3
     assert "down" in ran.grades[0]["reason"]
+
+
+def in_json(context: str, *answers: str):
+    """A target that answers with JSON, its documents beside the text; and the grader."""
+    grader, left = Script(words={"c2": "no"}), list(answers)
+
+    def reply(path: str, body: dict):
+        if body["model"] == "judge":
+            return grader(path, body)
+        return json.dumps({"answer": left.pop(0), context: [f"doc of {len(left)}"] if left else []})
+
+    return grader, reply
+
+
+def test_the_documents_of_a_held_conversation_may_come_from_the_replies(gate, llm: FakeLlm):
+    grader, llm.reply = in_json("context", "c1", "c2")
+    assertion = {
+        "type": "turn-faithfulness",
+        "contextTransform": "JSON.parse(output).context",
+        "config": {"window_size": 1},
+    }
+    ran = gate(
+        {
+            "providers": [llm.spec("target")],
+            "tests": [{"turns": user("q1", "q2"), "assert": [assertion]}],
+            "defaultTest": {"options": {"provider": llm.spec("judge")}},
+        }
+    )
+    assert ran.grades[0]["score"] == 0.5, ran.grades[0]
+    assert [prompt for kind, prompt in grader.prompts if kind == "truths" and "doc of 1" in prompt]
+    assert "no retrieval context for turns 3-4" in ran.grades[0]["reason"]
+
+
+def test_replies_without_what_context_transform_names_are_an_error(gate, llm: FakeLlm):
+    _, llm.reply = in_json("documents", "c1")
+    assertion = {"type": "turn-faithfulness", "contextTransform": "JSON.parse(output).context"}
+    ran = gate(
+        {
+            "providers": [llm.spec("target")],
+            "tests": [{"turns": user("q1"), "assert": [assertion]}],
+            "defaultTest": {"options": {"provider": llm.spec("judge")}},
+        }
+    )
+    assert (ran.code, ran.grades[0]["outcome"]) == (3, "error")
+    assert "leads nowhere: there is no `context`" in ran.grades[0]["reason"]
 
 
 # --- _conversation --------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import json
 from functools import partial
 
 import pytest
+
 from conversations import Script, case, config, turns
 from fake_llm import FakeLlm
 

@@ -163,6 +163,8 @@ class Binder:
                 near = suggest(name, names) or "its options are " + (", ".join(names) or "none")
                 raise ConfigError.at(f"`{spec.type}` has no option `{name}`", spec.origin, near)
             yield name, value
+        if spec.context_transform and "context_transform" in names:
+            yield "context_transform", spec.context_transform
         if spec.threshold is not None and "threshold" in names:
             yield "threshold", spec.threshold
         if spec.value is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradegate import chat
 from gradegate.errors import ConfigError
-from gradegate.model import Message, Reply, Request, Transcript, Turn, Usage
+from gradegate.model import NO_USAGE, Message, Reply, Request, Transcript, Turn, Usage
 from gradegate.plan import CONVERSATION, Job
 
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
@@ -54,7 +54,7 @@ def _single(job: Job, text: str) -> Transcript:
         return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
     messages = chat.parse(text) or (Message("user", text),)
     reply = job.target.complete(Request(messages, prompt=text))
-    turns = (Turn("user", text), Turn("assistant", reply.text))
+    turns = (Turn("user", text), Turn("assistant", reply.text, metadata=_metadata(reply)))
     return Transcript(text, turns, job.vars, reply.usage, _metadata(reply))
 
 
@@ -80,13 +80,15 @@ def _held(job: Job) -> Transcript:
     """Each message of the user is sent with all that was said before; the replies become the assistant's turns."""
     lead = _lead(job.text)
     turns: list[Turn] = []
-    usage, metadata = Usage(), {}
+    usage: Usage = NO_USAGE
+    metadata: Mapping[str, Any] = {}
     for turn in job.case.turns:
         turns.append(turn)
         messages = tuple(Message(said.role, said.content, said.images) for said in turns)
         reply = job.target.complete(Request((*lead, *messages), prompt=turn.content))
-        turns.append(Turn("assistant", reply.text))
-        usage, metadata = usage + reply.usage, _metadata(reply)
+        metadata = _metadata(reply)
+        turns.append(Turn("assistant", reply.text, metadata=metadata))
+        usage = usage + reply.usage
     return Transcript(job.text, tuple(turns), job.vars, usage, metadata)
 
 

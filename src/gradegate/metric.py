@@ -12,11 +12,13 @@ from pydantic import Field
 
 from gradegate import reading
 from gradegate.config import Number, Whole
+from gradegate.context import ContextTransform
 from gradegate.errors import NoVerdict, ProviderError, Unreadable
 from gradegate.grader import Grader, options
 from gradegate.judge import Judge
 from gradegate.model import Image, Transcript, Turn, Verdict
 from gradegate.rubric import shape
+from gradegate.transform import Transform
 from gradegate.windows import Exchange, Numbered, exchanges
 
 K = TypeVar("K", bound=Hashable)
@@ -60,6 +62,7 @@ class Metric(Grader):
     async_mode: bool = True
     verbose_mode: bool = False
     language: str = ""
+    context_transform: ContextTransform | None = None
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The metric's own work. Raises NoVerdict and ProviderError."""
@@ -67,8 +70,9 @@ class Metric(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score from 0 to 1, with the reason and the evidence."""
-        own = replace(judge, graded=_all(transcript))
-        found = self.measure(transcript, own)
+        seen = with_documents(transcript, self.context_transform)
+        own = replace(judge, graded=_all(seen))
+        found = self.measure(seen, own)
         perfect = found.score == 1
         score = found.score if perfect or not self.strict_mode else Fraction(0)
         evidence = {**found.evidence, **({"notes": list(found.notes)} if found.notes else {})}
@@ -105,12 +109,29 @@ def _read_reason(answer: reading.Answer) -> str:
 # --- what a metric sees ---------------------------------------------------------------------------------------
 
 
-def turns_of(transcript: Transcript) -> tuple[Turn, ...]:
-    """The turns; the documents of a single answer may stand in ``retrieval_context`` or ``context`` of the variables."""
+def with_documents(transcript: Transcript, given: Transform | None = None) -> Transcript:
+    """Gives answers the documents that stand elsewhere. Raises NoVerdict where ``given`` leads nowhere.
+
+    ``given`` finds them in each answer that has none; those of a single answer may also stand in the variables
+    ``retrieval_context`` or ``context``.
+    """
     turns = transcript.turns
-    if len(turns) != 2 or any(turn.retrieval_context for turn in turns):
-        return turns
-    return (turns[0], replace(turns[1], retrieval_context=listed(transcript, "retrieval_context", "context")))
+    if given is not None:
+        turns = tuple(_found(turn, given, transcript) if turn.role == "assistant" else turn for turn in turns)
+    elif len(turns) == 2 and not any(turn.retrieval_context for turn in turns):
+        documents = listed(transcript, "retrieval_context", "context")
+        turns = (turns[0], replace(turns[1], retrieval_context=documents))
+    return replace(transcript, turns=turns)
+
+
+def _found(turn: Turn, given: Transform, transcript: Transcript) -> Turn:
+    if turn.retrieval_context:
+        return turn
+    found = given.apply(turn.content, transcript.vars, turn.metadata)
+    items = [found] if isinstance(found, str) else found
+    if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
+        raise NoVerdict(f"what contextTransform `{given.written}` gives is neither a text nor a list of texts")
+    return replace(turn, retrieval_context=tuple(item for item in items if item.strip()))
 
 
 def listed(transcript: Transcript, *names: str) -> tuple[str, ...]:
@@ -126,7 +147,7 @@ def listed(transcript: Transcript, *names: str) -> tuple[str, ...]:
 
 def exchanges_of(transcript: Transcript) -> tuple[Exchange, ...]:
     """The complete exchanges. Raises NoVerdict when there is none."""
-    found = exchanges(turns_of(transcript))
+    found = exchanges(transcript.turns)
     if not found:
         raise NoVerdict("the conversation has no complete exchange: a message of the user and an answer to it")
     return found
@@ -167,8 +188,7 @@ def split(documents: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _all(transcript: Transcript) -> str:
-    turns = turns_of(transcript)
-    texts = [text for turn in turns for text in (turn.content, *split(turn.retrieval_context)[0])]
+    texts = [text for turn in transcript.turns for text in (turn.content, *split(turn.retrieval_context)[0])]
     return "\n".join(texts)
 
 

@@ -102,6 +102,7 @@ class Turn:
     content: str
     retrieval_context: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)  # what the target told beside the text
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from gradegate.errors import NoVerdict
-from gradegate.metric import listed, question, split, turns_of
+from gradegate.metric import listed, question, split
 from gradegate.model import Transcript
 
 
@@ -22,14 +22,18 @@ class Retrieved:
 
 
 def retrieved(transcript: Transcript) -> Retrieved:
-    """What was found for the last answer. Raises NoVerdict when there is no document of text."""
-    turns = turns_of(transcript)
-    documents, images = split(turns[-1].retrieval_context) if turns else ((), ())
-    if not documents:  # a conversation may have them among its variables
+    """What was found for the last answer. Raises NoVerdict when that is nothing."""
+    documents, images = split(_last(transcript))
+    if not documents and not images:  # a conversation may have them among its variables
         documents = listed(transcript, "retrieval_context", "context")
-    if not documents:
+    if not documents and not images:
         raise NoVerdict("there is no retrieval context; give the variable `retrieval_context` or `context`")
     return Retrieved(question(transcript), documents, images)
+
+
+def _last(transcript: Transcript) -> tuple[str, ...]:
+    answers = [turn for turn in transcript.turns if turn.role == "assistant"]
+    return answers[-1].retrieval_context if answers else ()
 
 
 def expected(value: str, variables: Mapping[str, Any]) -> str:

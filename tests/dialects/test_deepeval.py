@@ -5,6 +5,7 @@ import io
 import json
 
 import pytest
+
 from conversations import Script
 from fake_llm import FakeLlm
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from gradegate import faithfulness as faith
-from gradegate.errors import NoVerdict
 from gradegate.grader import GRADERS, options
 from gradegate.judge import Judge
-from gradegate.metric import Measured, Metric, images_in, question, turns_of
-from gradegate.model import Transcript
+from gradegate.metric import Measured, Metric, images_in
+from gradegate.model import Image, Transcript
+from gradegate.retrieval import retrieved
 
 
 @GRADERS.register("faithfulness")
@@ -24,11 +24,9 @@ class Faithfulness(Metric):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The share of claims that no document contradicts; 1 when nothing is claimed."""
-        turns = turns_of(transcript)
-        documents = tuple(dict.fromkeys(turns[-1].retrieval_context)) if turns else ()
-        if not documents:
-            raise NoVerdict("there is no retrieval context; give the variable `retrieval_context` or `context`")
-        spoken = faith.Said(question(transcript), transcript.output, images_in(turns))
+        found = retrieved(transcript)
+        documents = (*dict.fromkeys(found.documents), *map(Image, found.images))
+        spoken = faith.Said(found.question, transcript.output, images_in(transcript.turns))
         truths, claims = judge.gather(
             partial(faith.ask_truths, judge, self.truths_extraction_limit, documents),
             partial(faith.ask_claims, judge, spoken),
