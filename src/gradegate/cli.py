@@ -91,6 +91,7 @@ def _config_arguments(parser: argparse.ArgumentParser) -> None:
         help="assert this of every test too; repeat",
     )
     parser.add_argument("--filter-pattern", default="", metavar="REGEX", help="only tests whose description matches")
+    parser.add_argument("--base", default="", metavar="DIR", help="a checkout to compare the gate with")
     parser.add_argument("--repeat", type=_whole(1), help="ask every test this often")
 
 
@@ -130,6 +131,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         repeat=args.repeat,
         filter_pattern=args.filter_pattern,
         assertions=tuple(args.assertions),
+        base=args.base,
         reask=getattr(args, "reask", 1),
         timeout=getattr(args, "timeout", None),
         retries=getattr(args, "retries", 4),

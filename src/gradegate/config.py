@@ -144,6 +144,9 @@ class GateKeys(_Keys):
 
     rules: list[RuleKeys] = Field(default_factory=list)
     errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
+    changes: Literal["report", "block"] = Field(
+        "report", description="what it does when a pull request checks less than its base (--base)"
+    )
 
 
 class EvaluateKeys(_Keys):

@@ -22,7 +22,10 @@ from gradegate.model import (
 
 def decide(run: RunResult, policies: Sequence[Policy]) -> Decision:
     """The verdict on a run. A threshold is met at equality."""
-    rules = tuple(_apply(rule, run.rows) for policy in policies for rule in policy.rules)
+    rules = (
+        *(_apply(rule, run.rows) for policy in policies for rule in policy.rules),
+        *(_guard(policy) for policy in policies if policy.weakened and policy.changes == "block"),
+    )
     errors = _errors(run.rows, policies)
     grades = [grade for row in run.rows for grade in row.grades]
     result, reason = _result(run, rules, errors, grades)
@@ -97,6 +100,13 @@ def _mean_of_metrics(grades: Sequence[Grade]) -> float:
             by_metric.setdefault(grade.metric or grade.assertion.type, []).append(grade.score)
     means = [_mean(scores) for scores in by_metric.values()]
     return float(sum(means, Fraction(0)) / len(means))
+
+
+def _guard(policy: Policy) -> RuleResult:
+    """The rule that is missed when a pull request weakens its own gate."""
+    count, first = len(policy.weakened), policy.weakened[0].text
+    reason = f"this pull request checks less than its base in {count} {'way' if count == 1 else 'ways'}: {first}"
+    return RuleResult(Rule("the gate is not weakened"), Outcome.FAIL, reason)
 
 
 def _takes(rule: Rule, row: Row, grade: Grade) -> bool:

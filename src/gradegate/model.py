@@ -175,11 +175,16 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules of one suite. ``errors`` is "inconclusive", "block" or "ignore" (up to ``errors_up_to``, a share)."""
+    """The rules of one suite. ``errors`` is "inconclusive", "block" or "ignore" (up to ``errors_up_to``, a share).
+
+    ``changes`` is what ``weakened``, the ways in which a pull request checks less than its base, do: "report" or "block".
+    """
 
     rules: tuple[Rule, ...] = ()
     errors: str = "inconclusive"
     errors_up_to: float = 0.0
+    changes: str = "report"
+    weakened: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +318,7 @@ class Verdict:
     passed: bool | None = None
     reason: str = ""
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    reverse: Verdict | None = None  # what ``not-`` turns round, where it is another one than this
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import glob
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradegate import document, testfiles, wanted
+from gradegate.changes import compare
 from gradegate.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.gate import decide
 from gradegate.http import Client
-from gradegate.model import Decision, ProviderSpec
+from gradegate.model import Decision, Note, ProviderSpec
 from gradegate.plan import Located, Plan, Wishes, plan
 from gradegate.redact import Hide, conceal, redactor
 from gradegate.report import REPORTS, Document, Links, Report
@@ -36,7 +37,7 @@ class Prepared:
 
 def prepare(settings: Settings) -> Prepared:
     """Read, plan and check everything; no call is made. Raises ConfigError with every mistake."""
-    located = [*_read_all(settings)]
+    located = [_compared(one, settings) for one in _read_all(settings)]
     wanted = max([settings.max_concurrency or 0, *(one.suite.max_concurrency or 0 for one in located), 4])
     client = build_client(settings, located, wanted)
     wishes = Wishes(settings.grader, settings.repeat, settings.max_concurrency, settings.filter_pattern)
@@ -54,6 +55,29 @@ def build_client(settings: Settings, located: Sequence[Located], slots: int) -> 
     configured = max((one.suite.timeout or 0.0 for one in located), default=0.0)
     timeout = settings.timeout or configured or DEFAULT_TIMEOUT
     return Client(timeout=timeout, retries=settings.retries, slots=slots, environ=settings.environ)
+
+
+def _compared(head: Located, settings: Settings) -> Located:
+    """The suite with the ways in which it checks less than the base does, where there is a base."""
+    if not settings.base:
+        return head
+    root = settings.cwd / settings.base
+    if not root.is_dir():
+        raise ConfigError.at(f"the base `{settings.base}` is no directory", None, "check the base commit out there")
+    try:
+        base = _read(
+            root / head.suite.file, replace(settings, environ={**settings.environ, "GITHUB_WORKSPACE": str(root)})
+        )
+    except ConfigError as e:
+        why = Note(
+            f"not compared with the base, where it cannot be read: {e.mistakes[0].what}", Origin(head.suite.file)
+        )
+        return replace(head, suite=replace(head.suite, notes=(*head.suite.notes, why)))
+    found = compare(base.suite, head.suite)
+    notes = tuple(Note(f"this pull request checks less: {note.text}", note.origin) for note in found)
+    changes = "block" if "block" in (base.suite.policy.changes, head.suite.policy.changes) else "report"
+    policy = replace(head.suite.policy, weakened=found, changes=changes)
+    return replace(head, suite=replace(head.suite, policy=policy, notes=(*head.suite.notes, *notes)))
 
 
 # --- reading configs ------------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ class Settings:
     reask: int = 1
     timeout: float | None = None
     retries: int = 4
+    base: str = ""  # folder with a checkout of what the pull request is compared with
     cwd: Path = Path()
     in_ci: bool = False
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -77,6 +78,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         filter_pattern=inputs.text("filter-pattern"),
         reask=1 if (asked := inputs.number("reask", least=0)) is None else asked,
         timeout=inputs.number("timeout", least=1),
+        base=inputs.text("base"),
         cwd=cwd / directory if directory else cwd,
         in_ci=True,
         environ=_with_keys(environ, inputs),

@@ -351,8 +351,8 @@ class _Reader:
         if gate is None:
             return Policy(rules)
         if isinstance(gate.errors, str):
-            return Policy(rules, gate.errors)
-        return Policy(rules, "ignore", gate.errors.ignore_up_to)
+            return Policy(rules, gate.errors, changes=gate.changes)
+        return Policy(rules, "ignore", gate.errors.ignore_up_to, gate.changes)
 
     def _rule(self, keys: config.RuleKeys, number: int) -> Rule:
         origin = self._line("gate", "rules", number)
