@@ -103,7 +103,11 @@ def test_broken_json_is_said_with_its_line(content, message):
 
 
 _json = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
@@ -114,7 +118,13 @@ def test_json_reads_back_as_it_was(value):
     assert document.read(json.dumps(value).encode(), "x.json") == value
 
 
-@given(st.recursive(st.integers() | st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])), lambda i: st.lists(i, max_size=3) | st.dictionaries(st.text("abc", min_size=1), i, max_size=3), max_leaves=10))
+@given(
+    st.recursive(
+        st.integers() | st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])),
+        lambda i: st.lists(i, max_size=3) | st.dictionaries(st.text("abc", min_size=1), i, max_size=3),
+        max_leaves=10,
+    )
+)
 def test_yaml_written_by_pyyaml_reads_back(value):
     assert document.read(yaml.safe_dump(value, allow_unicode=True).encode(), "x.yaml") == value
 

@@ -14,7 +14,9 @@ EVERY = Rule("every case passes", every_case=True, suite="s")
 
 def grade(outcome, score=None, **assertion):
     score = {P: 1.0, F: 0.0, E: None}[outcome] if score is None else score
-    return Grade(Assertion(assertion.pop("type", "contains"), **assertion), outcome, score, metric=assertion.get("metric", ""))
+    return Grade(
+        Assertion(assertion.pop("type", "contains"), **assertion), outcome, score, metric=assertion.get("metric", "")
+    )
 
 
 def row(*grades, **more):

@@ -42,7 +42,9 @@ def test_every_module_opens_with_a_sentence():
 
 
 def test_the_repository_names_no_machine():
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
     machine = re.compile("/" + "root/|/" + "work/|/" + "opt/pypi|file:///" + "opt")
     for name in filter(None, listed):
         path = ROOT / name
