@@ -36,6 +36,8 @@ class Bound:
 def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
     """Apply threshold and ``not-`` to a verdict. Raises NoVerdict when nothing in it decides."""
     grader = bound.grader
+    if bound.negated and verdict.reverse is not None:
+        verdict = verdict.reverse
     limit = None
     if grader is not None and not grader.owns_threshold:
         limit = bound.spec.threshold if bound.spec.threshold is not None else grader.threshold_default
@@ -50,7 +52,8 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
     if bound.negated:
         passed, score = not passed, min(1.0, max(0.0, 1.0 - score))
     outcome = Outcome.PASS if passed else Outcome.FAIL
-    shown = limit if grader is None or not grader.owns_threshold else bound.spec.threshold
+    default = grader.threshold_default if grader is not None else None
+    shown = bound.spec.threshold if bound.spec.threshold is not None else default
     reason = _reason(bound, verdict, outcome, limit)
     scale = grader.scale if grader is not None else 1
     return Grade(bound.spec, outcome, score, shown, reason, verdict.evidence, usage, False, bound.metric, scale=scale)

@@ -163,7 +163,9 @@ class Binder:
                 near = suggest(name, names) or "its options are " + (", ".join(names) or "none")
                 raise ConfigError.at(f"`{spec.type}` has no option `{name}`", spec.origin, near)
             yield name, value
-        if spec.context_transform and "context_transform" in names:
+        if spec.context_transform:
+            if "context_transform" not in names:
+                raise ConfigError.at(f"`{spec.type}` has no `contextTransform`", spec.origin, "remove it")
             yield "context_transform", spec.context_transform
         if spec.threshold is not None and "threshold" in names:
             yield "threshold", spec.threshold
@@ -188,7 +190,8 @@ class Binder:
 
     def _rubric(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> rubric.Rubric:
         written = spec.rubric_prompt if spec.rubric_prompt is not None else options.rubric_prompt
-        if "text" not in kind.models:
+        shared = spec.rubric_prompt is None and kind.skips_shared_prompt and not isinstance(written, Mapping)
+        if "text" not in kind.models or shared:
             return rubric.Rubric()
         try:
             return rubric.parse(written, kind.steps)
@@ -253,6 +256,7 @@ def _unknown(spec: Assertion) -> ConfigError:
 
 def _option_mistake(found: Any, spec: Assertion) -> Mistake:
     name = ".".join(str(step) for step in found["loc"]) or "value"
+    name = "contextTransform" if name == "context_transform" else name
     if found["type"] in ("missing", "missing_argument"):
         return Mistake(f"`{spec.type}` has no `{name}`", spec.origin, "add it")
     text = found["msg"].removeprefix("Value error, ").removeprefix("Input ")

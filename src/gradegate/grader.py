@@ -39,7 +39,9 @@ class Grader:
     steps: ClassVar[tuple[str, ...]] = ()  # the prompts of a grader that asks several, in the order of rubricPrompt
     sees: ClassVar[bool] = False  # shows its model the images of the conversation, so that model must take images
     lifted: ClassVar[bool] = False  # `threshold`, `model` and `strict_mode` may stand in `config`, as DeepEval has them
+    skips_shared_prompt: ClassVar[bool] = False  # a test's one-prompt ``rubricPrompt`` is meant for its other graders
     compares: ClassVar[bool] = False  # grades all answers to one case together, through ``compare``
+    compares_scores: ClassVar[bool] = False  # ... by the grades that they have so far, so there must be others
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """What the test's variables lack for this grader, as a sentence; empty when nothing. Called before any call."""

@@ -1,0 +1,71 @@
+"""answer-relevance: whether the answer is about what was asked, by questions that the answer would answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from gradegate import reading, vectors
+from gradegate.context import lacks_query
+from gradegate.errors import NoVerdict, Unreadable
+from gradegate.grader import GRADERS, Grader, options
+from gradegate.judge import Judge
+from gradegate.model import Transcript, Verdict
+from gradegate.rubric import shape
+
+QUESTIONS = 3
+SCHEMA = shape(question={"type": "string"})
+_AROUND = ('""', "''", "“”", "‘’", "«»", "``", "**")
+
+
+@GRADERS.register("answer-relevance")
+@options
+class AnswerRelevance(Grader):
+    """The answer is about what was asked: questions generated from it resemble the query."""
+
+    models = ("text", "embedding")
+    threshold_default = 0.5
+
+    language: str = ""
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        """A ``query`` that is there must hold something; without one the prompt is taken."""
+        return lacks_query(variables) if isinstance(variables.get("query"), str) else ""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Mean cosine similarity of the query with three generated questions."""
+        query = transcript.vars.get("query")
+        asked = query if isinstance(query, str) else transcript.prompt
+        if not asked.strip():
+            raise NoVerdict("there is no query to compare with: the prompt is empty")
+        ask = partial(judge.ask, "answer-relevance", _read, schema=SCHEMA, answer=transcript.output)
+        questions = judge.gather(*[ask] * QUESTIONS)
+        first, *others = judge.embed([asked, *questions])
+        found = [vectors.cosine(first, other) for other in others]
+        score = sum(found) / len(found)
+        rows = [
+            {"question": question, "similarity": similarity}
+            for question, similarity in zip(questions, found, strict=True)
+        ]
+        reason = f"questions that the answer would answer resemble the query by {score:.2f}"
+        return Verdict(score, None, reason, {"query": asked, "questions": rows})
+
+
+def _read(answer: reading.Answer) -> str:
+    given = [found["question"] for found in answer.objects if "question" in found]
+    if given:
+        question = reading.one((item if isinstance(item, str) else "" for item in given), "no question")
+    else:
+        question = "" if answer.objects and not answer.text else answer.plain
+    question = _unwrapped(question.strip())
+    if not any(map(str.isalnum, question)):
+        raise Unreadable("it holds no question")
+    return question
+
+
+def _unwrapped(text: str) -> str:
+    """A question without the quotes or asterisks around the whole of it."""
+    while len(text) > 1 and text[0] + text[-1] in _AROUND and text[0] not in text[1:-1].strip(text[0]):
+        text = text[1:-1].strip()
+    return text

@@ -1,0 +1,35 @@
+"""classifier: a classification model's score for a label."""
+
+from __future__ import annotations
+
+import math
+
+from gradegate.errors import NoVerdict, ProviderError, Trouble
+from gradegate.grader import GRADERS, Grader, options
+from gradegate.judge import Judge
+from gradegate.model import Transcript, Verdict
+
+
+@GRADERS.register("classifier")
+@options
+class Classifier(Grader):
+    """A classification model gives the answer a label with at least so much confidence."""
+
+    models = ("classification",)
+    threshold_default = 1.0
+    share = True
+
+    value: str | None = None
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """The score of the label ``value``, 0 when the model does not give it; without ``value`` the highest."""
+        labels = judge.classify(transcript.output)
+        if not labels:
+            raise NoVerdict("the classification model gave no labels")
+        if not all(map(math.isfinite, labels.values())):
+            raise ProviderError("the classification model gave a score that is no finite number", Trouble.MALFORMED)
+        best = max(labels, key=lambda label: labels[label])
+        wanted = best if self.value is None else self.value
+        known = ", ".join(f"{label} {score:.3g}" for label, score in labels.items())
+        what = f"{wanted} {labels[wanted]:.3g}" if wanted in labels else f"there is no label {wanted!r}"
+        return Verdict(labels.get(wanted, 0.0), None, f"{what} (the model says: {known})", {"labels": dict(labels)})

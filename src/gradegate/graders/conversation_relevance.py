@@ -1,0 +1,58 @@
+"""conversation-relevance: whether each answer of a conversation fits the messages before it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from gradegate import reading, verdicts
+from gradegate.errors import NoVerdict
+from gradegate.grader import GRADERS, Grader, options
+from gradegate.judge import Judge
+from gradegate.metric import WindowSize
+from gradegate.model import Transcript, Verdict
+from gradegate.rubric import shape
+from gradegate.verdicts import Given
+from gradegate.windows import Window, exchanges, flat, windows
+
+SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
+
+
+@GRADERS.register("conversation-relevance")
+@options
+class ConversationRelevance(Grader):
+    """Every answer in a conversation fits the messages before it."""
+
+    models = ("text",)
+    threshold_default = 0.5
+    share = True
+
+    windowSize: WindowSize = 5  # noqa: N815  # the key in the config
+    language: str = ""
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """The share of exchanges whose answer is relevant within its window."""
+        cut = windows(exchanges(transcript.turns), self.windowSize)
+        if not cut:
+            raise NoVerdict("the conversation has no complete exchange: a message of the user and an answer to it")
+        own = replace(judge, graded="\n".join(turn.content for turn in transcript.turns))
+        given = own.gather(*(partial(_ask, own, window) for window in cut))
+        held = sum(one.word == "yes" for one in given)
+        rows = [
+            {"turn": window[-1][-1].number, "verdict": one.word, "reason": one.reason}
+            for window, one in zip(cut, given, strict=True)
+        ]
+        lost = [f"turn {row['turn']}: {row['reason']}" for row in rows if row["verdict"] == "no"]
+        reason = f"{held} of {len(given)} answers are relevant"
+        return Verdict(held / len(given), None, "; not ".join([reason, *lost[:5]]), {"verdicts": rows})
+
+
+def _ask(judge: Judge, window: Window) -> Given:
+    messages = [{"role": turn.role, "content": turn.content} for _, turn in flat(window)]
+    return judge.ask("conversation-relevance", _read, schema=SCHEMA, messages=messages)
+
+
+def _read(answer: reading.Answer) -> Given:
+    if answer.objects:
+        return verdicts.one(answer)
+    return Given("yes" if reading.last_yes_no(answer.text) else "no")

@@ -1,0 +1,65 @@
+"""max-score: the output that does best in the test's other assertions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from gradegate.config import Number
+from gradegate.errors import NoVerdict
+from gradegate.grader import GRADERS, Grader, options
+from gradegate.judge import Judge
+from gradegate.model import Grade, Transcript, Verdict
+
+
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
+class Method:
+    """How the scores of one output become one; promptfoo's names. ``weights`` are by assertion type, 1 by default."""
+
+    method: Literal["average", "sum"] = "average"
+    weights: Mapping[str, Annotated[Number, Field(ge=0)]] = Field(default_factory=dict)
+    threshold: Number | None = None
+
+    def score(self, grades: Sequence[Grade]) -> float:
+        """Weighted mean or weighted sum. Raises NoVerdict when a score is missing or nothing has weight."""
+        weighed = [(grade, self.weights.get(grade.assertion.type, 1.0)) for grade in grades]
+        weighed = [(grade, weight) for grade, weight in weighed if weight and not grade.assertion.members]
+        total = sum(weight for _, weight in weighed)
+        if not total:
+            raise NoVerdict("there is no other assertion with a weight whose scores could be compared")
+        for grade, _ in weighed:
+            if grade.score is None:
+                raise NoVerdict(f"an output has no score for `{grade.assertion.type}`: {grade.reason}")
+        summed = sum((grade.score or 0.0) * weight for grade, weight in weighed)
+        return summed if self.method == "sum" else summed / total
+
+
+@GRADERS.register("max-score")
+@options
+class MaxScore(Grader):
+    """The output with the best scores in the test's other assertions passes, the others fail."""
+
+    compares: ClassVar[bool] = True
+    compares_scores: ClassVar[bool] = True
+
+    value: Method = Method()
+
+    def compare(
+        self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
+    ) -> Sequence[Verdict]:
+        """Score 1 for the best output, the first of equals, and 0 for the others."""
+        scores = [self.value.score(own) for own in grades]
+        best = max(range(len(scores)), key=lambda number: scores[number])
+        limit = self.value.threshold
+        if limit is not None and scores[best] < limit:
+            best = -1
+        shown = ", ".join(f"{score:.4g}" for score in scores)
+        reason = f"{self.value.method} of the outputs: {shown}"
+        reason += f"; none reaches {limit:g}" if best < 0 else f"; output {best} is the best, counted from 0"
+        return [
+            Verdict(float(number == best), number == best, reason, {"scores": scores, "this output": number})
+            for number in range(len(scores))
+        ]

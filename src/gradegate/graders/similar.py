@@ -1,0 +1,90 @@
+"""similar: how near the answer's embedding is to that of an expected text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from gradegate import vectors
+from gradegate.config import Number
+from gradegate.grader import GRADERS, Grader, options
+from gradegate.judge import Judge
+from gradegate.model import Transcript, Verdict
+
+EPSILON = 2.220446049250313e-16  # promptfoo's: a similarity of 0.75 may come out one bit below it
+DEFAULT = 0.75
+
+
+@GRADERS.register("similar", "similar:cosine")
+@options
+class Similar(Grader):
+    """The answer means much the same as a text, or as one of several (cosine of embeddings)."""
+
+    models = ("embedding",)
+    threshold_default = DEFAULT
+    owns_threshold = True  # a distance is compared the other way round, and `not-` allows equality
+    measure: ClassVar[Callable[[Sequence[float], Sequence[float]], float]] = vectors.cosine
+
+    value: str | Annotated[list[str], Field(min_length=1)]
+    threshold: Number | None = None
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """The first value that is near enough, else the nearest; under ``not-`` the nearest counts."""
+        values = [self.value] if isinstance(self.value, str) else self.value
+        output, *others = judge.embed([transcript.output, *values])
+        limit = DEFAULT if self.threshold is None else self.threshold
+        found = [(type(self).measure(output, other), text) for other, text in zip(others, values, strict=True)]
+        nearest = max(found, key=lambda item: self._score(item[0]))
+        chosen = next((item for item in found if self._near(item[0], limit)), nearest)
+        reverse = self._verdict(nearest, limit, not self._far(nearest[0], limit), len(values))
+        return self._verdict(chosen, limit, self._near(chosen[0], limit), len(values), reverse)
+
+    def _verdict(
+        self, found: tuple[float, str], limit: float, near: bool, count: int, reverse: Verdict | None = None
+    ) -> Verdict:
+        measured, text = found
+        which = f" of {count} texts, {text[:80]!r}" if count > 1 else ""
+        evidence: dict[str, Any] = {"compared with": text, self._name(): measured}
+        return Verdict(self._score(measured), near, f"{self._name()} {measured:.4g}{which}", evidence, reverse)
+
+    def _name(self) -> str:
+        return f"{type(self).measure.__name__} similarity"
+
+    def _score(self, measured: float) -> float:
+        return measured
+
+    def _near(self, measured: float, limit: float) -> bool:
+        return measured >= limit - EPSILON
+
+    def _far(self, measured: float, limit: float) -> bool:
+        return measured <= limit + EPSILON
+
+
+@GRADERS.register("similar:dot")
+@options
+class SimilarDot(Similar):
+    """The answer means much the same as a text (dot product of embeddings)."""
+
+    measure = vectors.dot
+
+
+@GRADERS.register("similar:euclidean")
+@options
+class SimilarEuclidean(Similar):
+    """The answer means much the same as a text (distance of embeddings, at most the threshold)."""
+
+    measure = vectors.euclidean
+
+    def _name(self) -> str:
+        return "euclidean distance"
+
+    def _score(self, measured: float) -> float:
+        return 1 / (1 + measured)
+
+    def _near(self, measured: float, limit: float) -> bool:
+        return measured <= limit + EPSILON
+
+    def _far(self, measured: float, limit: float) -> bool:
+        return measured >= limit - EPSILON

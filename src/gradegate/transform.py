@@ -1,0 +1,133 @@
+"""``contextTransform`` without JavaScript: paths into the answer, parsed once and followed over plain data."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gradegate.errors import NoVerdict
+
+FORMS = (
+    "`output.PATH`, `JSON.parse(output).PATH`, `context.vars.NAME`, with `[0]`, `.map(x => x.PATH)` and `.join('...')`"
+)
+_ROOT = re.compile(r"(JSON\.parse\(\s*output\s*\)|output|context\.(?:vars|metadata))(?![\w$])")
+_NAME = r"[A-Za-z_$][\w$]*"
+_TEXT = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\$]|\\.)*`"
+_STEP = re.compile(
+    rf"\s*(?:\??\.map\(\s*\(?\s*(?P<item>{_NAME})\s*\)?\s*=>\s*(?P<of>{_NAME})(?P<inner>[^()]*)\)"
+    rf"|\??\.join\(\s*(?P<separator>{_TEXT})?\s*\)"
+    rf"|(?:\?\.)?\[\s*(?:(?P<index>\d+)|(?P<key>{_TEXT}))\s*\]"
+    rf"|\??\.(?P<name>{_NAME})(?!\s*[\w$(]))"
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Join:
+    separator: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Map:
+    steps: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A parsed expression: where it starts ("output", "vars", "metadata"), and the steps from there."""
+
+    written: str
+    root: str
+    steps: tuple[str | int | _Join | _Map, ...]
+
+    def apply(self, output: str, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
+        """The value that the expression leads to. Raises NoVerdict where it leads nowhere."""
+        found = {"output": output, "vars": variables, "metadata": metadata}[self.root]
+        if self.root == "output":
+            found = self._parsed(output)
+        try:
+            return _follow(found, self.steps)
+        except LookupError as e:
+            raise NoVerdict(f"contextTransform `{self.written}` leads nowhere: {e.args[0]}") from e
+
+    def _parsed(self, output: str) -> Any:
+        if not self.steps and self.written == "output":
+            return output
+        try:
+            return json.loads(output)
+        except (ValueError, RecursionError) as e:
+            raise NoVerdict(f"contextTransform `{self.written}` needs an answer that is JSON, and it is none") from e
+
+
+def parse(written: str) -> Transform:
+    """Raises ValueError for anything but the forms that can be followed without running code."""
+    text = written.strip().removesuffix(";").rstrip()
+    root = _ROOT.match(text)
+    steps = _steps(text[root.end() :]) if root else None
+    if root is None or steps is None:
+        raise ValueError(f"`{written}` is code, which gradegate does not run; it can follow {FORMS}")
+    name = root[1].removeprefix("context.")
+    if name in ("vars", "metadata") and not steps:
+        raise ValueError(f"`{written}` is no text; name what stands in it")
+    return Transform(text, name if name in ("vars", "metadata") else "output", steps)
+
+
+def _steps(text: str) -> tuple[str | int | _Join | _Map, ...] | None:
+    found: list[str | int | _Join | _Map] = []
+    position = 0
+    while position < len(text.rstrip()):
+        match = _STEP.match(text, position)
+        step = _step(match) if match else None
+        if match is None or step is None:
+            return None
+        found.append(step)
+        position = match.end()
+    return tuple(found)
+
+
+def _step(match: re.Match[str]) -> str | int | _Join | _Map | None:
+    if match["item"]:
+        inner = _steps(match["inner"]) if match["item"] == match["of"] else None
+        return None if inner is None else _Map(inner)
+    if match["index"]:
+        return int(match["index"])
+    if match["name"] or match["key"]:
+        return match["name"] or _text(match["key"])
+    return _Join(_text(match["separator"]) if match["separator"] else ",")
+
+
+def _text(written: str) -> str:
+    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), written[1:-1])
+
+
+def _follow(value: Any, steps: tuple[Any, ...]) -> Any:
+    for step in steps:
+        if isinstance(step, _Join):
+            value = step.separator.join(map(_shown, _list(value, "join")))
+        elif isinstance(step, _Map):
+            value = [_follow(item, step.steps) for item in _list(value, "map")]
+        elif isinstance(step, int):
+            if not isinstance(value, list) or step >= len(value):
+                raise LookupError(f"there is no item [{step}]")
+            value = value[step]
+        elif isinstance(value, Mapping) and step in value:
+            value = value[step]
+        else:
+            raise LookupError(f"there is no `{step}`")
+    return value
+
+
+def _list(value: Any, what: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise LookupError(f"`{what}` needs a list")
+    return value
+
+
+def _shown(item: Any) -> str:
+    if not isinstance(item, str):
+        raise LookupError("`join` needs texts")
+    return item

@@ -1,0 +1,54 @@
+"""Arithmetic on embedding vectors; a vector that says nothing is a provider's error, never a similarity of 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from gradegate.errors import ProviderError, Trouble
+
+Vector = Sequence[float]
+
+
+def cosine(one: Vector, other: Vector) -> float:
+    """Cosine similarity, -1 to 1. Raises ProviderError."""
+    _check(one, other)
+    one, other = _unit(one), _unit(other)
+    return max(-1.0, min(1.0, math.fsum(a * b for a, b in zip(one, other, strict=True))))
+
+
+def dot(one: Vector, other: Vector) -> float:
+    """Dot product; of vectors of length 1 it is the cosine, of others it has no bounds. Raises ProviderError."""
+    _check(one, other)
+    return _finite(sum(a * b for a, b in zip(one, other, strict=True)))
+
+
+def euclidean(one: Vector, other: Vector) -> float:
+    """Distance, 0 for equal vectors. Raises ProviderError."""
+    _check(one, other)
+    return _finite(math.dist(one, other))
+
+
+def _unit(vector: Vector) -> list[float]:
+    # By the largest part first: the square of a very small or very large number is 0 or infinite.
+    largest = max(abs(part) for part in vector)
+    scaled = [part / largest for part in vector]
+    length = math.hypot(*scaled)
+    return [part / length for part in scaled]
+
+
+def _check(*vectors: Vector) -> None:
+    if len({len(vector) for vector in vectors}) > 1:
+        lengths = " and ".join(str(len(vector)) for vector in vectors)
+        raise ProviderError(f"the embeddings differ in length: {lengths}", Trouble.MALFORMED)
+    for vector in vectors:
+        if not all(map(math.isfinite, vector)):
+            raise ProviderError("an embedding holds something that is no finite number", Trouble.MALFORMED)
+        if not any(vector):
+            raise ProviderError("an embedding is empty or all zeros, so it has no direction", Trouble.MALFORMED)
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ProviderError("the embeddings are too large to compare", Trouble.MALFORMED)
+    return value
