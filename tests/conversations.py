@@ -9,6 +9,8 @@ from typing import Any
 
 from fake_llm import FakeLlm
 
+from gradegate import rubric
+
 KINDS = {
     "You list what documents say": "truths",
     "You list what an assistant claims": "claims",
@@ -78,3 +80,27 @@ def config(llm: FakeLlm, *tests: dict, **more: Any) -> dict:
 
 def case(conversation: list[dict], kind: str = "turn-faithfulness", **assertion: Any) -> dict:
     return {"turns": conversation, "assert": [{"type": kind, **assertion}]}
+
+
+class Replies:
+    """Answers by the name of our prompt: with a value as JSON, a text as it is, or what a function of the user's part gives."""
+
+    def __init__(self, **replies: Any) -> None:
+        self.starts = {rubric.default(name.replace("_", "-"))[0].content[:60]: name for name in replies}
+        self.replies = replies
+        self.prompts: list[tuple[str, str]] = []
+
+    def __call__(self, path: str, body: dict) -> Any:
+        name = self.starts[body["messages"][0]["content"][:60]]
+        user = text_of(body["messages"][1])
+        self.prompts.append((name, user))
+        found = self.replies[name]
+        found = found(user) if callable(found) else found
+        return found if isinstance(found, str | tuple) else json.dumps(found)
+
+    def count(self, name: str) -> int:
+        return sum(one == name for one, _ in self.prompts)
+
+
+def judged(*words: str) -> dict:
+    return {"verdicts": [{"reason": f"r{number}", "verdict": word} for number, word in enumerate(words, 1)]}
