@@ -15,8 +15,9 @@ from gradegate.config import Number, Whole
 from gradegate.context import ContextTransform
 from gradegate.errors import NoVerdict, ProviderError, Unreadable
 from gradegate.grader import Grader, options
+from gradegate.image import Image
 from gradegate.judge import Judge
-from gradegate.model import Image, Transcript, Turn, Verdict
+from gradegate.model import Transcript, Turn, Verdict
 from gradegate.rubric import shape
 from gradegate.transform import Transform
 from gradegate.windows import Exchange, Numbered, exchanges

@@ -19,12 +19,6 @@ class Verbatim(str):
     __slots__ = ()
 
 
-class Image(str):
-    """A picture that stands among a turn's documents: a data URI or a URL."""
-
-    __slots__ = ()
-
-
 class Outcome(enum.Enum):
     """What a grade, a case or a rule came to."""
 

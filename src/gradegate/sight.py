@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from gradegate.assertion import Bound
 from gradegate.errors import Mistake
-from gradegate.model import Case, Image
+from gradegate.image import Image
+from gradegate.model import Case
 from gradegate.provider import Provider
 
 

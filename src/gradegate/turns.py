@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import re
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from gradegate import document
+from gradegate import document, image
 from gradegate.config import mistakes
 from gradegate.dialect import Source
 from gradegate.errors import ConfigError, Origin
-from gradegate.model import Image, Turn
+from gradegate.model import Turn
 from gradegate.windows import exchanges
-
-# What model APIs take (https://platform.openai.com/docs/guides/images, https://docs.anthropic.com/en/docs/vision).
-IMAGES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
-_DATA = re.compile(r"data:image/[a-z0-9.+-]+;base64,[A-Za-z0-9+/\s]+={0,2}\s*", re.IGNORECASE)
 
 
 class ImageKeys(BaseModel):
@@ -84,26 +78,14 @@ def check_turns(turns: Iterable[Turn], origin: Origin) -> None:
 
 def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
     documents = tuple(_document(item, source, origin) for item in keys.retrieval_context)
-    images = tuple(_image(reference, source, origin) for reference in keys.images)
+    images = tuple(image.load(reference, source, origin) for reference in keys.images)
     return Turn(keys.role, keys.content, documents, images)
 
 
 def _document(item: str | ImageKeys, source: Source, origin: Origin) -> str:
     if isinstance(item, ImageKeys):
-        return Image(_image(item.image, source, origin))
-    return Image(item) if _DATA.fullmatch(item) else item
-
-
-def _image(reference: str, source: Source, origin: Origin) -> str:
-    """A data URI or a URL as it is; the file that a path leads to as data URI."""
-    if reference.startswith(("https://", "http://")) or _DATA.fullmatch(reference):
-        return reference
-    suffix = "." + reference.rpartition(".")[2].lower()
-    if reference.startswith("data:") or suffix not in IMAGES:
-        cure = f"give a data URI with base64, a URL, or the path of a file that ends with {', '.join(IMAGES)}"
-        raise ConfigError.at(f"`{reference[:60]}` is no image", origin, cure)
-    content = source.workspace.read(reference, source.folder, origin)
-    return f"data:image/{IMAGES[suffix]};base64,{base64.b64encode(content).decode()}"
+        return image.Image(image.load(item.image, source, origin))
+    return image.Image(item) if image.is_data(item) else item
 
 
 def _json_lines(content: bytes, file: str) -> document.Seq:

@@ -6,9 +6,10 @@ from functools import partial
 
 from gradegate import faithfulness as faith
 from gradegate.grader import GRADERS, options
+from gradegate.image import Image
 from gradegate.judge import Judge
 from gradegate.metric import Measured, Metric, images_in
-from gradegate.model import Image, Transcript
+from gradegate.model import Transcript
 from gradegate.retrieval import retrieved
 
 
