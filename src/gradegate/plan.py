@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -153,6 +154,8 @@ class _Planner:
                 jobs += self._case(case, targets)
             except ConfigError as e:
                 self.mistakes += e.mistakes
+        if len(targets) == len(self.suite.targets):
+            self._check_comparisons(jobs)
         self._check_rules(jobs)
         self._warn(jobs, cases)
         return jobs
@@ -265,6 +268,19 @@ class _Planner:
             for name in wanted:
                 if not any(_allows((name,), one) for one in known):
                     self._say(f"the test names a {kind} `{name}` that the config does not have", case.origin, "")
+
+    def _check_comparisons(self, jobs: list[Job]) -> None:
+        """Comparing takes two outputs of a case, and comparing scores takes assertions that give some."""
+        outputs = Counter(job.number for job in jobs)
+        for job in jobs:
+            comparing = [bound for bound in job.assertions if bound.grader is not None and bound.grader.compares]
+            for bound in comparing:
+                if outputs[job.number] < 2:
+                    what = f"`{bound.spec.type}` compares the outputs of a test, and this test has only one"
+                    self._say(what, bound.spec.origin, "give the test a second provider or prompt")
+                elif bound.grader is not None and bound.grader.compares_scores and len(comparing) == len(job.case.assertions):
+                    what = f"`{bound.spec.type}` compares scores, and no other assertion of the test gives any"
+                    self._say(what, bound.spec.origin, "add an assertion such as llm-rubric")
 
     def _check_rules(self, jobs: list[Job]) -> None:
         if self.mistakes or self.suite.mistakes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -35,6 +36,7 @@ class _Run:
         self._watch = watch
         self._rows: list[Row | None] = [None] * len(plan.jobs)
         self._transcripts: dict[int, Transcript] = {}  # kept only of answers that will be compared
+        self._planned: Counter[int] = Counter()  # answers to each case
         self._chains = iter(converse.chains(plan.jobs))
         self._lock = threading.Lock()
         self._stopped = ""
@@ -126,7 +128,7 @@ class _Run:
         account = Account()
         assert bound.grader is not None  # only a set has none
         if bound.grader.compares:
-            return error(bound, "not compared: an answer to this case is missing", NO_USAGE)
+            return error(bound, "not compared: an answer to this case is missing, or the run ended early", NO_USAGE)
         try:
             verdict = bound.grader.grade(transcript, self._judge(bound, transcript, account))
             return conclude(bound, verdict, account.total)
@@ -145,6 +147,7 @@ class _Run:
         for index in sorted(self._transcripts):
             cases.setdefault(self._plan.jobs[index].number, []).append(index)
         groups = iter(cases.values())
+        self._planned = Counter(job.number for job in self._plan.jobs)
 
         def work() -> None:
             while True:
@@ -158,8 +161,7 @@ class _Run:
             self._run_threads(work, min(self._plan.concurrency, len(cases)))
 
     def _compare_case(self, indexes: Sequence[int]) -> None:
-        planned = sum(job.number == self._plan.jobs[indexes[0]].number for job in self._plan.jobs)
-        if len(indexes) < planned:
+        if len(indexes) < self._planned[self._plan.jobs[indexes[0]].number]:
             return  # an answer is missing; the grades say so already
         for position, bound in enumerate(self._plan.jobs[indexes[0]].assertions):
             if bound.grader is not None and bound.grader.compares:
@@ -173,7 +175,7 @@ class _Run:
         transcripts = [self._transcripts[index] for index in indexes]
         graded = "\n".join(transcript.output for transcript in transcripts)
         try:
-            so_far = [row.grades for index in indexes if (row := self._rows[index])]
+            so_far = [self._scored(index) for index in indexes]
             judge = self._judge(bound, transcripts[0], account, graded)
             verdicts = bound.grader.compare(transcripts, so_far, judge)
             # The comparison is one question: its usage is booked once, on the first answer.
@@ -181,6 +183,13 @@ class _Run:
             return [conclude(bound, verdict, usage) for verdict, usage in zip(verdicts, usages, strict=True)]
         except Exception as e:  # as for a single grade
             return [error(bound, e, account.total if n == 0 else NO_USAGE) for n in range(len(indexes))]
+
+    def _scored(self, index: int) -> tuple[Grade, ...]:
+        """The grades of an answer that do not come from comparing it."""
+        row, bounds = self._rows[index], self._plan.jobs[index].assertions
+        compared = [bound.spec for bound in bounds if bound.grader is not None and bound.grader.compares]
+        given = row.grades if row is not None else ()
+        return tuple(grade for grade in given if not any(grade.assertion is spec for spec in compared))
 
     def _replace(self, index: int, position: int, grade: Grade) -> None:
         row, job = self._rows[index], self._plan.jobs[index]

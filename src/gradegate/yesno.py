@@ -49,8 +49,8 @@ def in_order(text: str, count: int) -> tuple[bool, ...]:
 
 def _after_marks(text: str) -> Iterator[str]:
     marks = list(_MARK.finditer(text))
-    for mark, following in zip(marks, [*marks[1:], None], strict=True):
-        yield text[mark.end() : following.start() if following else len(text)]
+    for number, mark in enumerate(marks, 1):
+        yield text[mark.end() : marks[number].start() if number < len(marks) else len(text)]
 
 
 def _listed(text: str, loose: bool = True) -> list[bool]:
