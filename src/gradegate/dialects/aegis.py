@@ -1,0 +1,149 @@
+"""The body of an Aegis custom run, gated here: every metric of a row is an assertion of its recorded output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from gradegate import aegis, specs
+from gradegate.aegis import FULL, BlockKeys, RowKeys, RunKeys
+from gradegate.aegis_assertions import Known, Path, Shelf
+from gradegate.dialect import DIALECTS, Dialect, Source
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.model import Assertion, Case, CaseOptions, Graders, Note, Policy, PromptSpec, Rule, Suite, Verbatim
+
+_OTHERS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")  # keys of promptfoo's
+_KINDS = [kind for kind in specs.KINDS if kind != "text"]
+
+
+def recognises(content: Any) -> bool:
+    """A mapping with ``evaluations`` and none of promptfoo's main keys."""
+    return isinstance(content, dict) and "evaluations" in content and not any(key in content for key in _OTHERS)
+
+
+def read(source: Source) -> Suite:
+    """One case for each row. What could not be read is left out and stands in the suite's mistakes."""
+    try:
+        keys = RunKeys.model_validate(source.content)
+    except ValidationError as e:
+        found = aegis.mistakes(e.errors(include_url=False), source.content, source.file)
+        return Suite(source.file, mistakes=tuple(found))
+    return _Reader(source, keys).suite()
+
+
+class _Reader:
+    """Reads one payload; mistakes are gathered, so that the user sees them all at once."""
+
+    def __init__(self, source: Source, keys: RunKeys) -> None:
+        self._source = source
+        self._keys = keys
+        self._mistakes: list[Mistake] = []
+        self._shelf = Shelf(source.content, source.file, {})
+        self._shelf.graders = self._graders()
+
+    def suite(self) -> Suite:
+        keys, file, notes = self._keys, self._source.file, self._shelf.notes
+        cases = tuple(case for i, block in enumerate(keys.evaluations) for case in self._block(i, block))
+        if not keys.is_blocking:
+            text = "`is_blocking` is not true, so a miss is reported and never fails the check"
+            notes.append(Note(text, self._shelf.at(("is_blocking",))))
+        if keys.threshold == 0:
+            notes.append(Note("the run can never fail: its threshold is 0", self._shelf.at(("threshold",))))
+        return Suite(
+            file=file,
+            description=keys.alias or "",
+            prompts=(PromptSpec("{{ prompt or input }}", origin=Origin(file)),),
+            cases=cases,
+            policy=Policy(tuple(self._rules())),
+            env=self._source.env,
+            about=keys.model_dump(include={"threshold", "model_slug", "is_blocking", "data_collection_id", "alias"}),
+            notes=tuple(notes),
+            mistakes=tuple(self._mistakes),
+        )
+
+    def _rules(self) -> Iterator[Rule]:
+        file, keys, at = self._source.file, self._keys, self._shelf.at
+        yield Rule("every row", every_case=True, blocking=keys.is_blocking, suite=file, origin=at(()))
+        if keys.threshold is not None:
+            yield Rule(
+                "the run",
+                min_score=keys.threshold / FULL,
+                blocking=keys.is_blocking,
+                by_metric=True,
+                scale=FULL,
+                suite=file,
+                origin=at(("threshold",)),
+            )
+
+    def _block(self, number: int, block: BlockKeys) -> Iterator[Case]:
+        path: Path = ("evaluations", number)
+        outer = self._keys.threshold if block.threshold is None else block.threshold
+        slug = block.model_slug or self._keys.model_slug
+        metrics = []
+        for n, keys in enumerate(block.metrics):
+            try:
+                metrics.append(self._shelf.known((*path, "metrics", n), keys, outer, slug))
+            except ConfigError as e:
+                self._mistakes += e.mistakes
+        for n, row in enumerate(block.data):
+            yield from self._row((*path, "data", n), row, metrics)
+
+    def _row(self, path: Path, row: RowKeys, metrics: Iterable[Known]) -> Iterator[Case]:
+        fields = {name: _verbatim(value) for name, value in row if name != "output" and value is not None}
+        groups: dict[tuple[tuple[str, str], ...], list[Assertion]] = {}
+        for metric in metrics:
+            lacking = metric.lacks(row)
+            for name in lacking:
+                what = f"`{aegis.dotted((*path, name))}` is missing, and `{metric.shortname}` needs it"
+                self._mistakes.append(Mistake(what, self._shelf.at((*path, name)), "add it"))
+            if not lacking:
+                _group(groups, metric.view).append(metric.of(row))
+        for view, assertions in groups.items():
+            variables = {**fields, **{name: fields[field] for name, field in view}}
+            yield self._case(path, row, variables, tuple(assertions))
+
+    def _case(self, path: Path, row: RowKeys, variables: Mapping[str, Any], assertions: tuple[Assertion, ...]) -> Case:
+        _, block, _, number = path
+        several = f"evaluation {int(block) + 1}, " if len(self._keys.evaluations) > 1 else ""
+        return Case(
+            description=f"{several}row {int(number) + 1}",
+            vars=variables,
+            assertions=assertions,
+            options=CaseOptions(expand_vars=False),
+            output=row.output or "",
+            origin=self._shelf.at(path),
+        )
+
+    def _graders(self) -> Mapping[str, Graders]:
+        """The graders by slug; models for embeddings and the like stand under their kind and serve every slug."""
+        found = {name: self._grader(name) for name in self._keys.graders}
+        kinds = {kind: found[kind]["*"] for kind in _KINDS if "*" in found.get(kind, {})}
+        return {"": kinds, **{slug: {**kinds, **given} for slug, given in found.items() if slug not in _KINDS}}
+
+    def _grader(self, name: str) -> Graders:
+        try:
+            return specs.graders(self._keys.graders[name], self._source, self._shelf.at(("graders", name)))
+        except ConfigError as e:
+            self._mistakes += e.mistakes
+            return {}
+
+
+def _group(
+    groups: dict[tuple[tuple[str, str], ...], list[Assertion]], view: tuple[tuple[str, str], ...]
+) -> list[Assertion]:
+    """The case of a row that a metric can share: one whose variables do not contradict the metric's own."""
+    for known in groups:
+        if all(dict(known).get(name, field) == field for name, field in view):
+            merged = tuple(sorted({**dict(known), **dict(view)}.items()))
+            groups[merged] = groups.pop(known)
+            return groups[merged]
+    return groups.setdefault(view, [])
+
+
+def _verbatim(value: str | list[str]) -> Any:
+    return [Verbatim(item) for item in value] if isinstance(value, list) else Verbatim(value)
+
+
+DIALECTS.register("aegis")(Dialect("aegis", "the body of an Aegis custom run", recognises, read))

@@ -1,0 +1,160 @@
+"""exact_match, numeric_match, json_equal, xml_equal: the answer is the same as a golden one, under stated rules.
+
+Arguments and defaults are those of Aegis's structural metrics (docs.aegisevals.ai/docs/metrics/structural).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from decimal import Decimal, DecimalException
+from fractions import Fraction
+from typing import Annotated, Any, TypeVar
+from xml.etree import ElementTree as ET
+
+from pydantic import Field, field_validator
+
+from gradegate.config import Number
+from gradegate.grader import GRADERS, Grader, options
+from gradegate.judge import Judge
+from gradegate.model import Transcript, Verdict
+
+T = TypeVar("T")
+_Flag = Annotated[bool, Field(strict=True)]
+_Tolerance = Annotated[Number, Field(strict=True, ge=0)]
+_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?", re.ASCII)
+
+
+@options
+class _Same(Grader):
+    threshold_default = 1.0
+    share = True
+
+    value: str  # the golden answer
+
+    def same(self, text: str) -> bool:
+        """Whether a text is the same as the golden answer. Raises ValueError with what the text is not."""
+        raise NotImplementedError
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0."""
+        try:
+            same = self.same(transcript.output)
+        except ValueError as e:
+            return Verdict(0.0, None, f"the answer {e}")
+        return Verdict(float(same), None, f"the answer {'equals' if same else 'differs from'} the golden answer")
+
+
+def _readable(read: Callable[[str], T]) -> Callable[[str], str]:
+    """Checks that the golden answer itself can be read."""
+
+    def check(value: str) -> str:
+        read(value)
+        return value
+
+    return check
+
+
+@GRADERS.register("exact_match")
+@options
+class ExactMatch(_Same):
+    """The answer is the golden answer, character by character."""
+
+    case_sensitive: _Flag = True
+    strip_whitespace: _Flag = False
+
+    def same(self, text: str) -> bool:
+        """Never raises."""
+        return self._form(text) == self._form(self.value)
+
+    def _form(self, text: str) -> str:
+        text = text.strip() if self.strip_whitespace else text
+        return text if self.case_sensitive else text.casefold()
+
+
+def _number(text: str) -> Fraction:
+    if not _NUMBER.fullmatch(text.strip()):
+        raise ValueError("is not a number")
+    try:
+        return Fraction(Decimal(text.strip()))
+    except DecimalException as e:
+        raise ValueError("is not a number") from e
+
+
+@GRADERS.register("numeric_match")
+@options
+class NumericMatch(_Same):
+    """The answer is the golden number, within a tolerance."""
+
+    tolerance: _Tolerance = 0.0
+    relative_tolerance: _Tolerance = 0.0  # of the golden number
+    _golden = field_validator("value")(_readable(_number))
+
+    def same(self, text: str) -> bool:
+        """The larger of both tolerances counts; exact arithmetic."""
+        golden = _number(self.value)
+        allowed = max(Fraction(str(self.tolerance)), Fraction(str(self.relative_tolerance)) * abs(golden))
+        return abs(_number(text) - golden) <= allowed
+
+
+def _json(text: str) -> Any:
+    def refuse(name: str) -> Any:
+        raise ValueError(f"{name} is not JSON")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except (ValueError, RecursionError) as e:
+        raise ValueError(f"is not JSON: {e}") from e
+
+
+@GRADERS.register("json_equal")
+@options
+class JsonEqual(_Same):
+    """The answer is JSON equal to the golden one."""
+
+    ignore_order: _Flag = False
+    ignore_extra_keys: _Flag = False
+    _golden = field_validator("value")(_readable(_json))
+
+    def same(self, text: str) -> bool:
+        """``1`` equals ``1.0`` and not ``true``; with ``ignore_extra_keys`` the answer may have more keys."""
+        return self._equal(_json(text), _json(self.value))
+
+    def _equal(self, found: Any, golden: Any) -> bool:
+        if isinstance(golden, dict) and isinstance(found, dict):
+            keys = golden.keys() <= found.keys() if self.ignore_extra_keys else golden.keys() == found.keys()
+            return keys and all(self._equal(found[key], item) for key, item in golden.items())
+        if isinstance(golden, list) and isinstance(found, list):
+            return len(found) == len(golden) and self._items(found, golden)
+        return isinstance(found, bool) == isinstance(golden, bool) and bool(found == golden)
+
+    def _items(self, found: list[Any], golden: list[Any]) -> bool:
+        if not self.ignore_order:
+            return all(map(self._equal, found, golden))
+        left = list(found)
+        for item in golden:
+            match = next((n for n, one in enumerate(left) if self._equal(one, item)), None)
+            if match is None:
+                return False
+            left.pop(match)
+        return True
+
+
+def _xml(text: str) -> str:
+    try:
+        return ET.canonicalize(text, strip_text=True)
+    except (ET.ParseError, ValueError, RecursionError) as e:
+        raise ValueError(f"is not XML: {e}") from e
+
+
+@GRADERS.register("xml_equal")
+@options
+class XmlEqual(_Same):
+    """The answer is XML equal to the golden one, white space between elements aside."""
+
+    _golden = field_validator("value")(_readable(_xml))
+
+    def same(self, text: str) -> bool:
+        """Compares the canonical forms (W3C C14N 2.0)."""
+        return _xml(text) == _xml(self.value)

@@ -1,0 +1,143 @@
+"""word_ct_match, char_ct_match, sent_ct_match, par_ct_match: the answer has as many as it should.
+
+Arguments and defaults are those of Aegis's structural metrics (docs.aegisevals.ai/docs/metrics/structural).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+import regex
+from pydantic import Field, field_validator, model_validator
+
+from gradegate.errors import NoVerdict
+from gradegate.grader import GRADERS, Grader, options
+from gradegate.judge import Judge
+from gradegate.model import Transcript, Verdict
+
+SECONDS = 5.0  # a pattern that backtracks for longer gives no verdict
+_Count = Annotated[int, Field(strict=True, ge=0)]
+_Flag = Annotated[bool, Field(strict=True)]
+_WORD = regex.compile(r"\w+(?:['’-]\w+)*")
+_SENTENCE_END = regex.compile(r"[.!?…。！？]+[\"'”’)\]]*(?:\s+|$)|[。！？]")
+_BLANK_LINE = regex.compile(r"\n[^\S\n]*\n")
+
+
+@options
+class _Counted(Grader):
+    threshold_default = 1.0
+    share = True
+
+    min_count: _Count | None = None
+    max_count: _Count | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.min_count is not None and self.max_count is not None and self.min_count > self.max_count:
+            raise ValueError("`min_count` is above `max_count`")
+        return self
+
+    def count(self, text: str) -> int:
+        """How many there are in a text. Raises TimeoutError."""
+        raise NotImplementedError
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 within the bounds, which are inclusive, else 0."""
+        try:
+            found = self.count(transcript.output)
+        except TimeoutError as e:
+            raise NoVerdict(f"the regular expression ran for more than {SECONDS:.0f} s; simplify it") from e
+        enough = self.min_count is None or found >= self.min_count
+        fits = enough and (self.max_count is None or found <= self.max_count)
+        limit = "" if fits else f", at least {self.min_count}" if not enough else f", at most {self.max_count}"
+        return Verdict(float(fits), None, f"the count is {found}{limit}", {"count": found})
+
+
+def _compiles(pattern: str | None) -> str | None:
+    try:
+        regex.compile(pattern or "")
+    except regex.error as e:
+        raise ValueError(f"is no regular expression: {e}") from e
+    return pattern
+
+
+@GRADERS.register("word_ct_match")
+@options
+class WordCount(_Counted):
+    """The answer has so many words."""
+
+    exclude_punctuation: _Flag = True
+    min_word_length: _Count = 1
+    case_sensitive: _Flag = False  # changes no count
+    custom_delimiters: str | None = None
+    _pattern = field_validator("custom_delimiters")(_compiles)
+
+    def count(self, text: str) -> int:
+        """Runs of letters, digits and inner apostrophes or hyphens; with punctuation, what white space parts."""
+        if self.custom_delimiters:
+            words = regex.split(self.custom_delimiters, text, timeout=SECONDS)
+        else:
+            words = _WORD.findall(text) if self.exclude_punctuation else text.split()
+        return sum(bool(word) and len(word) >= self.min_word_length for word in words)
+
+
+@GRADERS.register("char_ct_match")
+@options
+class CharacterCount(_Counted):
+    """The answer has so many characters."""
+
+    include_whitespace: _Flag = True
+    include_punctuation: _Flag = True
+    include_digits: _Flag = True
+    custom_exclude_pattern: str | None = None
+    only_uppercase: _Flag = False
+    _pattern = field_validator("custom_exclude_pattern")(_compiles)
+
+    def count(self, text: str) -> int:
+        """Characters as Unicode code points; punctuation is what is neither letter, digit nor white space."""
+        if self.custom_exclude_pattern:
+            text = regex.sub(self.custom_exclude_pattern, "", text, timeout=SECONDS)
+        return sum(map(self._counts, text))
+
+    def _counts(self, character: str) -> bool:
+        if self.only_uppercase:
+            return character.isupper()
+        if character.isspace():
+            return self.include_whitespace
+        if character.isdigit():
+            return self.include_digits
+        return self.include_punctuation or character.isalpha()
+
+
+@GRADERS.register("sent_ct_match")
+@options
+class SentenceCount(_Counted):
+    """The answer has so many sentences."""
+
+    min_words_in_sentence: _Count = 1
+
+    def count(self, text: str) -> int:
+        """What ``.``, ``!`` or ``?`` before white space or the end parts."""
+        return _sentences(text, self.min_words_in_sentence)
+
+
+@GRADERS.register("par_ct_match")
+@options
+class ParagraphCount(_Counted):
+    """The answer has so many paragraphs."""
+
+    min_sentences_in_paragraph: _Count = 1
+    min_words_in_paragraph: _Count = 1
+
+    def count(self, text: str) -> int:
+        """What blank lines part."""
+        blocks = [block for block in _BLANK_LINE.split(text) if block.strip()]
+        return sum(
+            _sentences(block, 1) >= self.min_sentences_in_paragraph
+            and len(_WORD.findall(block)) >= self.min_words_in_paragraph
+            for block in blocks
+        )
+
+
+def _sentences(text: str, words: int) -> int:
+    return sum(len(_WORD.findall(part)) >= max(words, 1) for part in _SENTENCE_END.split(text))

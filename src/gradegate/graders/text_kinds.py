@@ -1,0 +1,163 @@
+"""is_boolean, is_numeric, is_string, is_date, is_valid_xml, alpha_perc, alphanum_perc: what kind of text the answer is.
+
+Arguments and defaults are those of Aegis's structural metrics (docs.aegisevals.ai/docs/metrics/structural).
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from typing import Annotated
+from xml.etree import ElementTree as ET
+
+from pydantic import Field
+
+from gradegate.grader import GRADERS, Grader, options
+from gradegate.judge import Judge
+from gradegate.model import Transcript, Verdict
+
+_Flag = Annotated[bool, Field(strict=True)]
+_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+_TIME_OF_DAY = re.compile(r"%[HIXcTR]")
+
+
+@options
+class _Kind(Grader):
+    threshold_default = 1.0
+    share = True
+
+    def fault(self, text: str) -> str:
+        """Why a text is not of the kind; empty when it is."""
+        raise NotImplementedError
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0."""
+        fault = self.fault(transcript.output)
+        return Verdict(float(not fault), None, fault or "the answer is of the kind asked for")
+
+
+@GRADERS.register("is_boolean")
+@options
+class IsBoolean(_Kind):
+    """The answer is true or false, in any case."""
+
+    def fault(self, text: str) -> str:
+        """Other words for yes and no are none."""
+        return "" if text.strip().lower() in ("true", "false") else "the answer is neither true nor false"
+
+
+@GRADERS.register("is_numeric")
+@options
+class IsNumeric(_Kind):
+    """The answer is a number."""
+
+    def fault(self, text: str) -> str:
+        """Digits with sign, point and exponent; neither NaN nor infinity nor digits in groups."""
+        return "" if _NUMBER.fullmatch(text.strip()) else "the answer is not a number"
+
+
+@GRADERS.register("is_string")
+@options
+class IsString(_Kind):
+    """The answer is text that is not empty."""
+
+    allow_empty: _Flag = False
+    allow_whitespace_only: _Flag = False
+
+    def fault(self, text: str) -> str:
+        """An answer is always text here, so only emptiness is looked at."""
+        if not text:
+            return "" if self.allow_empty else "the answer is empty"
+        return "" if text.strip() or self.allow_whitespace_only else "the answer is nothing but white space"
+
+
+@GRADERS.register("is_date")
+@options
+class IsDate(_Kind):
+    """The answer is a date or a date with time."""
+
+    require_datetime: _Flag = False
+    require_timezone: _Flag = False
+    allowed_formats: list[str] | None = None  # as strftime writes them; without any, ISO 8601
+    strict_type: _Flag = True
+
+    def fault(self, text: str) -> str:
+        """With ``strict_type``, as Aegis has it by default, no text is a date."""
+        if self.strict_type:
+            return "`strict_type` takes no text for a date; set it to false"
+        found, timed = self._read(text.strip())
+        if found is None:
+            return "the answer is not a date"
+        if self.require_datetime and not timed:
+            return "the answer is a date without a time"
+        return "the answer names no time zone" if self.require_timezone and found.tzinfo is None else ""
+
+    def _read(self, text: str) -> tuple[datetime | None, bool]:
+        for form in self.allowed_formats or ():
+            try:
+                return datetime.strptime(text, form), bool(_TIME_OF_DAY.search(form))  # noqa: DTZ007 - that is asked
+            except (ValueError, re.error):
+                continue
+        if self.allowed_formats is not None:
+            return None, False
+        try:
+            found = datetime.fromisoformat(text)
+        except ValueError:
+            return None, False
+        try:
+            date.fromisoformat(text)
+        except ValueError:
+            return found, True
+        return found, False
+
+
+@GRADERS.register("is_valid_xml")
+@options
+class IsValidXml(_Kind):
+    """The answer is well-formed XML."""
+
+    def fault(self, text: str) -> str:
+        """What the parser says; nothing outside the answer is read."""
+        try:
+            ET.canonicalize(text)
+        except (ET.ParseError, ValueError, RecursionError) as e:
+            return f"the answer is not XML: {e}"
+        return ""
+
+
+@options
+class _Percentage(Grader):
+    share = True
+    scale = 100
+    threshold_default = 1.0
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """The share from 0 to 1 among the characters that are no white space; 0 for an empty answer."""
+        characters = [character for character in transcript.output if not character.isspace()]
+        hits = sum(map(self.hit, characters))
+        score = hits / len(characters) if characters else 0.0
+        return Verdict(score, None, f"{hits} of {len(characters)} characters")
+
+    def hit(self, character: str) -> bool:
+        """Whether a character counts."""
+        raise NotImplementedError
+
+
+@GRADERS.register("alpha_perc")
+@options
+class AlphaPercentage(_Percentage):
+    """So much of the answer is letters."""
+
+    def hit(self, character: str) -> bool:
+        """A letter of any script."""
+        return character.isalpha()
+
+
+@GRADERS.register("alphanum_perc")
+@options
+class AlphanumericPercentage(_Percentage):
+    """So much of the answer is letters and digits."""
+
+    def hit(self, character: str) -> bool:
+        """A letter or a digit of any script."""
+        return character.isalnum()

@@ -1,0 +1,129 @@
+"""The run as Aegis gives it back: the run object of its API, with ``aggregate_results`` and one entry per verdict.
+
+API: https://docs.aegisevals.ai/docs/api/evaluations/runs/get-run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from gradegate.aegis import FULL, Evaluation, Run
+from gradegate.model import Assertion, Decision, Grade, Outcome, Row, RuleResult
+from gradegate.plain import finite, plain
+from gradegate.report import REPORTS, Document, Links, Report, Sink
+from gradegate.shortnames import METRICS
+from gradegate.visible import encodable
+
+_WORDS = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}
+
+
+def render(decision: Decision, links: Links) -> Document:
+    """The run object in parts of one evaluation each."""
+    return Document(Sink.FILE, _parts(decision))
+
+
+def _parts(decision: Decision) -> Iterator[str]:
+    yield _run(decision).model_dump_json().removesuffix("]}")
+    separator = "\n"
+    graded = ((row, grade) for row in decision.run.rows for grade in row.grades if not grade.inner)
+    for number, (row, grade) in enumerate(graded, 1):
+        yield separator + _evaluation(number, row, grade).model_dump_json()
+        separator = ",\n"
+    yield "\n]}\n"
+
+
+def _run(decision: Decision) -> Run:
+    about = _about(decision)
+    means = _means(decision)
+    return Run(
+        id=None,
+        user=None,
+        run_type="Custom",
+        run_source="gradegate",
+        dataset=None,
+        data_collection=about.get("data_collection_id"),
+        number_of_metrics=len({_shortname(g) for row in decision.run.rows for g in row.grades if not g.inner}),
+        result=float(sum(means.values(), Fraction(0)) / len(means)) if means else None,
+        threshold=about.get("threshold"),
+        model_slug=about.get("model_slug"),
+        alias=about.get("alias"),
+        aggregate_results={name: float(mean) for name, mean in means.items()},
+        started_at=None,
+        finished_at=None,
+        is_gte_threshold=_met([rule for rule in decision.rules if rule.rule.by_metric]),
+        evaluations=[],
+    )
+
+
+def _about(decision: Decision) -> Mapping[str, Any]:
+    """What the payload says of the run as a whole; nothing where several files were run together."""
+    suites = {row.suite for row in decision.run.rows}
+    return decision.run.about.get(suites.pop(), {}) if len(suites) == 1 else {}
+
+
+def _means(decision: Decision) -> dict[str, Fraction]:
+    results: dict[str, list[Fraction]] = {}
+    for row in decision.run.rows:
+        for grade in row.grades:
+            score = finite(grade.score)
+            if score is not None and not grade.inner:
+                results.setdefault(_shortname(grade), []).append(_exact(score))
+    return {name: sum(found, Fraction(0)) / len(found) for name, found in results.items()}
+
+
+def _met(rules: list[RuleResult]) -> bool | None:
+    words = [_WORDS[rule.outcome] for rule in rules]
+    return False if False in words else None if None in words or not words else True
+
+
+def _evaluation(number: int, row: Row, grade: Grade) -> Evaluation:
+    variables: Any = plain(row.vars)
+    return Evaluation(
+        id=number,
+        run_id=None,
+        metric_shortname=_shortname(grade),
+        model_slug=grade.assertion.model_slug or None,
+        metric_args=_arguments(grade.assertion, _shortname(grade)),
+        threshold=_of_hundred(grade.threshold),
+        prompt=variables.get("prompt"),
+        input=variables.get("input"),
+        context=variables.get("context"),
+        output=None if row.output is None else encodable(row.output),
+        golden_answer=variables.get("golden_answer"),
+        result=_of_hundred(grade.score),
+        is_success=grade.outcome is not Outcome.ERROR,
+        is_gte_threshold=_WORDS[grade.outcome],
+        explanation=encodable(grade.reason),
+        eval_metadata=plain(grade.evidence) or None,
+        evaluation_cost=finite(grade.usage.known_cost),
+        started_at=None,
+        finished_at=None,
+    )
+
+
+def _shortname(grade: Grade) -> str:
+    return encodable(grade.metric or grade.assertion.type)
+
+
+def _arguments(assertion: Assertion, shortname: str) -> dict[str, Any]:
+    """The arguments as the payload has them, without what our assertion is given besides."""
+    entry = METRICS.get(shortname)
+    given: dict[str, Any] = {**assertion.config, "value": assertion.value}
+    names = {ours: name for name, ours in entry.args.items()} if entry else {name: name for name in assertion.config}
+    return {name: plain(given[ours]) for ours, name in names.items() if given.get(ours) is not None}
+
+
+def _of_hundred(share: float | None) -> float | None:
+    kept = finite(share)
+    return None if kept is None else float(_exact(kept))
+
+
+def _exact(share: float) -> Fraction:
+    # The shortest text of a float is the number that was meant: 0.57 * 100 is 56.99999999999999.
+    return Fraction(Decimal(repr(share))) * FULL
+
+
+REPORTS.register("aegis")(Report("aegis", Sink.FILE, ".aegis.json", "the run object of Aegis's API", render))
