@@ -6,6 +6,7 @@ ever supplies a default.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable
@@ -123,6 +124,16 @@ def the_list(given: Answer, key: str) -> list[Any]:
     return found[0]
 
 
+def texts_alone(given: Answer) -> list[str]:
+    """The texts of a reply that is one JSON list of texts and nothing else; empty for any other reply."""
+    try:
+        found = json.loads(given.plain) if given.plain.startswith("[") else None
+    except (ValueError, RecursionError):
+        return []
+    texts = [item.strip() for item in found if isinstance(item, str) and item.strip()] if found else []
+    return texts if found and len(texts) == len(found) else []
+
+
 def truth(value: Any) -> bool | None:
     """True or False for a boolean or a word that means it, None for all else."""
     if isinstance(value, bool):
@@ -180,7 +191,9 @@ def letter(text: str, known: str) -> str:
             found.add(text[position].upper())
             found.update(other[1].upper() for other in [_AND_ANOTHER.match(text, position + 1)] if other)
     if len(found) != 1:
-        raise Unreadable(f"it holds {'several letters' if found else 'no letter'}; answer with one of {', '.join(known)}")
+        raise Unreadable(
+            f"it holds {'several letters' if found else 'no letter'}; answer with one of {', '.join(known)}"
+        )
     only = found.pop()
     if only not in known:
         raise Unreadable(f"{only} is none of {', '.join(known)}")

@@ -8,7 +8,7 @@ import re
 _END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
 _NUMBER = re.compile(r"\(?\d+[.)]?$")
 _ITEM = re.compile(
-    r"(?:[-+•◦▪*–—](?=\s)|\(?\d{1,3}[.):\]](?=\s|\D)|\(?[a-zA-Z]\)(?=\s)|\[\d{1,3}\]"
+    r"(?:[-+•◦▪*–—>](?=\s)|\(?\d{1,3}[.):\]](?=\s|\D)|\(?[a-zA-Z]\)(?=\s)|\[\d{1,3}\]"
     r"|(?:statement|claim|sentence|quote)\s*#?\d+\s*[.):–—-])\s*",
     re.IGNORECASE,
 )

@@ -21,8 +21,8 @@ _ITEM = shape(
 )
 _VERDICTS = shape(verdicts={"type": "array", "items": _ITEM})
 _NO_STATEMENTS = re.compile(
-    r"(?:there are |it makes |the answer (?:makes|contains|holds) )?(?:no|none|n/a)(?: \w+)?"
-    r"(?: (?:statements?|claims?)\b.*)?|(?:sorry|i'm sorry|i (?:cannot|can't|can not|am unable|'m unable))\b.*",
+    r"(?:none|n/a|nothing)\W*|(?:there are |it makes |the answer (?:makes|contains|holds) )?no (?:\w+ )?(?:statement|claim)s?\b.*"
+    r"|(?:sorry|i'm sorry|i (?:cannot|can't|can not|am unable|'m unable))\b.*",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -48,7 +48,7 @@ class ContextFaithfulness(Grader):
         """The share of the answer's statements that the context supports."""
         found = context.resolve(transcript, self.context_transform)
         question, answer = transcript.vars["query"], transcript.output
-        own = replace(judge, graded="\n".join((answer, question, found.text)))
+        own = replace(judge, graded=f"{answer}\n{question}\n{found.text}")
         statements = own.ask(
             "context-faithfulness-statements",
             _read_statements,
@@ -76,7 +76,7 @@ def _read_statements(answer: reading.Answer) -> tuple[str, ...]:
     if any("statements" in item for item in answer.objects):
         found = list(verdicts.texts(answer, "statements"))
     else:
-        found = sentences.items(answer.text)
+        found = reading.texts_alone(answer) or sentences.items(answer.text)
     if not found or _NO_STATEMENTS.fullmatch(found[0]):
         raise Unreadable("it holds no statements")
     return tuple(found)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradegate import context, reading, verdicts
+from gradegate import context, reading, sentences, verdicts
 from gradegate.context import ContextTransform
 from gradegate.errors import Unreadable
 from gradegate.grader import GRADERS, Grader, options
@@ -29,6 +29,8 @@ _MARKER = re.compile(
     rf"|(?:[:|–—=]|->|=>|→|\s-)\s*{_NAME}[.!|\s]*$|^\W*{_NAME}\W*$)",
     re.IGNORECASE,
 )
+_AROUND = " \t*`_:|→=>-"
+_TOTAL = re.compile(r"attributed\W{0,4}[:=]\W*\d+\W*$", re.IGNORECASE)  # "[Attributed]: 3" counts, and marks no sentence
 
 
 @GRADERS.register("context-recall")
@@ -80,4 +82,5 @@ def _line(line: str) -> tuple[str, bool] | None:
     marks = [any(match.groups()) for match in _MARKER.finditer(line)]
     if len(set(marks)) > 1:
         raise Unreadable("it marks one line as attributed and as not attributed")
-    return (_MARKER.sub("", line).strip(), not marks[0]) if marks else None
+    rest = sentences.bare(_MARKER.sub("", line)).strip(_AROUND)
+    return (rest, not marks[0]) if marks and not _TOTAL.search(line) else None

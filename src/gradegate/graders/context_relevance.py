@@ -23,6 +23,7 @@ _NONE = re.compile(r"\binsufficient\s+information\b", re.IGNORECASE)
 _IF = re.compile(
     r"\b(?:if|unless|when|whether|should|would|could|must|instead|reply|return|respond|not|isn't)\b", re.IGNORECASE
 )
+_ASIDE = re.compile(r"\s+[-–—(\[|→]+|\s*[|:]\s+")  # what follows is a remark on what was quoted
 _NOT = re.compile(r"\b(?:not\s+(?:\w+\s+)?relevant|irrelevant|unrelated)\b", re.IGNORECASE)
 
 
@@ -97,7 +98,7 @@ def _pieces(line: str, whole: str) -> list[str]:
     """The parts of a line that stand in the context: all of it, sentences of it, or what it has in quotation marks."""
     if stands_in(folded(bare(line)), whole):
         return [folded(bare(line))]
-    parts = [folded(bare(part)) for part in (*sentences(line), *quoted(line))]
+    parts = [folded(bare(part)) for part in (*sentences(line), *quoted(line), *_ASIDE.split(bare(line)))]
     return [part for part in parts if stands_in(part, whole)]
 
 

@@ -23,6 +23,7 @@ BEST = 10
 Criterion = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
 _SCORE = shape(reason={"type": "string"}, score={"type": "number"})
 _OF_TEN = re.compile(r"(-?\d+(?:\.\d+)?)(?:\s*(?:/|out of)\s*10(?:\.0+)?)?")
+_FRACTION = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?\s*(?:/|out of)\s*10\b(?![./]\d)", re.IGNORECASE)
 _LABELLED = re.compile(
     r"\bscore\W{0,4}(?:[:=]|\bis\b)[\s*_`\"'(\[]*(-?[\d.]+[\d](?!\d)|-?\d)(\s*(?:/|out of)\s*[\d.]*\d|\s*%)?",
     re.IGNORECASE,
@@ -85,7 +86,7 @@ def _read_steps(answer: reading.Answer) -> tuple[str, ...]:
         found = verdicts.texts(answer, "steps")
     else:
         listed = [line for line in sentences.lines(answer.text) if sentences.is_item(line)]
-        found = tuple(step for step in map(sentences.bare, listed) if step)
+        found = tuple(reading.texts_alone(answer)) or tuple(step for step in map(sentences.bare, listed) if step)
     if not found:
         raise Unreadable('it holds no list of steps under the key "steps"')
     return found
@@ -105,7 +106,7 @@ def _score(found: dict[str, Any]) -> float | None:
 def _score_in_text(text: str) -> float:
     """A reply that is a number and nothing else, or numbers after "score:" that agree."""
     alone = _OF_TEN.fullmatch(text.strip(" \t\r\n\"'`*_()[].!"))
-    named = [first + (second or "") for first, second in _LABELLED.findall(text)]
+    named = [first + (second or "") for first, second in _LABELLED.findall(text)] or _FRACTION.findall(text)
     return reading.one(map(_points, [alone[0]] if alone else named), f'no JSON object with a "score" from 0 to {BEST}')
 
 

@@ -15,21 +15,20 @@ from gradegate.model import Grade, Transcript, Verdict
 from gradegate.rubric import shape
 
 SCHEMA = shape(reason={"type": "string"}, index={"type": "integer"})
-_N = r"(?<![\w.-])(\d+)(?![\w%/]|\.\d)"
+_N = r"(?<![\w./-])(\d+)(?![\w%/]|\.\d)"
 _KIND = r"(?:output|option|answer|index|text|candidate|response|number|choice|winner|item|entry|tweet)"
 _OPEN = r"[\s\"'`*_#(\[:=]*"
+_CHOOSING = r"final|best|winner|winning|better|answer|index|choice|verdict|choose|chose|pick|select|selected|prefer"
+_PRAISE = r"(?!weak|least)(?:\w+est\b|best|winn|better|clear(?:ly)?\s+(?:\w+est|best|winn))"
 # From the plainest form to the loosest; the first that is there decides.
-_FORMS = tuple(
-    re.compile(form, re.IGNORECASE | re.MULTILINE)
-    for form in (
-        rf"^[\s\"'`*_#(\[]*{_N}[\s\"'`*_)\].!]*$",
-        rf"\b(?:final|best|winner|winning|better|answer|index|choice|verdict|choose|chose|pick|select|selected|prefer)\b"
-        rf"(?:\s+(?:one|{_KIND}|index))*(?:\s+(?:is|was|would\s+be|goes\s+to))?(?:\s+the)?(?:\s+{_KIND})?{_OPEN}{_N}",
-        rf"\b{_KIND}{_OPEN}{_N}[\"'`*_)\]]*\s+(?:is|wins|was|best|has|does|would)\b(?:\s+clearly)?(?:\s+the)?"
-        r"\s*(?:\w+est\b|best|winner|winning|better|most|clear)?",
-        rf"^[\s\"'`*_(\[]*(?:{_KIND}{_OPEN})?{_N}[\"'`*_)\]]*\s*[.:,;–—-](?=\s)",
-        _N,
-    )
+_FORMS = (
+    rf"^[\s\"'`*_#(\[]*{_N}[\s\"'`*_)\].!]*$",
+    rf"(?<!not )(?<!n't )\b(?:{_CHOOSING})\b(?:\s+(?:one|{_KIND}))*(?:\s+(?:is|was|would\s+be|goes\s+to))?(?:\s+the)?"
+     rf"(?:\s+{_KIND})?{_OPEN}{_N}",
+    rf"\b{_KIND}{_OPEN}{_N}[\"'`*_)\]]*\s+(?:wins\b|(?:is|was)\s+(?:the\s+|clearly\s+)*{_PRAISE})",
+    rf"\b{_KIND}{_OPEN}{_N}[\"'`*_)\]]*\s+(?:is|was|has|does|would)\b",
+    rf"^[\s\"'`*_(\[]*(?:{_KIND}{_OPEN})?{_N}[\"'`*_)\]]*\s*[.:,;–—-](?=\s)",
+    _N,
 )
 
 
@@ -80,7 +79,7 @@ def _index(value: Any) -> int:
 
 def _in_text(text: str) -> int:
     for form in _FORMS:
-        found = [int(match[1][:9]) for match in form.finditer(text)]
+        found = [int(match[1][:9]) for match in re.finditer(form, text, re.IGNORECASE | re.MULTILINE)]
         if found:
             return reading.one(found, "no index")
     raise Unreadable("it holds no index of an output")
