@@ -1,0 +1,98 @@
+"""What holds for every metric of the family."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gradegate.errors import NoVerdict
+from gradegate.grader import GRADERS
+from gradegate.judge import Judge
+from gradegate.metric import Metric
+from gradegate.model import Reply, Request, Transcript, Turn, Usage
+from gradegate.provider import Provider
+
+KINDS = sorted((name for name, kind in GRADERS if issubclass(kind, Metric)))
+OPTIONS = {
+    "role-adherence": {"value": "a pirate"},
+    "conversational-g-eval": {"value": "is kind"},
+    "contextual-precision": {"value": "e"},
+    "contextual-recall": {"value": "e"},
+    "hallucination": {"value": ["x"]},
+}
+SEEN = Transcript("q", (Turn("user", "q"), Turn("assistant", "a", ("d1", "d2"))))
+# A reply with one of these may hold what is asked for; random text without them never does.
+KEYS = ("truths", "claims", "verdict", "intentions", "facts", "steps", "score")
+
+
+class Says(Provider):
+    """A model that always says the same."""
+
+    name = "says"
+    sees = True
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def complete(self, request: Request) -> Reply:
+        return Reply(self.text, Usage(calls=1))
+
+
+def grade(kind: str, text: str):
+    grader = GRADERS.find(kind)
+    assert grader is not None
+    return grader(**OPTIONS.get(kind, {})).grade(SEEN, Judge({"text": Says(text)}, reask=0))
+
+
+def test_the_family_is_complete():
+    assert KINDS == [
+        "contextual-precision",
+        "contextual-recall",
+        "contextual-relevancy",
+        "conversation-completeness",
+        "conversational-g-eval",
+        "faithfulness",
+        "hallucination",
+        "knowledge-retention",
+        "role-adherence",
+        "turn-faithfulness",
+        "turn-relevancy",
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(text=st.text() | st.sampled_from(["yes", "no", "1", "{}", "[]", "null", '{"pass": true}', "```json\n{}\n```"]))
+@settings(max_examples=40)
+def test_random_text_never_yields_a_grade(kind, text):
+    if any(key in text.lower() for key in KEYS):
+        return
+    with pytest.raises(NoVerdict):
+        grade(kind, text)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    found=st.dictionaries(
+        st.sampled_from([*KEYS, "verdicts", "reason"]),
+        st.none()
+        | st.booleans()
+        | st.text(max_size=4)
+        | st.integers(-3, 12)
+        | st.lists(st.sampled_from(["yes", "no", "x", "", {"verdict": "yes"}, {"verdict": "maybe"}, {}]), max_size=3),
+    )
+)
+@settings(max_examples=60)
+def test_a_score_is_a_share_or_there_is_none(kind, found):
+    try:
+        verdict = grade(kind, json.dumps(found))
+    except NoVerdict:
+        return
+    assert 0 <= verdict.score <= 1
+    assert verdict.reason
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_threshold_that_can_never_fail_is_known_as_such(kind):
+    assert GRADERS.find(kind).share
+    assert GRADERS.find(kind).threshold_default == 0.5
