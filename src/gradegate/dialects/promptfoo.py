@@ -23,7 +23,6 @@ from gradegate.model import (
     Rule,
     Select,
     Suite,
-    Turn,
     Verbatim,
 )
 from gradegate.testfiles import tests_in
@@ -216,7 +215,7 @@ class _Reader:
                 prompts=tuple(keys.prompts or ()),
                 target=self._target(keys.provider, test, file),
                 output=_output(keys.provider_output),
-                turns=self._turns(test.get("turns"), origin),
+                turns=read_turns(test["turns"], self._source, origin) if test.get("turns") is not None else (),
                 metadata=keys.metadata,
                 origin=origin,
             )
@@ -228,9 +227,6 @@ class _Reader:
         if not written:
             return None
         return specs.providers(written, self._source, Origin(file, document.line_of(test, ["provider"])))[0]
-
-    def _turns(self, written: Any, origin: Origin) -> tuple[Turn, ...]:
-        return read_turns(written, self._source, origin) if written is not None else ()
 
     def _vars(self, written: Any, origin: Origin) -> Mapping[str, Any]:
         if not isinstance(written, str):
