@@ -78,8 +78,10 @@ def dotted(path: Iterable[str | int]) -> str:
 def mistakes(errors: Iterable[Any], content: Any, file: str, path: Sequence[str | int] = ()) -> list[Mistake]:
     """What pydantic found, each path once and at its line; ``path`` leads to what was checked."""
     found = [(_steps(one, path), one) for one in errors]
-    first = {tuple(steps): one for steps, one in reversed(found)}  # a union has an error for each of its branches
-    return [_mistake(one, content, file, steps) for steps, one in reversed(first.items())]
+    first = {tuple(steps): one for steps, one in reversed(found)}
+    # A union has an error for each of its branches: the one that got furthest was meant.
+    outer = {steps[:length] for steps in first for length in range(len(steps))}
+    return [_mistake(one, content, file, steps) for steps, one in reversed(first.items()) if steps not in outer]
 
 
 def _steps(found: Any, path: Sequence[str | int]) -> Sequence[str | int]:

@@ -28,11 +28,6 @@ class Known:
     entry: Metric
     assertion: Assertion
 
-    @property
-    def view(self) -> tuple[tuple[str, str], ...]:
-        """The variables that are not called as the row's fields are. Metrics of one case must agree on them."""
-        return tuple(sorted(self.entry.variables.items()))
-
     def lacks(self, row: RowKeys) -> list[str]:
         """The fields that it needs and a row does not have; an empty output is an answer all the same."""
         return [name for name in self.entry.needs if _absent(getattr(row, name), name)]

@@ -92,16 +92,16 @@ class _Reader:
 
     def _row(self, path: Path, row: RowKeys, metrics: Iterable[Known]) -> Iterator[Case]:
         fields = {name: _verbatim(value) for name, value in row if name != "output" and value is not None}
-        groups: dict[tuple[tuple[str, str], ...], list[Assertion]] = {}
+        groups: list[tuple[dict[str, str], list[Assertion]]] = []
         for metric in metrics:
             lacking = metric.lacks(row)
             for name in lacking:
                 what = f"`{aegis.dotted((*path, name))}` is missing, and `{metric.shortname}` needs it"
                 self._mistakes.append(Mistake(what, self._shelf.at((*path, name)), "add it"))
             if not lacking:
-                _group(groups, metric.view).append(metric.of(row))
-        for view, assertions in groups.items():
-            variables = {**fields, **{name: fields[field] for name, field in view}}
+                _place(groups, metric.entry.variables, metric.of(row))
+        for view, assertions in groups:
+            variables = {**fields, **{name: fields[field] for name, field in view.items()}}
             yield self._case(path, row, variables, tuple(assertions))
 
     def _case(self, path: Path, row: RowKeys, variables: Mapping[str, Any], assertions: tuple[Assertion, ...]) -> Case:
@@ -130,16 +130,14 @@ class _Reader:
             return {}
 
 
-def _group(
-    groups: dict[tuple[tuple[str, str], ...], list[Assertion]], view: tuple[tuple[str, str], ...]
-) -> list[Assertion]:
-    """The case of a row that a metric can share: one whose variables do not contradict the metric's own."""
-    for known in groups:
-        if all(dict(known).get(name, field) == field for name, field in view):
-            merged = tuple(sorted({**dict(known), **dict(view)}.items()))
-            groups[merged] = groups.pop(known)
-            return groups[merged]
-    return groups.setdefault(view, [])
+def _place(groups: list[tuple[dict[str, str], list[Assertion]]], view: Mapping[str, str], assertion: Assertion) -> None:
+    """Put an assertion into the first case whose variables do not contradict those that it reads."""
+    for known, assertions in groups:
+        if all(known.get(name, field) == field for name, field in view.items()):
+            known.update(view)
+            assertions.append(assertion)
+            return
+    groups.append((dict(view), [assertion]))
 
 
 def _verbatim(value: str | list[str]) -> Any:

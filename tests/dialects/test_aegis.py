@@ -1,0 +1,473 @@
+"""Aegis custom runs as gate files: recognised, checked with paths and lines, gated with their thresholds."""
+
+import copy
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from fake_llm import FakeLlm
+from gradegate.dialect import DIALECTS
+from gradegate.grader import GRADERS
+from gradegate.shortnames import METRICS, UNSUPPORTED
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "aegis" / "custom-run.json"
+PAYLOAD = json.loads(EXAMPLE.read_text())
+# What section E.7 of the definition names.
+SHORTNAMES = """
+ans_corr ans_rel content_consist entity_faith factfulness faith ctx_faith ctx_rank_prec ctx_recall ctx_rel ctx_suff
+ctx_waste content_gen_faith format_align format_consist bias harmfulness misuse role_viol toxic ev_obf
+instr_integ_subv_att pii_phi pii_phi_exfil_att role_hijack sys_data_exfil_att sys_data_leak alpha_perc alphanum_perc
+bleu char_ct_match exact_match is_boolean is_date is_numeric is_string is_valid_json is_valid_python is_valid_sql
+is_valid_xml json_equal json_schema_match numeric_match par_ct_match rouge sent_ct_match text_readability word_ct_match
+xml_equal xml_schema_match
+""".split()
+
+
+def votes(*words: str):
+    """A grader that finds one claim for each word, and says that word of it in every run."""
+
+    def reply(path, body):
+        if "seed" not in body:
+            return json.dumps({"claims": [{"claim": f"fact {n}", "checkable": True} for n in range(len(words))]})
+        ids = [int(n) for n in re.findall(r"^(\d+)\. ", body["messages"][-1]["content"], re.MULTILINE)]
+        return json.dumps({"verdicts": [{"id": n, "reason": "so", "verdict": words[n - 1]} for n in ids]})
+
+    return reply
+
+
+FOUR_FIFTHS = votes("true", "true", "true", "true", "false")  # 80
+
+
+@pytest.fixture
+def run(gate, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch):
+    """Gate a payload with every model served on loopback."""
+
+    def gated(payload, *arguments, grader="openai:chat:o4-mini", name="run.json", **files):
+        monkeypatch.setenv("OPENAI_BASE_URL", llm.base)
+        text = payload if isinstance(payload, str) else json.dumps(payload, indent=2)
+        given = ("-g", grader) if grader else ()
+        return gate(text, *given, *arguments, name=name, **files)
+
+    return gated
+
+
+def changed(**keys):
+    """The example with other keys: of the run, or by path such as ``metrics__threshold``."""
+    payload = copy.deepcopy(PAYLOAD)
+    block = payload["evaluations"][0]
+    places = {"run": payload, "block": block, "metric": block["metrics"][0], "row": block["data"][0]}
+    for key, value in keys.items():
+        place, _, name = key.partition("__")
+        places[place][name] = value
+    return payload
+
+
+def simple(metric, row, **block):
+    """One metric of one row."""
+    return {"is_blocking": True, "evaluations": [{"metrics": [metric], "data": [row], **block}]}
+
+
+# --- the example ----------------------------------------------------------------------------------------------
+
+
+def test_the_example_is_gated_as_it_stands(run, llm: FakeLlm):
+    llm.reply = votes("true", "true", "true")
+    ran = run(EXAMPLE.read_text())
+    assert (ran.code, ran.results["outcome"]) == (0, "pass")
+    assert {body["model"] for body in llm.bodies} == {"o4-mini"}
+    assert len(llm.bodies) == 4
+    assert (ran.cases[0]["output"], ran.cases[0]["provider"]) == (
+        PAYLOAD["evaluations"][0]["data"][0]["output"],
+        "recorded",
+    )
+    assert (ran.grades[0]["score"], ran.grades[0]["threshold"]) == (1, 0.8)
+
+
+def test_the_example_blocks_when_too_little_is_true(run, llm: FakeLlm):
+    llm.reply = votes("true", "true", "false")
+    ran = run(EXAMPLE.read_text())
+    assert (ran.code, ran.results["outcome"]) == (1, "blocked")
+    assert [(rule["name"], rule["outcome"]) for rule in ran.results["rules"]] == [
+        ("every row", "fail"),
+        ("the run", "fail"),
+    ]
+    assert "score 66.66 of 100, threshold 80" in ran.out
+    assert "mean score 66.66 is below 80" in ran.out
+
+
+@pytest.mark.parametrize("blocking", [False, None])
+def test_without_is_blocking_a_miss_advises(run, llm: FakeLlm, blocking):
+    llm.reply = votes("false")
+    payload = changed(run__is_blocking=False)
+    if blocking is None:
+        del payload["is_blocking"]
+    ran = run(payload)
+    assert (ran.code, ran.results["outcome"]) == (0, "advisory")
+    assert "never fails the check" in ran.out
+
+
+def test_an_outage_is_inconclusive_even_then(run, llm: FakeLlm):
+    llm.reply = lambda path, body: (500, {"error": "down"})
+    assert run(changed(run__is_blocking=False)).code == 3
+
+
+def test_yaml_does_as_well(run, llm: FakeLlm):
+    llm.reply = votes("true")
+    text = "is_blocking: true\nevaluations:\n- metrics: [factfulness]\n  data:\n  - {input: a, output: b}\n"
+    assert run(text, name="run.yaml").code == 0
+
+
+def test_promptfoo_files_are_not_taken(gate):
+    aegis = DIALECTS.find("aegis")
+    assert aegis.recognises(PAYLOAD)
+    assert not aegis.recognises({"evaluations": [], "tests": []})
+    assert not aegis.recognises([PAYLOAD])
+
+
+# --- thresholds -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("levels", "threshold"),
+    [
+        ({"metric__threshold": 70, "block__threshold": 75, "run__threshold": 80}, 0.7),
+        ({"block__threshold": 75, "run__threshold": 80}, 0.75),
+        ({"block__threshold": None, "run__threshold": 80}, 0.8),
+        ({"block__threshold": None, "run__threshold": None}, 0.7),
+        ({"metric__threshold": 0, "block__threshold": 75}, 0),
+        ({"metric__threshold": 57}, 0.57),
+    ],
+)
+def test_the_nearest_threshold_counts(run, llm: FakeLlm, levels, threshold):
+    llm.reply = FOUR_FIFTHS
+    ran = run(changed(**levels))
+    assert ran.grades[0]["threshold"] == threshold
+
+
+def test_ff15_the_row_passes_and_the_run_fails(run, llm: FakeLlm):
+    llm.reply = votes("true", "true", "true", "false", "idk")  # 300/4.25 = 70.588...
+    ran = run(changed(metric__threshold=70, block__threshold=75, run__threshold=80))
+    assert ran.grades[0]["outcome"] == "pass"
+    assert [rule["outcome"] for rule in ran.results["rules"]] == ["pass", "fail"]
+    assert (ran.code, ran.results["rules"][1]["score"]) == (1, 300 / 425)
+    assert "mean score 70.58 is below 80" in ran.out
+
+
+def test_a_good_mean_does_not_hide_a_bad_row(run):
+    rows = [{"output": "same", "golden_answer": "same"}, {"output": "other", "golden_answer": "same"}]
+    payload = {"threshold": 50, "is_blocking": True, "evaluations": [{"metrics": ["exact_match"], "data": rows}]}
+    payload["evaluations"][0]["threshold"] = 100
+    ran = run(payload, grader="")
+    assert (ran.code, [rule["outcome"] for rule in ran.results["rules"]]) == (1, ["fail", "pass"])
+
+
+def test_the_run_is_judged_by_the_mean_of_the_metrics_means(run):
+    # 1 of 1 numeric and 1 of 3 boolean: (100 + 33.3) / 2, while the mean of all four is 50.
+    blocks = [
+        {"metrics": ["is_numeric"], "data": [{"output": "1"}], "threshold": 0},
+        {"metrics": ["is_boolean"], "data": [{"output": text} for text in ("true", "x", "y")], "threshold": 0},
+    ]
+    ran = run({"threshold": 60, "is_blocking": True, "evaluations": blocks}, grader="")
+    assert (ran.code, ran.results["rules"][1]["score"]) == (0, pytest.approx(2 / 3))
+    assert run({"threshold": 67, "is_blocking": True, "evaluations": blocks}, grader="").code == 1
+
+
+# --- who grades -----------------------------------------------------------------------------------------------
+
+
+def test_the_nearest_model_grades_and_the_command_line_says_where(run, llm: FakeLlm):
+    llm.reply = votes("true")
+    run(changed(metric__model_slug="gpt-x"), grader="openai:chat:o4-mini")
+    assert {body["model"] for body in llm.bodies} == {"gpt-x"}
+
+
+def test_without_a_slug_the_command_lines_model_grades(run, llm: FakeLlm):
+    llm.reply = votes("true")
+    run(changed(run__model_slug=None, block__model_slug=None), grader="openai:chat:mine")
+    assert {body["model"] for body in llm.bodies} == {"mine"}
+
+
+@pytest.mark.parametrize("grader", ["", "openai:chat:other"])
+def test_the_map_of_graders_wins(run, llm: FakeLlm, grader):
+    llm.reply = votes("true")
+    graders = {"o4-mini": {"id": "openai:chat:served-here", "config": {"apiBaseUrl": llm.base}}}
+    assert run(changed(run__graders=graders), grader=grader).code == 0
+    assert {body["model"] for body in llm.bodies} == {"served-here"}
+
+
+def test_nobody_to_ask_is_a_mistake_that_names_both_ways(run, llm: FakeLlm):
+    ran = run(PAYLOAD, grader="")
+    assert (ran.code, llm.bodies) == (2, [])
+    assert "`graders: {o4-mini: openai:chat:o4-mini}`" in ran.err
+    assert "--grader openai:chat:o4-mini" in ran.err
+    assert "run.json:9: " in ran.err
+
+
+def test_a_script_answers_for_every_model(run):
+    script = json.dumps([{"when": "claims does the answer", "reply": '{"claims": []}'}])
+    ran = run(PAYLOAD, grader="scripted:script.json", **{"script.json": script})
+    assert "nothing in the answer can be checked" in ran.grades[0]["reason"]
+
+
+def test_a_wrong_grader_is_a_mistake_at_its_line(run):
+    ran = run(changed(run__graders={"o4-mini": "exec:rm"}), grader="")
+    assert ran.code == 2
+    assert re.search(r"run\.json:\d\d: .*exec:rm", ran.err)
+
+
+# --- mistakes -------------------------------------------------------------------------------------------------
+
+ARGS = "evaluations[0].metrics[0].metric_args"
+
+
+@pytest.mark.parametrize(
+    ("keys", "path"),
+    [
+        ({"metric__metric_args": {"n_runs": 0}}, f"{ARGS}.n_runs"),
+        ({"metric__metric_args": {"n_runs": 1.5}}, f"{ARGS}.n_runs"),
+        ({"metric__metric_args": {"n_runs": True}}, f"{ARGS}.n_runs"),
+        ({"metric__metric_args": {"n_runs": "3"}}, f"{ARGS}.n_runs"),
+        ({"metric__metric_args": {"idk_penalty_weight": 1.01}}, f"{ARGS}.idk_penalty_weight"),
+        ({"metric__metric_args": {"idk_penalty_weight": -0.1}}, f"{ARGS}.idk_penalty_weight"),
+        ({"metric__metric_args": {"idk_penalty_weight": float("nan")}}, f"{ARGS}.idk_penalty_weight"),
+        ({"metric__metric_args": {"idk_penalty_weight": float("inf")}}, f"{ARGS}.idk_penalty_weight"),
+        ({"metric__metric_args": {"runs": 3}}, f"{ARGS}.runs"),
+        ({"metric__metric_args": {"mode": "grounded"}}, f"{ARGS}.mode"),
+        ({"metric__metric_args": {"temperature": 0}}, f"{ARGS}.temperature"),
+        ({"metric__metric_args": [3]}, ARGS),
+        ({"metric__metric": "factfullness"}, "evaluations[0].metrics[0]"),
+        ({"metric__metric": "toxic"}, "evaluations[0].metrics[0]"),
+        ({"metric__metric": 3}, "evaluations[0].metrics[0].metric"),
+        ({"metric__weight": 3}, "evaluations[0].metrics[0].weight"),
+        ({"metric__threshold": 101}, "evaluations[0].metrics[0].threshold"),
+        ({"block__threshold": -1}, "evaluations[0].threshold"),
+        ({"run__threshold": 0.8}, "threshold"),
+        ({"run__threshold": True}, "threshold"),
+        ({"run__threshold": "80"}, "threshold"),
+        ({"block__metrics": []}, "evaluations[0].metrics"),
+        ({"block__data": []}, "evaluations[0].data"),
+        ({"block__data": None}, "evaluations[0].data"),
+        ({"run__evaluations": []}, "evaluations"),
+        ({"run__evaluations": {}}, "evaluations"),
+        ({"run__is_blocking": "yes"}, "is_blocking"),
+        ({"run__alias": "x" * 256}, "alias"),
+        ({"run__treshold": 80}, "treshold"),
+        ({"row__input": None}, "evaluations[0].data[0].input"),
+        ({"row__input": " "}, "evaluations[0].data[0].input"),
+        ({"row__input": 3}, "evaluations[0].data[0].input"),
+        ({"row__output": None}, "evaluations[0].data[0].output"),
+        ({"row__output": {"a": 1}}, "evaluations[0].data[0].output"),
+        ({"row__context": [1]}, "evaluations[0].data[0].context[0]"),
+        ({"row__ouput": "x"}, "evaluations[0].data[0].ouput"),
+    ],
+)
+def test_mistakes_name_the_path_and_the_line(run, llm: FakeLlm, keys, path):
+    ran = run(changed(**keys))
+    assert (ran.code, llm.bodies) == (2, [])
+    assert f"`{path}`" in ran.err
+    assert re.match(r"run\.json:\d+: ", ran.err)
+    assert "1 mistake;" in ran.err
+
+
+def test_the_line_is_that_of_the_key(run):
+    ran = run(changed(metric__metric_args={"n_runs": 3, "idk_penalty_weight": 2}))
+    lines = (ran.folder / "run.json").read_text().splitlines()
+    assert f"run.json:{1 + next(n for n, line in enumerate(lines) if 'idk_penalty' in line)}: " in ran.err
+
+
+def test_all_mistakes_are_told_together(run):
+    payload = changed(metric__metric_args={"n_runs": 0, "idk_penalty_weight": 2, "runs": 1})
+    payload["evaluations"].append({"metrics": ["factfulnes", "bleu"], "data": [{"output": "x"}]})
+    payload["evaluations"].append({"metrics": ["factfulness", "exact_match"], "data": [{"output": "x"}]})
+    ran = run(payload)
+    for part in (".n_runs", ".idk_penalty_weight", ".runs", 'did you mean "factfulness"?', "`bleu`", "[0].input"):
+        assert part in ran.err
+    assert "[2].data[0].golden_answer" in ran.err
+    assert "7 mistakes" in ran.err
+
+
+def test_an_empty_output_is_an_error_of_its_row_alone(run, llm: FakeLlm):
+    llm.reply = votes("true")
+    payload = changed()
+    payload["evaluations"][0]["data"].append({"input": "a", "output": " "})
+    ran = run(payload)
+    assert (ran.code, [grade["outcome"] for grade in ran.grades]) == (3, ["pass", "error"])
+
+
+def test_what_rows_hold_is_data(run, llm: FakeLlm):
+    llm.reply = votes("true")
+    row = {"input": "{{ env.HOME }} {% if %}", "output": "{{ 7 * 7 }}", "context": ["file:///etc/passwd", "{{"]}
+    ran = run(simple("factfulness", {**row, "prompt": "file:///etc/hosts"}))
+    assert ran.code == 0
+    assert "{{ env.HOME }} {% if %}" in llm.prompts[0]
+    assert (ran.cases[0]["output"], ran.cases[0]["vars"]["context"]) == (row["output"], row["context"])
+    assert ran.cases[0]["prompt"] == "file:///etc/hosts"
+
+
+# --- the other shortnames -------------------------------------------------------------------------------------
+
+
+def test_every_shortname_is_known_as_judged_or_as_not_supported():
+    assert sorted([*METRICS, *UNSUPPORTED]) == sorted(SHORTNAMES)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_what_a_shortname_maps_to_takes_its_arguments(name):
+    entry = METRICS[name]
+    kind = GRADERS.find(entry.assertion)
+    if kind is None:
+        pytest.skip(f"{entry.assertion} is not there yet")
+    fields = kind.__dataclass_fields__
+    assert set(entry.args.values()) | set(entry.always) <= set(fields)
+    assert not entry.value or "value" in fields
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_what_is_not_supported_is_named(run, name):
+    ran = run(simple(name, {"input": "a", "output": "b"}))
+    assert ran.code == 2
+    assert f"`{name}` is a metric of Aegis that is not supported" in ran.err
+
+
+def of(metric, arguments=None, **row):
+    return {"metric": metric, "metric_args": arguments}, row
+
+
+@pytest.mark.parametrize(
+    ("metric", "passes"),
+    [
+        (of("exact_match", output="a", golden_answer="a"), True),
+        (of("exact_match", output="A ", golden_answer="a"), False),
+        (of("exact_match", {"case_sensitive": False, "strip_whitespace": True}, output="A ", golden_answer="a"), True),
+        (of("is_valid_json", output='{"a": 1}'), True),
+        (of("is_valid_json", output="{a: 1}"), False),
+        (of("json_schema_match", {"schema": {"required": ["a"]}}, output='{"a": 1}'), True),
+        (of("json_schema_match", {"schema": {"required": ["a"]}}, output='{"b": 1}'), False),
+        (of("json_equal", output='{"a": [1, 2], "b": 1.0}', golden_answer='{"b": 1, "a": [1, 2]}'), True),
+        (of("json_equal", output="[2, 1]", golden_answer="[1, 2]"), False),
+        (of("json_equal", {"ignore_order": True}, output="[2, 1]", golden_answer="[1, 2]"), True),
+        (of("json_equal", {"ignore_order": True}, output="[1, 1]", golden_answer="[1, 2]"), False),
+        (of("json_equal", {"ignore_extra_keys": True}, output='{"a": 1, "b": 2}', golden_answer='{"a": 1}'), True),
+        (of("json_equal", output='{"a": 1, "b": 2}', golden_answer='{"a": 1}'), False),
+        (of("json_equal", {"ignore_extra_keys": True}, output='{"a": 1}', golden_answer='{"a": 1, "b": 2}'), False),
+        (of("json_equal", output="true", golden_answer="1"), False),
+        (of("json_equal", output="not JSON", golden_answer="1"), False),
+        (of("numeric_match", output=" 1.0 ", golden_answer="1"), True),
+        (of("numeric_match", output="1.0001", golden_answer="1.0"), False),
+        (of("numeric_match", {"tolerance": 0.0001}, output="1.0001", golden_answer="1.0"), True),
+        (of("numeric_match", {"relative_tolerance": 0.01}, output="-99", golden_answer="-100"), True),
+        (of("numeric_match", {"relative_tolerance": 0.01}, output="-98.9", golden_answer="-100"), False),
+        (of("numeric_match", output="one", golden_answer="1"), False),
+        (of("numeric_match", output="NaN", golden_answer="1"), False),
+        (of("is_numeric", output="-3.14e2"), True),
+        (of("is_numeric", output="1,000"), False),
+        (of("is_numeric", output="nan"), False),
+        (of("is_boolean", output=" True"), True),
+        (of("is_boolean", output="yes"), False),
+        (of("is_string", output="x"), True),
+        (of("is_string", output=""), False),
+        (of("is_string", output=" "), False),
+        (of("is_string", {"allow_empty": True}, output=""), True),
+        (of("is_string", {"allow_whitespace_only": True}, output=" "), True),
+        (of("is_date", output="2026-11-21"), False),
+        (of("is_date", {"strict_type": False}, output="2026-11-21"), True),
+        (of("is_date", {"strict_type": False}, output="2026-13-21"), False),
+        (of("is_date", {"strict_type": False, "require_datetime": True}, output="2026-11-21"), False),
+        (of("is_date", {"strict_type": False, "require_datetime": True}, output="2026-11-21T10:00"), True),
+        (of("is_date", {"strict_type": False, "require_timezone": True}, output="2026-11-21T10:00"), False),
+        (of("is_date", {"strict_type": False, "require_timezone": True}, output="2026-11-21T10:00Z"), True),
+        (of("is_date", {"strict_type": False, "allowed_formats": ["%d.%m.%Y"]}, output="21.11.2026"), True),
+        (of("is_date", {"strict_type": False, "allowed_formats": ["%d.%m.%Y"]}, output="2026-11-21"), False),
+        (of("word_ct_match", {"min_count": 4, "max_count": 4}, output="It's a well-known - fact."), True),
+        (of("word_ct_match", {"max_count": 4, "exclude_punctuation": False}, output="It's a well-known - fact."), False),
+        (of("word_ct_match", {"max_count": 1, "min_word_length": 3}, output="to be or not to be"), True),
+        (of("word_ct_match", {"min_count": 3, "custom_delimiters": ";"}, output="a b;c;d"), True),
+        (of("char_ct_match", {"max_count": 5}, output="ab, 1"), True),
+        (of("char_ct_match", {"min_count": 6}, output="ab, 1"), False),
+        (of("char_ct_match", {"max_count": 4, "include_whitespace": False}, output="ab, 1"), True),
+        (of("char_ct_match", {"max_count": 4, "include_punctuation": False}, output="ab, 1"), True),
+        (of("char_ct_match", {"max_count": 4, "include_digits": False}, output="ab, 1"), True),
+        (of("char_ct_match", {"max_count": 3, "custom_exclude_pattern": "[ab]"}, output="ab, 1"), True),
+        (of("char_ct_match", {"min_count": 2, "max_count": 2, "only_uppercase": True}, output="aBcD"), True),
+        (of("sent_ct_match", {"min_count": 2, "max_count": 2}, output='He said "no." Then 3.5 more!'), True),
+        (of("sent_ct_match", {"min_count": 2, "min_words_in_sentence": 2}, output="Yes. It is."), False),
+        (of("par_ct_match", {"min_count": 2, "max_count": 2}, output="One.\nstill one\n \n\nTwo."), True),
+        (of("par_ct_match", {"min_count": 2, "min_words_in_paragraph": 2}, output="One.\n\nTwo words."), False),
+        (of("par_ct_match", {"max_count": 1, "min_sentences_in_paragraph": 2}, output="A. B.\n\nC."), True),
+        (of("is_valid_xml", output="<a><b/></a>"), True),
+        (of("is_valid_xml", output="<a><b></a>"), False),
+        (of("xml_equal", output='<a y="2" x="1"> <b/></a>', golden_answer='<a x="1" y="2"><b></b></a>'), True),
+        (of("xml_equal", output="<a>1</a>", golden_answer="<a>2</a>"), False),
+        (of("xml_equal", output="no", golden_answer="<a>2</a>"), False),
+    ],
+)  # fmt: skip
+def test_structural_metrics_ask_no_model(run, metric, passes):
+    ran = run(simple(*metric), grader="")
+    assert (ran.code, ran.grades[0]["score"]) == ((0, 1) if passes else (1, 0))
+
+
+@pytest.mark.parametrize(("metric", "share"), [("alpha_perc", 0.5), ("alphanum_perc", 0.75)])
+def test_percentages_are_shares(run, metric, share):
+    ran = run(simple(metric, {"output": "ab 1\n."}, threshold=50), grader="")
+    assert (ran.code, ran.grades[0]["score"]) == (0, share)
+    ran = run(simple(metric, {"output": "ab 1\n."}), grader="")
+    assert ran.code == 2
+    assert "no default threshold" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("metric", "part"),
+    [
+        (of("json_equal", output="1", golden_answer="{"), "is not JSON"),
+        (of("numeric_match", output="1", golden_answer="one"), "is not a number"),
+        (of("xml_equal", output="<a/>", golden_answer="<a>"), "is not XML"),
+        (of("exact_match", output="1"), "[0].data[0].golden_answer"),
+        (of("json_schema_match", output="1"), ".metric_args.schema"),
+        (of("json_schema_match", {"schema": {"type": 3}}, output="1"), ".metric_args.schema"),
+        (of("word_ct_match", {"min_count": 3, "max_count": 2}, output="1"), "above"),
+        (of("word_ct_match", {"min_count": 1.5}, output="1"), ".metric_args.min_count"),
+        (of("word_ct_match", {"custom_delimiters": "("}, output="1"), ".metric_args.custom_delimiters"),
+        (of("numeric_match", {"tolerance": -1}, output="1", golden_answer="1"), ".metric_args.tolerance"),
+        (of("faith", {"max_n_claims": 5}, input="a", output="1"), "no such argument here, where `faithfulness`"),
+        (of("is_numeric", {"value": 5}, output="1"), ".metric_args.value"),
+    ],
+)
+def test_what_cannot_be_judged_by_is_a_mistake(run, metric, part):
+    ran = run(simple(*metric))
+    assert ran.code == 2
+    assert part in ran.err
+    assert "run.json:" in ran.err
+
+
+def test_counts_without_bounds_are_warned_about(run):
+    ran = run(simple("word_ct_match", {"output": "x"}), grader="")
+    assert "can never fail: it has neither `min_count` nor `max_count`" in ran.out
+
+
+def faithful(path, body):
+    text = "\n".join(str(message["content"]) for message in body["messages"])
+    if "what documents say" in text:
+        return '{"truths": ["the sky is blue"]}'
+    if "what an assistant claims" in text:
+        return '{"claims": ["the sky is blue"]}'
+    return json.dumps({"verdicts": [{"reason": "so", "verdict": "yes" if "SOURCE" in path else "idk"}]})
+
+
+def test_metrics_that_read_one_field_differently_stand_in_cases_of_their_own(run, llm: FakeLlm):
+    llm.reply = faithful
+    row = {"input": "the input", "context": ["the context"], "output": "blue", "golden_answer": "blue"}
+    payload = {"is_blocking": True, "evaluations": [{"metrics": ["faith", "ctx_faith", "exact_match"], "data": [row]}]}
+    ran = run(payload)
+    assert [[grade["metric"] or grade["assertion"] for grade in case["grades"]] for case in ran.cases] == [
+        ["faith", "exact_match"],
+        ["ctx_faith"],
+    ]
+    asked = [prompt for prompt in llm.prompts if "what documents say" in prompt]
+    assert sorted(("the input" in prompt, "the context" in prompt) for prompt in asked) == [
+        (False, True),
+        (True, False),
+    ]
+    # What the source does not settle is not faithful to it.
+    assert [grade["score"] for grade in ran.grades if grade["metric"]] == [0, 0]
