@@ -1,24 +1,47 @@
 """A lenient reader of one JSON object: what models write when they mean JSON, and nothing beyond it.
 
 Accepted beside JSON (RFC 8259): single quotes, bare keys, bare verdict words, trailing commas, ``True``/``False``/
-``None``, comments, raw newlines in strings. A key that stands twice with different values makes the object
-unreadable: two verdicts are none.
+``None``, comments, raw newlines in strings; where that is not enough, quotes inside strings that are not escaped, and
+commas left out before a key. A key that stands twice with different values makes the object unreadable: two verdicts
+are none, and so a text that is quoted in a reason cannot pass for the verdict.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 MAX_DEPTH = 50
 _SKIP = re.compile(r"(?:\s+|//[^\n]*|\#[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
+_RATIO = re.compile(r"[-+]?\d+(?:\.\d+)?\s*(?:%|/\s*\d+(?:\.\d+)?)(?![\w.])")
 _WORD = re.compile(r"[A-Za-z_$][\w$-]*")
-_CONSTANTS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
+_CONSTANTS = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "none": None,
+    "undefined": None,
+    "nan": None,
+    "infinity": None,
+}
 _BARE = frozenset({"yes", "no", "y", "n", "pass", "fail", "idk", "borderline", *"abcde"})
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _QUOTES = {'"': '"', "'": "'", "“": "”", "`": "`"}
 _PLAIN = {quote: re.compile(rf"[^{re.escape(close)}\\]+") for quote, close in _QUOTES.items()}
+
+
+# What follows the quote that ends a value, where quotes inside it are not escaped: the next key, or the end.
+_AFTER_VALUE = re.compile(r"""\s*(?:[}\]]|,?\s*(?:["'“`][\w $-]+["'”`]|[A-Za-z_$][\w$-]*)\s*:|,\s*[}\]])""")
+_AFTER_ITEM = re.compile(r"""\s*(?:\]|,\s*["'“`{\[\]])""")
+
+
+_COLON = re.compile(r"\s*:")
+
+
+class _How(NamedTuple):
+    fold: bool  # keys in lower case
+    mend: bool = False  # read on over quotes that are not escaped and over missing commas
 
 
 class _Broken(ValueError):
@@ -31,11 +54,12 @@ def read_object(text: str, start: int, fold_keys: bool = True) -> tuple[dict[str
     An object that cannot be read gives None and the end of its braces, so that nothing inside it is taken for a
     verdict; one that is never closed reaches to the end of the text; a brace that opens no object gives ``start + 1``.
     """
-    try:
-        found, end = _object(text, start, 0, fold_keys)
-    except _Broken:
-        return None, _end_of_braces(text, start)
-    return found, end
+    for mend in (False, True):
+        try:
+            return _object(text, start, 0, _How(fold_keys, mend))
+        except _Broken:
+            continue
+    return None, _end_of_braces(text, start)
 
 
 def _skip(text: str, position: int) -> int:
@@ -43,42 +67,42 @@ def _skip(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _object(text: str, start: int, depth: int, fold: bool) -> tuple[dict[str, Any], int]:
+def _object(text: str, start: int, depth: int, how: _How) -> tuple[dict[str, Any], int]:
     if depth > MAX_DEPTH:
         raise _Broken
     found: dict[str, Any] = {}
     position = _skip(text, start + 1)
     while text[position : position + 1] != "}":
         key, position = _key(text, position)
-        key = key.lower() if fold else key
+        key = key.lower() if how.fold else key
         position = _skip(text, position)
         if text[position : position + 1] != ":":
             raise _Broken
-        value, position = _value(text, _skip(text, position + 1), depth, fold)
+        value, position = _value(text, _skip(text, position + 1), depth, how, _AFTER_VALUE)
         if key in found and found[key] != value:
             raise _Broken
         found[key] = value
-        position = _separator(text, position, "}")
+        position = _separator(text, position, "}", how)
     return found, position + 1
 
 
-def _array(text: str, start: int, depth: int, fold: bool) -> tuple[list[Any], int]:
+def _array(text: str, start: int, depth: int, how: _How) -> tuple[list[Any], int]:
     if depth > MAX_DEPTH:
         raise _Broken
     items: list[Any] = []
     position = _skip(text, start + 1)
     while text[position : position + 1] != "]":
-        value, position = _value(text, position, depth, fold)
+        value, position = _value(text, position, depth, how, _AFTER_ITEM)
         items.append(value)
-        position = _separator(text, position, "]")
+        position = _separator(text, position, "]", how)
     return items, position + 1
 
 
-def _separator(text: str, position: int, close: str) -> int:
+def _separator(text: str, position: int, close: str, how: _How) -> int:
     position = _skip(text, position)
     if text[position : position + 1] == ",":
         return _skip(text, position + 1)
-    if text[position : position + 1] != close:
+    if text[position : position + 1] != close and not (how.mend and close == "}"):
         raise _Broken
     return position
 
@@ -93,14 +117,17 @@ def _key(text: str, position: int) -> tuple[str, int]:
     return word[0], word.end()
 
 
-def _value(text: str, position: int, depth: int, fold: bool) -> tuple[Any, int]:
+def _value(text: str, position: int, depth: int, how: _How, after: re.Pattern[str]) -> tuple[Any, int]:
     first = text[position : position + 1]
     if first == "{":
-        return _object(text, position, depth + 1, fold)
+        return _object(text, position, depth + 1, how)
     if first == "[":
-        return _array(text, position, depth + 1, fold)
+        return _array(text, position, depth + 1, how)
     if first in _QUOTES:
-        return _string(text, position)
+        return _string(text, position, after if how.mend else None)
+    ratio = _RATIO.match(text, position)
+    if ratio:
+        return ratio[0], ratio.end()
     number = _NUMBER.match(text, position)
     if number:
         return _number(number[0]), number.end()
@@ -122,14 +149,21 @@ def _number(written: str) -> float | int:
         return float(written)
 
 
-def _string(text: str, position: int) -> tuple[str, int]:
+def _string(text: str, position: int, after: re.Pattern[str] | None = None) -> tuple[str, int]:
+    """A string; with ``after``, a quote ends it only where that follows."""
     quote = text[position]
     close, plain = _QUOTES[quote], _PLAIN[quote]
     parts: list[str] = []
     position += 1
     while position < len(text):
-        if text[position] == close:
+        if text[position] == close and (after is None or after.match(text, position + 1)):
             return _whole("".join(parts)), position + 1
+        if text[position] == close:
+            if _COLON.match(text, position + 1):
+                raise _Broken  # a key, so it is no text that is quoted: perhaps the object was cut off and begun anew
+            parts.append(close)
+            position += 1
+            continue
         if text[position] == "\\":
             part, position = _escape(text, position)
             parts.append(part)
@@ -142,7 +176,7 @@ def _string(text: str, position: int) -> tuple[str, int]:
 
 
 def _whole(text: str) -> str:
-    """Join the halves of characters that JSON escapes as two, ``\\ud83d\\ude00``; a lone half becomes U+FFFD."""
+    r"""Join the halves of characters that JSON escapes as two, ``\ud83d\ude00``; a lone half becomes U+FFFD."""
     if not any("\ud800" <= character <= "\udfff" for character in text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -20,6 +20,7 @@ T = TypeVar("T", bound=Hashable)
 
 _REASONING = "think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis"
 _TAG = re.compile(rf"<(/?)({_REASONING})\b[^<>\n]*>|\[(/?)(THINK)\]", re.IGNORECASE)
+_QUOTE = re.compile(r'(?<!\\)"')
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+)[^\n`]*$", re.MULTILINE)
 _WRAPPING = "\"'`*_()[]{}<>“”‘’«» \t\r\n"
 _TRUE = frozenset({"true", "yes", "y", "pass"})
@@ -47,6 +48,7 @@ class Answer:
 
 def answer(reply: str) -> Answer:
     """Take the reasoning blocks away and read the JSON objects. Quotes are respected in both."""
+    reply = _unescaped(reply)
     outside: list[str] = []
     objects: list[dict[str, Any]] = []
     position, start, plain = 0, 0, []
@@ -63,6 +65,18 @@ def answer(reply: str) -> Answer:
     outside.append(reply[start:])
     plain.append(reply[start:])
     return Answer(_FENCE.sub("", "".join(outside)).strip(), tuple(objects), _FENCE.sub("", "".join(plain)).strip())
+
+
+def _unescaped(reply: str) -> str:
+    r"""A reply that was escaped as a whole, ``{\"pass\": true}`` with or without quotes around it, as it was meant."""
+    text = reply.strip()
+    if '{\\"' not in text or _QUOTE.search(text.strip('"')):
+        return reply
+    try:
+        found = json.loads(text if text.startswith('"') else f'"{text}"', strict=False)
+    except ValueError:
+        return reply
+    return found if isinstance(found, str) else reply
 
 
 def _pieces(reply: str) -> Iterable[tuple[int, str, int, Any]]:
@@ -158,17 +172,21 @@ def words(value: Any) -> str:
     return value.strip() if isinstance(value, str) else "" if value is None else str(value)
 
 
+_ELEMENT = re.compile(r"</?[A-Za-z_]{2,20}>")  # <answer>C</answer>
+
 # --- one letter -----------------------------------------------------------------------------------------------
 
 _LETTER = "([A-Za-z])"
 _OPEN, _CLOSE = r"[\s\"'`*_(\[“‘]*", r"[\"'`*_)\]”’]*"
 _LONE = re.compile(rf"^\W*{_LETTER}\W*$", re.MULTILINE)
 _LEADING = re.compile(rf"^{_OPEN}{_LETTER}{_CLOSE}(?:[.):,;!?](?=\s|$|[\"'`*_])|\s*[-–—:](?=\s)|\s*$)", re.MULTILINE)
-_BRACKETED = re.compile(r"(?<!\w)(?:\(\s*([A-Za-z])\s*\)|\[\s*([A-Za-z])\s*\]|\*\*\s*\(?([A-Z])\)?\s*\*\*)")
+_BRACKETED = re.compile(
+    r"(?<!\w)(?:\(\s*([A-Za-z])\s*\)|\[\s*([A-Za-z])\s*\]|\*\*\s*\(?([A-Z])\)?\s*\*\*)|\\boxed\{?\s*([A-Za-z])\s*\}"
+)
 _NAMED = re.compile(
-    r"\b(?:answer|category|option|choice|verdict|grade|classification|conclusion)\b"
+    r"\b(?:answer|category|option|choice|verdict|grade|classification|conclusion|letter|result)\b"
     r"(?:\s+(?:is|was|would\s+be|should\s+be))?(?:\s+(?:clearly|therefore|thus|hence|category|option))?"
-    rf"\s*[:=]?{_OPEN}{_LETTER}(?!\w|['’]\w)",
+    rf"[*_`]*\s*[:=]?{_OPEN}{_LETTER}(?!\w|['’]\w|\+)",
     re.IGNORECASE,
 )
 # "A" and then a word is the article, unless the word goes on about the letter.
@@ -178,7 +196,7 @@ _AND_ANOTHER = re.compile(rf"{_CLOSE}\s*(?:[,/|&;]|or\b|and\b)\s*{_OPEN}{_LETTER
 
 def letter(text: str, known: str) -> str:
     """The one letter that a text answers with, in upper case. Raises Unreadable for none, two, or one not ``known``."""
-    text = _FENCE.sub("", text).strip()
+    text = _ELEMENT.sub(" ", _FENCE.sub("", text)).strip()
     found: set[str] = set()
     first_line_end = text.find("\n") if "\n" in text else len(text)
     for pattern in (_LONE, _LEADING, _BRACKETED, _NAMED):
@@ -203,14 +221,15 @@ def letter(text: str, known: str) -> str:
 # --- yes or no ------------------------------------------------------------------------------------------------
 
 _LAST_WORD = re.compile(r"(?:^|[^\w'’-])(yes|no|y|n)$", re.IGNORECASE)
+_DENIED = re.compile(r"(?:\b(?:not|never|cannot)|n['’]t)\s+(?:\w+\s+){0,2}(?:yes|no|y|n)$", re.IGNORECASE)
 _BOTH = re.compile(r"\b(?:yes|no|y|n)\b\W{0,3}(?:/|\||or)\W{0,3}(?:yes|no|y|n)$", re.IGNORECASE)
 
 
 def last_yes_no(text: str) -> bool:
     """Whether the last line that is not empty ends in yes (True) or no (False). Raises Unreadable."""
-    lines = [line.strip() for line in _FENCE.sub("", text).splitlines() if line.strip(_WRAPPING)]
-    line = lines[-1].rstrip(_WRAPPING + ".!,;:?-") if lines else ""
+    lines = [line.strip() for line in _ELEMENT.sub(" ", _FENCE.sub("", text)).splitlines() if line.strip(_WRAPPING)]
+    line = lines[-1].rstrip(_WRAPPING + ".!,;:-") if lines else ""
     found = _LAST_WORD.search(line)
-    if found is None or _BOTH.search(line):
+    if found is None or _BOTH.search(line) or _DENIED.search(line):
         raise Unreadable("its last line is not Y or N")
     return found[1].lower() in _TRUE
