@@ -1,0 +1,171 @@
+"""The run object in Aegis's words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.aegis import Run
+from gradegate.gate import decide
+from gradegate.model import Assertion, Decision, Grade, Outcome, Policy, Row, Rule, RunResult, Usage
+from gradegate.pipeline import check_outputs
+from gradegate.report import REPORTS, Links
+
+from . import samples
+
+FACTS = Assertion("factfulness", threshold=0.7, model_slug="o4-mini", config={"n_runs": 3}, blocking=True)
+SAME = Assertion("exact_match", value="gold", threshold=1.0)
+RUN = Rule("the run", min_score=0.8, by_metric=True, scale=100, suite="run.json")
+ABOUT = {"threshold": 80, "model_slug": "o4-mini", "is_blocking": True, "data_collection_id": 7, "alias": "smoke"}
+
+
+def grade(assertion: Assertion, score: float | None, **more: Any) -> Grade:
+    limit = assertion.threshold or 0.0
+    outcome = Outcome.ERROR if score is None else Outcome.PASS if score >= limit else Outcome.FAIL
+    return Grade(assertion, outcome, score, assertion.threshold, more.pop("reason", "so"), **more)
+
+
+def row(*grades: Grade, **variables: Any) -> Row:
+    return Row("run.json", "row 1", "recorded", "", "in", variables, Outcome.PASS, "out", grades=grades)
+
+
+def written(*rows: Row, about: Any = None) -> dict[str, Any]:
+    run = RunResult(rows, about={"run.json": ABOUT} if about is None else about)
+    return loaded(decide(run, [Policy((RUN,))]))
+
+
+def loaded(decision: Decision) -> dict[str, Any]:
+    report = REPORTS.find("aegis")
+    assert report is not None
+    found: dict[str, Any] = json.loads(report.render(decision, Links()).text)
+    assert Run.model_validate(found)
+    return found
+
+
+def test_the_suffix_is_its_own() -> None:
+    found = check_outputs(["results.aegis.json", "results.json", "a/b.aegis.json"])
+    assert [report.name for report in found.values()] == ["aegis", "json", "aegis"]
+
+
+def test_a_run_with_its_evaluations() -> None:
+    details = {"false_details": [{"claim": "c", "reason": "r"}]}
+    facts = grade(FACTS, float(Fraction(300, 425)), evidence=details, usage=Usage(cost=0.25))
+    found = written(row(facts, grade(SAME, 1.0), input="in", context=["a", "b"], golden_answer="gold"))
+    facts_line, same_line = found.pop("evaluations")
+    assert found == {
+        "id": None,
+        "user": None,
+        "run_type": "Custom",
+        "run_source": "gradegate",
+        "dataset": None,
+        "data_collection": 7,
+        "number_of_metrics": 2,
+        "result": pytest.approx((100 + 30000 / 425) / 2),
+        "threshold": 80,
+        "model_slug": "o4-mini",
+        "alias": "smoke",
+        "aggregate_results": {"factfulness": pytest.approx(30000 / 425), "exact_match": 100},
+        "started_at": None,
+        "finished_at": None,
+        "is_gte_threshold": True,
+    }
+    assert facts_line == {
+        "id": 1,
+        "run_id": None,
+        "metric_shortname": "factfulness",
+        "model_slug": "o4-mini",
+        "metric_args": {"n_runs": 3},
+        "threshold": 70,
+        "prompt": None,
+        "input": "in",
+        "context": ["a", "b"],
+        "output": "out",
+        "golden_answer": "gold",
+        "result": pytest.approx(30000 / 425),
+        "is_success": True,
+        "is_gte_threshold": True,
+        "explanation": "so",
+        "eval_metadata": details,
+        "evaluation_cost": 0.25,
+        "started_at": None,
+        "finished_at": None,
+    }
+    assert (same_line["metric_args"], same_line["eval_metadata"], same_line["model_slug"]) == ({}, None, None)
+
+
+def test_what_could_not_be_judged_has_no_result_and_no_part_in_the_mean() -> None:
+    found = written(row(grade(FACTS, None, reason="down")), row(grade(FACTS, 0.9)))
+    first, second = found["evaluations"]
+    assert (first["is_success"], first["is_gte_threshold"], first["result"]) == (False, None, None)
+    assert (first["threshold"], first["explanation"], second["is_success"]) == (70, "down", True)
+    assert (found["result"], found["aggregate_results"]) == (90, {"factfulness": 90})
+
+
+def test_nothing_judged_is_null_and_not_nought() -> None:
+    found = written(row(grade(FACTS, None)))
+    assert (found["result"], found["aggregate_results"], found["is_gte_threshold"]) == (None, {}, None)
+
+
+def test_a_miss_of_the_run() -> None:
+    found = written(row(grade(FACTS, 0.75)))
+    assert (found["is_gte_threshold"], found["evaluations"][0]["is_gte_threshold"]) == (False, True)
+
+
+def test_the_mean_is_that_of_the_metrics_means() -> None:
+    found = written(row(grade(FACTS, 1.0)), *(row(grade(SAME, score)) for score in (1.0, 0.0, 0.0, 0.0)))
+    assert found["aggregate_results"] == {"factfulness": 100, "exact_match": 25}
+    assert found["result"] == 62.5
+
+
+def test_without_a_threshold_of_the_run_nothing_is_said_of_it() -> None:
+    decision = decide(RunResult((row(grade(FACTS, 1.0)),)), [Policy((Rule("r", every_case=True, suite="run.json"),))])
+    assert loaded(decision)["is_gte_threshold"] is None
+
+
+@given(st.integers(0, 100))
+def test_a_whole_number_of_hundredths_stays_one(number: int) -> None:
+    line = written(row(grade(replace(FACTS, threshold=number / 100), number / 100)))["evaluations"][0]
+    assert (line["result"], line["threshold"]) == (number, number)
+
+
+@pytest.mark.parametrize("shortname", ["json_schema_match", "faith"])
+def test_arguments_are_given_back_as_they_were_sent(shortname: str) -> None:
+    kind, value, config = {
+        "json_schema_match": ("is-json", {"type": "object"}, {}),
+        "faith": ("faithfulness", None, {"penalize_ambiguous_claims": True}),
+    }[shortname]
+    assertion = Assertion(kind, value=value, threshold=1.0, config=config)
+    line = written(row(grade(assertion, 1.0, metric=shortname)))["evaluations"][0]
+    assert line["metric_shortname"] == shortname
+    assert line["metric_args"] == ({"schema": value} if value else {})
+
+
+def test_other_configs_are_written_as_well() -> None:
+    found = loaded(samples.blocked())
+    assert found["threshold"] is None
+    assert found["evaluations"][0]["metric_shortname"]
+
+
+def test_odd_text_can_be_written() -> None:
+    found = written(row(grade(FACTS, 1.0, reason="\ud800", evidence={"x": float("nan")}), input="\ud800"))
+    assert found["evaluations"][0]["input"] == "\\ud800"
+
+
+def test_a_payload_goes_in_and_a_run_comes_out(gate: Any) -> None:
+    payload = {
+        "alias": "check",
+        "threshold": 60,
+        "is_blocking": True,
+        "evaluations": [{"metrics": ["is_numeric"], "data": [{"output": "1"}, {"output": "x"}]}],
+    }
+    ran = gate(json.dumps(payload), "-o", "results.aegis.json", name="run.json")
+    found = json.loads((ran.folder / "results.aegis.json").read_text())
+    assert ran.code == 1
+    assert [line["is_gte_threshold"] for line in found["evaluations"]] == [True, False]
+    assert (found["alias"], found["result"], found["is_gte_threshold"]) == ("check", 50, False)
