@@ -208,7 +208,9 @@ class _Planner:
         self, case: Case, targets: list[tuple[ProviderSpec, Provider, list[PromptSpec]]]
     ) -> list[tuple[Provider, PromptSpec]]:
         """The targets of a case with the prompts that each gets; a recorded conversation is graded once."""
-        if case.recorded and (case.turns or not self.suite.targets):
+        if case.recorded and case.turns:
+            return [(_RECORDED, PromptSpec(""))]
+        if case.recorded and not self.suite.targets:
             return [(_RECORDED, self.suite.prompts[0] if self.suite.prompts else PromptSpec(""))]
         if case.target is not None:
             targets = [(case.target, self.binder.provider(case.target), list(self.suite.prompts))]
