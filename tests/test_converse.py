@@ -37,13 +37,14 @@ def test_a_recorded_conversation_is_graded_once_whatever_the_targets(gate, llm: 
 
 def test_graders_of_a_single_answer_see_the_last_exchange(gate, llm: FakeLlm):
     llm.reply = lambda path, body: '{"reason": "r", "category": "C"}'
-    conversation = [*RECORDED, *turns(("q2", "c2", ""))]
+    conversation = [*RECORDED, *turns(("q2", "c2", "")), *user("q3")]
     ran = gate(
         config(llm, case(conversation, "factuality", value="ref"), prompts=['[{"role": "user", "content": {{q}}}]'])
     )
     assert (ran.code, ran.cases[0]["prompt"], ran.cases[0]["output"]) == (0, "q2", "c2"), ran.err
     assert "q2" in llm.prompts[0]
     assert "q1" not in llm.prompts[0]
+    assert "q3" not in llm.prompts[0]
 
 
 def test_a_config_with_a_case_to_ask_still_needs_a_provider(gate, llm: FakeLlm):

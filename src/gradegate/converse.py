@@ -34,7 +34,7 @@ def _key(job: Job) -> object:
 def transcript(job: Job, history: History) -> Transcript:
     """What the job's graders see; a job of a conversation adds its exchange to ``history``. Raises GradegateError."""
     if job.case.turns:
-        return Transcript(_asked(job), job.case.turns, job.vars) if job.case.recorded else _held(job)
+        return Transcript(_asked(job.case.turns), job.case.turns, job.vars) if job.case.recorded else _held(job)
     if job.render is None:
         return _single(job, job.text)
     text = job.render(history)
@@ -89,12 +89,18 @@ def _held(job: Job) -> Transcript:
         metadata = _metadata(reply)
         turns.append(Turn("assistant", reply.text, metadata=metadata))
         usage = usage + reply.usage
-    return Transcript(_asked(job), tuple(turns), job.vars, usage, metadata)
+    return Transcript(_asked(turns), tuple(turns), job.vars, usage, metadata)
 
 
-def _asked(job: Job) -> str:
-    """The last message of the user: what graders of a single answer take for the question."""
-    return next((turn.content for turn in reversed(job.case.turns) if turn.role == "user"), "")
+def _asked(turns: Sequence[Turn]) -> str:
+    """The last message of the user that got an answer: what graders of a single answer take for the question."""
+    said, asked = "", ""
+    for turn in turns:
+        if turn.role == "user":
+            said = turn.content
+        else:
+            asked = said
+    return asked
 
 
 def _lead(text: str) -> tuple[Message, ...]:
