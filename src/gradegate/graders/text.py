@@ -55,7 +55,9 @@ class StartsWith(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0."""
         starts = transcript.output.startswith(self.value)
-        return Verdict(float(starts), starts, f'the answer {"starts" if starts else "does not start"} with "{self.value}"')
+        return Verdict(
+            float(starts), starts, f'the answer {"starts" if starts else "does not start"} with "{self.value}"'
+        )
 
 
 @GRADERS.register("regex")
@@ -80,7 +82,7 @@ class Regex(Grader):
             found = regex.search(_python(self.value), transcript.output, timeout=SECONDS) is not None
         except TimeoutError as e:
             raise NoVerdict(f"the regular expression ran for more than {SECONDS:.0f} s; simplify it") from e
-        return Verdict(float(found), found, f'the answer {"matches" if found else "does not match"} /{self.value}/')
+        return Verdict(float(found), found, f"the answer {'matches' if found else 'does not match'} /{self.value}/")
 
 
 def _python(pattern: str) -> str:
