@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fake_llm import FakeLlm
-
 from gradegate import rubric
 
 KINDS = {

@@ -1,4 +1,5 @@
 import pytest
+
 from conversations import Replies, config, judged
 
 

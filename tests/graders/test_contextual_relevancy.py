@@ -1,4 +1,5 @@
 import pytest
+
 from conversations import Replies, between, config, judged
 
 WORDS = {"d1": ("yes", "no"), "d2": ("yes", "yes", "yes"), "d3": ()}

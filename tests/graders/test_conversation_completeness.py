@@ -1,4 +1,5 @@
 import pytest
+
 from conversations import Replies, between, case, config, turns
 
 TALK = turns(("book a table", "done", ""), ("and a taxi", "sorry", ""))

@@ -1,4 +1,5 @@
 import pytest
+
 from conversations import Replies, case, config, turns
 
 TALK = turns(("q1", "a1", ""))

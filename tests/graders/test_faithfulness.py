@@ -1,4 +1,5 @@
 import pytest
+
 from conversations import Script, config
 from fake_llm import FakeLlm
 
