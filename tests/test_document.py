@@ -136,3 +136,10 @@ def test_any_bytes_are_read_or_refused_with_a_message(content):
             document.read(content, name)
         except ConfigError as e:
             assert str(e)  # noqa: PT017  # either is fine, nothing else may come out
+
+
+def test_json_knows_the_line_of_each_key():
+    text = b'{\n "a": 1,\n "b": {"c":\n  [1, {"d": 2}],\n  "e": "x\\ny"},\n "f": [\n]\n}'
+    found = document.read(text, "x.json")
+    paths = [["a"], ["b"], ["b", "c"], ["b", "c", 1], ["b", "c", 1, "d"], ["b", "e"], ["f"]]
+    assert [document.line_of(found, path) for path in paths] == [2, 3, 4, 4, 4, 5, 6]

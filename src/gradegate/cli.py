@@ -97,7 +97,7 @@ def _config_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-o", "--output", action="append", default=[], metavar="PATH", help=".json, .xml (JUnit), .md or .html; repeat"
+        "-o", "--output", action="append", default=[], metavar="PATH", help=".json, .xml (JUnit), .md, .html or .aegis.json; repeat"
     )
     parser.add_argument("-j", "--max-concurrency", type=_whole(1), metavar="N", help="calls at once; default 4")
     parser.add_argument("--reask", type=_whole(0), default=1, metavar="N", help="ask an unreadable grader again")

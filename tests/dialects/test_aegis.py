@@ -10,6 +10,8 @@ import pytest
 from fake_llm import FakeLlm
 from gradegate.dialect import DIALECTS
 from gradegate.grader import GRADERS
+from gradegate.model import ProviderSpec
+from gradegate.provider import serving
 from gradegate.shortnames import METRICS, UNSUPPORTED
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "aegis" / "custom-run.json"
@@ -471,3 +473,34 @@ def test_metrics_that_read_one_field_differently_stand_in_cases_of_their_own(run
     ]
     # What the source does not settle is not faithful to it.
     assert [grade["score"] for grade in ran.grades if grade["metric"]] == [0, 0]
+
+
+def test_the_example_runs_without_a_key(run):
+    replies = (EXAMPLE.parent / "replies.yaml").read_text()
+    assert run(EXAMPLE.read_text(), grader="scripted:replies.yaml", **{"replies.yaml": replies}).code == 0
+
+
+def test_the_docs_have_every_shortname_with_its_default():
+    text = (EXAMPLE.parents[2] / "docs" / "aegis.md").read_text()
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    for name, entry in METRICS.items():
+        default = "-" if entry.threshold is None else str(entry.threshold)
+        (found,) = [row for row in rows if f"`{name}`" in row[0]]
+        assert found[1] == default, name
+    for name in UNSUPPORTED:
+        assert f"`{name}`" in text, name
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("openai:chat:gpt-4.1", "openai:chat:o4-mini"),
+        ("openai:chat", "openai:chat:o4-mini"),
+        ("openai:gpt-4.1", "openai:o4-mini"),
+        ("scripted:replies.yaml", "scripted:replies.yaml"),
+        ("echo", "echo"),
+        ("nobody:x", "nobody:x"),
+    ],
+)
+def test_a_provider_serves_another_model(written, asked):
+    assert serving(ProviderSpec(written), "o4-mini").id == asked
