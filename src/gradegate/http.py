@@ -5,11 +5,12 @@ from __future__ import annotations
 import email.utils
 import json
 import random
+import socket
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +30,7 @@ HOPELESS = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billi
 MAX_BYTES = 16 * 1024 * 1024
 CONNECT_SECONDS = 10.0
 LONGEST_PAUSE = 60.0
+TOO_MANY = 429
 DEAD_AFTER = 3  # calls in a row that failed after all retries: further calls to that host are tried once
 FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
 
@@ -52,6 +54,15 @@ class Answer:
             raise ProviderError(f"{self.host} answered something that is not JSON: {start!r}", Trouble.MALFORMED) from e
 
 
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    method: str
+    url: str
+    host: str
+    headers: Mapping[str, str]
+    data: bytes | None
+
+
 @dataclass(slots=True, eq=False)
 class _Call:
     """A request in flight, so that another thread can cut its connection."""
@@ -63,10 +74,8 @@ class _Call:
     def cut(self) -> None:
         sock = getattr(self.connection, "sock", None)
         if sock is not None:
-            try:
-                sock.shutdown(2)
-            except OSError:
-                pass  # already closed by the other side
+            with suppress(OSError):  # already closed by the other side
+                sock.shutdown(socket.SHUT_RDWR)
 
 
 _current = threading.local()
@@ -136,21 +145,22 @@ class Client:
         self, method: str, url: str, *, headers: Mapping[str, str], body: Any = None, timeout: float | None = None
     ) -> Answer:
         """One request; ``body`` is sent as JSON, bytes as they are. Raises ProviderError when there is no answer."""
-        deadline = time.monotonic() + (timeout or self.timeout)
         host = urlsplit(url).netloc.rpartition("@")[2]
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        left = 0 if self._dead[host] >= DEAD_AFTER else self.retries
+        with self._free:  # kept while it waits to ask again, so that a host which is overrun is asked by fewer
+            return self._send(_Ask(method, url, host, headers, data), time.monotonic() + (timeout or self.timeout))
+
+    def _send(self, ask: _Ask, deadline: float) -> Answer:
+        left = 0 if self._dead[ask.host] >= DEAD_AFTER else self.retries
         pause = self.first_pause
         while True:
-            answer, failure = self._try(method, url, host, headers, data, deadline)
+            answer, failure = self._try(ask, deadline)
             if answer is not None and (answer.status not in RETRIED or _hopeless(answer)):
-                self._dead[host] = 0
+                self._dead[ask.host] = 0
                 return answer
-            wait = _asked_pause(answer) if answer is not None else None
-            if wait is None:
-                wait = pause * random.uniform(0.5, 1.0)  # jitter, so that workers do not come back in step
-            if left <= 0 or wait > LONGEST_PAUSE or time.monotonic() + wait >= deadline or _final(failure):
-                self._dead[host] += 1
+            wait = self._pause(answer, pause)
+            if left <= 0 or time.monotonic() + wait >= deadline or _final(failure):
+                self._dead[ask.host] += answer is None or answer.status != TOO_MANY  # a host that says so is alive
                 if answer is None:
                     assert failure is not None
                     raise failure
@@ -158,6 +168,15 @@ class Client:
             left, pause = left - 1, min(pause * 2, LONGEST_PAUSE)
             if self._stopping.wait(wait):
                 raise ProviderError("the run was stopped", Trouble.STOPPED)
+
+    def _pause(self, answer: Answer | None, pause: float) -> float:
+        """Seconds before the next try: as the host asks, else longer each time, and longer for one that is overrun."""
+        asked = _asked_pause(answer) if answer is not None else None
+        if asked is not None:
+            return asked
+        if answer is not None and answer.status == TOO_MANY:
+            pause *= 4
+        return pause * random.uniform(0.5, 1.0)  # jitter, so that workers do not come back in step
 
     def stop(self) -> None:
         """Cut every call in flight and refuse further ones."""
@@ -167,31 +186,27 @@ class Client:
         for call in calls:
             call.cut()
 
-    def _try(
-        self, method: str, url: str, host: str, headers: Mapping[str, str], data: bytes | None, deadline: float
-    ) -> tuple[Answer | None, ProviderError | None]:
-        with self._free, self._watch(deadline) as call:
+    def _try(self, ask: _Ask, deadline: float) -> tuple[Answer | None, ProviderError | None]:
+        with self._watch(deadline) as call:
             if self._stopping.is_set():
                 raise ProviderError("the run was stopped", Trouble.STOPPED)
             started = time.monotonic()
             try:
-                return self._once(method, url, host, headers, data, deadline - started), None
+                return self._once(ask, deadline - started), None
             except FOREIGN as e:
-                return None, self._translate(e, host, call, time.monotonic() - started)
+                return None, self._translate(e, ask.host, call, time.monotonic() - started)
 
-    def _once(
-        self, method: str, url: str, host: str, headers: Mapping[str, str], data: bytes | None, seconds: float
-    ) -> Answer:
+    def _once(self, ask: _Ask, seconds: float) -> Answer:
         started = time.monotonic()
         response = self._session.request(
-            method,
-            url,
-            data=data,
-            headers={"Content-Type": "application/json", "Accept": "application/json", **headers},
+            ask.method,
+            ask.url,
+            data=ask.data,
+            headers={"Content-Type": "application/json", "Accept": "application/json", **ask.headers},
             timeout=(min(CONNECT_SECONDS, seconds), max(seconds, 0.001)),
             stream=True,
             allow_redirects=False,
-            proxies=self._proxies_for(url, host),
+            proxies=self._proxies_for(ask.url, ask.host),
             verify=self._verify,
         )
         try:
@@ -199,9 +214,9 @@ class Client:
         finally:
             response.raw.release_conn() if response.raw.length_remaining == 0 else response.close()
         if len(content) > MAX_BYTES:
-            raise ProviderError(f"{host} answered more than {MAX_BYTES >> 20} MiB", Trouble.MALFORMED)
+            raise ProviderError(f"{ask.host} answered more than {MAX_BYTES >> 20} MiB", Trouble.MALFORMED)
         lower = {name.lower(): value for name, value in response.headers.items()}
-        return Answer(response.status_code, lower, content, host, time.monotonic() - started)
+        return Answer(response.status_code, lower, content, ask.host, time.monotonic() - started)
 
     def _translate(self, error: Exception, host: str, call: _Call, seconds: float) -> ProviderError:
         if self._stopping.is_set():
