@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from sys import float_info
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -13,7 +14,7 @@ from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
 from gradegate.model import Transcript, Verdict
 
-EPSILON = 2.220446049250313e-16  # promptfoo's: a similarity of 0.75 may come out one bit below it
+EPSILON = float_info.epsilon  # promptfoo's: a similarity of 0.75 may come out one bit below it
 DEFAULT = 0.75
 
 

@@ -1,0 +1,110 @@
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graded import Script, config, mistakes
+from gradegate import reading
+from gradegate.errors import Unreadable
+from gradegate.graders.answer_relevance import _read
+
+DIRECTIONS = {
+    "What is it?": [1.0, 0.0],
+    "Same": [1.0, 0.0],
+    "Half": [0.6, 0.8],
+    "Off": [0.0, 1.0],
+    "Opposite": [-1.0, 0.0],
+}
+
+
+def embed(texts):
+    return [DIRECTIONS[text] for text in texts]
+
+
+def graded(gate, llm, *questions, kind="answer-relevance", **more):
+    llm.reply = Script(*questions, embed=embed)
+    variables = {"query": "What is it?"} | more.pop("variables", {})
+    return gate(config(llm, {"type": kind, **more}, **variables)).grades[0]
+
+
+@pytest.mark.parametrize(
+    ("questions", "score"),
+    [
+        (("Same", "Same", "Same"), 1.0),
+        (("Same", "Half", "Off"), 1.6 / 3),
+        (("Off", "Off", "Off"), 0.0),
+        (('{"question": "Half"}', '"Half"', "**Half**"), 0.6),
+        (("<think>hm</think>Half", "```\nHalf\n```", " Half\n"), 0.6),
+    ],
+)
+def test_the_mean_similarity_of_three_questions(gate, llm, questions, score):
+    grade = graded(gate, llm, *questions)
+    assert grade["score"] == pytest.approx(score)
+    assert (grade["outcome"], grade["threshold"]) == ("pass" if score >= 0.5 else "fail", 0.5)
+
+
+def test_the_query_and_the_exact_questions_are_embedded_at_once(gate, llm):
+    graded(gate, llm, "Same", "Half", "Off")
+    inputs = [body["input"] for body in llm.bodies if "input" in body]
+    assert len(inputs) == 1
+    assert inputs[0][0] == "What is it?"
+    assert sorted(inputs[0][1:]) == ["Half", "Off", "Same"]
+
+
+def test_the_questions_are_asked_in_parallel(gate, llm):
+    meeting = threading.Barrier(3, timeout=20)  # passes only when three requests are there at once
+
+    def reply(path, body):
+        if path.endswith("/embed"):
+            return {"result": embed(body["input"])}
+        meeting.wait()
+        return "Same"
+
+    llm.reply = reply
+    assert gate(config(llm, {"type": "answer-relevance"}, query="What is it?")).grades[0]["outcome"] == "pass"
+
+
+def test_without_a_query_the_prompt_is_taken(gate, llm):
+    llm.reply = Script("Same", embed=embed)
+    grade = gate(config(llm, {"type": "answer-relevance"}, output="What is it?")).grades[0]
+    assert (grade["score"], grade["evidence"]["query"]) == (1.0, "What is it?")
+
+
+def test_not_turns_the_score_round(gate, llm):
+    grade = graded(gate, llm, "Off", kind="not-answer-relevance")
+    assert (grade["outcome"], grade["score"]) == ("pass", 1.0)
+    grade = graded(gate, llm, "Opposite", kind="not-answer-relevance")
+    assert (grade["outcome"], grade["score"]) == ("pass", 1.0)
+
+
+@pytest.mark.parametrize(
+    "reply", ["", "  \n", "...", "{}", '{"question": ""}', '{"question": 7}', '{"other": "x"}', "<think>What?</think>"]
+)
+@pytest.mark.parametrize("kind", ["answer-relevance", "not-answer-relevance"])
+def test_a_blank_question_is_no_verdict(gate, llm, kind, reply):
+    grade = graded(gate, llm, "Same", reply, kind=kind)
+    assert (grade["outcome"], grade["score"]) == ("error", None)
+
+
+def test_vectors_that_say_nothing_and_a_dead_model_are_errors(gate, llm):
+    for answer in ([[0.0, 0.0]] * 4, [[1.0, 0.0]] * 3, [[1.0]] + [[1.0, 0.0]] * 3, (503, {"error": "down"})):
+        llm.reply = Script("Same", embed=lambda texts, answer=answer: answer)
+        assert gate(config(llm, {"type": "answer-relevance"}, query="x")).grades[0]["outcome"] == "error"
+
+
+def test_mistakes_before_any_call(gate, llm):
+    llm.reply = Script("Same", embed=embed)
+    assert "`query` is empty" in mistakes(gate(config(llm, {"type": "answer-relevance"}, query=" ")))
+    assert "no `value`" in mistakes(gate(config(llm, {"type": "answer-relevance", "value": "x"}, query="q")))
+    only_chat = config(llm, {"type": "answer-relevance", "provider": llm.spec()}, query="q")
+    text = mistakes(gate(only_chat))
+    assert "`answer-relevance` needs a model of the kind embedding, and `openai:chat:fake` is none" in text
+    assert "promptfooconfig.yaml:" in text
+    assert llm.requests == []
+
+
+@given(st.text(alphabet=st.characters(blacklist_categories=["L", "N"])))
+def test_text_without_a_word_is_no_question(reply):
+    with pytest.raises(Unreadable):
+        _read(reading.answer(reply))

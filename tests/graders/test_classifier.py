@@ -1,0 +1,47 @@
+import math
+
+import pytest
+
+from graded import Script, config, mistakes
+
+LABELS = {"friendly": 0.75, "rude": 0.2, "other": 0.05}
+
+
+def graded(gate, llm, labels=LABELS, kind="classifier", **assertion):
+    llm.reply = Script(classify=lambda text: labels)
+    return gate(config(llm, {"type": kind, **assertion})).grades[0]
+
+
+@pytest.mark.parametrize(
+    ("assertion", "outcome", "score"),
+    [
+        ({"value": "friendly", "threshold": 0.75}, "pass", 0.75),
+        ({"value": "friendly", "threshold": 0.76}, "fail", 0.75),
+        ({"value": "friendly"}, "fail", 0.75),  # promptfoo's default threshold is 1
+        ({"threshold": 0.7}, "pass", 0.75),  # without a label: the highest
+        ({"value": "Friendly", "threshold": 0.1}, "fail", 0.0),  # labels differ by case
+        ({"kind": "not-classifier", "value": "rude", "threshold": 0.5}, "pass", 0.8),
+        ({"kind": "not-classifier", "value": "friendly", "threshold": 0.5}, "fail", 0.25),
+    ],
+)
+def test_the_score_of_a_label(gate, llm, assertion, outcome, score):
+    grade = graded(gate, llm, **assertion)
+    assert (grade["outcome"], grade["score"]) == (outcome, pytest.approx(score))
+
+
+def test_a_label_that_the_model_does_not_know_is_said(gate, llm):
+    assert (
+        "no label 'Friendly' (the model says: friendly 0.75, rude 0.2" in graded(gate, llm, value="Friendly")["reason"]
+    )
+
+
+@pytest.mark.parametrize("labels", [{}, {"friendly": math.nan}, {"friendly": math.inf}, (401, {"error": "bad key"})])
+@pytest.mark.parametrize("kind", ["classifier", "not-classifier"])
+def test_no_labels_is_an_error_also_under_not(gate, llm, kind, labels):
+    assert graded(gate, llm, labels, kind, value="friendly")["outcome"] == "error"
+
+
+def test_the_model_gets_the_answer_and_must_be_a_classifier(gate, llm):
+    graded(gate, llm, value="friendly")
+    assert [body["input"] for body in llm.bodies] == ["the answer"]
+    assert "kind classification" in mistakes(gate(config(llm, {"type": "classifier", "provider": llm.spec()})))

@@ -1,0 +1,111 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graded import Script, config, mistakes
+from gradegate import reading
+from gradegate.errors import Unreadable
+from gradegate.graders.context_recall import _read
+
+CONTEXT = "The sky is blue. Grass is green."
+
+
+def graded(gate, llm, reply, kind="context-recall", options=None, **more):
+    llm.reply = Script(reply)
+    variables = {"context": CONTEXT} | more.pop("variables", {})
+    return gate(config(llm, {"type": kind, "value": "It is so.", **more}, options=options, **variables)).grades[0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "score"),
+    [
+        ("1. The sky is blue. [Attributed]\n2. Grass is red. [Not Attributed]", 0.5),
+        ("a [attributed]\nb [NOT ATTRIBUTED]\nc [Attributed]", 2 / 3),
+        ("- a **[Attributed]**\n- b **[Not Attributed]**", 0.5),
+        ("a **Attributed**\nb **Not Attributed**", 0.5),
+        ("a (Attributed)\nb (not attributed)", 0.5),
+        ("a `[Attributed]`", 1),
+        ("a: Attributed\nb: Not Attributed.", 0.5),
+        ("a → Attributed", 1),
+        ("| 1 | a | Attributed |\n| 2 | b | Not Attributed |", 0.5),
+        ("a\n[Attributed]\nb\n[Not Attributed]", 0.5),
+        ("Here is my analysis:\na [Attributed] because 'x' says so\nb [Not Attributed]\n\nDone.", 0.5),
+        ("a [Attributed]\n\n[Attributed]: 1\n[Not Attributed]: 0", 1),  # the last two count, and mark nothing
+        ("<think>a [Not Attributed]</think>a [Attributed]", 1),
+        ({"verdicts": [{"sentence": "a", "reason": "r", "verdict": "attributed"}, {"verdict": "Not Attributed"}]}, 0.5),
+        ([{"sentence": "a", "verdict": "[Attributed]"}], 1),
+        ('```json\n{"verdicts": [{"verdict": "attributed"}]}\n```', 1),
+        ("x [Not Attributed]", 0),
+    ],
+)
+def test_attributed_over_classified(gate, llm, reply, score):
+    grade = graded(gate, llm, reply)
+    assert (grade["outcome"], grade["score"]) == ("pass" if score >= 0.5 else "fail", pytest.approx(score))
+
+
+@pytest.mark.parametrize("kind", ["context-recall", "not-context-recall"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "nothing to see",
+        "All sentences are attributed.",
+        "None of them can be attributed",
+        "x [Attributed] [Not Attributed]",
+        "I mark each sentence [Attributed] or [Not Attributed].\na [Attributed]",
+        "a [Partially Attributed]",
+        "a [Attributed to the context]",
+        '{"verdicts": []}',
+        '{"verdicts": [{"verdict": "partly"}]}',
+        '{"verdicts": [{"sentence": "a"}]}',
+        '{"verdicts": "attributed"}',
+    ],
+)
+def test_no_mark_or_both_is_no_verdict(gate, llm, kind, reply):
+    assert graded(gate, llm, reply, kind)["outcome"] == "error"
+
+
+def test_not_turns_the_score_round(gate, llm):
+    grade = graded(gate, llm, "a [Attributed]\nb [Not Attributed]\nc [Not Attributed]", "not-context-recall")
+    assert (grade["outcome"], grade["score"]) == ("pass", pytest.approx(2 / 3))
+
+
+def test_the_grader_sees_the_chunks_and_the_expected_answer(gate, llm):
+    grade = graded(
+        gate, llm, "a [Attributed]", options={"disableVarExpansion": True}, variables={"context": ["one", "two"]}
+    )
+    assert grade["outcome"] == "pass"
+    assert "one\n\ntwo" in llm.prompts[0]
+    assert "It is so." in llm.prompts[0]
+
+
+@pytest.mark.parametrize(
+    ("variables", "options", "words"),
+    [
+        ({"context": None}, {}, "`context` is missing"),
+        ({"context": ""}, {}, "`context` is empty"),
+        ({"context": " \n"}, {}, "`context` is empty"),
+        ({"context": {"a": "b"}}, {}, "`context` is missing"),
+        ({"context": 7}, {}, "neither a text nor a list of texts"),
+        ({"context": ["a", ""]}, {"disableVarExpansion": True}, "holds an empty text"),
+        ({"context": ["a", 7]}, {"disableVarExpansion": True}, "neither a text nor a list of texts"),
+        ({"context": []}, {"disableVarExpansion": True}, "`context` is empty"),
+    ],
+)
+def test_a_context_that_is_none_is_a_mistake_at_its_line(gate, llm, variables, options, words):
+    llm.reply = Script("a [Attributed]")
+    text = mistakes(gate(config(llm, {"type": "context-recall", "value": "v"}, options=options, **variables)))
+    assert words in text
+    assert "promptfooconfig.yaml:" in text
+    assert llm.requests == []
+
+
+def test_a_value_is_needed(gate, llm):
+    assert "`context-recall` has no `value`" in mistakes(gate(config(llm, {"type": "context-recall"}, context="c")))
+
+
+@given(st.text())
+def test_text_without_a_mark_says_nothing(text):
+    if "attributed" not in text.lower():
+        with pytest.raises(Unreadable):
+            _read(reading.answer(text))

@@ -1,0 +1,116 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graded import Script, config, mistakes
+from gradegate import reading
+from gradegate.errors import Unreadable
+from gradegate.graders.context_relevance import _read
+from gradegate.sentences import folded, units
+
+CONTEXT = "The sky is blue. Grass is green. Snow is white. Coal is black."
+LINES = "The sky is blue\nGrass is green\nSnow is white, and cold"
+
+
+def graded(gate, llm, reply, kind="context-relevance", context=CONTEXT, options=None, **more):
+    llm.reply = Script(reply)
+    assertion = {"type": kind, **more}
+    return gate(config(llm, assertion, options=options, context=context, query="What colour?")).grades[0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "score"),
+    [
+        ("The sky is blue.", 1 / 4),
+        ('"The sky is blue."', 1 / 4),
+        ("the SKY  is\tblue", 1 / 4),
+        ("- The sky is blue.\n- **Snow is white.**", 2 / 4),
+        ("1. The sky is blue\n2) Snow is white", 2 / 4),
+        ("> The sky is blue.", 1 / 4),
+        ("[1] The sky is blue.", 1 / 4),
+        ("Sentence 1: The sky is blue.", 1 / 4),
+        ("Here are the relevant sentences:\n\nThe sky is blue.\nSnow is white.\n\nI hope this helps.", 2 / 4),
+        ("The sky is blue. Snow is white.", 2 / 4),
+        ("The sky is blue. Grass is green.\nSnow is white.", 3 / 4),
+        ("The sky is blue.\nThe sky is blue.", 1 / 4),
+        ('The sentence "The sky is blue." answers it.', 1 / 4),
+        ("The sky is blue. — this answers the query", 1 / 4),
+        ("The sky is blue (relevant)\nGrass is green (not relevant)", 1 / 4),
+        ("Relevant:\n- The sky is blue.\nIrrelevant:\n- Grass is green.", 1 / 4),
+        (CONTEXT, 1),
+        ({"reason": "r", "sentences": ["The sky is blue.", "Snow is white."]}, 2 / 4),
+        ('["The sky is blue.", "Snow is white."]', 2 / 4),
+        ("<think>Grass is green.</think>The sky is blue.", 1 / 4),
+        ("Insufficient Information", 0),
+        ("**insufficient information**", 0),
+        ("Insufficient Information. The context names no city.", 0),
+        ("There is insufficient information in the context.", 0),
+        ({"reason": "r", "sentences": ["Insufficient Information"]}, 0),
+    ],
+)
+def test_quoted_over_units(gate, llm, reply, score):
+    grade = graded(gate, llm, reply)
+    assert (grade["outcome"], grade["score"]) == ("pass" if score >= 0.5 else "fail", pytest.approx(score))
+
+
+@pytest.mark.parametrize("kind", ["context-relevance", "not-context-relevance"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "Nothing here comes from the text",
+        "The sky is grey.",
+        "is",
+        "green",
+        "sky is",
+        "If nothing fits I will say Insufficient Information.",
+        "The sky is blue.\nInsufficient Information",
+        '{"sentences": []}',
+        '{"sentences": ["The sky is grey."]}',
+        '{"sentences": "The sky is blue."}',
+        '{"relevant": true}',
+    ],
+)
+def test_what_quotes_nothing_is_no_verdict(gate, llm, kind, reply):
+    assert graded(gate, llm, reply, kind)["outcome"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("context", "reply", "score"),
+    [
+        (LINES, "The sky is blue", 1 / 3),
+        (LINES, "The sky is blue. Grass is green.", 2 / 3),
+        (LINES, "Snow is white", 1 / 3),  # a part of a line
+        (["The sky is blue. It is high.", "Grass is green."], "The sky is blue.", 1 / 2),
+        (["The sky is blue. It is high.", "Grass is green."], "The sky is blue. It is high.\nGrass is green.", 1),
+        ("1. The sky is blue. 2. Grass is green.", "Grass is green.", 1 / 2),
+        ("空は青いです。草は緑です。雪は白いです。", "草は緑です。", 1 / 3),
+    ],
+)
+def test_units_are_chunks_lines_or_sentences(gate, llm, context, reply, score):
+    grade = graded(gate, llm, reply, context=context, options={"disableVarExpansion": True})
+    assert grade["score"] == pytest.approx(score)
+
+
+def test_not_and_the_threshold(gate, llm):
+    assert graded(gate, llm, "The sky is blue.", "not-context-relevance")["score"] == 0.75
+    assert graded(gate, llm, "The sky is blue.", threshold=0.25)["outcome"] == "pass"
+    assert graded(gate, llm, "The sky is blue.", threshold=0.26)["outcome"] == "fail"
+
+
+def test_a_missing_query_is_a_mistake(gate, llm):
+    for query, words in ((None, "is missing"), ("", "is empty"), (7, "is no text")):
+        text = mistakes(gate(config(llm, {"type": "context-relevance"}, context="c", query=query)))
+        assert f"the variable `query` {words}" in text
+    assert "takes no `value`" in mistakes(
+        gate(config(llm, {"type": "context-relevance", "value": "x"}, context="c", query="q"))
+    )
+
+
+WORDLESS = st.text(st.characters(blacklist_characters=set((CONTEXT + "insufficient").lower() + CONTEXT.upper())))
+
+
+@given(WORDLESS, st.sampled_from(["The", "is", "sky is", "blue", "white"]))
+def test_text_that_is_not_in_the_context_says_nothing(text, word):
+    with pytest.raises(Unreadable):
+        _read(reading.answer(f"{text} {word} {text}"), units(CONTEXT), folded(CONTEXT))

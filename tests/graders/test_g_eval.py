@@ -1,0 +1,149 @@
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graded import Script, config, mistakes
+from gradegate import reading
+from gradegate.errors import Unreadable
+from gradegate.graders.g_eval import _read_score, _read_steps
+
+STEPS = {"steps": ["Check facts", "Check tone"]}
+
+
+def graded(gate, llm, *replies, kind="g-eval", options=None, **more):
+    llm.reply = Script(*replies)
+    return gate(config(llm, {"type": kind, "value": "Is coherent", **more}, options=options)).grades[0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "score"),
+    [
+        ({"score": 8, "reason": "fine"}, 0.8),
+        ({"score": "7", "reason": "text"}, 0.7),
+        ({"Score": 10}, 1),
+        ({"score": 0}, 0),
+        ({"score": 6.5}, 0.65),
+        ({"score": "9/10"}, 0.9),
+        ('```json\n{\n "score": 9,\n "reason": "pretty"\n}\n```', 0.9),
+        ("Good tone. {score: 8, reason: 'it's fine'}", 0.8),
+        ('{"score": 8} {"score": 8}', 0.8),
+        ("8", 0.8),
+        ("**8/10**", 0.8),
+        ("It is fine.\nScore: 8", 0.8),
+        ("**Score:** 8/10", 0.8),
+        ("The score is 7.5.", 0.75),
+        ("I give it 8 out of 10.", 0.8),
+        ("<think>Score: 1</think>Score: 8", 0.8),
+    ],
+)
+def test_the_score_is_a_share_of_ten(gate, llm, reply, score):
+    grade = graded(gate, llm, STEPS, reply)
+    assert (grade["outcome"], grade["score"]) == ("pass" if score >= 0.7 else "fail", pytest.approx(score))
+
+
+@pytest.mark.parametrize("kind", ["g-eval", "not-g-eval"])
+@pytest.mark.parametrize(
+    "reply",
+    ["", "no json", {"reason": "none"}, {"score": 11}, {"score": -1}, {"score": "high"}, {"score": True}, {"score": None},
+     {"score": "80%"}, {"result": {"score": 8}}, '{"score": 8} {"score": 7}', "Score: 8\nScore: 7", "Score: 80%", "Score: 8/100", "Score: 4 out of 5",
+     "80", "-1", "Score: 11", "I give it 8", "Steps 1 to 3 are met", "score: number from 0 to 10", '{"score": 0-10}'],
+)  # fmt: skip
+def test_no_score_is_no_verdict(gate, llm, kind, reply):
+    assert graded(gate, llm, STEPS, reply, kind=kind)["outcome"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("reply", "steps"),
+    [
+        (STEPS, ("Check facts", "Check tone")),
+        ('{\n "steps": [\n  "a"\n ]\n}', ("a",)),
+        ('["a", "b"]', ("a", "b")),
+        ("Steps:\n1. Check facts\n2. Check tone", ("Check facts", "Check tone")),
+        ("- **Check facts**\n- Check tone", ("Check facts", "Check tone")),
+    ],
+)
+def test_steps_are_shown_to_the_second_call(gate, llm, reply, steps):
+    grade = graded(gate, llm, reply, {"score": 8})
+    assert grade["outcome"] == "pass"
+    assert all(f"- {step}" in llm.prompts[1] for step in steps)
+    assert "the answer" not in llm.prompts[0]
+
+
+@pytest.mark.parametrize(
+    "reply", ["no json", "", {"steps": []}, {"steps": [" "]}, {"steps": "a"}, {"steps": [1]}, "[]"]
+)
+def test_no_steps_is_no_verdict(gate, llm, reply):
+    assert graded(gate, llm, reply, {"score": 8})["outcome"] == "error"
+    assert len(llm.requests) == 1
+
+
+def by_criterion(**scores):
+    """Scores by a word of the criterion, steps for whoever asks for steps."""
+
+    def reply(path, body):
+        asked = body["messages"][-1]["content"]
+        if "Which steps" in asked:
+            return '{"steps": ["look"]}'
+        return next(f'{{"reason": "{word}", "score": {score}}}' for word, score in scores.items() if word in asked)
+
+    return reply
+
+
+def test_several_criteria_give_their_mean(gate, llm):
+    llm.reply = by_criterion(polite=10, short=5)
+    grade = gate(config(llm, {"type": "g-eval", "value": ["is polite", "is short"]})).grades[0]
+    assert (grade["outcome"], grade["score"], grade["reason"]) == ("pass", 0.75, "polite; short")
+    assert len(llm.requests) == 4
+
+
+def test_criteria_are_asked_in_parallel(gate, llm):
+    meeting, scripted = threading.Barrier(3, timeout=20), by_criterion(one=7, two=7, three=7)
+
+    def reply(path, body):
+        meeting.wait()
+        return scripted(path, body)
+
+    llm.reply = reply
+    grade = gate(config(llm, {"type": "g-eval", "value": ["one", "two", "three"]})).grades[0]
+    assert (grade["outcome"], grade["score"]) == ("pass", pytest.approx(0.7))
+
+
+def test_one_criterion_without_a_score_makes_an_error_that_names_it(gate, llm):
+    llm.reply = by_criterion(polite=10, short=11)
+    grade = gate(config(llm, {"type": "g-eval", "value": ["is polite", "is short"]})).grades[0]
+    assert grade["outcome"] == "error"
+    assert grade["reason"].startswith("criterion 2 of 2: ")
+
+
+def test_not_and_threshold(gate, llm):
+    grade = graded(gate, llm, STEPS, {"score": 8}, kind="not-g-eval", threshold=0.9)
+    assert (grade["outcome"], grade["score"]) == ("pass", pytest.approx(0.2))
+
+
+def test_a_prompt_that_the_test_sets_for_its_other_assertions_is_not_for_g_eval(gate, llm):
+    assert graded(gate, llm, STEPS, {"score": 8}, options={"rubricPrompt": "Mine: {{output}}"})["score"] == 0.8
+    assert "Mine" not in "".join(llm.prompts)
+    text = mistakes(gate(config(llm, {"type": "g-eval", "value": "x", "rubricPrompt": "Mine"})))
+    assert "rubricPrompt must be a mapping or a list of 2 prompts: steps, evaluate" in text
+
+
+def test_mistakes(gate, llm):
+    for value in ([], "", [" "], 7):
+        assert "`g-eval`" in mistakes(gate(config(llm, {"type": "g-eval", "value": value})))
+    assert "no step `evaluation`" in mistakes(
+        gate(config(llm, {"type": "g-eval", "value": "x", "rubricPrompt": {"evaluation": "y"}}))
+    )
+
+
+@given(st.text(alphabet=st.characters(blacklist_categories=["Nd"])))
+def test_text_without_a_digit_is_no_score(text):
+    with pytest.raises(Unreadable):
+        _read_score(reading.answer(text))
+
+
+@given(st.text(alphabet=st.characters(categories=["L", "Zs"])))
+def test_prose_is_no_list_of_steps(text):
+    with pytest.raises(Unreadable):
+        _read_steps(reading.answer(text))

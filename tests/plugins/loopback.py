@@ -1,0 +1,29 @@
+"""Embeddings, classification and moderation of a model on loopback, in the plainest form that HTTP has."""
+
+from gradegate.model import Usage
+from gradegate.provider import PROVIDERS, Provider
+from gradegate.wire import post
+
+
+class Loopback(Provider):
+    def __init__(self, setting):
+        self.kinds = (setting.model.partition(":")[0],)
+        self.name = setting.spec.name
+        self._client = setting.client
+        self._url = setting.spec.config["url"]
+
+    def _post(self, what, body):
+        found, _ = post(self._client, f"{self._url}/{what}", {}, body)
+        return found["result"], Usage(calls=1)
+
+    def embed(self, texts):
+        return self._post("embed", {"input": list(texts)})
+
+    def classify(self, text):
+        return self._post("classify", {"input": text})
+
+    def moderate(self, text):
+        return self._post("moderate", {"input": text})
+
+
+PROVIDERS.register("loopback")(Loopback)
