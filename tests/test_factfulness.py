@@ -123,7 +123,16 @@ def test_the_reason_is_that_of_the_first_run_with_the_outcome():
 
 @pytest.mark.parametrize(
     ("share", "shown"),
-    [(2 / 3, "66.66"), (0.69996, "69.99"), (0.7, "70"), (0.29, "29"), (1.0, "100"), (0.0, "0"), (300 / 425, "70.58")],
+    [
+        (2 / 3, "66.66"),
+        (0.69996, "69.99"),
+        (0.7, "70"),
+        (0.29, "29"),
+        (1.0, "100"),
+        (0.0, "0"),
+        (300 / 425, "70.58"),
+        (1e13, "1e+15"),
+    ],
 )
 def test_people_see_hundredths_that_are_cut(share, shown):
     assert cut(share, 100) == shown

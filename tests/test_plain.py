@@ -64,6 +64,7 @@ def test_data_reads_as_an_outline() -> None:
     data = {
         "details": [{"claim": "a", "reason": "1\n2"}, {"claim": "b"}],
         "texts": ["x", "two\nlines"],
+        "few": ["one", "two"],
         "nothing": [],
         "absent": None,
         "share": 0.5,
@@ -82,14 +83,13 @@ texts:
   - x
   - two
     lines
+few: one, two
 nothing: none
 absent: none
 share: 0.5
 deep:
   votes:
-    first:
-      - true
-      - idk
+    first: true, idk
 long:
   1
   2"""

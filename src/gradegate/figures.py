@@ -35,6 +35,8 @@ def figures(one: float, other: float) -> tuple[str, str]:
 
 def cut(score: float, scale: int) -> str:
     """A score times its scale, cut to two decimals and never rounded up: 0.69996 of 100 reads 69.99."""
+    if not abs(score) < 1e12:
+        return figure(score * scale)
     # The shortest text of a float is the number that was meant: 0.29 * 100 is 28.999999999999996.
     whole = Decimal(repr(score)) * scale
     return f"{whole.quantize(Decimal('0.01'), ROUND_DOWN):f}".rstrip("0").rstrip(".")

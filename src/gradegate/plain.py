@@ -59,16 +59,27 @@ def outline(value: Any) -> str:
 def _outlined(value: Any) -> Iterator[str]:
     pairs = value.items() if isinstance(value, dict) else (("-", item) for item in value)
     for key, item in pairs:
-        lines = list(_outlined(item)) if isinstance(item, dict | list) and item else _text(item).split("\n")
+        nested = isinstance(item, dict | list) and bool(item) and not _is_short(item)
+        lines = list(_outlined(item)) if nested else _text(item).split("\n")
         label = key if key == "-" else f"{key}:"
         # An item of a list starts on the line of its dash; what is short stands beside its key.
-        beside = key == "-" or (len(lines) == 1 and not isinstance(item, dict | list)) or not item
+        beside = key == "-" or (len(lines) == 1 and not nested)
         yield f"{label} {lines.pop(0)}" if beside else label
         yield from ("  " + line for line in lines)
 
 
+def _is_short(value: Any) -> bool:
+    """Whether it is a list of a few words, such as votes, which reads best on one line."""
+    if not isinstance(value, list):
+        return False
+    words = [item if isinstance(item, str) else "-" for item in value]
+    return len(words) <= 12 and all(word.isalnum() and len(word) <= 12 for word in words)
+
+
 def _text(value: Any) -> str:
-    return "none" if value in ([], {}, None) else shown(value)
+    if value in ([], {}, None):
+        return "none"
+    return ", ".join(value) if isinstance(value, list) else shown(value)
 
 
 def _entry(key: str, text: str) -> str:

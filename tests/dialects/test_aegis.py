@@ -475,6 +475,40 @@ def test_metrics_that_read_one_field_differently_stand_in_cases_of_their_own(run
     assert [grade["score"] for grade in ran.grades if grade["metric"]] == [0, 0]
 
 
+ROW = {
+    "input": "Where is it?",
+    "context": ["It is in Paris.", "It rains."],
+    "output": "In Paris.",
+    "golden_answer": "It stands in Paris.",
+}
+VERDICTS = {"verdicts": [{"reason": "so", "verdict": "yes"}, {"reason": "so", "verdict": "no"}]}
+
+
+@pytest.mark.parametrize(
+    ("metric", "reply", "shown", "score"),
+    [
+        ("ans_corr", {"reason": "so", "category": "C"}, ("output", "golden_answer"), 1),
+        ("ctx_recall", VERDICTS, ("context", "golden_answer"), 0.5),
+        ("ctx_rel", {"reason": "so", "sentences": ["It is in Paris."]}, ("input", "context"), 0.5),
+        ("ctx_rank_prec", VERDICTS, ("context", "golden_answer"), 1),
+    ],
+)
+def test_model_graded_shortnames_show_the_grader_their_fields(run, llm: FakeLlm, metric, reply, shown, score):
+    llm.reply = lambda path, body: json.dumps(reply)
+    ran = run(simple(metric, ROW))
+    assert ran.grades[0]["score"] == score, ran.grades[0]["reason"]
+    for name in shown:
+        for text in [ROW[name]] if isinstance(ROW[name], str) else ROW[name]:
+            assert text in llm.prompts[0], name
+    assert run(simple(metric, {**ROW, shown[-1]: None})).code == 2
+
+
+def test_relevance_needs_a_model_for_embeddings(run):
+    ran = run(simple("ans_rel", ROW))
+    assert ran.code == 2
+    assert "embedding" in ran.err
+
+
 def test_the_example_runs_without_a_key(run):
     replies = (EXAMPLE.parent / "replies.yaml").read_text()
     assert run(EXAMPLE.read_text(), grader="scripted:replies.yaml", **{"replies.yaml": replies}).code == 0

@@ -12,13 +12,13 @@ from gradegate.report import REPORTS, Links
 
 from . import samples
 
-NAMES = ["annotations", "comment", "console", "html", "json", "junit", "summary"]
+NAMES = ["aegis", "annotations", "comment", "console", "html", "json", "junit", "summary"]
 
 
 def test_every_report_is_registered() -> None:
     assert REPORTS.names() == NAMES
     suffixes = {name: report.suffix for name, report in REPORTS if report.suffix}
-    assert suffixes == {"comment": ".md", "html": ".html", "json": ".json", "junit": ".xml"}
+    assert suffixes == {"aegis": ".aegis.json", "comment": ".md", "html": ".html", "json": ".json", "junit": ".xml"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -40,7 +40,7 @@ def test_an_empty_run_is_reported(name: str) -> None:
     report.render(replace(empty, rules=()), Links()).text.encode()
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("json", "annotations")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("aegis", "json", "annotations")])
 def test_an_error_is_never_called_a_failure(name: str) -> None:
     report = REPORTS.find(name)
     assert report is not None

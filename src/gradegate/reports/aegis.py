@@ -46,11 +46,11 @@ def _run(decision: Decision) -> Run:
         dataset=None,
         data_collection=about.get("data_collection_id"),
         number_of_metrics=len({_shortname(g) for row in decision.run.rows for g in row.grades if not g.inner}),
-        result=float(sum(means.values(), Fraction(0)) / len(means)) if means else None,
+        result=_float(sum(means.values(), Fraction(0)) / len(means)) if means else None,
         threshold=about.get("threshold"),
         model_slug=about.get("model_slug"),
         alias=about.get("alias"),
-        aggregate_results={name: float(mean) for name, mean in means.items()},
+        aggregate_results={name: shown for name, mean in means.items() if (shown := _float(mean)) is not None},
         started_at=None,
         finished_at=None,
         is_gte_threshold=_met([rule for rule in decision.rules if rule.rule.by_metric]),
@@ -118,7 +118,14 @@ def _arguments(assertion: Assertion, shortname: str) -> dict[str, Any]:
 
 def _of_hundred(share: float | None) -> float | None:
     kept = finite(share)
-    return None if kept is None else float(_exact(kept))
+    return None if kept is None else _float(_exact(kept))
+
+
+def _float(number: Fraction) -> float | None:
+    try:
+        return float(number)
+    except OverflowError:
+        return None  # no number to a reader of JSON
 
 
 def _exact(share: float) -> Fraction:
