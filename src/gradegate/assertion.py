@@ -90,7 +90,12 @@ def error(bound: Bound, cause: BaseException | str, usage: Usage) -> Grade:
 def conclude_set(bound: Bound, members: Sequence[Grade]) -> Grade:
     """The grade of an assert-set from those of its members."""
     outcome, score = conclude_case(members, bound.spec.threshold)
-    return Grade(bound.spec, outcome, score, bound.spec.threshold, _set_reason(members, outcome), metric=bound.metric)
+    reason = _set_reason(members, outcome)
+    if bound.negated and outcome is not Outcome.ERROR:
+        reason = "" if outcome is Outcome.FAIL else f"must not hold, but does ({bound.spec.type})"
+        outcome = Outcome.PASS if outcome is Outcome.FAIL else Outcome.FAIL
+        score = None if score is None else min(1.0, max(0.0, 1.0 - score))
+    return Grade(bound.spec, outcome, score, bound.spec.threshold, reason, metric=bound.metric)
 
 
 def _set_reason(members: Sequence[Grade], outcome: Outcome) -> str:

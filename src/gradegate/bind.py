@@ -103,7 +103,7 @@ class Binder:
 
     def assertion(self, spec: Assertion, options: CaseOptions, variables: Mapping[str, Any]) -> Bound:
         """Raises ConfigError with every mistake of the assertion."""
-        if spec.type == SET:
+        if spec.type.removeprefix("not-") == SET:
             return self._set(spec, options, variables)
         kind = GRADERS.find(spec.type.removeprefix("not-"))
         if kind is None:
@@ -131,9 +131,12 @@ class Binder:
     def _set(self, spec: Assertion, options: CaseOptions, variables: Mapping[str, Any]) -> Bound:
         if not spec.members:
             raise ConfigError.at("the assert-set is empty", spec.origin, "give it `assert`")
+        if spec.value is not None:
+            raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, "give each member its own")
         for member in spec.members:
-            kind = GRADERS.find(member.type)
-            if member.type == SET or (kind is not None and kind.compares):
+            base = member.type.removeprefix("not-")
+            kind = GRADERS.find(base)
+            if base == SET or (kind is not None and kind.compares):
                 raise ConfigError.at(f"`{member.type}` cannot stand in an assert-set", member.origin, "move it out")
         members = tuple(self.assertion(member, options, variables) for member in spec.members)
         return Bound(spec, None, self._metric(spec, variables), members=members)

@@ -20,7 +20,7 @@ _STEP = re.compile(
     rf"\s*(?:\??\.map\(\s*\(?\s*(?P<item>{_NAME})\s*\)?\s*=>\s*(?P<of>{_NAME})(?P<inner>[^()]*)\)"
     rf"|\??\.join\(\s*(?P<separator>{_TEXT})?\s*\)"
     rf"|(?:\?\.)?\[\s*(?:(?P<index>\d+)|(?P<key>{_TEXT}))\s*\]"
-    rf"|\??\.(?P<name>{_NAME})(?!\s*[\w$(]))"
+    rf"|\??\.\s*(?P<name>{_NAME})(?!\s*[\w$(]))"
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
@@ -50,7 +50,7 @@ class Transform:
         if self.root == "output":
             found = self._parsed(output)
         try:
-            return _follow(found, self.steps)
+            return follow(found, self.steps)
         except LookupError as e:
             raise NoVerdict(f"contextTransform `{self.written}` leads nowhere: {e.args[0]}") from e
 
@@ -67,16 +67,17 @@ def parse(written: str) -> Transform:
     """Raises ValueError for anything but the forms that can be followed without running code."""
     text = written.strip().removesuffix(";").rstrip()
     root = _ROOT.match(text)
-    steps = _steps(text[root.end() :]) if root else None
-    if root is None or steps is None:
+    path = steps(text[root.end() :]) if root else None
+    if root is None or path is None:
         raise ValueError(f"`{written}` is code, which gradegate does not run; it can follow {FORMS}")
     name = root[1].removeprefix("context.")
-    if name in ("vars", "metadata") and not steps:
+    if name in ("vars", "metadata") and not path:
         raise ValueError(f"`{written}` is no text; name what stands in it")
-    return Transform(text, name if name in ("vars", "metadata") else "output", steps)
+    return Transform(text, name if name in ("vars", "metadata") else "output", path)
 
 
-def _steps(text: str) -> tuple[str | int | _Join | _Map, ...] | None:
+def steps(text: str) -> tuple[str | int | _Join | _Map, ...] | None:
+    """The steps of a path behind its root, such as ``.a[0].b``; None where something is no step."""
     found: list[str | int | _Join | _Map] = []
     position = 0
     while position < len(text.rstrip()):
@@ -91,7 +92,7 @@ def _steps(text: str) -> tuple[str | int | _Join | _Map, ...] | None:
 
 def _step(match: re.Match[str]) -> str | int | _Join | _Map | None:
     if match["item"]:
-        inner = _steps(match["inner"]) if match["item"] == match["of"] else None
+        inner = steps(match["inner"]) if match["item"] == match["of"] else None
         return None if inner is None else _Map(inner)
     if match["index"]:
         return int(match["index"])
@@ -104,12 +105,13 @@ def _text(written: str) -> str:
     return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), written[1:-1])
 
 
-def _follow(value: Any, steps: tuple[Any, ...]) -> Any:
-    for step in steps:
+def follow(value: Any, path: tuple[Any, ...]) -> Any:
+    """What the steps lead to. Raises LookupError where they lead nowhere."""
+    for step in path:
         if isinstance(step, _Join):
             value = step.separator.join(map(_shown, _list(value, "join")))
         elif isinstance(step, _Map):
-            value = [_follow(item, step.steps) for item in _list(value, "map")]
+            value = [follow(item, step.steps) for item in _list(value, "map")]
         elif isinstance(step, int):
             if not isinstance(value, list) or step >= len(value):
                 raise LookupError(f"there is no item [{step}]")

@@ -1,0 +1,155 @@
+"""``contextTransform`` in the forms that people use, and as a clear mistake in all others."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graded import Script, config, mistakes
+from gradegate.errors import NoVerdict
+from gradegate.transform import parse
+
+OUTPUT = {
+    "context": "one",
+    "citations": [{"text": "a", "meta": {"k": "x"}}, {"text": "b"}],
+    "list": ["p", "q"],
+    "odd-key": "o",
+}
+VARS = {"docs": ["d", "e"], "x": "vx"}
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("output.context", "one"),
+        (" output . context ;", "one"),
+        ("output.citations[0].text", "a"),
+        ("output?.citations?.[1]?.text", "b"),
+        ('output["odd-key"]', "o"),
+        ("output['citations'][0]['meta'].k", "x"),
+        ("output.list", ["p", "q"]),
+        ("JSON.parse(output).context", "one"),
+        ("JSON.parse( output ).list[1]", "q"),
+        ("output.citations.map(c => c.text)", ["a", "b"]),
+        ("output.citations.map((c) => c.text).join('\\n\\n')", "a\n\nb"),
+        ('output.list.join(", ")', "p, q"),
+        ("output.list.join()", "p,q"),
+        ("output.list.map(item => item)", ["p", "q"]),
+        ("context.vars.x", "vx"),
+        ("context.vars.docs[1]", "e"),
+        ("context.metadata.sources", "meta"),
+    ],
+)
+def test_paths(written, expected):
+    assert parse(written).apply(json.dumps(OUTPUT), VARS, {"sources": "meta"}) == expected
+
+
+def test_the_answer_itself():
+    assert parse("output").apply("plain text", {}, {}) == "plain text"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "output.context + 'x'",
+        "output.context || ''",
+        "output.list.filter(x => x.ok)",
+        "output.list.map(x => y.text)",
+        "output.list.map(x => x.text.trim())",
+        "output.list.length > 0",
+        "output.constructor()",
+        "output.context; process.exit()",
+        "(() => output)()",
+        "return output.context",
+        "file://transform.js",
+        "context",
+        "context.vars",
+        "context.prompt.label",
+        "process.env.KEY",
+        "outputs.context",
+        "JSON.parse(other).x",
+        "output[-1]",
+        "output[x]",
+        "output.`x`",
+        "require('fs')",
+        "{{output}}",
+    ],
+)
+def test_code_is_a_mistake_at_its_line(gate, llm, written):
+    with pytest.raises(ValueError, match=r"code, which gradegate does not run|is no text"):
+        parse(written)
+    llm.reply = Script("x [Attributed]")
+    if written:
+        text = mistakes(gate(config(llm, {"type": "context-recall", "value": "v", "contextTransform": written})))
+        assert "promptfooconfig.yaml:9: `context-recall`: `contextTransform`" in text
+        assert llm.requests == []
+
+
+@pytest.mark.parametrize(
+    ("written", "output", "words"),
+    [
+        ("output.other", OUTPUT, "there is no `other`"),
+        ("output.citations[7]", OUTPUT, "there is no item [7]"),
+        ("output.context.map(x => x.y)", OUTPUT, "`map` needs a list"),
+        ("output.citations.join('')", OUTPUT, "`join` needs texts"),
+        ("output.citations.map(c => c.meta)", OUTPUT, "there is no `meta`"),
+        ("output.context", "no JSON", "needs an answer that is JSON"),
+        ("output.context", [1], "there is no `context`"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_no_verdict(written, output, words):
+    with pytest.raises(NoVerdict) as raised:
+        parse(written).apply(output if isinstance(output, str) else json.dumps(output), VARS, {})
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", ["context-recall", "context-relevance", "context-faithfulness"])
+@pytest.mark.parametrize(
+    ("written", "output", "outcome"),
+    [
+        ("output.docs", {"docs": ["The sky is blue.", "Snow is white."]}, "pass"),
+        ("output.docs", {"docs": "The sky is blue."}, "pass"),
+        ("output.docs", {"docs": ""}, "error"),
+        ("output.docs", {"docs": []}, "error"),
+        ("output.docs", {"docs": ["a", " "]}, "error"),
+        ("output.docs", {"docs": {"a": 1}}, "error"),
+        ("output.docs", {"docs": 7}, "error"),
+        ("output.docs", {}, "error"),
+        ("output.docs", "not JSON", "error"),
+    ],
+)
+def test_the_context_of_an_answer(gate, llm, kind, written, output, outcome):
+    replies = {"context-recall": ["x [Attributed]"], "context-relevance": ["The sky is blue."]}.get(
+        kind, ["One.", "Yes."]
+    )
+    llm.reply = Script(*replies)
+    value = {"value": "v"} if kind == "context-recall" else {}
+    text = output if isinstance(output, str) else json.dumps(output)
+    grade = gate(config(llm, {"type": kind, "contextTransform": written, **value}, output=text, query="q")).grades[0]
+    assert grade["outcome"] == outcome
+    assert outcome == "error" or "The sky is blue." in llm.prompts[-1]
+    assert outcome == "pass" or llm.requests == []
+
+
+def test_it_wins_over_the_variable_and_a_missing_variable_shows_before_the_run(gate, llm):
+    llm.reply = Script("x [Attributed]")
+    assertion = {"type": "context-recall", "value": "v", "contextTransform": "context.vars.found"}
+    gate(config(llm, assertion, context="the variable", found="what was found"))
+    assert "what was found" in llm.prompts[0]
+    assert "the variable" not in llm.prompts[0]
+    assert "the variable `found` that contextTransform names is missing" in mistakes(
+        gate(config(llm, assertion, context="c"))
+    )
+    wrong = {"type": "contains", "value": "v", "contextTransform": "output.x"}
+    assert "`contains` has no `contextTransform`" in mistakes(gate(config(llm, wrong)))
+
+
+@given(st.text(alphabet="outp.context[0]'\"()=>mapjoin ;?`{}", max_size=40))
+def test_any_text_is_a_path_or_refused(text):
+    try:
+        found = parse(text)
+    except ValueError:
+        return
+    assert found.root in ("output", "vars", "metadata")
