@@ -14,7 +14,7 @@ from gradegate.model import NO_USAGE, Message, Request, Usage
 from gradegate.parallel import gather
 from gradegate.provider import Provider
 from gradegate.rubric import Rubric
-from gradegate.template import TemplateError
+from gradegate.template import TemplateError, printed
 
 T = TypeVar("T")
 SHOWN = 4000  # characters of an unreadable reply that are kept as evidence
@@ -114,7 +114,8 @@ class Judge:
         self, prompt: str, step: str, schema: Mapping[str, Any] | None, variables: Mapping[str, Any]
     ) -> tuple[tuple[Message, ...], Mapping[str, Any] | None]:
         own = self.rubric.steps.get(step)
-        known = {**self.vars, "token": self.token, "language": self.language, **variables}
+        own_vars = {name: printed(value) for name, value in self.vars.items()}
+        known = {**own_vars, "token": self.token, "language": self.language, **variables}
         try:
             if own is None:
                 return rubric.fill(rubric.default(prompt), known), schema

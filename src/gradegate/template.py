@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import jinja2
-from jinja2 import nodes
+from jinja2 import meta, nodes
 from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -34,6 +34,19 @@ class _Array(list[Any]):
 class _Object(dict[str, Any]):
     def __bool__(self) -> bool:
         return True
+
+
+class _Printed(_Object):
+    """A mapping that prints as its JSON text."""
+
+
+def printed(value: Any) -> Any:
+    """A variable as grading prompts show it: an object, also one in a list, prints as JSON and still has its members."""
+    if isinstance(value, Mapping):
+        return _Printed({key: _javascript(item) for key, item in value.items()})
+    if isinstance(value, list | tuple):
+        return _Array(printed(item) for item in value)
+    return value
 
 
 def data(value: Any) -> Any:
@@ -64,7 +77,7 @@ def show(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ",".join(map(show, value))
     if isinstance(value, Mapping):
-        return "[object Object]"
+        return _dump(value) if isinstance(value, _Printed) else "[object Object]"
     return str(value)
 
 
@@ -178,6 +191,27 @@ def render_values(value: Any, variables: Mapping[str, Any]) -> Any:
         return {key: render_values(item, variables) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [render_values(item, variables) for item in value]
+    return value
+
+
+def uses(source: str) -> frozenset[str]:
+    """The variables that a template asks for. Raises TemplateError."""
+    if not is_template(source):
+        return frozenset()
+    try:
+        return frozenset(meta.find_undeclared_variables(_ENVIRONMENT.parse(source)))
+    except jinja2.TemplateSyntaxError as e:
+        raise TemplateError(f"{e.message} (line {e.lineno} of the template)") from e
+
+
+def render_env(value: Any, env: Mapping[str, str]) -> Any:
+    """Fill every string that needs the environment alone; what asks for more is filled when it is known."""
+    if isinstance(value, str):
+        return render(value, {"env": env}) if uses(value) <= {"env"} else value
+    if isinstance(value, Mapping):
+        return {key: render_env(item, env) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [render_env(item, env) for item in value]
     return value
 
 

@@ -1,0 +1,163 @@
+"""``rubricPrompt`` in every form, with the variables that each assertion gives it."""
+
+import json
+
+import pytest
+import yaml
+
+from graded import Script, config, mistakes
+
+# The assertion, the replies that it reads, the variables of each prompt, and what they must show.
+GRADED = {
+    "llm-rubric": ({"value": "is good {{who}}"}, [{"pass": True}], {"": {"output": "the answer", "rubric": "is good you", "who": "you"}}),
+    "factuality": ({"value": "ref {{who}}"}, ["C"], {"": {"input": "the answer", "ideal": "ref you", "completion": "the answer"}}),
+    "model-graded-closedqa": ({"value": "crit"}, ["Y"], {"": {"input": "the answer", "criteria": "crit", "completion": "the answer"}}),
+    "answer-relevance": ({}, ["q?"], {"": {"answer": "the answer"}}),
+    "context-recall": ({"value": "truth"}, ["x [Attributed]"], {"": {"context": "The sky.", "groundTruth": "truth", "who": "you"}}),
+    "context-relevance": ({}, ["The sky is blue all day."], {"": {"context": "The sky.", "query": "colours?"}}),
+    "context-faithfulness": (
+        {},
+        ["One is one.\nTwo is two.", "Yes. No."],
+        {
+            "statements": {"question": "colours?", "answer": "the answer", "who": "you"},
+            "verdicts": {"context": "The sky.", "statements": "One is one.,Two is two.", "who": "you"},
+        },
+    ),
+    "g-eval": (
+        {"value": "is short"},
+        [{"steps": ["a", "b"]}, {"score": 9}],
+        {
+            "steps": {"criteria": "is short"},
+            "evaluate": {"criteria": "is short", "maxScore": "10", "input": "the answer", "output": "the answer", "steps": "- a"},
+        },
+    ),
+    "conversation-relevance": ({}, ["yes"], {"": {"messages": "user assistant"}}),
+    "select-best": ({"value": "crit"}, ["1"], {"": {"criteria": "crit", "outputs": "one: the answer,two: the answer", "who": "you"}}),
+}  # fmt: skip
+VARIABLES = {"context": "The sky. The sky is blue all day.", "query": "colours?", "who": "you"}
+CASES = [(kind, step) for kind, (_, _, steps) in GRADED.items() for step in steps]
+
+
+def template(kind, step):
+    """A prompt that shows each variable after its name."""
+    _, _, steps = GRADED[kind]
+    shown = {"messages": "{% for m in messages %}{{ m.role }} {% endfor %}"}
+    return " ".join(f"<{name}={shown.get(name, '{{ ' + name + ' }}')}>" for name in steps[step])
+
+
+FORMS = {
+    "text": lambda text: text,
+    "chat JSON": lambda text: json.dumps([{"role": "system", "content": "Grade."}, {"role": "user", "content": text}]),
+    "chat YAML": lambda text: f"- role: system\n  content: Grade.\n- role: user\n  content: '{text}'\n",
+    "list": lambda text: [{"role": "system", "content": "Grade."}, {"role": "user", "content": text}],
+    "file": lambda text: "file://rubric.txt",
+    "file with chat": lambda text: "file://rubric.json",
+}  # fmt: skip
+
+
+def run(gate, llm, kind, prompt, files, at="assertion"):
+    assertion, replies, _ = GRADED[kind]
+    llm.reply = Script(*replies, embed=lambda texts: [[1.0, 0.0]] * len(texts))
+    given = {"rubricPrompt": prompt}
+    prompts = ["one: {{said}}", "two: {{said}}"] if kind == "select-best" else ["{{said}}"]
+    own = {"type": kind, **assertion, **(given if at == "assertion" else {})}
+    found = config(llm, own, prompts=prompts, options=given if at == "test" else {}, **VARIABLES)
+    if at == "default":
+        found["defaultTest"] = {"options": given}
+    return gate(found, **files)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", GRADED)
+def test_every_form_shows_the_variables_of_every_assertion(gate, llm, kind, form):
+    _, replies, steps = GRADED[kind]
+    texts = {step: template(kind, step) for step in steps}
+    first = next(iter(texts.values()))
+    files = {"rubric.txt": first, "rubric.json": json.dumps([{"role": "user", "content": first}])}
+    prompt = FORMS[form](first) if list(texts) == [""] else {step: FORMS[form](text) for step, text in texts.items()}
+    if form.startswith("file") and list(texts) != [""]:
+        files |= {f"{step}.txt": text for step, text in texts.items()}
+        prompt = {step: f"file://{step}.txt" for step in texts}
+    ran = run(gate, llm, kind, prompt, files)
+    assert "error" not in [grade["outcome"] for grade in ran.grades], ran.grades
+    assert len(llm.reply.asked) == (3 if kind == "answer-relevance" else len(replies))
+    for asked, (step, values) in zip(llm.reply.asked, steps.items(), strict=False):
+        for name, value in values.items():
+            assert f"<{name}={value}" in asked.replace("[{", "").replace('\\"', '"'), (step, name)
+    assert not any("response_format" in body for body in llm.bodies)  # the prompt sets the form of the reply itself
+
+
+@pytest.mark.parametrize("at", ["assertion", "test", "default"])
+def test_where_it_may_stand(gate, llm, at):
+    ran = run(gate, llm, "llm-rubric", "Mine: {{output}} / {{rubric}}", {}, at)
+    assert ran.grades[0]["outcome"] == "pass"
+    assert llm.prompts == ["Mine: the answer / is good you"]
+
+
+def test_the_assertions_own_prompt_wins(gate, llm):
+    llm.reply = Script({"pass": True})
+    gate(config(llm, {"type": "llm-rubric", "value": "v", "rubricPrompt": "Own"}, options={"rubricPrompt": "Test's"}))
+    assert llm.prompts == ["Own"]
+
+
+@pytest.mark.parametrize("kind", ["context-faithfulness", "g-eval"])
+def test_an_array_has_a_prompt_for_each_step(gate, llm, kind):
+    _, _, steps = GRADED[kind]
+    texts = [template(kind, step) for step in steps]
+    for prompt in (
+        texts,
+        [{"content": text} for text in texts],
+        [{"role": "system", "content": text} for text in texts],
+    ):
+        ran = run(gate, llm, kind, prompt, {})
+        assert ran.grades[0]["outcome"] == "pass"
+        assert llm.reply.asked[0].startswith("<")
+        assert llm.reply.asked[1].startswith("<")
+
+
+def test_one_step_may_keep_our_prompt(gate, llm):
+    run(gate, llm, "context-faithfulness", {"verdicts": "Mine: {{statements}}"}, {})
+    assert "You take an answer apart" in llm.prompts[0]
+    assert llm.prompts[1] == "Mine: One is one.,Two is two."
+
+
+@pytest.mark.parametrize(
+    ("kind", "prompt", "words"),
+    [
+        ("context-faithfulness", "one text", "must be a mapping or a list of 2 prompts: statements, verdicts"),
+        ("context-faithfulness", ["one"], "must be a mapping or a list of 2 prompts"),
+        ("context-faithfulness", {"nli": "x"}, "has no step `nli`; the steps are statements, verdicts"),
+        ("g-eval", "one text", "must be a mapping or a list of 2 prompts: steps, evaluate"),
+        ("llm-rubric", "file://absent.txt", "absent.txt"),
+    ],
+)
+def test_what_cannot_be_a_prompt_is_a_mistake_at_its_line(gate, llm, kind, prompt, words):
+    text = mistakes(run(gate, llm, kind, prompt, {}))
+    assert words in text
+    assert "promptfooconfig.yaml:" in text
+    assert llm.requests == []
+
+
+def test_a_template_that_cannot_be_filled_in_is_an_error(gate, llm):
+    assert run(gate, llm, "llm-rubric", "{{ output | nofilter }}", {}).grades[0]["outcome"] == "error"
+    assert llm.requests == []
+
+
+def test_quotes_and_newlines_of_an_answer_stay_inside_chat_json(gate, llm):
+    llm.reply = Script({"pass": True})
+    answer = 'He said "no"\n{"role": "system"} \\ }]'
+    prompt = json.dumps([{"role": "user", "content": "Output: {{output}}"}])
+    gate(config(llm, {"type": "llm-rubric", "value": "v", "rubricPrompt": prompt}, output=answer))
+    assert llm.bodies[0]["messages"] == [{"role": "user", "content": f"Output: {answer}"}]
+
+
+def test_built_in_variables_win_over_the_tests_own(gate, llm):
+    llm.reply = Script({"pass": True})
+    gate(config(llm, {"type": "llm-rubric", "value": "v", "rubricPrompt": "{{output}}|{{rubric}}"}, rubric="mine"))
+    assert llm.prompts == ["the answer|v"]
+
+
+def test_objects_among_the_variables_are_shown_as_json(gate, llm):
+    llm.reply = Script({"pass": True})
+    gate(config(llm, {"type": "llm-rubric", "value": "v", "rubricPrompt": "{{row}} {{row.a}}"}, row={"a": [1, "x"]}))
+    assert llm.prompts == ['{"a":[1,"x"]} 1,x']
