@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gradegate import rubric
+from gradegate import known, rubric
 from gradegate.assertion import Bound
 from gradegate.document import to_json
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -62,6 +62,7 @@ class Binder:
                 near = suggest(spec.id.split(":")[0], (name.split(":")[0] for name in PROVIDERS.names()))
                 cure = near or "one of " + ", ".join(PROVIDERS.names())
                 raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, cure)
+            known.check(spec, build)
             env = {**self.suite.env, **spec.env}
             setting = Setting(spec, found[1], self.client, env, self._open)
             self.pool[key] = build(setting)

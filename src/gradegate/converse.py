@@ -53,13 +53,14 @@ def _single(job: Job, text: str) -> Transcript:
     if job.case.output is not None:
         return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
     messages = chat.parse(text) or (Message("user", text),)
-    reply = job.target.complete(Request(messages, prompt=text))
+    reply = job.target.complete(Request(messages, prompt=text, vars=job.vars))
     turns = (Turn("user", text), Turn("assistant", reply.text, metadata=_metadata(reply)))
     return Transcript(text, turns, job.vars, reply.usage, _metadata(reply))
 
 
 def _metadata(reply: Reply) -> dict[str, Any]:
-    return {"finish_reason": reply.finish_reason, **reply.metadata}
+    refused = {"refused": True} if reply.refused else {}
+    return {"finish_reason": reply.finish_reason, **refused, **reply.metadata}
 
 
 def _item(text: str, output: str) -> Mapping[str, Any]:
@@ -85,7 +86,7 @@ def _held(job: Job) -> Transcript:
     for turn in job.case.turns:
         turns.append(turn)
         messages = tuple(Message(said.role, said.content, said.images) for said in turns)
-        reply = job.target.complete(Request((*lead, *messages), prompt=turn.content))
+        reply = job.target.complete(Request((*lead, *messages), prompt=turn.content, vars=job.vars))
         metadata = _metadata(reply)
         turns.append(Turn("assistant", reply.text, metadata=metadata))
         usage = usage + reply.usage

@@ -229,6 +229,7 @@ class Request:
     schema: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)  # e.g. temperature, seed: win over the provider's config
     prompt: str = ""  # the filled-in prompt as text, where there is one
+    vars: Mapping[str, Any] = field(default_factory=dict)  # the test's, for a target whose request is a template
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from gradegate.config import ProviderKeys, mistakes
 from gradegate.dialect import Source
 from gradegate.errors import ConfigError, Origin
 from gradegate.model import Graders, ProviderSpec
-from gradegate.template import TemplateError, render_values, visible_env
+from gradegate.template import TemplateError, render_env, visible_env
 
 KINDS = ("text", "embedding", "classification", "moderation")
 _IN_CODE = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".go", ".sh")
@@ -72,9 +72,9 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin) -> Prov
         raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
     try:
         env = visible_env(source.env, secrets=True)
-        config = render_values(keys.config, {"env": env})
-        overlay = render_values(keys.env, {"env": env})
-        provider_id = str(render_values(keys.id, {"env": env}))
+        config = render_env(keys.config, env)
+        overlay = render_env(keys.env, env)
+        provider_id = str(render_env(keys.id, env))
     except TemplateError as e:
         raise ConfigError.at(f"the provider's config cannot be filled in: {e}", origin, "mend the template") from e
     return _checked(ProviderSpec(provider_id, keys.label, config, tuple(keys.prompts or ()), overlay, origin))

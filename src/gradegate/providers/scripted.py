@@ -34,6 +34,7 @@ class Scripted(Provider):
 
     sees = True
     names_model = False
+    known = ("file",)
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.id

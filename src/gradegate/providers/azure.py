@@ -1,0 +1,99 @@
+"""azure:chat and azure:embeddings: deployments of Azure OpenAI.
+
+API: https://learn.microsoft.com/azure/ai-services/openai/reference for dated versions, whose paths name the
+deployment, and https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle for the v1 API, which is
+OpenAI's own below ``/openai/v1`` and takes the deployment as model. A blocked prompt is a 400 with the code
+``content_filter`` (https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from gradegate.completions import ChatCompletions, Embeddings
+from gradegate.errors import ConfigError
+from gradegate.provider import PROVIDERS, Setting
+from gradegate.wire import base_url, need_key, own_headers
+
+API_VERSION = "2024-10-21"  # the latest dated version that is no preview; it has structured output
+_KEYS = ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")
+_BASES = ("AZURE_OPENAI_API_BASE_URL", "AZURE_OPENAI_BASE_URL", "AZURE_API_BASE_URL")
+_HOSTS = ("AZURE_OPENAI_API_HOST", "AZURE_API_HOST")
+_OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
+
+
+class AzureChat(ChatCompletions):
+    """A deployed chat model."""
+
+    known = (*ChatCompletions.known, *_OPTIONS)
+
+    def __init__(self, setting: Setting) -> None:
+        deployment = _deployment(setting)
+        reasons = bool(setting.spec.config.get("isReasoningModel"))
+        url = _url(setting, deployment, "chat/completions")
+        super().__init__(setting, url, _headers(setting), deployment, reasons)
+
+    def _priced_as(self, found: Mapping[str, Any]) -> str:
+        return _priced_as(self._config, found)
+
+
+class AzureEmbeddings(Embeddings):
+    """A deployed embedding model."""
+
+    known = (*Embeddings.known, *_OPTIONS)
+
+    def __init__(self, setting: Setting) -> None:
+        deployment = _deployment(setting)
+        super().__init__(setting, _url(setting, deployment, "embeddings"), _headers(setting), deployment)
+
+    def _priced_as(self, found: Mapping[str, Any]) -> str:
+        return _priced_as(self._config, found)
+
+
+def _deployment(setting: Setting) -> str:
+    found = setting.model or str(setting.spec.config.get("deployment_id") or "")
+    if not found:
+        raise ConfigError.at(
+            f"`{setting.spec.id}` names no deployment", setting.spec.origin, "write it after the colon"
+        )
+    return found
+
+
+def _headers(setting: Setting) -> dict[str, str]:
+    return {"api-key": need_key(setting, *_KEYS), **own_headers(setting.spec.config)}
+
+
+def _url(setting: Setting, deployment: str, task: str) -> str:
+    config, base = setting.spec.config, _base(setting)
+    version = str(config.get("apiVersion") or setting.env.get("AZURE_OPENAI_API_VERSION") or API_VERSION)
+    if base.endswith("/openai/v1") or version in ("v1", "preview"):
+        root = base.removesuffix("/v1").removesuffix("/openai")
+        return f"{root}/openai/v1/{task}" + ("?api-version=preview" if version == "preview" else "")
+    root = base.removesuffix("/openai")
+    return f"{root}/openai/deployments/{quote(deployment, safe='')}/{task}?api-version={quote(version, safe='')}"
+
+
+def _base(setting: Setting) -> str:
+    """``apiBaseUrl`` or ``apiHost`` of the config, else the environment. Raises ConfigError when none is set."""
+    config, env = setting.spec.config, setting.env
+    base, host = config.get("apiBaseUrl"), config.get("apiHost")
+    if not base and not host:
+        base = next((env[name] for name in _BASES if env.get(name)), None)
+        host = next((env[name] for name in _HOSTS if env.get(name)), None)
+    if not base and not host:
+        cure = "set `apiHost` in its config, or AZURE_OPENAI_API_HOST, to e.g. RESOURCE.openai.azure.com"
+        raise ConfigError.at(f"no host for `{setting.spec.id}`", setting.spec.origin, cure)
+    return base_url(setting, base or "https://" + str(host).removeprefix("https://").removeprefix("http://"))
+
+
+def _priced_as(config: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """The model behind a deployment, whose name says nothing: ``modelName`` of the config, else the answer's."""
+    return str(config.get("modelName") or found.get("model") or "")
+
+
+PROVIDERS.register("azure:chat", "azureopenai:chat")(AzureChat)
+PROVIDERS.register("azure:embeddings", "azure:embedding", "azureopenai:embeddings", "azureopenai:embedding")(
+    AzureEmbeddings
+)

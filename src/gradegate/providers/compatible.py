@@ -1,0 +1,86 @@
+"""openrouter, groq, xai, deepseek, together: services that serve OpenAI's Chat Completions under their own key.
+
+APIs: https://openrouter.ai/docs/api-reference/overview (``usage.cost`` is what the call cost in US dollars:
+https://openrouter.ai/docs/use-cases/usage-accounting), https://console.groq.com/docs/openai,
+https://docs.x.ai/docs/api-reference, https://api-docs.deepseek.com, https://docs.together.ai/docs/openai-api-compatibility
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from gradegate.completions import ChatCompletions
+from gradegate.model import Usage
+from gradegate.provider import PROVIDERS, Setting
+from gradegate.wire import base_url, need_key, need_model, own_headers
+
+
+class Compatible(ChatCompletions):
+    """A chat model of a service with the API of OpenAI."""
+
+    base: ClassVar[str]
+    variable: ClassVar[str]  # of the environment, with the key
+    tells_cost: ClassVar[bool] = False
+
+    def __init__(self, setting: Setting) -> None:
+        model = need_model(setting, f"{setting.spec.id.partition(':')[0]}:MODEL")
+        config = setting.spec.config
+        url = base_url(setting, f"https://{config['apiHost']}/v1" if config.get("apiHost") else self._base(config))
+        key = need_key(setting, self.variable)
+        headers = {"Authorization": f"Bearer {key}", **own_headers(config)}
+        super().__init__(setting, f"{url}/chat/completions", headers, model)
+
+    def _base(self, config: Mapping[str, Any]) -> Any:
+        return config.get("apiBaseUrl") or self.base
+
+    def _usage(self, found: Mapping[str, Any], seconds: float) -> Usage:
+        usage = super()._usage(found, seconds)
+        cost = (found.get("usage") or {}).get("cost") if self.tells_cost else None
+        if isinstance(cost, int | float) and not isinstance(cost, bool) and "cost" not in self._config:
+            return replace(usage, cost=float(cost), unpriced=0)
+        return usage
+
+
+class OpenRouter(Compatible):
+    """A chat model by way of OpenRouter, which says what each call costs."""
+
+    base, variable, tells_cost = "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", True
+    known = (*Compatible.known, "models", "route", "provider", "transforms", "plugins", "reasoning")
+    sent = (*Compatible.sent, "models", "route", "provider", "transforms", "plugins", "reasoning")
+
+
+class Groq(Compatible):
+    """A chat model of Groq."""
+
+    base, variable = "https://api.groq.com/openai/v1", "GROQ_API_KEY"
+    known = (*Compatible.known, "reasoning_format", "include_reasoning")
+    sent = (*Compatible.sent, "reasoning_format", "include_reasoning")
+
+
+class XAi(Compatible):
+    """A chat model of xAI."""
+
+    base, variable = "https://api.x.ai/v1", "XAI_API_KEY"
+    known = (*Compatible.known, "search_parameters")
+    sent = (*Compatible.sent, "search_parameters")
+
+
+class DeepSeek(Compatible):
+    """A chat model of DeepSeek."""
+
+    base, variable = "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"
+
+
+class Together(Compatible):
+    """A chat model of Together AI."""
+
+    base, variable = "https://api.together.xyz/v1", "TOGETHER_API_KEY"
+
+
+PROVIDERS.register("openrouter")(OpenRouter)
+PROVIDERS.register("groq")(Groq)
+PROVIDERS.register("xai")(XAi)
+PROVIDERS.register("deepseek")(DeepSeek)
+PROVIDERS.register("togetherai", "together")(Together)

@@ -1,0 +1,101 @@
+"""huggingface: text classification and feature extraction of Hugging Face inference, or of an endpoint of one's own.
+
+API: https://huggingface.co/docs/inference-providers/tasks/text-classification and .../feature-extraction, as in the
+client of the ``huggingface_hub`` package 2.4: ``{"inputs": ...}`` to ``/hf-inference/models/MODEL`` of
+router.huggingface.co, for feature extraction with ``/pipeline/feature-extraction`` behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradegate.errors import ProviderError, Trouble
+from gradegate.model import Usage
+from gradegate.provider import PROVIDERS, Provider, Setting, secret
+from gradegate.wire import base_url, host_of, need_key, need_model, own_headers, picked, post_any, vector
+
+ROUTER = "https://router.huggingface.co/hf-inference/models"
+ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiEndpoint", "headers", "passthrough", "cost")
+
+
+class HuggingFaceClassification(Provider):
+    """A text classification model: labels with scores."""
+
+    kinds = ("classification",)
+    known = (*ACCESS, "function_to_apply", "top_k")
+
+    def __init__(self, setting: Setting) -> None:
+        self.name = setting.spec.name
+        model = need_model(setting, "huggingface:text-classification:MODEL")
+        self._url, self._headers = _access(setting, f"{ROUTER}/{model}")
+        self.host = host_of(self._url)
+        self._client, self._config = setting.client, setting.spec.config
+
+    def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
+        """Raises ProviderError."""
+        parameters = picked(self._config, ("function_to_apply", "top_k"))
+        body = {"inputs": text, **({"parameters": parameters} if parameters else {}), **_passed(self._config)}
+        found, seconds = post_any(self._client, self._url, self._headers, body)
+        rows = found[0] if isinstance(found, list) and found and isinstance(found[0], list) else found
+        if not isinstance(rows, list) or not all(map(_is_label, rows)):
+            raise ProviderError(f"{self.host} answered without labels and scores", Trouble.MALFORMED)
+        return {row["label"]: float(row["score"]) for row in rows}, _usage(seconds)
+
+
+class HuggingFaceEmbeddings(Provider):
+    """A feature extraction model; one request for all texts."""
+
+    kinds = ("embedding",)
+    known = (*ACCESS, "normalize", "prompt_name", "truncate", "truncation_direction")
+
+    def __init__(self, setting: Setting) -> None:
+        self.name = setting.spec.name
+        model = need_model(setting, "huggingface:feature-extraction:MODEL")
+        self._url, self._headers = _access(setting, f"{ROUTER}/{model}/pipeline/feature-extraction")
+        self.host = host_of(self._url)
+        self._client, self._config = setting.client, setting.spec.config
+
+    def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+        """One vector for each text, in order. Raises ProviderError."""
+        options = picked(self._config, ("normalize", "prompt_name", "truncate", "truncation_direction"))
+        body = {"inputs": list(texts), **options, **_passed(self._config)}
+        found, seconds = post_any(self._client, self._url, self._headers, body)
+        if not isinstance(found, list) or len(found) != len(texts):
+            raise ProviderError(f"{self.host} gave no vector for each of {len(texts)} texts", Trouble.MALFORMED)
+        return [self._pooled(row) for row in found], _usage(seconds)
+
+    def _pooled(self, row: Any) -> list[float]:
+        """A vector for the text; a model that gives one for each token leaves the choice to the user."""
+        if isinstance(row, list) and row and isinstance(row[0], list):
+            if len(row) > 1:
+                what = f"{self.host} gave a vector for each token; use a model for sentence embeddings"
+                raise ProviderError(what, Trouble.SETUP)
+            row = row[0]
+        return vector(row, self.host)
+
+
+def _access(setting: Setting, url: str) -> tuple[str, dict[str, str]]:
+    """An endpoint of one's own may do without a key."""
+    own, names = setting.spec.config.get("apiEndpoint"), ("HF_TOKEN", "HF_API_TOKEN")
+    key = secret(setting, *names) if own else need_key(setting, *names)
+    headers = {**({"Authorization": f"Bearer {key}"} if key else {}), **own_headers(setting.spec.config)}
+    return base_url(setting, own or url), headers
+
+
+def _passed(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    return config.get("passthrough") or {}
+
+
+def _is_label(row: Any) -> bool:
+    if not isinstance(row, dict) or not isinstance(row.get("label"), str):
+        return False
+    return isinstance(row.get("score"), int | float) and not isinstance(row["score"], bool)
+
+
+def _usage(seconds: float) -> Usage:
+    return Usage(1, unpriced=1, seconds=seconds)  # the answer names no tokens and no price
+
+
+PROVIDERS.register("huggingface:text-classification")(HuggingFaceClassification)
+PROVIDERS.register("huggingface:feature-extraction")(HuggingFaceEmbeddings)

@@ -1,0 +1,69 @@
+"""mistral: chat and embeddings of Mistral AI.
+
+API: https://docs.mistral.ai/api, as in the types of the ``mistralai`` package 3.7: Chat Completions with
+``random_seed`` in place of ``seed``, ``finish_reason: model_length`` for a full context, and reasoning in parts of the
+type ``thinking``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradegate.completions import ACCESS, PRICES, ChatCompletions, Embeddings
+from gradegate.errors import ConfigError
+from gradegate.model import Request
+from gradegate.provider import PROVIDERS, Setting
+from gradegate.wire import base_url, need_key, need_model, own_headers
+
+SENT = tuple(
+    "temperature top_p top_k max_tokens min_tokens stop random_seed response_format tools tool_choice n "
+    "presence_penalty frequency_penalty parallel_tool_calls reasoning_effort prompt_mode prediction safe_prompt "
+    "guardrails metadata prompt_cache_key service_tier".split()
+)
+
+
+class MistralChat(ChatCompletions):
+    """A chat model at ``{base}/chat/completions``."""
+
+    sent = SENT
+    known = (*SENT, *ACCESS, *PRICES)
+
+    def __init__(self, setting: Setting) -> None:
+        model = need_model(setting, "mistral:MODEL")
+        if model.partition(":")[0] in ("embedding", "embeddings", "moderation"):
+            raise ConfigError.at(f"`{setting.spec.id}` names no model", setting.spec.origin, "write it after the colon")
+        super().__init__(setting, f"{_base(setting)}/chat/completions", _headers(setting), model)
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        body = super()._body(request)
+        if "seed" in body:
+            body["random_seed"] = body.pop("seed")
+        return body
+
+
+class MistralEmbeddings(Embeddings):
+    """An embedding model at ``{base}/embeddings``."""
+
+    sent = ("output_dimension", "output_dtype", "metadata")
+    known = (*sent, *ACCESS, *PRICES)
+    most = 128
+
+    def __init__(self, setting: Setting) -> None:
+        model = need_model(setting, "mistral:embeddings:mistral-embed")
+        super().__init__(setting, f"{_base(setting)}/embeddings", _headers(setting), model)
+
+
+def _base(setting: Setting) -> str:
+    config, env = setting.spec.config, setting.env
+    host, base = config.get("apiHost"), config.get("apiBaseUrl")
+    if not host and not base:
+        host, base = env.get("MISTRAL_API_HOST"), env.get("MISTRAL_API_BASE_URL")
+    return base_url(setting, f"https://{host}/v1" if host else base or "https://api.mistral.ai/v1")
+
+
+def _headers(setting: Setting) -> dict[str, str]:
+    return {"Authorization": f"Bearer {need_key(setting, 'MISTRAL_API_KEY')}", **own_headers(setting.spec.config)}
+
+
+PROVIDERS.register("mistral", "mistral:chat")(MistralChat)
+PROVIDERS.register("mistral:embeddings", "mistral:embedding")(MistralEmbeddings)

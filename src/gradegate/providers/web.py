@@ -1,0 +1,105 @@
+"""http, https: any application or model behind a URL; the request is a template of the config.
+
+The keys are those of promptfoo's provider (https://www.promptfoo.dev/docs/providers/http/): ``url``, ``method``,
+``headers``, ``queryParams``, ``body`` and ``transformResponse``, the last as a path only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gradegate import httpbody
+from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.httpreply import Extract, parse
+from gradegate.model import Message, Reply, Request, Usage
+from gradegate.provider import PROVIDERS, Provider, Setting
+from gradegate.template import TemplateError, render, uses, visible_env
+from gradegate.wire import base_url, host_of, refusal
+
+# What promptfoo can do and gradegate does not: the key, and what to do instead.
+_UNSUPPORTED = {
+    "request": "write it as `url`, `method`, `headers` and `body`",
+    "transformRequest": "write the whole request into `body`",
+    "requestTransform": "write the whole request into `body`",
+    "sessionParser": "put `{{ messages | dump }}` into `body`: it holds the conversation so far",
+    "session": "put `{{ messages | dump }}` into `body`: it holds the conversation so far",
+    "validateStatus": "remove it: an answer counts when its status is 2xx",
+    "multipart": "let the application take JSON",
+    "signatureAuth": "let the application take a token in `headers`",
+    "auth": "give the token in `headers`, e.g. `Authorization: Bearer {{ env.TOKEN }}`",
+    "tls": "set REQUESTS_CA_BUNDLE to trust a certificate",
+}
+
+
+@dataclass(frozen=True)
+class _Templates:
+    url: str
+    headers: Mapping[str, str]
+    query: Mapping[str, str]
+    body: Any
+
+    def variables(self) -> frozenset[str]:
+        """Every variable that any part asks for. Raises TemplateError."""
+        parts = (self.url, *self.headers.values(), *self.query.values(), *httpbody.strings(self.body))
+        return frozenset().union(*map(uses, parts))
+
+
+class Web(Provider):
+    """An application that is asked over HTTP."""
+
+    names_model = False
+    known = ("url", "method", "headers", "queryParams", "body", "transformResponse", "responseParser")
+
+    def __init__(self, setting: Setting) -> None:
+        config, origin = setting.spec.config, setting.spec.origin
+        self.name = setting.spec.name
+        for key, cure in _UNSUPPORTED.items():
+            if config.get(key):
+                raise ConfigError.at(f"`{key}` of an HTTP provider is not supported", origin, cure)
+        url = config.get("url") or (setting.spec.id if setting.model.startswith("//") else None)
+        if not url:
+            raise ConfigError.at(f"`{setting.spec.id}` has no `url`", origin, "add it to its `config`")
+        self._env = visible_env(setting.env, secrets=True)
+        self._parts = _Templates(str(url), _texts(config, "headers"), _texts(config, "queryParams"), config.get("body"))
+        self._method = str(config.get("method") or ("GET" if self._parts.body is None else "POST")).upper()
+        self._client = setting.client
+        try:
+            self.host = host_of(base_url(setting, render(self._parts.url, {"env": self._env})))
+            if not self._parts.variables() - {"env"}:
+                cure = "put {{prompt}} into `body`, `url` or `queryParams`"
+                raise ConfigError.at(f"every test would send `{setting.spec.name}` the same request", origin, cure)
+            self._extract: Extract = parse(config.get("transformResponse") or config.get("responseParser"))
+        except (TemplateError, ValueError) as e:
+            raise ConfigError.at(f"`{setting.spec.name}`: {e}", origin, "correct it") from e
+
+    def complete(self, request: Request) -> Reply:
+        """Raises ProviderError."""
+        prompt = request.prompt or request.messages[-1].content
+        messages = [_plain(message) for message in request.messages]
+        variables = {"messages": messages, **request.vars, "prompt": prompt, "env": self._env}
+        try:
+            url = httpbody.address(self._parts.url, self._parts.query, variables)
+            headers = {name: render(text, variables) for name, text in self._parts.headers.items()}
+            body, kind = httpbody.body(self._parts.body, headers, variables)
+        except (TemplateError, ValueError) as e:
+            raise ProviderError(f"the request to {self.host} cannot be filled in: {e}", Trouble.SETUP) from e
+        headers = {**({"Content-Type": kind} if kind else {}), **headers}
+        answer = self._client.send(self._method, url, headers=headers, body=body)
+        if not 200 <= answer.status < 300:
+            raise refusal(answer)
+        text, metadata = self._extract.apply(answer.body.decode("utf-8", "replace"), answer.host)
+        # It is not known what the application asked in turn, so the price of its answer is unknown.
+        return Reply(text, Usage(1, unpriced=1, seconds=answer.seconds), metadata=metadata)
+
+
+def _texts(config: Mapping[str, Any], key: str) -> Mapping[str, str]:
+    return {str(name): str(text) for name, text in (config.get(key) or {}).items() if text is not None}
+
+
+def _plain(message: Message) -> Mapping[str, str]:
+    return {"role": message.role, "content": message.content}
+
+
+PROVIDERS.register("http", "https")(Web)
