@@ -6,6 +6,7 @@ import difflib
 import importlib
 import importlib.util
 import pkgutil
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -48,7 +49,9 @@ class Registry(Generic[T]):
             spec = importlib.util.spec_from_file_location(f"gradegate_plugin_{path.stem}", path)
             if spec is None or spec.loader is None:
                 continue
-            spec.loader.exec_module(importlib.util.module_from_spec(spec))
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[spec.name] = module  # where annotations that are kept as text are looked up
+            spec.loader.exec_module(module)
 
     def find(self, name: str) -> T | None:
         """The plug-in of that name, or None."""

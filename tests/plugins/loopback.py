@@ -6,6 +6,8 @@ from gradegate.wire import post
 
 
 class Loopback(Provider):
+    known = ("url",)
+
     def __init__(self, setting):
         self.kinds = (setting.model.partition(":")[0],)
         self.name = setting.spec.name

@@ -1,0 +1,85 @@
+"""A grader is one file: dropped into a folder, it runs through the command, is listed, and stands in the schema."""
+
+import json
+
+import pytest
+
+from graded import Script, config, mistakes
+from gradegate import listing
+from gradegate.grader import GRADERS
+
+GRADER = '''
+"""is-short: so many words, and a model that agrees."""
+
+from __future__ import annotations
+
+from gradegate import reading
+from gradegate.grader import GRADERS, Grader, options
+from gradegate.judge import Judge
+from gradegate.model import Transcript, Verdict
+
+
+@GRADERS.register("is-short")
+@options
+class IsShort(Grader):
+    """The answer has at most so many words."""
+
+    models = ("text",)
+    threshold_default = 0.5
+
+    value: int
+    bonus: float = 0.0
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0, and the bonus where the model agrees."""
+        short = len(transcript.output.split()) <= self.value
+        agrees = judge.ask("llm-rubric", self._read, output=transcript.output, rubric="is short")
+        return Verdict(float(short) + self.bonus * agrees, None, f"at most {self.value} words: {short}")
+
+    def _read(self, answer: reading.Answer) -> bool:
+        return reading.last_yes_no(answer.text)
+'''
+
+
+@pytest.fixture
+def dropped(tmp_path, monkeypatch):
+    monkeypatch.setattr(GRADERS, "_plugins", dict(GRADERS))
+    folder = tmp_path / "more graders"
+    folder.mkdir()
+    (folder / "is_short.py").write_text(GRADER)
+    GRADERS.load_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("assertion", "outcome", "score"),
+    [
+        ({"value": 2}, "pass", 1),
+        ({"value": 1}, "fail", 0),
+        ({"value": 1, "config": {"bonus": 0.25}}, "fail", 0.25),
+        ({"value": 1, "config": {"bonus": 0.25}, "threshold": 0.25}, "pass", 0.25),
+        ({"type": "not-is-short", "value": 1}, "pass", 1),
+    ],
+)
+def test_it_runs_with_options_threshold_and_not(gate, llm, dropped, assertion, outcome, score):
+    llm.reply = Script("Yes")
+    grade = gate(config(llm, {"type": "is-short", **assertion})).grades[0]
+    assert (grade["outcome"], grade["score"]) == (outcome, score)
+
+
+def test_an_unreadable_reply_and_a_wrong_option_need_no_code_of_its_own(gate, llm, dropped):
+    llm.reply = Script("Perhaps")
+    assert gate(config(llm, {"type": "is-short", "value": 2})).grades[0]["outcome"] == "error"
+    text = mistakes(gate(config(llm, {"type": "is-short", "value": "two"}, {"type": "is-shrt", "value": 2})))
+    assert "`is-short`: `value` should be a valid integer" in text
+    assert 'did you mean "is-short"?' in text
+
+
+def test_list_and_schema_know_it(dropped):
+    assert "is-short  " in listing.listing()
+    assert "The answer has at most so many words." in listing.listing()
+    types = json.loads(listing.schema("config"))["$defs"]["Assertion"]["properties"]["type"]["enum"]
+    assert {"is-short", "not-is-short"} <= set(types)
+
+
+def test_without_its_file_it_is_unknown(gate, llm):
+    assert "unknown assertion type `is-short`" in mistakes(gate(config(llm, {"type": "is-short", "value": 2})))
