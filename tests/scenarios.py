@@ -7,7 +7,7 @@ from typing import Any
 
 from fake_github import FakeGitHub, Token
 from fake_llm import FakeLlm
-from gradegate.sticky import marker
+from gradegate.github.sticky import marker
 from step import CANARY, Launcher, Step
 
 KEY = "sk-canary-0123456789"

@@ -13,7 +13,7 @@ import pytest
 
 from fake_github import FakeGitHub, serve
 from fake_llm import FakeLlm
-from gradegate.sticky import marker
+from gradegate.github.sticky import marker
 from scenarios import Scenarios, step
 from step import Local, Step
 from test_event import pull_request

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gradegate.publish import OUTPUTS
+from gradegate.github.publish import OUTPUTS
 from gradegate.settings import COMMENT_MODES, from_inputs
 
 ROOT = Path(__file__).parents[1]

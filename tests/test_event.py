@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.event import Event, links, read_event
+from gradegate.github.event import Event, links, read_event
 
 HEAD, BASE, MERGE = "a" * 40, "b" * 40, "c" * 40
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from fake_llm import FakeLlm
 from gradegate import reading
-from gradegate.claims import read_claims, read_verdicts
 from gradegate.errors import Unreadable
-from gradegate.factscore import Judged, Standing, exact, score, standing, undecided
-from gradegate.figures import cut
-from gradegate.verdicts import Given
+from gradegate.metrics.claims import read_claims, read_verdicts
+from gradegate.metrics.factscore import Judged, Standing, exact, score, standing, undecided
+from gradegate.metrics.verdicts import Given
+from gradegate.rendering.figures import cut
 
 T, F, TIE, U = Standing.TRUE, Standing.FALSE, Standing.TIE, Standing.UNKNOWN
 SOURCE = "Paris is the capital and largest city of France. It has a population of over 2 million people."
@@ -243,7 +243,8 @@ def test_ff8_seventy_passes_at_seventy(ask):
 def test_every_share_of_a_hundred_passes_at_itself_and_not_above(true):
     from gradegate.assertion import Bound, conclude
     from gradegate.graders.factfulness import Factfulness
-    from gradegate.model import NO_USAGE, Assertion, Outcome, Verdict
+    from gradegate.model import NO_USAGE, Outcome, Verdict
+    from gradegate.suite import Assertion
 
     verdict = Verdict(float(score([T] * true + [F] * (100 - true), Fraction(1, 4))))
     for limit, outcome in ((true / 100, Outcome.PASS), (true / 100 + 1e-6, Outcome.FAIL)):

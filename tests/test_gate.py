@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from gradegate.assertion import conclude_case
 from gradegate.gate import decide
-from gradegate.model import Assertion, Grade, Outcome, Policy, Result, Row, Rule, RunResult, Select
+from gradegate.model import Grade, Outcome, Result, Row, RunResult
+from gradegate.suite import Assertion, Policy, Rule, Select
 
 P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 EVERY = Rule("every case passes", every_case=True, suite="s")

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from gradegate.errors import NoVerdict
 from gradegate.grader import GRADERS
 from gradegate.judge import Judge
-from gradegate.metric import Metric
-from gradegate.model import Reply, Request, Transcript, Turn, Usage
+from gradegate.metrics.metric import Metric
+from gradegate.model import Reply, Request, Transcript, Usage
 from gradegate.provider import Provider
+from gradegate.suite import Turn
 
 KINDS = sorted((name for name, kind in GRADERS if issubclass(kind, Metric)))
 OPTIONS = {

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from fake_github import FakeGitHub, Token, serve
-from gradegate.commands import command
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.event import Event
-from gradegate.github import connect
+from gradegate.github.client import connect
+from gradegate.github.event import Event
+from gradegate.github.publish import OUTPUTS, Desk, publish, publish_mistakes
 from gradegate.model import Counts, Decision, Result, RunResult, Usage
-from gradegate.publish import OUTPUTS, Desk, publish, publish_mistakes
+from gradegate.rendering.commands import command
 from gradegate.report import Document, Sink
 from gradegate.settings import ActionSettings, Settings
 from runner import commands, read_outputs, read_summary, shown

@@ -6,8 +6,9 @@ from urllib.parse import quote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.model import Assertion, Grade, Outcome, Row, RunResult
+from gradegate.model import Grade, Outcome, Row, RunResult
 from gradegate.redact import conceal, redactor
+from gradegate.suite import Assertion
 
 SECRET = 'sk-"canary"/äö+& 1'
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from fake_github import FakeGitHub, Seen, Token, serve
 from gradegate import __version__
-from gradegate.event import Event
-from gradegate.github import GitHub, connect
-from gradegate.sticky import Posted, Refused, marker, upsert_comment
+from gradegate.github.client import GitHub, connect
+from gradegate.github.event import Event
+from gradegate.github.sticky import Posted, Refused, marker, upsert_comment
 
 REPOSITORY = "octo-org/octo-repo"
 EVENT = Event("pull_request", REPOSITORY, 7, "a" * 40, "b" * 40, REPOSITORY, REPOSITORY)

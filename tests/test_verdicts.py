@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate import reading, verdicts
+from gradegate import reading
 from gradegate.errors import Unreadable
-from gradegate.faithfulness import likely_turn, share
-from gradegate.model import Turn
-from gradegate.retrieval import precision
-from gradegate.verdicts import YES_NO_IDK, Given
-from gradegate.windows import Numbered
+from gradegate.metrics import verdicts
+from gradegate.metrics.faithfulness import likely_turn, share
+from gradegate.metrics.retrieval import precision
+from gradegate.metrics.verdicts import YES_NO_IDK, Given
+from gradegate.metrics.windows import Numbered
+from gradegate.suite import Turn
 
 
 def words(reply: str, count: int) -> list[str]:

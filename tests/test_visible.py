@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.visible import clip, encodable, one_line, visible
+from gradegate.rendering.visible import clip, encodable, one_line, visible
 
 
 @pytest.mark.parametrize(

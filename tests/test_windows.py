@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.model import Turn
-from gradegate.windows import exchanges, flat, unanswered, windows
+from gradegate.metrics.windows import exchanges, flat, unanswered, windows
+from gradegate.suite import Turn
 
 ROLES = {"U": "user", "A": "assistant"}
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from gradegate import wording
 from gradegate.errors import Origin
-from gradegate.model import NOWHERE, Assertion, Decision, Outcome, Row, Rule, RuleResult
+from gradegate.model import Decision, Outcome, Row, RuleResult
+from gradegate.rendering import wording
+from gradegate.suite import NOWHERE, Assertion, Rule
 from reports.samples import CONFIG, EVERY, FACTS, blocked, grade, inconclusive, passed, row
 
 PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR

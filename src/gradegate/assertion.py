@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.errors import NoVerdict, ProviderError, Trouble
-from gradegate.figures import cut
 from gradegate.grader import Grader
-from gradegate.model import Assertion, Grade, Outcome, Usage, Verdict
+from gradegate.model import Grade, Outcome, Usage, Verdict
 from gradegate.provider import Provider
+from gradegate.rendering.figures import cut
 from gradegate.rubric import Rubric
+from gradegate.suite import Assertion
 
 EPSILON = 2.220446049250313e-16  # a mean of 0.7s may come out one bit below 0.7
 

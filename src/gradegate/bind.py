@@ -15,9 +15,9 @@ from gradegate.document import to_json
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grader import GRADERS, Grader
 from gradegate.http import Client
-from gradegate.model import Assertion, CaseOptions, Graders, ProviderSpec, Suite, Verbatim
 from gradegate.provider import PROVIDERS, Provider, Setting, serving, split_id
 from gradegate.registry import suggest
+from gradegate.suite import Assertion, CaseOptions, Graders, ProviderSpec, Suite, Verbatim
 from gradegate.template import TemplateError, is_template, render, render_values
 from gradegate.workspace import Workspace
 

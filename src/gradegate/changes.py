@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gradegate.document import to_json
 from gradegate.errors import Origin
-from gradegate.model import Assertion, Case, Note, Policy, ProviderSpec, Rule, Suite
+from gradegate.suite import Assertion, Case, Note, Policy, ProviderSpec, Rule, Suite
 
 _STRICTNESS = {"block": 2.0, "inconclusive": 1.0}
 _LESS_IS_STRICTER = ("latency", "cost")  # their threshold is a limit from above

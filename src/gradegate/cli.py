@@ -97,7 +97,12 @@ def _config_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-o", "--output", action="append", default=[], metavar="PATH", help=".json, .xml (JUnit), .md, .html or .aegis.json; repeat"
+        "-o",
+        "--output",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help=".json, .xml (JUnit), .md, .html or .aegis.json; repeat",
     )
     parser.add_argument("-j", "--max-concurrency", type=_whole(1), metavar="N", help="calls at once; default 4")
     parser.add_argument("--reask", type=_whole(0), default=1, metavar="N", help="ask an unreadable grader again")
@@ -199,13 +204,13 @@ def _schema(args: argparse.Namespace) -> int:
 
 
 def _action(args: argparse.Namespace) -> int:
-    from gradegate.action import main as action
+    from gradegate.github.action import main as action
 
     return action(dict(os.environ), Path.cwd(), exit_code)
 
 
 def _report_mistakes(mistakes: Sequence[Mistake]) -> int:
-    from gradegate.commands import harmless
+    from gradegate.rendering.commands import harmless
 
     for mistake in mistakes:
         _complain(harmless(str(mistake)))

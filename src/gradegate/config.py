@@ -202,9 +202,7 @@ def mistakes(
     return [_mistake(found, content, file, path, keys) for found in error.errors(include_url=False)]
 
 
-def _mistake(
-    found: Any, content: Any, file: str, path: Sequence[str | int], keys: type[BaseModel] | None
-) -> Mistake:
+def _mistake(found: Any, content: Any, file: str, path: Sequence[str | int], keys: type[BaseModel] | None) -> Mistake:
     location = [*path, *(step for step in found["loc"] if not _is_branch(step))]
     origin = Origin(file, line_of(content, location))
     name = next((str(step) for step in reversed(location) if isinstance(step, str)), "the file")

@@ -8,8 +8,9 @@ from typing import Any
 
 from gradegate import chat
 from gradegate.errors import ConfigError
-from gradegate.model import NO_USAGE, Message, Reply, Request, Transcript, Turn, Usage
+from gradegate.model import NO_USAGE, Message, Reply, Request, Transcript, Usage
 from gradegate.plan import CONVERSATION, Job
+from gradegate.suite import Turn
 
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
 

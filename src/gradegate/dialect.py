@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gradegate.model import Suite
 from gradegate.registry import Registry
+from gradegate.suite import Suite
 from gradegate.workspace import Workspace
 
 

@@ -1,10 +1,10 @@
 """Everything that gradegate raises, and the place in a file that a message points to.
 
-    GradegateError
-    +-- ConfigError      the user's mistakes, all of them together; exit code 2
-    +-- ProviderError    a model could not be asked or did not answer; becomes a Grade(ERROR)
-    +-- NoVerdict        a grader answered, but its reply holds no verdict; becomes a Grade(ERROR)
-    +-- Unreadable       one reply could not be read; the judge re-asks, then raises NoVerdict
+GradegateError
++-- ConfigError      the user's mistakes, all of them together; exit code 2
++-- ProviderError    a model could not be asked or did not answer; becomes a Grade(ERROR)
++-- NoVerdict        a grader answered, but its reply holds no verdict; becomes a Grade(ERROR)
++-- Unreadable       one reply could not be read; the judge re-asks, then raises NoVerdict
 """
 
 from __future__ import annotations

@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from gradegate.figures import cut
-from gradegate.model import (
-    Counts,
-    Decision,
-    Grade,
-    Outcome,
-    Policy,
-    Result,
-    Row,
-    Rule,
-    RuleResult,
-    RunResult,
-)
+from gradegate.model import Counts, Decision, Grade, Outcome, Result, Row, RuleResult, RunResult
+from gradegate.rendering.figures import cut
+from gradegate.suite import Policy, Rule
 
 
 def decide(run: RunResult, policies: Sequence[Policy]) -> Decision:

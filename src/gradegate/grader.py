@@ -11,7 +11,6 @@ from gradegate.judge import Judge
 from gradegate.model import Grade, Transcript, Verdict
 from gradegate.registry import Registry
 
-
 T = TypeVar("T")
 
 

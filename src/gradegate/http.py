@@ -82,13 +82,20 @@ _current = threading.local()
 
 
 class _Watched:
-    """Tells the call of this thread which connection it uses."""
+    """Tells the call of this thread which connection it uses, from the first packet on."""
+
+    def connect(self) -> Any:
+        self._tell()
+        return super().connect()  # type: ignore[misc]
 
     def request(self, *args: Any, **kwargs: Any) -> Any:
+        self._tell()
+        return super().request(*args, **kwargs)  # type: ignore[misc]
+
+    def _tell(self) -> None:
         call: _Call | None = getattr(_current, "call", None)
         if call is not None:
             call.connection = self  # type: ignore[assignment]  # always mixed into a connection
-        return super().request(*args, **kwargs)  # type: ignore[misc]
 
 
 class _Plain(_Watched, HTTPConnection):
@@ -145,7 +152,7 @@ class Client:
         self, method: str, url: str, *, headers: Mapping[str, str], body: Any = None, timeout: float | None = None
     ) -> Answer:
         """One request; ``body`` is sent as JSON, bytes as they are. Raises ProviderError when there is no answer."""
-        host = urlsplit(url).netloc.rpartition("@")[2]
+        host = _host(url)
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         with self._free:  # kept while it waits to ask again, so that a host which is overrun is asked by fewer
             return self._send(_Ask(method, url, host, headers, data), time.monotonic() + (timeout or self.timeout))
@@ -203,7 +210,7 @@ class Client:
             ask.url,
             data=ask.data,
             headers={"Content-Type": "application/json", "Accept": "application/json", **ask.headers},
-            timeout=(min(CONNECT_SECONDS, seconds), max(seconds, 0.001)),
+            timeout=(min(CONNECT_SECONDS, seconds), seconds),
             stream=True,
             allow_redirects=False,
             proxies=self._proxies_for(ask.url, ask.host),
@@ -258,6 +265,20 @@ class Client:
             for call in late:
                 call.expired = True
                 call.cut()
+        while self._calls:  # a call that was not yet connected when the run was stopped is cut once it is
+            with self._lock:
+                calls = list(self._calls)
+            for call in calls:
+                call.cut()
+            time.sleep(0.05)
+
+
+def _host(url: str) -> str:
+    """Raises ProviderError."""
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2]
+    except ValueError as e:
+        raise ProviderError(f"the provider cannot be asked: {e}", Trouble.SETUP) from e
 
 
 def _final(failure: ProviderError | None) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradegate.errors import ConfigError, Mistake
-from gradegate.model import ProviderSpec
 from gradegate.provider import Build
 from gradegate.registry import suggest
+from gradegate.suite import ProviderSpec
 
 # Options that promptfoo knows and that change nothing of what is asked here: its display, its cache, its tracing,
 # and those of vendors' features that gradegate has no use for.

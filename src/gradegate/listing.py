@@ -9,8 +9,8 @@ from gradegate.config import ConfigKeys
 from gradegate.dialect import DIALECTS
 from gradegate.grader import GRADERS
 from gradegate.provider import PROVIDERS
+from gradegate.rendering.results import results_schema
 from gradegate.report import REPORTS
-from gradegate.results import results_schema
 
 
 def listing() -> str:

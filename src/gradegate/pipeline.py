@@ -8,18 +8,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gradegate import document, testfiles, wanted
+from gradegate import document, wanted
 from gradegate.changes import compare
+from gradegate.configs import testfiles
 from gradegate.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.gate import decide
 from gradegate.http import Client
-from gradegate.model import Decision, Note, ProviderSpec
+from gradegate.model import Decision
 from gradegate.plan import Located, Plan, Wishes, plan
 from gradegate.redact import Hide, conceal, redactor
 from gradegate.report import REPORTS, Document, Links, Report
 from gradegate.run import Watch, run
 from gradegate.settings import SECRET_NAME, SHORTEST_SECRET, Settings
+from gradegate.suite import Note, ProviderSpec
 from gradegate.workspace import Workspace
 
 DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", "gradegate.yaml")

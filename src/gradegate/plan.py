@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gradegate import chat, sight
+from gradegate import chat
 from gradegate.assertion import Bound
 from gradegate.bind import Binder, check_options
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.http import Client
-from gradegate.model import Case, Note, Policy, PromptSpec, ProviderSpec, Suite
+from gradegate.metrics import sight
 from gradegate.provider import Provider, Recorded
+from gradegate.suite import Case, Note, Policy, PromptSpec, ProviderSpec, Suite
 from gradegate.template import TemplateError, data, render_prompt, visible_env
 from gradegate.variables import Variables
 from gradegate.workspace import Workspace
@@ -280,7 +281,11 @@ class _Planner:
                 if outputs[job.number] < 2:
                     what = f"`{bound.spec.type}` compares the outputs of a test, and this test has only one"
                     self._say(what, bound.spec.origin, "give the test a second provider or prompt")
-                elif bound.grader is not None and bound.grader.compares_scores and len(comparing) == len(job.case.assertions):
+                elif (
+                    bound.grader is not None
+                    and bound.grader.compares_scores
+                    and len(comparing) == len(job.case.assertions)
+                ):
                     what = f"`{bound.spec.type}` compares scores, and no other assertion of the test gives any"
                     self._say(what, bound.spec.origin, "add an assertion such as llm-rubric")
 

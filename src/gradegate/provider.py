@@ -8,8 +8,9 @@ from typing import Any
 
 from gradegate.errors import Origin, ProviderError, Trouble
 from gradegate.http import Client
-from gradegate.model import ProviderSpec, Reply, Request, Usage
+from gradegate.model import Reply, Request, Usage
 from gradegate.registry import Registry
+from gradegate.suite import ProviderSpec
 
 
 class Provider:

@@ -11,7 +11,8 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from gradegate.model import Grade, Note, Row, RunResult, Turn
+from gradegate.model import Grade, Row, RunResult
+from gradegate.suite import Note, Turn
 
 T = TypeVar("T")
 HIDDEN = "***"

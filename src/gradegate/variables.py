@@ -11,7 +11,7 @@ from typing import Any
 
 from gradegate import document
 from gradegate.errors import ConfigError, Origin
-from gradegate.model import Verbatim
+from gradegate.suite import Verbatim
 from gradegate.template import TemplateError, is_template, render
 from gradegate.workspace import Workspace
 

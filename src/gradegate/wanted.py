@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.model import Assertion
 from gradegate.plan import Located
 from gradegate.reading import number
+from gradegate.suite import Assertion
 
 _FORM = re.compile(r"([a-z][a-z-]*)(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
 

@@ -72,7 +72,7 @@ class TestContainer(Scenarios):
 
 
 def test_the_image_holds_what_it_needs_and_no_installer(container: Container) -> None:
-    assert container.python("import gradegate.cli, gradegate.action; print('ok')") == "ok"
+    assert container.python("import gradegate.cli, gradegate.github.action; print('ok')") == "ok"
     assert container.python("import importlib.util as u; print(u.find_spec('pip'))") == "None"
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from fake_llm import FakeLlm
+from gradegate.configs.shortnames import METRICS, UNSUPPORTED
 from gradegate.dialect import DIALECTS
 from gradegate.grader import GRADERS
-from gradegate.model import ProviderSpec
 from gradegate.provider import serving
-from gradegate.shortnames import METRICS, UNSUPPORTED
+from gradegate.suite import ProviderSpec
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "aegis" / "custom-run.json"
 PAYLOAD = json.loads(EXAMPLE.read_text())

@@ -6,7 +6,7 @@ from graded import Script, config, mistakes
 from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.graders.context_relevance import _read
-from gradegate.sentences import folded, units
+from gradegate.metrics.sentences import folded, units
 
 CONTEXT = "The sky is blue. Grass is green. Snow is white. Coal is black."
 LINES = "The sky is blue\nGrass is green\nSnow is white, and cold"

@@ -2,7 +2,7 @@
 
 from gradegate.model import Usage
 from gradegate.provider import PROVIDERS, Provider
-from gradegate.wire import post
+from gradegate.vendors.wire import post
 
 
 class Loopback(Provider):

@@ -6,23 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gradegate.errors import Origin
-from gradegate.model import (
-    Assertion,
-    Counts,
-    Decision,
-    Grade,
-    Note,
-    Outcome,
-    Result,
-    Row,
-    Rule,
-    RuleResult,
-    RunResult,
-    Select,
-    Turn,
-    Usage,
-)
+from gradegate.model import Counts, Decision, Grade, Outcome, Result, Row, RuleResult, RunResult, Usage
 from gradegate.report import Links
+from gradegate.suite import Assertion, Note, Rule, Select, Turn
 
 CONFIG = "evals/capitals.yaml"
 LINKS = Links("https://github.com", "octo/shop", "0123abc", "https://github.com/octo/shop/actions/runs/7")

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.aegis import Run
+from gradegate.configs.aegis import Run
 from gradegate.gate import decide
-from gradegate.model import Assertion, Decision, Grade, Outcome, Policy, Row, Rule, RunResult, Usage
+from gradegate.model import Decision, Grade, Outcome, Row, RunResult, Usage
 from gradegate.pipeline import check_outputs
 from gradegate.report import REPORTS, Links
+from gradegate.suite import Assertion, Policy, Rule
 
 from . import samples
 

@@ -13,9 +13,10 @@ from cmarkgfm.cmark import Options
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradegate.markdown import BREAK, utf8, utf16
-from gradegate.model import Decision, Note, Outcome, Row, Rule, RuleResult
+from gradegate.model import Decision, Outcome, Row, RuleResult
+from gradegate.rendering.markdown import BREAK, utf8, utf16
 from gradegate.report import REPORTS, Links
+from gradegate.suite import Note, Rule
 
 from . import samples
 

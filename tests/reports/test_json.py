@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 
 from gradegate.model import Decision, Usage
+from gradegate.rendering.results import Results, results_schema
 from gradegate.report import REPORTS, Links
-from gradegate.results import Results, results_schema
 
 from . import samples
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gradegate import aegis, specs
-from gradegate.aegis import FULL, BlockKeys, RowKeys, RunKeys
-from gradegate.aegis_assertions import Known, Path, Shelf
+from gradegate.configs import aegis, specs
+from gradegate.configs.aegis import FULL, BlockKeys, RowKeys, RunKeys
+from gradegate.configs.aegis_assertions import Known, Path, Shelf
 from gradegate.dialect import DIALECTS, Dialect, Source
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.model import Assertion, Case, CaseOptions, Graders, Note, Policy, PromptSpec, Rule, Suite, Verbatim
+from gradegate.suite import Assertion, Case, CaseOptions, Graders, Note, Policy, PromptSpec, Rule, Suite, Verbatim
 
 _OTHERS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")  # keys of promptfoo's
 _KINDS = [kind for kind in specs.KINDS if kind != "text"]

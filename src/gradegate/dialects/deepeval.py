@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate import goldens
+from gradegate.configs import goldens
+from gradegate.configs.testfiles import TABLES
+from gradegate.configs.turns import read_turns
 from gradegate.dialect import DIALECTS, Dialect, Source
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.model import Case, CaseOptions, Policy, PromptSpec, Rule, Suite
-from gradegate.testfiles import TABLES
-from gradegate.turns import read_turns
+from gradegate.suite import Case, CaseOptions, Policy, PromptSpec, Rule, Suite
 
 
 def read(source: Source) -> Suite:

@@ -8,10 +8,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from gradegate import config, document, specs
+from gradegate import config, document
+from gradegate.configs import specs
+from gradegate.configs.testfiles import tests_in
+from gradegate.configs.turns import read_turns
 from gradegate.dialect import DIALECTS, Dialect, Source
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.model import (
+from gradegate.suite import (
     Assertion,
     Case,
     CaseOptions,
@@ -25,8 +28,6 @@ from gradegate.model import (
     Suite,
     Verbatim,
 )
-from gradegate.testfiles import tests_in
-from gradegate.turns import read_turns
 
 _M = TypeVar("_M", bound=BaseModel)
 KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")

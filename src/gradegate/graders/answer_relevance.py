@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from gradegate import reading, vectors
-from gradegate.context import lacks_query
+from gradegate import reading
 from gradegate.errors import NoVerdict, Unreadable
 from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
+from gradegate.metrics import vectors
+from gradegate.metrics.context import lacks_query
 from gradegate.model import Transcript, Verdict
 from gradegate.rubric import shape
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-from gradegate import context, reading, sentences, verdicts, yesno
-from gradegate.context import ContextTransform
+from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
+from gradegate.metrics import context, sentences, verdicts, yesno
+from gradegate.metrics.context import ContextTransform
 from gradegate.model import Transcript, Verdict
 from gradegate.rubric import shape
 

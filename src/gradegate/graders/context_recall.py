@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradegate import context, reading, sentences, verdicts
-from gradegate.context import ContextTransform
+from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
+from gradegate.metrics import context, sentences, verdicts
+from gradegate.metrics.context import ContextTransform
 from gradegate.model import Transcript, Verdict
 from gradegate.rubric import shape
 
@@ -30,7 +31,9 @@ _MARKER = re.compile(
     re.IGNORECASE,
 )
 _AROUND = " \t*`_:|→=>-"
-_TOTAL = re.compile(r"attributed\W{0,4}[:=]\W*\d+\W*$", re.IGNORECASE)  # "[Attributed]: 3" counts, and marks no sentence
+_TOTAL = re.compile(
+    r"attributed\W{0,4}[:=]\W*\d+\W*$", re.IGNORECASE
+)  # "[Attributed]: 3" counts, and marks no sentence
 
 
 @GRADERS.register("context-recall")

@@ -8,14 +8,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from gradegate import context, reading
-from gradegate.context import ContextTransform
+from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
+from gradegate.metrics import context
+from gradegate.metrics.context import ContextTransform
+from gradegate.metrics.sentences import bare, folded, is_quotable, lines, quoted, sentences, stands_in
 from gradegate.model import Transcript, Verdict
 from gradegate.rubric import shape
-from gradegate.sentences import bare, folded, is_quotable, lines, quoted, sentences, stands_in
 
 SCHEMA = shape(reason={"type": "string"}, sentences={"type": "array", "items": {"type": "string"}})
 _NONE = re.compile(r"\binsufficient\s+information\b", re.IGNORECASE)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from gradegate import retrieval, verdicts
 from gradegate.grader import GRADERS, options
 from gradegate.judge import Judge
-from gradegate.metric import Measured, Metric, clipped
+from gradegate.metrics import retrieval, verdicts
+from gradegate.metrics.metric import Measured, Metric, clipped
 from gradegate.model import Transcript
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))

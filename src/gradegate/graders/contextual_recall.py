@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from gradegate import reading, retrieval, verdicts
+from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.grader import GRADERS, options
 from gradegate.judge import Judge
-from gradegate.metric import Measured, Metric, clipped
+from gradegate.metrics import retrieval, verdicts
+from gradegate.metrics.metric import Measured, Metric, clipped
+from gradegate.metrics.verdicts import Given
 from gradegate.model import Transcript
-from gradegate.verdicts import Given
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from gradegate import retrieval, verdicts
 from gradegate.grader import GRADERS, options
 from gradegate.judge import Judge
-from gradegate.metric import Measured, Metric, ask_once, clipped
+from gradegate.metrics import retrieval, verdicts
+from gradegate.metrics.metric import Measured, Metric, ask_once, clipped
+from gradegate.metrics.verdicts import Given
 from gradegate.model import Transcript
-from gradegate.verdicts import Given
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 
-from gradegate import verdicts
 from gradegate.grader import GRADERS, options
 from gradegate.judge import Judge
-from gradegate.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script
+from gradegate.metrics import verdicts
+from gradegate.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script
+from gradegate.metrics.verdicts import Given
+from gradegate.metrics.windows import Numbered
 from gradegate.model import Transcript
 from gradegate.rubric import shape
-from gradegate.verdicts import Given
-from gradegate.windows import Numbered
 
 _INTENTIONS = verdicts.texts_schema("intentions")
 _VERDICT = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from gradegate import reading, verdicts
+from gradegate import reading
 from gradegate.errors import NoVerdict
 from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
-from gradegate.metric import WindowSize
+from gradegate.metrics import verdicts
+from gradegate.metrics.metric import WindowSize
+from gradegate.metrics.verdicts import Given
+from gradegate.metrics.windows import Window, exchanges, flat, windows
 from gradegate.model import Transcript, Verdict
 from gradegate.rubric import shape
-from gradegate.verdicts import Given
-from gradegate.windows import Window, exchanges, flat, windows
 
 SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
 

@@ -8,14 +8,15 @@ from typing import Any
 
 from pydantic import Field
 
-from gradegate import reading, verdicts
+from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.grader import GRADERS, options
 from gradegate.judge import Judge
-from gradegate.metric import Measured, Metric, exchanges_of, images_in, script
+from gradegate.metrics import verdicts
+from gradegate.metrics.metric import Measured, Metric, exchanges_of, images_in, script
+from gradegate.metrics.windows import Numbered
 from gradegate.model import Transcript
 from gradegate.rubric import shape
-from gradegate.windows import Numbered
 
 BEST = 10
 _STEPS = verdicts.texts_schema("steps")

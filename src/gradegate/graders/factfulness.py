@@ -9,15 +9,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from gradegate import claims as steps
-from gradegate.claims import Claim, Claims
 from gradegate.config import Number, Share
 from gradegate.errors import NoVerdict
-from gradegate.factscore import Judged, exact, score, undecided
 from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
+from gradegate.metrics import claims as steps
+from gradegate.metrics.claims import Claim, Claims
+from gradegate.metrics.factscore import Judged, exact, score, undecided
+from gradegate.metrics.verdicts import Given
 from gradegate.model import Transcript, Verdict
-from gradegate.verdicts import Given
 
 _Count = Annotated[int, Field(strict=True, ge=1)]
 _Temperature = Annotated[Number, Field(strict=True, ge=0)]

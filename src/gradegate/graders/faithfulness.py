@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from gradegate import faithfulness as faith
 from gradegate.grader import GRADERS, options
 from gradegate.image import Image
 from gradegate.judge import Judge
-from gradegate.metric import Measured, Metric, images_in
+from gradegate.metrics import faithfulness as faith
+from gradegate.metrics.metric import Measured, Metric, images_in
+from gradegate.metrics.retrieval import retrieved
 from gradegate.model import Transcript
-from gradegate.retrieval import retrieved
 
 
 @GRADERS.register("faithfulness")

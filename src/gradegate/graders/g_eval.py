@@ -12,10 +12,11 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, StringConstraints
 
-from gradegate import reading, sentences, verdicts
+from gradegate import reading
 from gradegate.errors import NoVerdict, Unreadable
 from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
+from gradegate.metrics import sentences, verdicts
 from gradegate.model import Transcript, Verdict
 from gradegate.rubric import shape
 

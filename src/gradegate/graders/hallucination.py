@@ -7,11 +7,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from gradegate import verdicts
 from gradegate.errors import NoVerdict
 from gradegate.grader import GRADERS, options
 from gradegate.judge import Judge
-from gradegate.metric import Measured, Metric, clipped, listed
+from gradegate.metrics import verdicts
+from gradegate.metrics.metric import Measured, Metric, clipped, listed
 from gradegate.model import Transcript
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))

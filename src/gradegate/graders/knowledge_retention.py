@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 
-from gradegate import verdicts
 from gradegate.grader import GRADERS, options
 from gradegate.judge import Judge
-from gradegate.metric import Measured, Metric, ask_once, clipped, exchanges_of, script, with_marks
-from gradegate.model import Transcript, Turn
+from gradegate.metrics import verdicts
+from gradegate.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, script, with_marks
+from gradegate.metrics.verdicts import Given
+from gradegate.metrics.windows import Numbered
+from gradegate.model import Transcript
 from gradegate.rubric import shape
-from gradegate.verdicts import Given
-from gradegate.windows import Numbered
+from gradegate.suite import Turn
 
 _FACTS = verdicts.texts_schema("facts")
 _VERDICT = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})

@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from gradegate import vectors
 from gradegate.config import Number
 from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
+from gradegate.metrics import vectors
 from gradegate.model import Transcript, Verdict
 
 EPSILON = float_info.epsilon  # promptfoo's: a similarity of 0.75 may come out one bit below it

@@ -6,13 +6,13 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from gradegate import faithfulness as faith
 from gradegate.grader import GRADERS, options
 from gradegate.judge import Judge
-from gradegate.metric import Measured, Metric, WindowSize, ask_once, exchanges_of, mean
+from gradegate.metrics import faithfulness as faith
+from gradegate.metrics.metric import Measured, Metric, WindowSize, ask_once, exchanges_of, mean
+from gradegate.metrics.verdicts import Given
+from gradegate.metrics.windows import Numbered, Window, flat, unanswered, windows
 from gradegate.model import Transcript
-from gradegate.verdicts import Given
-from gradegate.windows import Numbered, Window, flat, unanswered, windows
 
 
 class _Case(NamedTuple):

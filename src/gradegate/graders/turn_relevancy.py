@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from gradegate import verdicts
 from gradegate.grader import GRADERS, options
 from gradegate.judge import Judge
-from gradegate.metric import Measured, Metric, WindowSize, ask_once, clipped, exchanges_of, images_in, script
+from gradegate.metrics import verdicts
+from gradegate.metrics.metric import Measured, Metric, WindowSize, ask_once, clipped, exchanges_of, images_in, script
+from gradegate.metrics.verdicts import Given
+from gradegate.metrics.windows import Window, flat, windows
 from gradegate.model import Transcript
 from gradegate.rubric import shape
-from gradegate.verdicts import Given
-from gradegate.windows import Window, flat, windows
 
 _SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
 

@@ -13,12 +13,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradegate.asking import Structure, Temperature
-from gradegate.completions import PRICES
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.model import Message, Reply, Request, Usage
 from gradegate.provider import PROVIDERS, Provider, Setting
-from gradegate.wire import base64_image, base_url, host_of, need_key, need_model, own_headers, picked, post, token_usage
+from gradegate.vendors.asking import Structure, Temperature
+from gradegate.vendors.completions import PRICES
+from gradegate.vendors.wire import (
+    base64_image,
+    base_url,
+    host_of,
+    need_key,
+    need_model,
+    own_headers,
+    picked,
+    post,
+    token_usage,
+)
 
 VERSION, SAMPLING_VERSION = "2026-10-21", "2023-06-01"
 SAMPLING = ("temperature", "top_p", "top_k")

@@ -11,12 +11,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.asking import Structure
-from gradegate.completions import PRICES
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.model import Message, Reply, Request
 from gradegate.provider import PROVIDERS, Provider, Setting
-from gradegate.wire import base64_image, base_url, host_of, need_key, need_model, own_headers, picked, post, token_usage
+from gradegate.vendors.asking import Structure
+from gradegate.vendors.completions import PRICES
+from gradegate.vendors.wire import (
+    base64_image,
+    base_url,
+    host_of,
+    need_key,
+    need_model,
+    own_headers,
+    picked,
+    post,
+    token_usage,
+)
 
 # Options of `generationConfig`, under promptfoo's names and the API's, and those that stand beside it.
 GENERATION = tuple(

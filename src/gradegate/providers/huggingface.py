@@ -13,7 +13,7 @@ from typing import Any
 from gradegate.errors import ProviderError, Trouble
 from gradegate.model import Usage
 from gradegate.provider import PROVIDERS, Provider, Setting, secret
-from gradegate.wire import base_url, host_of, need_key, need_model, own_headers, picked, post_any, vector
+from gradegate.vendors.wire import base_url, host_of, need_key, need_model, own_headers, picked, post_any, vector
 
 ROUTER = "https://router.huggingface.co/hf-inference/models"
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiEndpoint", "headers", "passthrough", "cost")

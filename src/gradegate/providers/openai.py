@@ -5,11 +5,11 @@ API: https://platform.openai.com/docs/api-reference/chat/create, as in the types
 
 from __future__ import annotations
 
-from gradegate.completions import ChatCompletions
 from gradegate.errors import ConfigError
-from gradegate.openai_access import base, headers
 from gradegate.provider import PROVIDERS, Setting
-from gradegate.wire import need_model
+from gradegate.vendors.completions import ChatCompletions
+from gradegate.vendors.openai_access import base, headers
+from gradegate.vendors.wire import need_model
 
 # promptfoo's other prefixes below `openai:`; a chat model of such a name does not exist.
 _OTHERS = frozenset(

@@ -11,9 +11,9 @@ from typing import Any
 
 from gradegate.errors import ProviderError, Trouble
 from gradegate.model import Usage
-from gradegate.openai_access import ACCESS, base, headers
 from gradegate.provider import PROVIDERS, Provider, Setting
-from gradegate.wire import host_of, post
+from gradegate.vendors.openai_access import ACCESS, base, headers
+from gradegate.vendors.wire import host_of, post
 
 
 class OpenAiModeration(Provider):

@@ -10,13 +10,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.asking import Structure, Temperature
-from gradegate.completions import PRICES
 from gradegate.errors import ProviderError, Trouble
 from gradegate.model import Message, Reply, Request, Usage
-from gradegate.openai_access import ACCESS, base, headers
 from gradegate.provider import PROVIDERS, Provider, Setting
-from gradegate.wire import host_of, need_model, picked, post, token_usage
+from gradegate.vendors.asking import Structure, Temperature
+from gradegate.vendors.completions import PRICES
+from gradegate.vendors.openai_access import ACCESS, base, headers
+from gradegate.vendors.wire import host_of, need_model, picked, post, token_usage
 
 SENT = tuple(
     "temperature top_p max_output_tokens max_tool_calls instructions reasoning text tools tool_choice truncation user "

@@ -10,12 +10,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from gradegate.aegis import FULL, Evaluation, Run
-from gradegate.model import Assertion, Decision, Grade, Outcome, Row, RuleResult
-from gradegate.plain import finite, plain
+from gradegate.configs.aegis import FULL, Evaluation, Run
+from gradegate.configs.shortnames import METRICS
+from gradegate.model import Decision, Grade, Outcome, Row, RuleResult
+from gradegate.rendering.plain import finite, plain
+from gradegate.rendering.visible import encodable
 from gradegate.report import REPORTS, Document, Links, Report, Sink
-from gradegate.shortnames import METRICS
-from gradegate.visible import encodable
+from gradegate.suite import Assertion
 
 _WORDS = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from gradegate.commands import command
 from gradegate.errors import Origin
-from gradegate.figures import many
-from gradegate.findings import Finding, sort
-from gradegate.model import NOWHERE, Decision, Grade, Outcome, Result, Row
+from gradegate.model import Decision, Grade, Outcome, Result, Row
+from gradegate.rendering.commands import command
+from gradegate.rendering.figures import many
+from gradegate.rendering.findings import Finding, sort
+from gradegate.rendering.visible import clip, one_line, visible
+from gradegate.rendering.wording import called, expected, name, notes, said, scored, spot
 from gradegate.report import REPORTS, Document, Links, Report, Sink
-from gradegate.visible import clip, one_line, visible
-from gradegate.wording import called, expected, name, notes, said, scored, spot
+from gradegate.suite import NOWHERE
 
 _MOST = 10  # of one level in one step; GitHub hides further ones
 _PATH = 1000  # characters; a longer name is no file

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gradegate.markdown import utf16
 from gradegate.model import Decision
-from gradegate.page import Shape, page
+from gradegate.rendering.markdown import utf16
+from gradegate.rendering.page import Shape, page
 from gradegate.report import REPORTS, Document, Links, Report, Sink
 
 # GitHub takes 65,536 characters; who posts the comment puts a marker before it.

@@ -5,14 +5,26 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from gradegate.commands import harmless
-from gradegate.explain import explain
-from gradegate.figures import many, spent
-from gradegate.findings import Finding, sort
 from gradegate.model import Decision, Row
+from gradegate.rendering.commands import harmless
+from gradegate.rendering.explain import explain
+from gradegate.rendering.figures import many, spent
+from gradegate.rendering.findings import Finding, sort
+from gradegate.rendering.visible import one_line, visible
+from gradegate.rendering.wording import (
+    headline,
+    measured,
+    name,
+    no_model,
+    notes,
+    place,
+    required,
+    tally,
+    titled,
+    verdict,
+    weight,
+)
 from gradegate.report import REPORTS, Document, Links, Report, Sink
-from gradegate.visible import one_line, visible
-from gradegate.wording import headline, measured, name, no_model, notes, place, required, tally, titled, verdict, weight
 
 _MOST = 1000  # cases of one kind; a log that nobody can scroll helps nobody
 _TEXT = 500  # characters of one text

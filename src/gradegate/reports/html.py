@@ -10,13 +10,13 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from gradegate import wording
-from gradegate.figures import many, spent
-from gradegate.findings import Finding, kind, sort
 from gradegate.model import Decision
-from gradegate.plain import outline, spread
+from gradegate.rendering import wording
+from gradegate.rendering.figures import many, spent
+from gradegate.rendering.findings import Finding, kind, sort
+from gradegate.rendering.plain import outline, spread
+from gradegate.rendering.visible import clip, visible
 from gradegate.report import REPORTS, Document, Links, Report, Sink
-from gradegate.visible import clip, visible
 
 _TEXT = 20_000  # characters of one text
 _MOST = 2000  # cases of one kind; a browser does not bear many more

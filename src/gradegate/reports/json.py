@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gradegate.errors import Origin
-from gradegate.model import Counts, Decision, Grade, Note, Row, RuleResult, Usage
-from gradegate.plain import finite, plain
-from gradegate.report import REPORTS, Document, Links, Report, Sink
-from gradegate.results import (
+from gradegate.model import Counts, Decision, Grade, Row, RuleResult, Usage
+from gradegate.rendering.plain import finite, plain
+from gradegate.rendering.results import (
     VERSION,
     CaseLine,
     Counted,
@@ -22,8 +21,10 @@ from gradegate.results import (
     Summary,
     TurnLine,
 )
-from gradegate.visible import encodable
-from gradegate.wording import notes
+from gradegate.rendering.visible import encodable
+from gradegate.rendering.wording import notes
+from gradegate.report import REPORTS, Document, Links, Report, Sink
+from gradegate.suite import Note
 
 
 def render(decision: Decision, links: Links) -> Document:

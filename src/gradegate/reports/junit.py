@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 
 from junit_xml import TestCase, TestSuite
 
-from gradegate.explain import explain, explain_grade
-from gradegate.findings import Finding, unchecked
 from gradegate.model import Decision, Grade, Outcome, Row
+from gradegate.rendering.explain import explain, explain_grade
+from gradegate.rendering.findings import Finding, unchecked
+from gradegate.rendering.visible import one_line, visible
+from gradegate.rendering.wording import called, name
 from gradegate.report import REPORTS, Document, Links, Report, Sink
-from gradegate.visible import one_line, visible
-from gradegate.wording import called, name
 
 _TEXT = 20_000  # characters of one text
 

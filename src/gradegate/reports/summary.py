@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gradegate.markdown import utf8
 from gradegate.model import Decision
-from gradegate.page import Shape, page
+from gradegate.rendering.markdown import utf8
+from gradegate.rendering.page import Shape, page
 from gradegate.report import REPORTS, Document, Links, Report, Sink
 
 # The runner drops a summary of more than 1 MiB altogether; other lines may join it in the same step.

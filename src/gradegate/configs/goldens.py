@@ -1,0 +1,120 @@
+"""Rows of DeepEval datasets as tests: what ``EvaluationDataset.save_as`` writes as JSON, JSON lines or CSV.
+
+Format: https://deepeval.com/docs/evaluation-datasets, and deepeval ``dataset/utils.py``. A row with a ``scenario`` is a
+conversation. JSON lines and CSV join the documents of a list with ``|``, and so does this take them apart.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gradegate import document
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.suite import Verbatim
+
+LISTS = ("context", "retrieval_context")
+VARIABLES = ("input", "expected_output", "scenario", "expected_outcome", "user_description", *LISTS)
+_WRITTEN = frozenset({"input", "actual_output", "expected_output", *LISTS})
+_TURN = ("role", "content", "retrieval_context", "images")
+_OTHERS = frozenset({"vars", "assert", "role", "options"})  # of promptfoo's tests, and of a list of turns
+_TAGGED = re.compile(r"deepeval_source=.*?,deepeval_context=(.*)", re.DOTALL)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def are_goldens(rows: Any) -> bool:
+    """Whether these are rows of a DeepEval dataset, and no tests of promptfoo."""
+    return isinstance(rows, list) and bool(rows) and all(isinstance(row, Mapping) and _is_golden(row) for row in rows)
+
+
+def are_complete(rows: Any) -> bool:
+    """Whether these are rows with every column that DeepEval writes: a CSV file may have some of them by chance."""
+    return are_goldens(rows) and all({"scenario", "turns"} <= set(row) or set(row) >= _WRITTEN for row in rows)
+
+
+def _is_golden(row: Mapping[str, Any]) -> bool:
+    keys = {_snake(key) for key in row}
+    single = "input" in keys and bool(keys & _WRITTEN - {"input"})
+    strange = keys & _OTHERS or any(key.startswith("__") for key in keys)
+    return not strange and (single or {"scenario", "turns"} <= keys)
+
+
+def tests(rows: Iterable[Mapping[str, Any]], file: str, joined: bool) -> list[document.Map]:
+    """Each row as a test in promptfoo's form; ``joined``: lists are texts with ``|``. Raises ConfigError."""
+    found: list[document.Map] = []
+    mistakes: list[Mistake] = []
+    for row in rows:
+        line = getattr(row, "line", 0)
+        try:
+            found.append(document.at_line(_test(row, joined, Origin(file, line)), line))
+        except ConfigError as e:
+            mistakes += e.mistakes
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return found
+
+
+def _test(row: Mapping[str, Any], joined: bool, origin: Origin) -> dict[str, Any]:
+    given = {_snake(key): value for key, value in row.items() if value not in (None, "")}
+    for name in ("turns", "additional_metadata", "custom_column_key_values"):
+        given[name] = _parsed(given.get(name), name, origin)
+    variables = {name: _variable(name, given[name], joined) for name in VARIABLES if name in given}
+    extra = {str(key): _verbatim(value) for key, value in (given["custom_column_key_values"] or {}).items()}
+    test: dict[str, Any] = {
+        "description": str(given.get("name") or given.get("input") or given.get("scenario") or "")[:80],
+        "vars": {**extra, **variables},
+        "options": {"disableVarExpansion": True},
+        "metadata": given["additional_metadata"] or {},
+    }
+    if given.get("scenario"):
+        test["turns"] = _turns(given["turns"], origin)
+    elif "actual_output" in given:
+        test["providerOutput"] = str(given["actual_output"])
+    return test
+
+
+def _turns(written: Any, origin: Origin) -> list[Any]:
+    if not isinstance(written, list) or not written:
+        cure = "record the conversation: gradegate plays no user"
+        raise ConfigError(Mistake("the conversation has a scenario and no turns", origin, cure))
+    return [_turn(turn) if isinstance(turn, Mapping) else turn for turn in written]
+
+
+def _turn(written: Mapping[str, Any]) -> dict[str, Any]:
+    given = {_snake(key): value for key, value in written.items()}
+    found = {name: given[name] for name in _TURN if given.get(name) is not None}
+    if isinstance(found.get("retrieval_context"), list):
+        found["retrieval_context"] = [_untagged(item) for item in found["retrieval_context"]]
+    return found
+
+
+def _parsed(value: Any, name: str, origin: Origin) -> Any:
+    """CSV holds these as JSON text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as e:
+        raise ConfigError.at(f"`{name}` is not valid JSON: {e}", origin, "write it as DeepEval saves it") from e
+
+
+def _variable(name: str, value: Any, joined: bool) -> Any:
+    if name not in LISTS:
+        return _verbatim(value)
+    items = value.split("|") if isinstance(value, str) and joined else [value] if isinstance(value, str) else value
+    return [_verbatim(_untagged(item)) for item in items] if isinstance(items, list) else items
+
+
+def _verbatim(value: Any) -> Any:
+    return Verbatim(value) if isinstance(value, str) else value
+
+
+def _untagged(item: Any) -> Any:
+    tagged = _TAGGED.fullmatch(item) if isinstance(item, str) else None
+    return tagged[1] if tagged else item
+
+
+def _snake(key: Any) -> str:
+    return _CAMEL.sub("_", str(key)).lower()

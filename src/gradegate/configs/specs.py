@@ -1,0 +1,95 @@
+"""Providers and graders as config files write them, for every dialect that names any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from gradegate import document
+from gradegate.config import ProviderKeys, mistakes
+from gradegate.dialect import Source
+from gradegate.errors import ConfigError, Origin
+from gradegate.suite import Graders, ProviderSpec
+from gradegate.template import TemplateError, render_env, visible_env
+
+KINDS = ("text", "embedding", "classification", "moderation")
+_IN_CODE = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".go", ".sh")
+
+
+def providers(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
+    """A string, a mapping, ``{ID: {...}}``, ``file://providers.yaml``, or a list of these. Raises ConfigError."""
+    if isinstance(written, str):
+        if written.startswith("file://") and written.endswith((".yaml", ".yml", ".json")):
+            return _from_file(written, source, origin)
+        return [_checked(ProviderSpec(written, origin=origin))]
+    if isinstance(written, list):
+        found, errors = [], []
+        for item in written:
+            try:
+                found += providers(item, source, _origin(item, origin))
+            except ConfigError as e:
+                errors.append(e)
+        if errors:
+            raise ConfigError.join(errors)
+        return found
+    if isinstance(written, Mapping):
+        return [_mapping(written, source, _origin(written, origin))]
+    raise ConfigError.at("a provider is a text or a mapping with an `id`", origin, "write e.g. openai:chat:MODEL")
+
+
+def graders(written: Any, source: Source, origin: Origin) -> Graders:
+    """One provider for every kind, or a mapping by kind: text, embedding, classification, moderation."""
+    if not written:
+        return {}
+    if isinstance(written, Mapping) and "id" not in written and any(kind in written for kind in KINDS):
+        unknown = [key for key in written if key not in KINDS]
+        if unknown:
+            cure = "the kinds are " + ", ".join(KINDS)
+            raise ConfigError.at(f"unknown kind of grader `{unknown[0]}`", _origin(written, origin), cure)
+        return {kind: providers(spec, source, _origin(spec, origin))[0] for kind, spec in written.items() if spec}
+    if isinstance(written, list):
+        raise ConfigError.at("a grader is one provider, not a list", origin, "name one")
+    return {"*": providers(written, source, origin)[0]}
+
+
+def _origin(written: Any, origin: Origin) -> Origin:
+    return Origin(origin.file, getattr(written, "line", 0) or origin.line)
+
+
+def _mapping(written: Mapping[str, Any], source: Source, origin: Origin) -> ProviderSpec:
+    if "id" not in written and len(written) == 1:
+        ((provider_id, rest),) = written.items()
+        if isinstance(rest, Mapping):
+            written = {"id": provider_id, **rest}
+    for key in ("transform", "transformResponse"):
+        if key in written:
+            raise ConfigError.at(f"`{key}` of a provider runs code", origin, "let the target give the final text")
+    try:
+        keys = ProviderKeys.model_validate(dict(written))
+    except ValidationError as e:
+        raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
+    try:
+        env = visible_env(source.env, secrets=True)
+        config = render_env(keys.config, env)
+        overlay = render_env(keys.env, env)
+        provider_id = str(render_env(keys.id, env))
+    except TemplateError as e:
+        raise ConfigError.at(f"the provider's config cannot be filled in: {e}", origin, "mend the template") from e
+    return _checked(ProviderSpec(provider_id, keys.label, config, tuple(keys.prompts or ()), overlay, origin))
+
+
+def _checked(spec: ProviderSpec) -> ProviderSpec:
+    path = spec.id.removeprefix("file://").partition(":")[0]
+    if spec.id.startswith(("exec:", "python:", "package:")) or (path.endswith(_IN_CODE)):
+        cure = "serve it over HTTP and name it as an openai:chat: or http: provider"
+        raise ConfigError.at(f"`{spec.id}` runs code of the repository, with its secrets at hand", spec.origin, cure)
+    return spec
+
+
+def _from_file(written: str, source: Source, origin: Origin) -> list[ProviderSpec]:
+    path = source.workspace.locate(written, source.folder, origin)
+    name = source.workspace.name(path)
+    content = document.read(source.workspace.read(written, source.folder, origin), name)
+    return providers(content, source, Origin(name, 1))

@@ -1,0 +1,99 @@
+"""Conversations as configs write them: ``turns`` of a test, inline or in a file, checked before anything is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from gradegate import document, image
+from gradegate.config import mistakes
+from gradegate.dialect import Source
+from gradegate.errors import ConfigError, Origin
+from gradegate.metrics.windows import exchanges
+from gradegate.suite import Turn
+
+
+class ImageKeys(BaseModel):
+    """An image among documents."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    image: str
+
+
+def _listed(value: Any) -> Any:
+    return [] if value is None else [value] if isinstance(value, str) else value
+
+
+class TurnKeys(BaseModel):
+    """One turn as written."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Literal["user", "assistant"]
+    content: str
+    retrieval_context: Annotated[list[str | ImageKeys], BeforeValidator(_listed)] = Field(default_factory=list)
+    images: Annotated[list[str], BeforeValidator(_listed)] = Field(default_factory=list)
+
+
+_TURNS = TypeAdapter(list[TurnKeys])
+
+
+def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]:
+    """The turns of a list, or of a ``file://`` with YAML, JSON or JSON lines. Raises ConfigError.
+
+    A conversation with answers of the assistant is recorded, and must hold one complete exchange.
+    """
+    file = origin.file
+    if isinstance(written, str):
+        content = source.workspace.read(written, source.folder, origin)
+        file = source.workspace.name(source.workspace.locate(written, source.folder, origin))
+        written = _json_lines(content, file) if file.endswith(".jsonl") else document.read(content, file)
+        if isinstance(written, dict) and isinstance(written.get("turns"), list):
+            written = written["turns"]
+    if not written:
+        raise ConfigError.at("`turns` is empty", origin, "give at least one turn of the user")
+    try:
+        keys = _TURNS.validate_python(written)
+    except ValidationError as e:
+        raise ConfigError(*mistakes(e, written, file, (), TurnKeys)) from e
+    turns = tuple(
+        _turn(one, source, Origin(file, getattr(raw, "line", 0))) for one, raw in zip(keys, written, strict=True)
+    )
+    check_turns(turns, origin)
+    return turns
+
+
+def check_turns(turns: Iterable[Turn], origin: Origin) -> None:
+    """Raises ConfigError for a recorded conversation in which no message of the user gets an answer."""
+    turns = tuple(turns)
+    if any(turn.role == "assistant" for turn in turns) and not exchanges(turns):
+        what = "the conversation has no complete exchange: no answer of the assistant follows a message of the user"
+        cure = "record the answers too, or leave the assistant's turns out and let a provider give them"
+        raise ConfigError.at(what, origin, cure)
+
+
+def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
+    documents = tuple(_document(item, source, origin) for item in keys.retrieval_context)
+    images = tuple(image.load(reference, source, origin) for reference in keys.images)
+    return Turn(keys.role, keys.content, documents, images)
+
+
+def _document(item: str | ImageKeys, source: Source, origin: Origin) -> str:
+    if isinstance(item, ImageKeys):
+        return image.Image(image.load(item.image, source, origin))
+    return image.Image(item) if image.is_data(item) else item
+
+
+def _json_lines(content: bytes, file: str) -> document.Seq:
+    turns = document.Seq(1)
+    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        if line.strip():
+            try:
+                turns.append(document.at_line(json.loads(line), number))
+            except (ValueError, RecursionError) as e:
+                raise ConfigError.at(f"not valid JSON: {e}", Origin(file, number), "write one turn a line") from e
+    return turns

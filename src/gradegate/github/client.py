@@ -1,0 +1,153 @@
+"""The REST client for GitHub: who we are, which answers are worth asking again, and what a refusal means."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradegate import __version__
+from gradegate.errors import GradegateError, ProviderError, Trouble
+from gradegate.github.event import Event
+from gradegate.http import Answer, Client
+
+API_VERSION = "2022-11-28"
+PATIENCE = 180.0  # seconds of waiting for a rate limit or an outage to pass, in all
+SECONDARY_PAUSE = 60.0  # what GitHub asks for when it names no time
+INSTALLATION = "ghs_"  # GITHUB_TOKEN and the tokens of apps: GET /user is not for them
+
+
+class Never(GradegateError):
+    """GitHub does not do it, and asking again cannot help."""
+
+
+class Later(GradegateError):
+    """Asking again may help: after ``exact`` seconds if GitHub named them, else after ``base``, doubled each time."""
+
+    def __init__(self, reason: str, base: float = 1.0, exact: float | None = None) -> None:
+        super().__init__(reason)
+        self.base = base
+        self.exact = exact
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The author of what a token writes; ``kind`` is "User" or "Bot"."""
+
+    login: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class GitHub:
+    """Where and as whom to ask. ``pause`` waits, so that a caller can cut it short."""
+
+    client: Client
+    token: str = field(repr=False)
+    api: str = "https://api.github.com"
+    graphql: str = "https://api.github.com/graphql"
+    patience: float = PATIENCE
+    pause: Callable[[float], object] = time.sleep
+
+    def send(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> Answer:
+        """One request. Raises Later for outages and rate limits, Never when there is no answer at all."""
+        headers = {
+            "Accept": "application/vnd.github+json",
+            "Authorization": f"Bearer {self.token}",
+            "User-Agent": f"gradegate/{__version__}",
+            "X-GitHub-Api-Version": API_VERSION,
+        }
+        try:
+            answer = self.client.send(method, url, headers=headers, body=body)
+        except ProviderError as e:
+            passing = e.trouble in (Trouble.UNREACHABLE, Trouble.DEADLINE)
+            raise (Later(str(e)) if passing else Never(str(e))) from e
+        if answer.status >= 500:
+            raise Later(f"{answer.host} is out of order ({answer.status}: {said(answer)})")
+        if _limited(answer):
+            raise Later(f"GitHub's rate limit is used up ({said(answer)})", SECONDARY_PAUSE, _asked(answer))
+        return answer
+
+
+def connect(environ: Mapping[str, str], token: str, hurry: bool = False) -> GitHub:
+    """GitHub as the runner names it. In a hurry (the job is being cancelled) nothing is waited for."""
+    # No retries in the client: GitHub's rate limits have their own rules, and a blind second POST is a second comment.
+    client = Client(timeout=5.0 if hurry else 30.0, retries=0, slots=1, environ=environ)
+    api = environ.get("GITHUB_API_URL", "").rstrip("/") or GitHub.api
+    graphql = environ.get("GITHUB_GRAPHQL_URL", "") or f"{api.removesuffix('/v3')}/graphql"
+    return GitHub(client, token, api, graphql, patience=0.0 if hurry else PATIENCE)
+
+
+def whoami(github: GitHub, event: Event) -> Identity:
+    """Whose token this is: a person's by GET /user, an app's (also GITHUB_TOKEN's) by GraphQL. Raises Never."""
+    try:
+        if not github.token.startswith(INSTALLATION):
+            answer = github.send("GET", f"{github.api}/user")
+            if answer.status == 200:
+                reply = as_json(answer)
+                return Identity(str(reply["login"]), str(reply["type"]))
+        answer = github.send("POST", github.graphql, {"query": "{viewer{login}}"})
+        login = str(as_json(answer)["data"]["viewer"]["login"])
+    except (KeyError, TypeError):
+        if answer.status == 401:
+            raise Never(refusal(answer, event)) from None
+        raise Never(f"{answer.host} does not say whose token this is ({answer.status}: {said(answer)})") from None
+    return Identity(login.removesuffix("[bot]") + "[bot]", "Bot")
+
+
+def refusal(answer: Answer, event: Event) -> str:
+    """Why GitHub refused to read or write a comment, and what to do about it."""
+    words = f"{answer.status}: {said(answer)}"
+    if answer.status == 401:
+        return f"GitHub does not accept the token ({words}); check the input `github-token`"
+    if answer.status not in (403, 404):
+        return f"GitHub does not take the comment ({words})"
+    if event.reads_only:
+        whose = "a fork" if event.is_fork else "Dependabot"
+        return f"the pull request comes from {whose}, so its token can only read ({words}); see the job summary instead"
+    return (
+        f"the token may not comment on pull request {event.number} ({words}); "
+        "give the job `permissions: pull-requests: write`"
+    )
+
+
+def as_json(answer: Answer) -> Any:
+    """The body as JSON. Raises Never."""
+    try:
+        return answer.json()
+    except ProviderError as e:
+        raise Never(str(e)) from e
+
+
+def said(answer: Answer) -> str:
+    """GitHub's own words, as one short line."""
+    try:
+        value = answer.json()
+    except ProviderError:
+        value = None
+    if not isinstance(value, dict):
+        return "no reason given"
+    errors = value.get("errors")
+    first = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], dict) else {}
+    words = ": ".join(str(part) for part in (value.get("message"), first.get("message")) if part)
+    return " ".join(words.split())[:300] or "no reason given"
+
+
+def _limited(answer: Answer) -> bool:
+    if answer.status not in (403, 429):
+        return False
+    spent = answer.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in answer.headers
+    return answer.status == 429 or spent or "rate limit" in said(answer).lower()
+
+
+def _asked(answer: Answer) -> float | None:
+    """Seconds to wait, in GitHub's order: ``retry-after``, else the reset of a spent budget, else not said."""
+    try:
+        if "retry-after" in answer.headers:
+            return max(0.0, float(answer.headers["retry-after"]))
+        if answer.headers.get("x-ratelimit-remaining") == "0":
+            return max(0.0, float(answer.headers["x-ratelimit-reset"]) - time.time())
+    except (ValueError, KeyError):
+        pass
+    return None

@@ -1,0 +1,157 @@
+"""Publishes a decision: annotations, summary, comment, outputs. Nothing here can change the verdict."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradegate.errors import ConfigError
+from gradegate.github import workflow
+from gradegate.github.client import GitHub
+from gradegate.github.event import Event
+from gradegate.github.sticky import Posted, Refused, upsert_comment
+from gradegate.model import Counts, Decision, Result
+from gradegate.redact import redactor
+from gradegate.rendering.commands import command, harmless
+from gradegate.rendering.visible import visible
+from gradegate.report import Document, Sink
+from gradegate.settings import ActionSettings
+
+PATHS = {".json": "results-path", ".xml": "junit-path", ".md": "markdown-path", ".html": "html-path"}
+COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "cost-usd", "tokens")
+OUTPUTS = ("outcome", "exit-code", *COUNTED, "comment-url", *PATHS.values())
+FAILING = (Result.BLOCKED, Result.INCONCLUSIVE)
+MOST_MISTAKES = 50
+LONGEST_MISTAKE = 1000  # characters; with as many as are shown, within what a comment holds
+MISTAKE = "mistake"  # the outcome when the config is wrong: there is no decision then
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where the action publishes; ``say`` writes one line to the log of the step."""
+
+    settings: ActionSettings
+    event: Event
+    github: GitHub
+    say: Callable[[str], object] = print
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment of the step."""
+        return self.settings.run.environ
+
+
+def publish(
+    desk: Desk, decision: Decision, exit_code: int, documents: Iterable[Document], written: Iterable[str | Path]
+) -> dict[str, str]:
+    """Publish what the reports say of a decision; ``written`` are the report files. Returns the outputs that were set.
+
+    Whatever fails is said and left at that.
+    """
+    texts = {document.sink: document.text for document in documents}
+    if desk.settings.annotations and texts.get(Sink.ANNOTATIONS):
+        desk.say(texts[Sink.ANNOTATIONS].rstrip("\n"))  # first: the runner shows ten of a kind and no more
+    _summarise(desk, texts.get(Sink.SUMMARY, ""))
+    url = _comment(desk, texts.get(Sink.COMMENT, ""), failing=decision.result in FAILING)
+    found = {"outcome": decision.result.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url}
+    return _set_outputs(desk, {**found, **_paths(desk, written)})
+
+
+def publish_mistakes(desk: Desk, error: ConfigError, exit_code: int) -> dict[str, str]:
+    """Publish that the gate could not start; an older comment must not go on claiming a pass."""
+    hide = redactor(desk.settings.run.secrets)
+    if desk.settings.annotations:
+        for mistake in error.mistakes:
+            file, line = (mistake.origin.file, mistake.origin.line) if mistake.origin else ("", 0)
+            words = mistake.what + (f" -> {mistake.cure}" if mistake.cure else "")
+            desk.say(command("error", hide(words), file=file, line=line or None))
+    text = hide(_mistakes_text(error))
+    _summarise(desk, text)
+    url = _comment(desk, text, failing=True)
+    return _set_outputs(desk, {"outcome": MISTAKE, "exit-code": str(exit_code), "comment-url": url})
+
+
+def _summarise(desk: Desk, text: str) -> None:
+    if desk.settings.summary and text and (problem := workflow.append_summary(desk.environ, text)):
+        warn(desk, f"The job summary was not written: {problem}.")
+
+
+def _comment(desk: Desk, text: str, failing: bool) -> str:
+    """Give the address of the comment, or an empty string."""
+    mode, event = desk.settings.comment, desk.event
+    if mode == "off" or not text:
+        return ""
+    if event.problem:
+        warn(desk, f"No comment was posted: {event.problem}.")
+        return ""
+    if event.number is None:
+        desk.say(harmless(f"No comment: the event {event.name} belongs to no pull request."))
+        return ""
+    if not desk.settings.token:
+        warn(desk, "No comment was posted: the input `github-token` is empty.")
+        return ""
+    create = mode == "always" or failing
+    outcome = upsert_comment(desk.github, event, text, desk.settings.comment_key, create)
+    if isinstance(outcome, Posted):
+        desk.say(harmless(f"Comment: {outcome.url}"))
+        return outcome.url
+    if isinstance(outcome, Refused):
+        warn(desk, f"No comment was posted: {outcome.reason}. The verdict stands.")
+    return ""
+
+
+def _counts(decision: Decision) -> dict[str, str]:
+    counts = decision.grades
+    usage = decision.run.target_usage + decision.run.grader_usage
+    cost = "" if usage.known_cost is None else f"{usage.known_cost:.6f}"
+    numbers = (counts.planned, counts.passed, counts.failed, counts.errored)
+    return dict(zip(COUNTED, (*map(str, numbers), _rate(counts), cost, str(usage.tokens)), strict=True))
+
+
+def _rate(counts: Counts) -> str:
+    """Four digits, rounded down: only a run in which everything passed reads 1.0000."""
+    graded = counts.passed + counts.failed
+    if not graded:
+        return ""
+    share = counts.passed * 10_000 // graded
+    return f"{share // 10_000}.{share % 10_000:04d}"
+
+
+def _paths(desk: Desk, written: Iterable[str | Path]) -> dict[str, str]:
+    """Find the first report of each kind, relative to the workspace: the container's own paths mean nothing to later steps."""
+    found: dict[str, str] = {}
+    root = desk.environ.get("GITHUB_WORKSPACE") or os.fspath(desk.settings.run.cwd)
+    for path in written:
+        name = PATHS.get(Path(path).suffix.lower())
+        if name:
+            found.setdefault(name, os.path.relpath(desk.settings.run.cwd / path, root))
+    return found
+
+
+def _set_outputs(desk: Desk, values: Mapping[str, str]) -> dict[str, str]:
+    safe, unsafe = workflow.safe_outputs(values)
+    if unsafe:
+        warn(desk, f"Not set, because a shell could take the value for code: the outputs {', '.join(unsafe)}.")
+    if problem := workflow.write_outputs(desk.environ, safe):
+        warn(desk, f"The outputs were not written: {problem}.")
+        return {}
+    return safe
+
+
+def _mistakes_text(error: ConfigError) -> str:
+    listed = [visible(str(mistake))[:LONGEST_MISTAKE] for mistake in error.mistakes[:MOST_MISTAKES]]
+    more = len(error.mistakes) - len(listed)
+    lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", lines)), default=0))
+    return (
+        f"### gradegate could not run\n\nThe config is mistaken; nothing was asked.\n\n{fence}text\n{lines}\n{fence}\n"
+    )
+
+
+def warn(desk: Desk, words: str) -> None:
+    """Say it in the log and on the page of the run."""
+    desk.say(harmless(words))
+    desk.say(command("warning", words))

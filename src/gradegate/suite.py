@@ -1,0 +1,188 @@
+"""What a dialect reads: a suite of plain data, frozen, each item with the place that it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from gradegate.errors import Mistake, Origin
+
+NOWHERE = Origin("")
+
+
+class Verbatim(str):
+    """Text that is no template, whatever braces it holds."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSpec:
+    """A model as the config names it; ``prompts`` restricts a target to prompts of these labels."""
+
+    id: str
+    label: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    prompts: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin = NOWHERE
+
+    @property
+    def name(self) -> str:
+        """The label, or the id where there is none."""
+        return self.label or self.id
+
+
+# The models that may grade, by kind: "text", "embedding", "classification", "moderation"; "*" serves for any kind.
+Graders = Mapping[str, ProviderSpec]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSpec:
+    """A prompt template and the label that reports show."""
+
+    text: str
+    label: str = ""
+    origin: Origin = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """One assertion as written. ``type`` keeps its ``not-``; ``members`` belong to an assert-set."""
+
+    type: str
+    value: Any = None
+    threshold: float | None = None
+    weight: float = 1.0
+    metric: str = ""
+    blocking: bool = True
+    graders: Graders = field(default_factory=dict)
+    rubric_prompt: Any = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    context_transform: str = ""
+    model_slug: str = ""  # the grader's model by its bare name: --grader says which provider serves it
+    members: tuple[Assertion, ...] = ()
+    origin: Origin = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a conversation; ``role`` is "user" or "assistant"."""
+
+    role: str
+    content: str
+    retrieval_context: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)  # what the target told beside the text
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOptions:
+    """What a test sets for all its assertions."""
+
+    graders: Graders = field(default_factory=dict)
+    rubric_prompt: Any = None
+    settings: Mapping[str, Any] = field(default_factory=dict)  # e.g. factuality: {subset: 0.5}
+    expand_vars: bool = True
+    default_assertions: bool = True
+    prefix: str = ""
+    suffix: str = ""
+    repeat: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test: its variables and what is asserted of every answer to it."""
+
+    description: str = ""
+    vars: Mapping[str, Any] = field(default_factory=dict)
+    assertions: tuple[Assertion, ...] = ()
+    options: CaseOptions = CaseOptions()
+    threshold: float | None = None
+    providers: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    target: ProviderSpec | None = None  # asked in place of the suite's targets
+    output: str | None = None  # a recorded answer: the target is not asked
+    turns: tuple[Turn, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    origin: Origin = NOWHERE
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the case brings what is graded, so that no target is asked."""
+        return self.output is not None or any(turn.role == "assistant" for turn in self.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """Which grades a rule looks at; an empty pattern takes everything. Patterns are globs."""
+
+    assertion: str = ""
+    metric: str = ""
+    provider: str = ""
+    description: str = ""
+
+    def takes(self, assertion: str, metric: str, provider: str, description: str) -> bool:
+        """Whether a grade with these properties is selected."""
+        pairs = ((self.assertion, assertion), (self.metric, metric), (self.provider, provider))
+        return all(not p or fnmatchcase(v, p) for p, v in (*pairs, (self.description, description)))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A threshold on the selected grades of one suite; shares and scores from 0 to 1."""
+
+    name: str
+    select: Select = Select()
+    min_pass_rate: float | None = None
+    min_score: float | None = None
+    blocking: bool = True
+    every_case: bool = False  # the rule of a config without a gate block: each case must pass
+    by_metric: bool = False  # the mean score is that of the means of the metrics, however many grades each has
+    scale: int = 1  # people see scores times this
+    suite: str = ""
+    origin: Origin = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules of one suite. ``errors`` is "inconclusive", "block" or "ignore" (up to ``errors_up_to``, a share).
+
+    ``changes`` is what ``weakened``, the ways in which a pull request checks less than its base, do: "report" or "block".
+    """
+
+    rules: tuple[Rule, ...] = ()
+    errors: str = "inconclusive"
+    errors_up_to: float = 0.0
+    changes: str = "report"
+    weakened: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """One config file, read."""
+
+    file: str
+    description: str = ""
+    prompts: tuple[PromptSpec, ...] = ()
+    targets: tuple[ProviderSpec, ...] = ()
+    cases: tuple[Case, ...] = ()
+    policy: Policy = Policy()
+    graders: Graders = field(default_factory=dict)  # of defaultTest: weaker than --grader
+    env: Mapping[str, str] = field(default_factory=dict)
+    max_concurrency: int | None = None
+    repeat: int = 1
+    timeout: float | None = None  # seconds per call
+    about: Mapping[str, Any] = field(default_factory=dict)  # what the dialect keeps for a report of its own
+    notes: tuple[Note, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()  # what could not be read; the rest is planned all the same, to find more
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that the user should know and that does not change the verdict."""
+
+    text: str
+    origin: Origin | None = None
