@@ -83,7 +83,7 @@ def calls(folder: Path, cases: int, concurrency: int) -> None:
     total = 2 * cases
     limit = total * LATENCY / concurrency
     done = json.loads((folder / "results.json").read_text())["summary"]
-    assert spent.code == 0 and done["passed"] == cases, f"exit {spent.code}: {done}"
+    assert (spent.code, done["passed"]) == (0, cases), f"exit {spent.code}: {done}"
     print(
         f"{total} calls of {LATENCY * 1000:.0f} ms, {concurrency} at once; calls x latency / concurrency = {limit:.1f} s"
     )

@@ -32,6 +32,7 @@ FILES = {
 
 
 def main(arguments: list[str]) -> int:
+    """Write what is stale; with --check, exit with 1 instead."""
     stale = [path for path, make in FILES.items() if not path.exists() or path.read_text() != make()]
     if "--check" in arguments:
         for path in stale:

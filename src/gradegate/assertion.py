@@ -25,7 +25,7 @@ class Bound:
     grader: Grader | None
     metric: str = ""
     models: Mapping[str, Provider] = field(default_factory=dict)
-    rubric: Rubric = Rubric()
+    rubric: Rubric = field(default_factory=Rubric)
     members: tuple[Bound, ...] = ()
 
     @property

@@ -184,7 +184,7 @@ class Binder:
 
     def _filled(self, spec: Assertion, variables: Mapping[str, Any]) -> Any:
         value = spec.value
-        if isinstance(value, Verbatim) or isinstance(value, Mapping):
+        if isinstance(value, Verbatim | Mapping):
             return value  # text of a file, or a schema: no template
         try:
             return render_values(value, variables)

@@ -81,9 +81,9 @@ def read(content: bytes, file: str) -> Any:
 
 # The core schema of YAML 1.2 (yaml.org/spec/1.2.2, 10.3.2), as js-yaml has it: `yes`, `no` and `on` are text.
 _WORDS: dict[str, Any] = {
-    **{word: None for word in ("", "~", "null", "Null", "NULL")},
-    **{word: True for word in ("true", "True", "TRUE")},
-    **{word: False for word in ("false", "False", "FALSE")},
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 _INT = re.compile(r"[-+]?[0-9]+$")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")

@@ -126,7 +126,7 @@ class _Reader:
             text = workspace.text(str(path), self._source.folder, origin)
             parts = [text]
             if path.suffix == ".txt":
-                parts = [part.strip("\n") for part in "\n".join(["", text, ""]).split("\n---\n")]
+                parts = [part.strip("\n") for part in f"\n{text}\n".split("\n---\n")]
             elif path.suffix == ".jsonl":
                 parts = [line for line in text.splitlines() if line.strip()]
             for number, part in enumerate(parts, 1):

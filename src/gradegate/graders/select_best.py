@@ -23,8 +23,10 @@ _PRAISE = r"(?!weak|least)(?:\w+est\b|best|winn|better|clear(?:ly)?\s+(?:\w+est|
 # From the plainest form to the loosest; the first that is there decides.
 _FORMS = (
     rf"^[\s\"'`*_#(\[]*{_N}[\s\"'`*_)\].!]*$",
-    rf"(?<!not )(?<!n't )\b(?:{_CHOOSING})\b(?:\s+(?:one|{_KIND}))*(?:\s+(?:is|was|would\s+be|goes\s+to))?(?:\s+the)?"
-    rf"(?:\s+{_KIND})?{_OPEN}{_N}",
+    (
+        rf"(?<!not )(?<!n't )\b(?:{_CHOOSING})\b(?:\s+(?:one|{_KIND}))*(?:\s+(?:is|was|would\s+be|goes\s+to))?"
+        rf"(?:\s+the)?(?:\s+{_KIND})?{_OPEN}{_N}"
+    ),
     rf"\b{_KIND}{_OPEN}{_N}[\"'`*_)\]]*\s+(?:wins\b|(?:is|was)\s+(?:the\s+|clearly\s+)*{_PRAISE})",
     rf"\b{_KIND}{_OPEN}{_N}[\"'`*_)\]]*\s+(?:is|was|has|does|would)\b",
     rf"^[\s\"'`*_(\[]*(?:{_KIND}{_OPEN})?{_N}[\"'`*_)\]]*\s*[.:,;–—-](?=\s)",
