@@ -69,11 +69,11 @@ class _Call:
 
     deadline: float
     connection: HTTPConnection | None = None
+    sock: Any = None  # the connection forgets it when the body has no length
     expired: bool = False
 
     def cut(self) -> None:
-        sock = getattr(self.connection, "sock", None)
-        if sock is not None:
+        for sock in {self.sock, getattr(self.connection, "sock", None)} - {None}:
             with suppress(OSError):  # already closed by the other side
                 sock.shutdown(socket.SHUT_RDWR)
 
@@ -90,12 +90,15 @@ class _Watched:
 
     def request(self, *args: Any, **kwargs: Any) -> Any:
         self._tell()
-        return super().request(*args, **kwargs)  # type: ignore[misc]
+        found = super().request(*args, **kwargs)  # type: ignore[misc]
+        self._tell()
+        return found
 
     def _tell(self) -> None:
         call: _Call | None = getattr(_current, "call", None)
         if call is not None:
             call.connection = self  # type: ignore[assignment]  # always mixed into a connection
+            call.sock = getattr(self, "sock", None)
 
 
 class _Plain(_Watched, HTTPConnection):
@@ -199,9 +202,13 @@ class Client:
                 raise ProviderError("the run was stopped", Trouble.STOPPED)
             started = time.monotonic()
             try:
-                return self._once(ask, deadline - started), None
+                answer = self._once(ask, max(deadline - started, 0.001))
             except FOREIGN as e:
                 return None, self._translate(e, ask.host, call, time.monotonic() - started)
+            if call.expired or self._stopping.is_set():
+                # What was read up to the cut may look like a whole answer: its end is where the connection ended.
+                return None, self._translate(ConnectionError("cut"), ask.host, call, time.monotonic() - started)
+            return answer, None
 
     def _once(self, ask: _Ask, seconds: float) -> Answer:
         started = time.monotonic()
