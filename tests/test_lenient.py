@@ -135,3 +135,9 @@ def test_no_text_breaks_the_reader(text):
     found, end = read_object("{" + text, 0)
     assert found is None or isinstance(found, dict)
     assert 1 <= end <= len(text) + 1
+
+
+def test_mending_is_for_replies_of_graders_alone():
+    text = '{"reason": "He said "hi"", "pass": true}'
+    assert read_object(text, 0)[0] is not None
+    assert read_object(text, 0, mend=False)[0] is None

@@ -48,15 +48,17 @@ class _Broken(ValueError):
     pass
 
 
-def read_object(text: str, start: int, fold_keys: bool = True) -> tuple[dict[str, Any] | None, int]:
+def read_object(text: str, start: int, fold_keys: bool = True, mend: bool = True) -> tuple[dict[str, Any] | None, int]:
     """The object at ``text[start] == "{"``, its keys in lower case unless ``fold_keys`` is off, and where it ends.
+
+    ``mend``: read on over quotes that are not escaped and commas that were left out.
 
     An object that cannot be read gives None and the end of its braces, so that nothing inside it is taken for a
     verdict; one that is never closed reaches to the end of the text; a brace that opens no object gives ``start + 1``.
     """
-    for mend in (False, True):
+    for mending in (False, True)[: 1 + mend]:
         try:
-            return _object(text, start, 0, _How(fold_keys, mend))
+            return _object(text, start, 0, _How(fold_keys, mending))
         except _Broken:
             continue
     return None, _end_of_braces(text, start)

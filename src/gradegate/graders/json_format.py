@@ -80,7 +80,7 @@ class ContainsJson(_WithSchema):
         """Score 1 or 0; passes when any of the objects conforms."""
         text, position, problem = transcript.output, 0, "the answer holds no JSON object"
         while (position := text.find("{", position)) >= 0:
-            found, position = lenient.read_object(text, position, fold_keys=False)
+            found, position = lenient.read_object(text, position, fold_keys=False, mend=False)
             if found is not None:
                 problem = self._problem(found)
                 if not problem:
