@@ -5,7 +5,8 @@ from pathlib import Path
 
 import yaml
 
-from gradegate.listing import schema
+from gradegate.grader import GRADERS
+from gradegate.listing import schema, summary
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -24,8 +25,44 @@ def action() -> str:
     return "\n".join(lines) + "\n"
 
 
+COMMON = """\
+What every assertion takes, beside what its page says:
+
+| key | default | |
+|---|---|---|
+| `threshold` | the assertion's | the score from which it passes |
+| `weight` | 1 | its weight in the score of the case; 0: reported, and never failing |
+| `metric` | | a name under which reports and rules of a gate know it |
+| `blocking` | `true` | `false`: reported, and never failing the check |
+| `provider` | `options.provider` of the test, `--grader`, `defaultTest.options.provider` | the model that grades, or one for each of `text`, `embedding`, `classification`, `moderation` |
+| `rubricPrompt` | our own prompt | text, chat as JSON, YAML or a list, `file://...`; for assertions that ask in steps a mapping or a list |
+
+Every type can be written with `not-` before it: what passes fails, the score is 1 - score within 0 to 1, and an error stays an error. A reply of a grader that
+holds no verdict is asked for once more (`--reask`) and then an error, never a score: see [verdicts](../verdicts.md).
+"""
+
+
+def assertions() -> str:
+    """The index of the assertions' pages, by the names in their headings."""
+    summaries = {name: summary(kind) for name, kind in GRADERS} | {
+        "assert-set": "Several assertions that count as one."
+    }
+    pages = {name: page for page in sorted((DOCS / "assertions").glob("*.md")) for name in names_of(page)}
+    lines = ["# Assertions", "", "Made from the code and the pages by `make generated`.", "", "| | |", "|---|---|"]
+    for name in sorted(summaries):
+        page = f"[{name}]({pages[name].name})" if name in pages else name
+        lines.append(f"| {page} | {summaries[name]} |")
+    return "\n".join(lines) + "\n\n" + COMMON
+
+
+def names_of(page: Path) -> list[str]:
+    """The types that a page is about: its heading."""
+    return page.read_text().partition("\n")[0].removeprefix("# ").split(", ") if page.name != "README.md" else []
+
+
 FILES = {
     DOCS / "action.md": action,
+    DOCS / "assertions" / "README.md": assertions,
     DOCS / "config.schema.json": lambda: schema("config"),
     DOCS / "results.schema.json": lambda: schema("results"),
 }

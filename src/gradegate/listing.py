@@ -16,8 +16,8 @@ from gradegate.report import REPORTS
 def listing() -> str:
     """Assertions, providers, dialects and reports, a line each."""
     sections = {
-        "assertions (each also with not-)": [(name, _first_line(kind)) for name, kind in GRADERS],
-        "providers": [(name, _first_line(build)) for name, build in PROVIDERS],
+        "assertions (each also with not-)": [(name, summary(kind)) for name, kind in GRADERS],
+        "providers": [(name, summary(build)) for name, build in PROVIDERS],
         "dialects": [(dialect.name, dialect.summary) for _, dialect in DIALECTS],
         "reports": [(report.suffix or report.name, report.summary) for _, report in REPORTS],
     }
@@ -49,5 +49,6 @@ def _config_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
 
 
-def _first_line(thing: Any) -> str:
+def summary(thing: Any) -> str:
+    """The first line of a plug-in's docstring."""
     return str(thing.__doc__ or "").strip().splitlines()[0] if thing.__doc__ else ""
