@@ -21,7 +21,9 @@ PASSED_OVER = frozenset(
     "chatCompletion max_time do_sample return_full_text num_return_sequences repetition_penalty num_gqa "
     "rope_frequency_base rope_frequency_scale draft_num_predict max_tool_calls reasoning thinking verbosity "
     "reasoning_effort seed instructions speed effort store metadata background webSearchOptions disableCache "
-    "cost inputCost outputCost inputs purpose context examples".split()
+    "cost inputCost outputCost inputs purpose context examples temperature top_p top_k max_tokens stop "
+    "max_completion_tokens frequency_penalty presence_penalty response_format tools tool_choice functions "
+    "function_call".split()
 )
 
 

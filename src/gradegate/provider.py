@@ -21,7 +21,7 @@ class Provider:
     host: str = ""  # where questions go, empty when nothing leaves the machine
     sees: bool = False  # takes images
     names_model: bool = True  # its id goes on with the name of a model
-    known: tuple[str, ...] = ()  # the options that its `config` takes
+    known: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
 
     def complete(self, request: Request) -> Reply:
         """A chat answer. Raises ProviderError."""

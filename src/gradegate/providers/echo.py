@@ -10,6 +10,7 @@ class Echo(Provider):
     """The answer is the prompt."""
 
     names_model = False
+    known = ()
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
