@@ -1,6 +1,11 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graded import Script, config, mistakes, models
+from gradegate import reading
+from gradegate.errors import Unreadable
+from gradegate.graders.conversation_relevance import _read
 
 TALK = [("Hi", "Hello!"), ("What is gravity?", "A force."), ("And magnetism?", "I like cheese.")]
 
@@ -87,3 +92,9 @@ def test_verdicts_in_other_words(gate, llm, reply, score):
 def test_mistakes(gate, llm):
     for wrong in ({"windowSize": 0}, {"windowSize": "x"}, {"window": 3}):
         assert "`conversation-relevance`" in mistakes(gate(talk(llm, config=wrong)))
+
+
+@given(st.text(st.characters(blacklist_characters="yYnN{")))
+def test_text_without_the_letters_says_nothing(text):
+    with pytest.raises(Unreadable):
+        _read(reading.answer(text))

@@ -1,0 +1,129 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graded import Script, config, mistakes
+from gradegate import reading
+from gradegate.errors import Unreadable
+from gradegate.graders.llm_rubric import LlmRubric
+
+
+def graded(gate, llm, reply, kind="llm-rubric", value="is polite", **more):
+    llm.reply = Script(reply)
+    return gate(config(llm, {"type": kind, "value": value, **more})).grades[0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "keys", "outcome", "score"),
+    [
+        ({"pass": True, "score": 1}, {}, "pass", 1),
+        ({"pass": False, "score": 0.9}, {}, "fail", 0.9),
+        ({"pass": False, "score": 0.9}, {"threshold": 0.5}, "fail", 0.9),
+        ({"pass": True, "score": 0.4}, {"threshold": 0.5}, "fail", 0.4),
+        ({"pass": True, "score": 0}, {}, "pass", 0),
+        ({"pass": "yes"}, {"threshold": 0.5}, "pass", 1),
+        ({"pass": True, "score": 7}, {"threshold": 5}, "pass", 7),  # points are not clamped
+        ({"pass": True, "score": "high"}, {}, "pass", 1),
+        ({"score": 0.6}, {"threshold": 0.5}, "pass", 0.6),  # without `pass`, a threshold decides
+        ({"score": 0.4}, {"threshold": 0.5}, "fail", 0.4),
+        ({"pass": True, "score": 7}, {"kind": "not-llm-rubric"}, "fail", 0),
+        ({"pass": False, "score": -1}, {"kind": "not-llm-rubric"}, "pass", 1),
+        ({"pass": True, "score": 0.4}, {"kind": "not-llm-rubric", "threshold": 0.5}, "pass", 0.6),
+        ('{"reason": "He said "hello" twice", "pass": true}', {}, "pass", 1),
+        (r'"{\"pass\": false}"', {}, "fail", 0),
+    ],
+)
+def test_pass_score_and_threshold(gate, llm, reply, keys, outcome, score):
+    grade = graded(gate, llm, reply, **keys)
+    assert (grade["outcome"], grade["score"]) == (outcome, pytest.approx(score))
+
+
+@pytest.mark.parametrize("kind", ["llm-rubric", "not-llm-rubric"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *(
+            "",
+            "I cannot grade this.",
+            "{}",
+            "pass: true",
+            '{"pass": null}',
+            '{"pass": "maybe"}',
+            '{"pass": 1}',
+            '{"score": 0.9}',
+        ),
+        *('{"result": {"pass": true}}', '{"pass": true, "score": 1', '{"pass": true} {"pass": false}', '["pass"]'),
+        *(
+            '{"pass": true, "pass": false}',
+            "{pass: true, score: number, reason: string}",
+            '<think>{"pass": true}</think>',
+        ),
+    ],
+)
+def test_no_verdict(gate, llm, kind, reply):
+    grade = graded(gate, llm, reply, kind)
+    assert (grade["outcome"], grade["score"]) == ("error", None)
+
+
+def test_an_object_as_rubric_is_shown_as_json_and_a_rubric_may_use_variables(gate, llm):
+    graded(gate, llm, {"pass": True}, value={"points": [1, "ä"]})
+    assert '{"points": [1, "ä"]}' in llm.prompts[0]
+    graded(gate, llm, {"pass": True}, value="mentions {{said}}")
+    assert "mentions the answer" in llm.prompts[1]
+
+
+def test_the_language_of_the_reason(gate, llm):
+    graded(gate, llm, {"pass": True}, config={"language": "German"})
+    assert "written in German" in llm.prompts[0]
+
+
+def test_a_reason_comes_before_the_verdict_in_what_is_asked_for(gate, llm):
+    graded(gate, llm, {"pass": True})
+    schema = llm.bodies[0]["response_format"]["json_schema"]["schema"]
+    assert list(schema["properties"]) == ["reason", "pass", "score"]
+
+
+def test_an_unreadable_reply_is_asked_for_once_more_with_what_was_missing(gate, llm):
+    llm.reply = Script("It is polite.", {"pass": True})
+    ran = gate(config(llm, {"type": "llm-rubric", "value": "is polite"}), "--reask", "1")
+    assert ran.grades[0]["outcome"] == "pass"
+    again = llm.bodies[1]["messages"]
+    assert again[-2] == {"role": "assistant", "content": "It is polite."}
+    assert 'no JSON object with "pass": true or false' in again[-1]["content"]
+
+
+def test_mistakes(gate, llm):
+    assert "`llm-rubric` has no `value`" in mistakes(gate(config(llm, {"type": "llm-rubric"})))
+    assert "no option `langage`" in mistakes(
+        gate(config(llm, {"type": "llm-rubric", "value": "v", "config": {"langage": "x"}}))
+    )
+
+
+OBJECTS = st.dictionaries(
+    st.sampled_from(["pass", "score", "reason", "result", "passed", "verdict"]),
+    st.none()
+    | st.booleans()
+    | st.integers(-9, 9)
+    | st.text(max_size=5)
+    | st.sampled_from(["true", "no", "PASS", "maybe"]),
+)
+
+
+@given(st.text(), OBJECTS, st.text(), st.sampled_from([None, 0.5]))
+def test_there_is_a_verdict_exactly_where_the_rules_say(before, given_object, after, threshold):
+    reply = (
+        before.replace("{", "").replace("<", "").replace("[", "")
+        + json.dumps(given_object)
+        + after.replace("{", "").replace("<", "").replace("[", "")
+    )
+    says = reading.truth(given_object.get("pass"))
+    scored = reading.number(given_object.get("score")) is not None
+    readable = says is not None or ("pass" not in given_object and scored and threshold is not None)
+    grader = LlmRubric(value="v", threshold=threshold)
+    if readable:
+        assert grader._read(reading.answer(reply)).passed is says
+    else:
+        with pytest.raises(Unreadable):
+            grader._read(reading.answer(reply))

@@ -1,0 +1,66 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graded import Script, config, mistakes
+from gradegate import reading
+from gradegate.errors import Unreadable
+from gradegate.graders.closedqa import _read
+
+TYPE = "model-graded-closedqa"
+
+
+def graded(gate, llm, reply, kind=TYPE, **more):
+    llm.reply = Script(reply)
+    return gate(config(llm, {"type": kind, "value": "is brief", **more})).grades[0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "keys", "outcome", "score"),
+    [
+        ("It is brief.\nY", {}, "pass", 1),
+        ("It is long.\nN", {}, "fail", 0),
+        ("yes.", {}, "pass", 1),
+        ({"reason": "it is", "verdict": "yes"}, {}, "pass", 1),
+        ({"reason": "it is not", "verdict": False}, {}, "fail", 0),
+        ("Y", {"threshold": 1}, "pass", 1),
+        ("N", {"threshold": 0.5}, "fail", 0),
+        ("Y", {"kind": f"not-{TYPE}"}, "fail", 0),
+        ("N", {"kind": f"not-{TYPE}"}, "pass", 1),
+    ],
+)
+def test_yes_or_no(gate, llm, reply, keys, outcome, score):
+    grade = graded(gate, llm, reply, **keys)
+    assert (grade["outcome"], grade["score"]) == (outcome, score)
+
+
+@pytest.mark.parametrize("kind", [TYPE, f"not-{TYPE}"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "Maybe",
+        "okaY",
+        "Y because",
+        "Y/N",
+        "I would not say yes",
+        '{"verdict": "maybe"}',
+        '{"verdict": "yes"} {"verdict": "no"}',
+    ],
+)
+def test_neither_is_no_verdict(gate, llm, kind, reply):
+    assert graded(gate, llm, reply, kind)["outcome"] == "error"
+
+
+def test_what_came_before_the_verdict_is_the_reason(gate, llm):
+    assert graded(gate, llm, "It has nine words.\nThat is brief.\nY")["reason"] == "It has nine words. That is brief."
+
+
+def test_a_value_is_needed(gate, llm):
+    assert "has no `value`" in mistakes(gate(config(llm, {"type": TYPE})))
+
+
+@given(st.text(st.characters(blacklist_characters="yYnN{")))
+def test_text_without_the_letters_says_nothing(text):
+    with pytest.raises(Unreadable):
+        _read(reading.answer(text))
