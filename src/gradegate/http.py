@@ -212,16 +212,15 @@ class Client:
 
     def _once(self, ask: _Ask, seconds: float) -> Answer:
         started = time.monotonic()
-        response = self._session.request(
-            ask.method,
-            ask.url,
-            data=ask.data,
-            headers={"Content-Type": "application/json", "Accept": "application/json", **ask.headers},
-            timeout=(min(CONNECT_SECONDS, seconds), seconds),
+        headers = {"Content-Type": "application/json", "Accept": "application/json", **ask.headers}
+        request = requests.Request(ask.method, ask.url, headers=headers, data=ask.data).prepare()
+        # Straight to the adapter: no cookies, no redirects, no .netrc, and a third less work a call.
+        response = self._session.get_adapter(ask.url).send(
+            request,
             stream=True,
-            allow_redirects=False,
-            proxies=self._proxies_for(ask.url, ask.host),
+            timeout=(min(CONNECT_SECONDS, seconds), seconds),
             verify=self._verify,
+            proxies=self._proxies_for(ask.url, ask.host),
         )
         try:
             content: bytes = response.raw.read(MAX_BYTES + 1, decode_content=True)

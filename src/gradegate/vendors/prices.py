@@ -15,6 +15,7 @@ def _table() -> dict[str, tuple[float, float]]:
     return {name: (rates[0] / 1e6, rates[1] / 1e6) for name, rates in models.items()}
 
 
+@cache
 def price(model: str) -> tuple[float, float] | None:
     """US dollars per input token and per output token, or None. A dated snapshot has the price of its model."""
     table = _table()
