@@ -148,6 +148,11 @@ def texts_alone(given: Answer) -> list[str]:
     return texts if found and len(texts) == len(found) else []
 
 
+def untagged(text: str) -> str:
+    """A text without simple tags: ``<answer>C</answer>``."""
+    return _ELEMENT.sub(" ", text)
+
+
 def truth(value: Any) -> bool | None:
     """True or False for a boolean or a word that means it, None for all else."""
     if isinstance(value, bool):
@@ -196,7 +201,7 @@ _AND_ANOTHER = re.compile(rf"{_CLOSE}\s*(?:[,/|&;]|or\b|and\b)\s*{_OPEN}{_LETTER
 
 def letter(text: str, known: str) -> str:
     """The one letter that a text answers with, in upper case. Raises Unreadable for none, two, or one not ``known``."""
-    text = _ELEMENT.sub(" ", _FENCE.sub("", text)).strip()
+    text = untagged(_FENCE.sub("", text)).strip()
     found: set[str] = set()
     first_line_end = text.find("\n") if "\n" in text else len(text)
     for pattern in (_LONE, _LEADING, _BRACKETED, _NAMED):
@@ -227,7 +232,7 @@ _BOTH = re.compile(r"\b(?:yes|no|y|n)\b\W{0,3}(?:/|\||or)\W{0,3}(?:yes|no|y|n)$"
 
 def last_yes_no(text: str) -> bool:
     """Whether the last line that is not empty ends in yes (True) or no (False). Raises Unreadable."""
-    lines = [line.strip() for line in _ELEMENT.sub(" ", _FENCE.sub("", text)).splitlines() if line.strip(_WRAPPING)]
+    lines = [line.strip() for line in untagged(_FENCE.sub("", text)).splitlines() if line.strip(_WRAPPING)]
     line = lines[-1].rstrip(_WRAPPING + ".!,;:-") if lines else ""
     found = _LAST_WORD.search(line)
     if found is None or _BOTH.search(line) or _DENIED.search(line):

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,6 +36,9 @@ def read(text, count):
         (f"1. ok. Verdict: Yes\n2. wrong. Verdict: No\n{MARK} Yes. No.", "yn"),
         (f"{MARK} Yes. No.\n{MARK} Yes. No.", "yn"),
         ("Final verdicts: Yes, No", "yn"),
+        (f"{MARK[:-1]} - Yes. No.", "yn"),
+        ("Verdict: Y\nVerdict: N", "yn"),
+        ("Y\nN", "yn"),
         ("Verdict: Yes.\nVerdict: No.", "yn"),
         ("1. The sky is blue. **Verdict:** Yes\n2. Snow is black. **Verdict:** No", "yn"),
         ("verdict: no", "n"),
@@ -159,3 +164,10 @@ def test_an_unreadable_step_is_asked_again_by_itself(gate, llm):
 def test_mistakes(gate, llm):
     assert "`query` is missing" in mistakes(gate(config(llm, {"type": "context-faithfulness"}, context="c")))
     assert "`context` is missing" in mistakes(gate(config(llm, {"type": "context-faithfulness"}, query="q")))
+
+
+@pytest.mark.parametrize("text", ["*", '"', "[", "1. ", "yes ", "final verdict ", "{", ". "])
+def test_a_reply_without_end_is_read_in_time(text):
+    started = time.monotonic()
+    read(text * 20000, 2)
+    assert time.monotonic() - started < 10

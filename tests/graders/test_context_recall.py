@@ -54,6 +54,8 @@ def test_attributed_over_classified(gate, llm, reply, score):
         "x [Attributed] [Not Attributed]",
         "I mark each sentence [Attributed] or [Not Attributed].\na [Attributed]",
         "a [Partially Attributed]",
+        "Attributed:\n- a\n- b\nNot Attributed:\n- c",
+        "[Attributed]:\n- a\n- b\n[Not Attributed]:\n- c",
         "a [Attributed to the context]",
         '{"verdicts": []}',
         '{"verdicts": [{"verdict": "partly"}]}',

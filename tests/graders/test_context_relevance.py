@@ -38,6 +38,8 @@ def graded(gate, llm, reply, kind="context-relevance", context=CONTEXT, options=
         ("The sky is blue (relevant)\nGrass is green (not relevant)", 1 / 4),
         ("Relevant:\n- The sky is blue.\nIrrelevant:\n- Grass is green.", 1 / 4),
         (CONTEXT, 1),
+        ("Relevant sentences: The sky is blue. Snow is white.", 2 / 4),
+        ("<sentence>The sky is blue.</sentence>", 1 / 4),
         ({"reason": "r", "sentences": ["The sky is blue.", "Snow is white."]}, 2 / 4),
         ('["The sky is blue.", "Snow is white."]', 2 / 4),
         ("<think>Grass is green.</think>The sky is blue.", 1 / 4),

@@ -24,13 +24,14 @@ _ITEM = shape(
 )
 SCHEMA = shape(verdicts={"type": "array", "items": _ITEM})
 _NAME = r"(not[\s_-]*|un)?attributed"
-# In brackets or asterisks, after an arrow or a colon at the end of the line, or alone; plain words are prose.
+# In brackets or asterisks, after an arrow or a colon at the end of the line; plain words are prose.
 _MARKER = re.compile(
-    rf"(?:\[[\s*_`]*{_NAME}[\s*_`]*\]|\([\s*_`]*{_NAME}[\s*_`]*\)|(?:\*\*|__|`)\s*{_NAME}\W?\s*(?:\*\*|__|`)"
-    rf"|(?:[:|–—=]|->|=>|→|\s-)\s*{_NAME}[.!|\s]*$|^\W*{_NAME}\W*$)",
+    rf"(?:\[[\s*_`]*{_NAME}[\s*_`.]*\]|\([\s*_`]*{_NAME}[\s*_`]*\)|(?:\*\*?|__?|`)\s*{_NAME}\W?\s*(?:\*\*?|_|`)"
+    rf"|(?:[:|–—=]|->|=>|→|\s-)\s*{_NAME}[.!|\s]*$)",
     re.IGNORECASE,
 )
 _AROUND = " \t*`_:|→=>-"
+_HEADING = re.compile(rf"\W*{_NAME}\W*:\W*", re.IGNORECASE)
 _TOTAL = re.compile(
     r"attributed\W{0,4}[:=]\W*\d+\W*$", re.IGNORECASE
 )  # "[Attributed]: 3" counts, and marks no sentence
@@ -83,6 +84,8 @@ def _sentence(item: Any) -> str:
 
 def _line(line: str) -> tuple[str, bool] | None:
     marks = [any(match.groups()) for match in _MARKER.finditer(line)]
+    if marks and _HEADING.fullmatch(line):
+        raise Unreadable("it groups sentences under a mark; mark each of them")
     if len(set(marks)) > 1:
         raise Unreadable("it marks one line as attributed and as not attributed")
     rest = sentences.bare(_MARKER.sub("", line)).strip(_AROUND)

@@ -24,7 +24,7 @@ _NONE = re.compile(r"\binsufficient\s+information\b", re.IGNORECASE)
 _IF = re.compile(
     r"\b(?:if|unless|when|whether|should|would|could|must|instead|reply|return|respond|not|isn't)\b", re.IGNORECASE
 )
-_ASIDE = re.compile(r"\s+[-–—(\[|→]+|\s*[|:]\s+")  # what follows is a remark on what was quoted
+_ASIDE = re.compile(r"(?<!\s)\s+[-–—(\[|→]+|[|:]\s+")  # what follows is a remark on what was quoted
 _NOT = re.compile(r"\b(?:not\s+(?:\w+\s+)?relevant|irrelevant|unrelated)\b", re.IGNORECASE)
 
 
@@ -79,7 +79,7 @@ def _says_none(sentence: str) -> bool:
 def _quotations(text: str, units: Sequence[str], whole: str) -> tuple[str, ...]:
     """Units that are quoted, and pieces quoted of others; each once."""
     found: dict[str, None] = {}
-    for line in lines(text):
+    for line in lines(reading.untagged(text)):
         if line.rstrip("*_ ").endswith(":") and _NOT.search(line):
             break  # what follows is listed as irrelevant
         if bare(line) and not _NOT.search(_beside(line, units)):
@@ -99,7 +99,10 @@ def _pieces(line: str, whole: str) -> list[str]:
     """The parts of a line that stand in the context: all of it, sentences of it, or what it has in quotation marks."""
     if stands_in(folded(bare(line)), whole):
         return [folded(bare(line))]
-    parts = [folded(bare(part)) for part in (*sentences(line), *quoted(line), *_ASIDE.split(bare(line)))]
+    said = line.partition(": ")[2]
+    parts = [
+        folded(bare(part)) for part in (*sentences(line), *sentences(said), *quoted(line), *_ASIDE.split(bare(line)))
+    ]
     return [part for part in parts if stands_in(part, whole)]
 
 

@@ -106,7 +106,7 @@ def _score(found: dict[str, Any]) -> float | None:
 
 def _score_in_text(text: str) -> float:
     """A reply that is a number and nothing else, or numbers after "score:" that agree."""
-    alone = _OF_TEN.fullmatch(text.strip(" \t\r\n\"'`*_()[].!"))
+    alone = _OF_TEN.fullmatch(reading.untagged(text).strip(" \t\r\n\"'`*_()[].!"))
     named = [first + (second or "") for first, second in _LABELLED.findall(text)] or _FRACTION.findall(text)
     return reading.one(map(_points, [alone[0]] if alone else named), f'no JSON object with a "score" from 0 to {BEST}')
 

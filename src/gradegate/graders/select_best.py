@@ -11,6 +11,7 @@ from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.grader import GRADERS, Grader, options
 from gradegate.judge import Judge
+from gradegate.metrics.sentences import lines
 from gradegate.model import Grade, Transcript, Verdict
 from gradegate.rubric import shape
 
@@ -80,6 +81,7 @@ def _index(value: Any) -> int:
 
 
 def _in_text(text: str) -> int:
+    text = "\n".join(lines(text))
     for form in _FORMS:
         found = [int(match[1][:9]) for match in re.finditer(form, text, re.IGNORECASE | re.MULTILINE)]
         if found:
