@@ -137,7 +137,12 @@ def test_a_temperature_of_the_users_is_not_dropped_in_silence(llm: FakeLlm):
 @pytest.mark.parametrize(
     ("status", "error", "trouble", "words"),
     [
-        (401, {"message": "Incorrect API key provided: sk-1"}, Trouble.SETUP, "(the key was refused): Incorrect API key"),
+        (
+            401,
+            {"message": "Incorrect API key provided: sk-1"},
+            Trouble.SETUP,
+            "(the key was refused): Incorrect API key",
+        ),
         (403, {"message": "no access"}, Trouble.SETUP, "(access was denied): no access"),
         (404, {"message": "The model `x` does not exist", "code": "model_not_found"}, Trouble.SETUP, "does not exist"),
         (400, {"message": "bad model", "code": "model_not_found"}, Trouble.SETUP, "bad model"),

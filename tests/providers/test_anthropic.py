@@ -1,0 +1,213 @@
+import pytest
+
+from fake_llm import FakeLlm
+from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.model import Message
+from vendors import PIXEL, SCHEMA, URL, ask, build, claude, headers, path, refusing
+
+
+def sonnet(llm: FakeLlm, model: str = "claude-sonnet-4-5", **config):
+    return build(f"anthropic:messages:{model}", {"apiBaseUrl": llm.base.removesuffix("/v1"), "apiKey": "k-1", **config})
+
+
+def text(words: str) -> dict:
+    return {"type": "text", "text": words, "citations": None}
+
+
+SO = claude(text("It is so."))
+
+
+def test_a_question_as_the_api_wants_it_and_its_answer(llm: FakeLlm):
+    llm.reply = lambda path, body: SO
+    reply = ask(sonnet(llm), ("system", "Be brief."), ("developer", "Be kind."), ("user", "why?"), ("assistant", "so"))
+    assert (reply.text, reply.finish_reason, reply.refused) == ("It is so.", "stop", False)
+    assert path(llm) == "/v1/messages"
+    assert headers(llm)["x-api-key"] == "k-1"
+    assert llm.bodies[0] == {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 8192,
+        "system": "Be brief.\n\nBe kind.",
+        "messages": [{"role": "user", "content": "why?"}, {"role": "assistant", "content": "so"}],
+        "temperature": 0,
+    }
+    assert reply.usage.known_cost == pytest.approx(50 * 3e-6 + 10 * 15e-6)
+
+
+def test_tokens_that_went_through_the_cache_count(llm: FakeLlm):
+    usage = {
+        "input_tokens": 50,
+        "output_tokens": 10,
+        "cache_read_input_tokens": 7,
+        "cache_creation_input_tokens": None,
+    }
+    llm.reply = lambda path, body: {**SO, "usage": usage}
+    assert ask(sonnet(llm)).usage.prompt_tokens == 57
+
+
+@pytest.mark.parametrize(
+    ("model", "version"),
+    [
+        ("claude-sonnet-4-5", "2023-06-01"),
+        ("claude-sonnet-4-20250514", "2023-06-01"),
+        ("claude-3-5-haiku-latest", "2023-06-01"),
+        ("claude-opus-4-6", "2023-06-01"),
+        ("claude-opus-4-7", "2026-10-21"),
+        ("claude-sonnet-5-5", "2026-10-21"),
+        ("claude-fable-5-1", "2026-10-21"),
+    ],
+)
+def test_temperature_goes_to_the_models_and_in_the_version_that_have_one(llm: FakeLlm, model: str, version: str):
+    llm.reply = lambda path, body: SO
+    ask(sonnet(llm, model))
+    assert headers(llm)["anthropic-version"] == version
+    assert ("temperature" in llm.bodies[0]) == (version == "2023-06-01")
+
+
+def test_a_model_that_takes_no_temperature_after_all_is_asked_without(llm: FakeLlm):
+    llm.reply = refusing("temperature", answer=SO)
+    model = sonnet(llm)
+    assert [ask(model, options={"temperature": 1.0, "seed": 3}).text for _ in range(2)] == ["It is so."] * 2
+    assert ["temperature" in body for body in llm.bodies] == [True, False, False]
+    assert headers(llm)["anthropic-version"] == "2026-10-21"
+    assert all("seed" not in body for body in llm.bodies)  # the API has none
+
+
+def test_thinking_is_asked_for_and_is_no_part_of_the_answer(llm: FakeLlm):
+    thought = {"type": "thinking", "thinking": "FAIL it", "signature": "s"}
+    hidden = {"type": "redacted_thinking", "data": "x"}
+    llm.reply = lambda path, body: claude(thought, hidden, text("It is "), text("so."))
+    reply = ask(sonnet(llm, thinking={"type": "enabled", "budget_tokens": 1024}))
+    assert reply.text == "It is so."
+    assert llm.bodies[0]["thinking"] == {"type": "enabled", "budget_tokens": 1024}
+    assert "temperature" not in llm.bodies[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words", "finish", "refused"),
+    [
+        (claude(text("cut"), stop_reason="max_tokens"), "cut", "length", False),
+        (claude(stop_reason="max_tokens"), "", "length", False),
+        (claude(text("cut"), stop_reason="model_context_window_exceeded"), "cut", "length", False),
+        (claude(text("done"), stop_reason="stop_sequence"), "done", "stop", False),
+        (claude(text("I will not."), stop_reason="refusal"), "I will not.", "content_filter", True),
+        (
+            claude(stop_reason="refusal", stop_details={"type": "refusal", "explanation": "It is unsafe."}),
+            "It is unsafe.",
+            "content_filter",
+            True,
+        ),
+        (claude(text("")), "", "stop", False),
+    ],
+)
+def test_what_is_no_plain_answer_is_told_apart(llm: FakeLlm, answer, words, finish, refused):
+    llm.reply = lambda path, body: answer
+    reply = ask(sonnet(llm))
+    assert (reply.text, reply.finish_reason, reply.refused) == (words, finish, refused)
+
+
+def test_tool_calls_are_given_as_they_are(llm: FakeLlm):
+    call = {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Rome"}}
+    llm.reply = lambda path, body: claude(call, stop_reason="tool_use")
+    reply = ask(sonnet(llm, tools=[{"name": "weather", "input_schema": {"type": "object"}}]))
+    assert '"input": {"city": "Rome"}' in reply.text
+    assert reply.finish_reason == "tool_calls"
+
+
+@pytest.mark.parametrize("answer", [{}, claude(), claude({"type": "thinking", "thinking": "x"}), {"content": ["x"]}])
+def test_an_answer_without_a_text_is_none(llm: FakeLlm, answer):
+    llm.reply = lambda path, body: answer
+    with pytest.raises(ProviderError) as caught:
+        ask(sonnet(llm))
+    assert caught.value.trouble is Trouble.MALFORMED
+
+
+def test_structured_output_is_asked_for(llm: FakeLlm):
+    llm.reply = lambda path, body: claude(text('{"reason": "r", "pass": true}'))
+    ask(sonnet(llm, "claude-opus-5-5", effort="low"), schema=SCHEMA)
+    assert llm.bodies[0]["output_config"] == {"effort": "low", "format": {"type": "json_schema", "schema": SCHEMA}}
+
+
+def test_a_forced_tool_where_there_is_no_structured_output(llm: FakeLlm):
+    verdict = {"reason": "r", "pass": True}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "give_verdict", "input": verdict}
+    llm.reply = refusing("output_config", answer=claude(call, stop_reason="tool_use"))
+    model = sonnet(llm)
+    assert [ask(model, schema=SCHEMA).text for _ in range(2)] == ['{"reason": "r", "pass": true}'] * 2
+    assert ["output_config" in body for body in llm.bodies] == [True, False, False]
+    assert llm.bodies[2]["tool_choice"] == {"type": "tool", "name": "give_verdict"}
+    assert llm.bodies[2]["tools"][0]["input_schema"] == SCHEMA
+
+
+def test_an_endpoint_that_refuses_both_is_asked_plainly(llm: FakeLlm):
+    llm.reply = refusing("output_config", "tools", answer=SO)
+    model = sonnet(llm)
+    for _ in range(2):
+        assert ask(model, schema=SCHEMA).text == "It is so."
+    assert ["output_config" in body or "tools" in body for body in llm.bodies] == [True, True, False, False]
+
+
+def test_images_in_the_form_of_this_api(llm: FakeLlm):
+    llm.reply = lambda path, body: SO
+    ask(sonnet(llm), Message("user", "what is it?", (PIXEL, URL)))
+    assert llm.bodies[0]["messages"][0]["content"] == [
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
+        {"type": "image", "source": {"type": "url", "url": URL}},
+        {"type": "text", "text": "what is it?"},
+    ]
+
+
+def test_a_prompt_of_the_system_alone_is_put_as_the_users(llm: FakeLlm):
+    llm.reply = lambda path, body: SO
+    ask(sonnet(llm), ("system", "Say so."))
+    assert llm.bodies[0]["messages"] == [{"role": "user", "content": "Say so."}]
+    assert "system" not in llm.bodies[0]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "words", "trouble"),
+    [
+        (401, "authentication_error", "invalid x-api-key", Trouble.SETUP),
+        (404, "not_found_error", "model: claude-9", Trouble.SETUP),
+        (400, "invalid_request_error", "Your credit balance is too low", Trouble.STATUS),
+        (529, "overloaded_error", "Overloaded", Trouble.STATUS),
+    ],
+)
+def test_errors_in_the_vendors_words(llm: FakeLlm, status, kind, words, trouble):
+    error = {"type": "error", "error": {"type": kind, "message": words}, "request_id": "req_1"}
+    llm.reply = lambda path, body: (status, error)
+    with pytest.raises(ProviderError, match=words) as caught:
+        ask(sonnet(llm))
+    assert caught.value.trouble is trouble
+
+
+def test_beta_headers_and_the_users_own(llm: FakeLlm):
+    llm.reply = lambda path, body: SO
+    ask(sonnet(llm, beta=["a-1", "b-2"], headers={"anthropic-version": "2023-06-01"}, extra_body={"x": 1}))
+    assert (headers(llm)["anthropic-beta"], headers(llm)["anthropic-version"]) == ("a-1,b-2", "2023-06-01")
+    assert llm.bodies[0]["x"] == 1
+
+
+@pytest.mark.parametrize(
+    ("env", "host"),
+    [({}, "api.anthropic.com"), ({"ANTHROPIC_BASE_URL": "https://gate.example.com"}, "gate.example.com")],
+)
+def test_reports_show_where_the_key_goes(env, host):
+    assert build("anthropic:claude-haiku-4-5", ANTHROPIC_API_KEY="k", **env).host == host
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "env", "what"),
+    [
+        (
+            "anthropic:messages:claude-opus-5",
+            {},
+            "no key for `anthropic:messages:claude-opus-5` -> set ANTHROPIC_API_KEY",
+        ),
+        ("anthropic:messages:", {"ANTHROPIC_API_KEY": "k"}, "names no model"),
+        ("anthropic:claude-agent-sdk", {"ANTHROPIC_API_KEY": "k"}, "is not supported -> use anthropic:messages:MODEL"),
+    ],
+)
+def test_what_is_missing_is_a_mistake(provider_id, env, what):
+    with pytest.raises(ConfigError) as caught:
+        build(provider_id, **env)
+    assert what in str(caught.value)

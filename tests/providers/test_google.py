@@ -1,0 +1,170 @@
+import pytest
+
+from fake_llm import FakeLlm
+from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.model import Message
+from vendors import PIXEL, SCHEMA, URL, ask, build, gemini, headers, path, refusing
+
+
+def flash(llm: FakeLlm, model: str = "gemini-2.5-flash", **config):
+    return build(f"google:{model}", {"apiBaseUrl": llm.base.removesuffix("/v1"), "apiKey": "AIza-1", **config})
+
+
+SO = gemini({"text": "It is so."})
+
+
+def test_a_question_as_the_api_wants_it_and_its_answer(llm: FakeLlm):
+    llm.reply = lambda path, body: gemini({"text": "FAIL it", "thought": True}, {"text": "It is "}, {"text": "so."})
+    reply = ask(
+        flash(llm, maxOutputTokens=99, safetySettings=[{"category": "HARM_CATEGORY_HARASSMENT"}]),
+        ("system", "Be brief."),
+        Message("user", "what is it?", (PIXEL, URL)),
+        ("assistant", "A dot."),
+        ("user", "sure?"),
+    )
+    assert (reply.text, reply.finish_reason, reply.refused) == ("It is so.", "stop", False)
+    assert path(llm) == "/v1beta/models/gemini-2.5-flash:generateContent"
+    assert headers(llm)["x-goog-api-key"] == "AIza-1"
+    assert llm.bodies[0] == {
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "contents": [
+            {
+                "role": "user",
+                "parts": [
+                    {"text": "what is it?"},
+                    {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}},
+                    {"fileData": {"fileUri": URL}},
+                ],
+            },
+            {"role": "model", "parts": [{"text": "A dot."}]},
+            {"role": "user", "parts": [{"text": "sure?"}]},
+        ],
+        "safetySettings": [{"category": "HARM_CATEGORY_HARASSMENT"}],
+        "generationConfig": {"temperature": 0, "maxOutputTokens": 99},
+    }
+
+
+def test_thoughts_are_paid_for(llm: FakeLlm):
+    llm.reply = lambda path, body: SO
+    usage = ask(flash(llm)).usage
+    assert (usage.prompt_tokens, usage.completion_tokens) == (50, 10)
+    assert usage.known_cost == pytest.approx(50 * 0.3e-6 + 10 * 2.5e-6)
+
+
+def test_options_in_every_spelling(llm: FakeLlm):
+    llm.reply = lambda path, body: SO
+    generation = {"thinkingConfig": {"thinkingBudget": 0}, "response_mime_type": "application/json"}
+    ask(flash(llm, top_p=0.5, max_tokens=7, temperature=1, generationConfig=generation), options={"seed": 3})
+    assert llm.bodies[0]["generationConfig"] == {
+        "temperature": 1,
+        "topP": 0.5,
+        "maxOutputTokens": 7,
+        "seed": 3,
+        "thinkingConfig": {"thinkingBudget": 0},
+        "responseMimeType": "application/json",
+    }
+
+
+def test_structured_output_and_its_fallbacks(llm: FakeLlm):
+    llm.reply = refusing("responseJsonSchema", "responseMimeType", answer=SO)
+    model = flash(llm)
+    for _ in range(2):
+        assert ask(model, schema=SCHEMA).text == "It is so."
+    assert [body["generationConfig"] for body in llm.bodies] == [
+        {"temperature": 0, "responseMimeType": "application/json", "responseJsonSchema": SCHEMA},
+        {"temperature": 0, "responseMimeType": "application/json"},
+        {"temperature": 0},
+        {"temperature": 0},
+    ]
+
+
+def test_a_blocked_prompt_is_a_refusal(llm: FakeLlm):
+    llm.reply = lambda path, body: {
+        "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},
+        "usageMetadata": {"promptTokenCount": 5},
+    }
+    reply = ask(flash(llm))
+    assert (reply.refused, reply.finish_reason) == (True, "content_filter")
+    assert reply.text == "the prompt was blocked: PROHIBITED_CONTENT"
+
+
+@pytest.mark.parametrize("reason", ["SAFETY", "RECITATION", "BLOCKLIST", "SPII", "PROHIBITED_CONTENT"])
+def test_a_blocked_answer_is_a_refusal(llm: FakeLlm, reason: str):
+    llm.reply = lambda path, body: {"candidates": [{"finishReason": reason, "finishMessage": "It was blocked."}]}
+    reply = ask(flash(llm))
+    assert (reply.text, reply.refused, reply.finish_reason) == ("It was blocked.", True, "content_filter")
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "finish"),
+    [
+        (gemini({"text": "cut"}, finish="MAX_TOKENS"), "cut", "length"),
+        ({"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS"}]}, "", "length"),
+        (gemini({"functionCall": {"name": "f", "args": {"a": 1}}}), '[{"name": "f", "args": {"a": 1}}]', "stop"),
+    ],
+)
+def test_what_is_no_plain_answer_is_told_apart(llm: FakeLlm, answer, text, finish):
+    llm.reply = lambda path, body: answer
+    reply = ask(flash(llm))
+    assert (reply.text, reply.finish_reason) == (text, finish)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"candidates": []},
+        {"candidates": ["x"]},
+        {"candidates": [{"finishReason": "STOP", "content": {"role": "model"}}]},
+        {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "content": {}}]},
+    ],
+)
+def test_an_answer_without_a_text_is_none(llm: FakeLlm, answer):
+    llm.reply = lambda path, body: answer
+    with pytest.raises(ProviderError) as caught:
+        ask(flash(llm))
+    assert caught.value.trouble is Trouble.MALFORMED
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "trouble"),
+    [
+        (
+            400,
+            {
+                "code": 400,
+                "message": "API key not valid. Please pass a valid API key.",
+                "status": "INVALID_ARGUMENT",
+                "details": [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}],
+            },
+            Trouble.SETUP,
+        ),
+        (404, {"code": 404, "message": "models/x is not found", "status": "NOT_FOUND"}, Trouble.SETUP),
+        (429, {"code": 429, "message": "Quota exceeded", "status": "RESOURCE_EXHAUSTED"}, Trouble.STATUS),
+    ],
+)
+def test_errors_in_the_vendors_words(llm: FakeLlm, status, error, trouble):
+    llm.reply = lambda path, body: (status, {"error": error})
+    with pytest.raises(ProviderError) as caught:
+        ask(flash(llm))
+    assert error["message"] in str(caught.value)
+    assert caught.value.trouble is trouble
+
+
+def test_a_key_goes_to_the_host_that_reports_show():
+    assert build("google:gemini-2.5-pro", GEMINI_API_KEY="k").host == "generativelanguage.googleapis.com"
+    assert build("google:gemini-2.5-pro", {"apiHost": "g.example.com"}, GOOGLE_API_KEY="k").host == "g.example.com"
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "env", "what"),
+    [
+        ("google:gemini-2.5-pro", {}, "no key for `google:gemini-2.5-pro` -> set GOOGLE_API_KEY"),
+        ("google", {"GOOGLE_API_KEY": "k"}, "names no model"),
+        ("google:live:gemini-2.5-flash", {"GOOGLE_API_KEY": "k"}, "is not supported"),
+    ],
+)
+def test_what_is_missing_is_a_mistake(provider_id, env, what):
+    with pytest.raises(ConfigError) as caught:
+        build(provider_id, **env)
+    assert what in str(caught.value)
