@@ -14,10 +14,14 @@ from gradegate.registry import Registry
 T = TypeVar("T")
 
 
+# Sixty graders are registered, a run uses a few: checks are built for those that are used.
+_LATE = pydantic.ConfigDict(defer_build=True)
+
+
 @dataclass_transform(frozen_default=True)
 def options(kind: type[T]) -> type[T]:
     """Make a grader a frozen dataclass whose fields pydantic checks."""
-    return pydantic.dataclasses.dataclass(frozen=True, slots=True)(kind)  # type: ignore[return-value]  # the same class
+    return pydantic.dataclasses.dataclass(frozen=True, slots=True, config=_LATE)(kind)  # type: ignore[return-value]  # the same class
 
 
 class Grader:

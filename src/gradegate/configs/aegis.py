@@ -22,7 +22,7 @@ _Slug = Annotated[_Text, Field(min_length=1)] | None
 
 
 class _Keys(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, protected_namespaces=())
 
 
 class RowKeys(_Keys):
@@ -120,7 +120,7 @@ def _known(steps: Sequence[str | int]) -> list[str]:
 class Evaluation(BaseModel):
     """One metric of one row. ``is_success`` says that it could be judged, ``is_gte_threshold`` that it passed."""
 
-    model_config = ConfigDict(protected_namespaces=())
+    model_config = ConfigDict(defer_build=True, protected_namespaces=())
 
     id: int
     run_id: int | None
@@ -146,7 +146,7 @@ class Evaluation(BaseModel):
 class Run(BaseModel):
     """A run with its evaluations."""
 
-    model_config = ConfigDict(protected_namespaces=())
+    model_config = ConfigDict(defer_build=True, protected_namespaces=())
 
     id: int | None
     user: str | None
