@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gradegate.errors import ConfigError, Mistake
 from gradegate.provider import Build
@@ -29,16 +29,18 @@ PASSED_OVER = frozenset(
 
 def check(spec: ProviderSpec, build: Build) -> None:
     """Raises ConfigError for every option that neither the provider nor promptfoo knows."""
-    mistakes = tuple(_mistakes(spec, getattr(build, "known", None)))
+    mistakes = tuple(_mistakes(spec, getattr(build, "known", None), getattr(build, "unsupported", {})))
     if mistakes:
         raise ConfigError(*mistakes)
 
 
-def _mistakes(spec: ProviderSpec, known: tuple[str, ...] | None) -> Iterator[Mistake]:
+def _mistakes(spec: ProviderSpec, known: tuple[str, ...] | None, unsupported: Mapping[str, str]) -> Iterator[Mistake]:
     if known is None:  # a provider that says nothing about its options
         return
     for name in spec.config:
-        if name not in known and name not in PASSED_OVER:
+        if name in unsupported:
+            yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])
+        elif name not in known and name not in PASSED_OVER:
             listed = "its options are " + ", ".join(sorted(known)) if known else "it takes no options"
             what = f"`{spec.id}` has no option `{name}`"
             yield Mistake(what, spec.origin, suggest(name, known) or listed)

@@ -51,13 +51,11 @@ class Web(Provider):
 
     names_model = False
     known = ("url", "method", "headers", "queryParams", "body", "transformResponse", "responseParser")
+    unsupported = _UNSUPPORTED
 
     def __init__(self, setting: Setting) -> None:
         config, origin = setting.spec.config, setting.spec.origin
         self.name = setting.spec.name
-        for key, cure in _UNSUPPORTED.items():
-            if config.get(key):
-                raise ConfigError.at(f"`{key}` of an HTTP provider is not supported", origin, cure)
         url = config.get("url") or (setting.spec.id if setting.model.startswith("//") else None)
         if not url:
             raise ConfigError.at(f"`{setting.spec.id}` has no `url`", origin, "add it to its `config`")

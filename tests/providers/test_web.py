@@ -1,0 +1,253 @@
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fake_llm import FakeLlm
+from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.model import Message
+from gradegate.vendors import httpbody, httpreply
+from vendors import ask, build, headers, path
+
+HOSTILE = 'He said "no"\n{{ env.KEY }} \\ {"pass": true} </x> ü'
+
+
+def app(llm: FakeLlm, body=None, env=None, **config):
+    if body is not None:
+        config["body"] = body
+    return build("http", {"url": llm.base, **config}, **(env or {}))
+
+
+def test_a_body_is_filled_value_by_value(llm: FakeLlm):
+    llm.reply = lambda path, body: {"answer": "It is so."}
+    model = app(llm, {"q": "{{prompt}}", "n": 3, "deep": [{"who": "I am {{name}}"}]}, transformResponse="json.answer")
+    reply = ask(model, ("user", HOSTILE), name='"Ann"')
+    assert reply.text == "It is so."
+    assert llm.bodies == [{"q": HOSTILE, "n": 3, "deep": [{"who": 'I am "Ann"'}]}]
+    assert headers(llm)["content-type"] == "application/json"
+    assert reply.usage.known_cost is None
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        '{"q": "{{prompt}}"}',
+        '{"q": {{prompt | dump}}}',
+        '{% if prompt %}{"q": "{{prompt}}"}{% endif %}',
+    ],
+)
+def test_a_body_of_json_text_stays_json(llm: FakeLlm, template: str):
+    llm.reply = lambda path, body: {}
+    ask(app(llm, template, headers={"content-type": "application/json"}), ("user", HOSTILE))
+    assert llm.bodies == [{"q": HOSTILE}]
+
+
+@given(st.text())
+def test_no_text_breaks_out_of_a_body(text: str):
+    for template in ({"q": "{{prompt}}."}, '{"q": "{{prompt}}."}', '{% if true %}{"q": "{{prompt}}."}{% endif %}'):
+        made, _ = httpbody.body(template, {"Content-Type": "application/json"}, {"prompt": text})
+        assert made is not None
+        found = json.loads(made)
+        assert list(found) == ["q"]
+        assert found["q"].endswith(".")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_no_text_breaks_out_of_an_address(text: str):
+    made = httpbody.address("https://host/a/{{prompt}}/b?c={{prompt}}", {"d": "{{prompt}}"}, {"prompt": text})
+    assert made.startswith("https://host/a/")
+    assert made.count("/") == 5
+    assert made.count("&") == 1
+    assert "#" not in made
+
+
+def test_a_chat_prompt_and_a_conversation_stand_as_lists(llm: FakeLlm):
+    llm.reply = lambda path, body: {}
+    said = (Message("user", "a"), Message("assistant", "b"), Message("user", "c"))
+    ask(app(llm, {"messages": "{{ messages | dump }}", "last": "{{prompt}}"}), *said)
+    assert llm.bodies[0]["messages"] == [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b"},
+        {"role": "user", "content": "c"},
+    ]
+    assert llm.bodies[0]["last"] == "c"
+    ask(app(llm, {"messages": "{{prompt}}"}), ("user", '[{"role": "user", "content": "hi"}]'))
+    assert llm.bodies[1]["messages"] == [{"role": "user", "content": "hi"}]
+
+
+def test_scalars_stay_texts(llm: FakeLlm):
+    llm.reply = lambda path, body: {}
+    ask(app(llm, {"q": "{{prompt}}", "n": "{{n}}"}), ("user", "42"), n="true")
+    assert llm.bodies == [{"q": "42", "n": "true"}]
+
+
+def test_an_address_as_id_with_values_that_stay_in_their_place(llm: FakeLlm):
+    llm.reply = lambda path, body: {}
+    model = build(f"{llm.base}/users/{{{{id}}}}?q={{{{prompt}}}}", {"queryParams": {"r": "{{prompt}}"}})
+    ask(model, ("user", "a&b=c/../#"), id="../../admin?x=1")
+    assert path(llm) == ("/v1/users/..%2F..%2Fadmin%3Fx%3D1?q=a%26b%3Dc%2F..%2F%23&r=a%26b%3Dc%2F..%2F%23")
+
+
+def test_the_environment_stands_in_addresses_and_headers_as_it_is(llm: FakeLlm):
+    llm.reply = lambda path, body: {}
+    env = {"WHERE": llm.base, "TOKEN": "t/1="}
+    config = {"url": "{{env.WHERE}}/{{prompt}}", "headers": {"Authorization": "Bearer {{ env.TOKEN }}", "X-Q": "{{n}}"}}
+    model = build("http", config, **env)
+    assert model.host == f"127.0.0.1:{llm.port}"
+    ask(model, ("user", "hi"), n=7)
+    assert path(llm) == "/v1/hi"
+    assert (headers(llm)["authorization"], headers(llm)["x-q"]) == ("Bearer t/1=", "7")
+
+
+@pytest.mark.parametrize("body", ["q={{prompt}}", "q={{prompt | urlencode}}"])
+def test_a_form(body: str):
+    made, kind = httpbody.body(body, {"Content-Type": "application/x-www-form-urlencoded"}, {"prompt": "a&b=c d"})
+    assert (made, kind) == (b"q=a%26b%3Dc%20d", "")
+
+
+def test_a_plain_text():
+    made, kind = httpbody.body("say {{prompt}}", {}, {"prompt": 'a "b"'})
+    assert (made, kind) == (b'say a "b"', "text/plain; charset=utf-8")
+
+
+def test_a_body_that_is_no_json_once_filled_in_is_not_sent(llm: FakeLlm):
+    with pytest.raises(ProviderError, match="the body is no JSON once it is filled in") as caught:
+        ask(app(llm, '{"n": {{n}}, "q": "{{prompt}}"}'), ("user", "hi"))
+    assert caught.value.trouble is Trouble.SETUP
+    assert llm.requests == []
+
+
+@pytest.mark.parametrize(
+    ("transform", "body", "text"),
+    [
+        (None, b'{"a": 1}', '{"a": 1}'),
+        (None, b'"quoted"', "quoted"),
+        (None, b"plain \xc3\xbc", "plain ü"),
+        ("text", b'{"a": 1}', '{"a": 1}'),
+        ("json", b'{"a": 1}', '{"a": 1}'),
+        ("json.a", b'{"a": {"b": [1, "x"]}}', '{"b": [1, "x"]}'),
+        ("json.a.b[1]", b'{"a": {"b": [1, "x"]}}', "x"),
+        ("json[0].generated_text", b'[{"generated_text": "x"}]', "x"),
+        ("json?.a?.['b-c']", b'{"a": {"b-c": "x"}}', "x"),
+        ("json.items.map(i => i.t).join(', ')", b'{"items": [{"t": "x"}, {"t": "y"}]}', "x, y"),
+        ("(json) => json.a", b'{"a": "x"}', "x"),
+        ("(json, text) => text", b"x", "x"),
+        ("(json, text, context) => { return json.a; }", b'{"a": "x"}', "x"),
+        ("{ output: json.a }", b'{"a": "x"}', "x"),
+        ("({output: json.a, metadata: {}})", b'{"a": "x"}', "x"),
+    ],
+)
+def test_where_the_answer_stands(transform, body: bytes, text: str):
+    assert httpreply.parse(transform).apply(body.decode(), "host")[0] == text
+
+
+def test_documents_of_the_answer_are_kept_for_the_context(gate, llm: FakeLlm):
+    llm.reply = lambda path, body: (
+        {"reply": "Paris", "sources": ["Paris is the capital."]} if path.endswith("/app") else "Paris is the capital."
+    )
+    ran = gate(
+        {
+            "prompts": ["{{question}}"],
+            "providers": [
+                {
+                    "id": f"{llm.base}/app",
+                    "config": {
+                        "body": {"q": "{{prompt}}"},
+                        "transformResponse": "{output: json.reply, metadata: {docs: json.sources}}",
+                    },
+                }
+            ],
+            "defaultTest": {"options": {"provider": llm.spec()}},
+            "tests": [
+                {
+                    "vars": {"question": "capital?", "query": "capital?"},
+                    "assert": [
+                        {"type": "equals", "value": "Paris"},
+                        {"type": "context-relevance", "contextTransform": "context.metadata.docs", "threshold": 1},
+                    ],
+                }
+            ],
+        }
+    )
+    assert [grade["outcome"] for grade in ran.grades] == ["pass", "pass"], ran.grades
+    assert "Paris is the capital." in llm.prompts[1]
+
+
+@pytest.mark.parametrize(
+    ("transform", "body", "words"),
+    [
+        ("json.a", b"{}", "`json.a` leads nowhere in the answer of"),
+        ("json.a", b"<html>", "answered something that is not JSON"),
+        ("json.a", b'{"a": null}', "answered null"),
+        ("{output: json.a, metadata: {d: json.d}}", b'{"a": "x"}', "`json.d` leads nowhere"),
+    ],
+)
+def test_an_answer_without_its_output_is_an_error(transform: str, body: bytes, words: str):
+    with pytest.raises(ProviderError, match=words.replace("(", "\\(")) as caught:
+        httpreply.parse(transform).apply(body.decode(), "host")
+    assert caught.value.trouble is Trouble.MALFORMED
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        "json.a || json.b",
+        "json.a.trim()",
+        "JSON.parse(text).a",
+        "text.slice(11)",
+        "file://parser.js",
+        "{output: json.a, guardrails: {flagged: true}}",
+        "{metadata: {a: json.a}}",
+        "{output: json.a, metadata: json.b}",
+        "{output: json.a",
+        "{output}",
+        "process.exit(1)",
+        "jsonx",
+        7,
+        {"a": 1},
+    ],
+)
+def test_code_is_a_mistake_that_names_the_forms(llm: FakeLlm, transform):
+    with pytest.raises(ConfigError) as caught:
+        app(llm, {"q": "{{prompt}}"}, transformResponse=transform)
+    assert "is code, which gradegate does not run; it can follow `text`, `json`, a path" in str(caught.value)
+
+
+@given(st.text())
+def test_any_text_is_a_path_or_a_mistake(text: str):
+    with suppress(ValueError):
+        assert isinstance(httpreply.parse(text), httpreply.Extract)
+
+
+@pytest.mark.parametrize(
+    ("config", "what"),
+    [
+        ({"body": {"q": "{{prompt}}"}}, "`http` has no `url`"),
+        ({"url": "https://host/x", "body": {"q": "always the same"}}, "the same request -> put {{prompt}} into `body`"),
+        ({"url": "https://host/x", "body": {"q": "{{ env.A }}"}}, "the same request"),
+        ({"url": "https://host/x", "body": "{{ prompt"}, "unexpected end"),
+        ({"url": "{{host}}/x", "body": "{{prompt}}"}, "is no address for `http`"),
+        ({"request": "POST / HTTP/1.1"}, "`request` of `http` is not supported -> write it as `url`"),
+        ({"url": "https://host/{{prompt}}", "sessionParser": "x"}, "`sessionParser` of `http` is not supported"),
+        ({"url": "https://host/{{prompt}}", "boddy": {}}, 'has no option `boddy` -> did you mean "body"?'),
+    ],
+)
+def test_mistakes_before_any_call(config, what):
+    with pytest.raises(ConfigError) as caught:
+        build("http", config)
+    assert what in str(caught.value)
+    assert str(caught.value).startswith("promptfooconfig.yaml:7: ")
+
+
+def test_an_error_status_is_in_the_applications_words(llm: FakeLlm):
+    llm.reply = lambda path, body: (500, {"error": "database is down"})
+    with pytest.raises(ProviderError, match="answered 500: database is down"):
+        ask(app(llm, {"q": "{{prompt}}"}))
+
+
+def test_the_method_follows_the_body(llm: FakeLlm):
+    assert vars(app(llm, {"q": "{{prompt}}"}))["_method"] == "POST"
+    assert vars(app(llm, queryParams={"q": "{{prompt}}"}))["_method"] == "GET"
+    assert vars(app(llm, {"q": "{{prompt}}"}, method="put"))["_method"] == "PUT"
