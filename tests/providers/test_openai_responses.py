@@ -34,10 +34,10 @@ def test_a_question_as_the_api_wants_it_and_its_answer_without_the_reasoning(llm
         "max_output_tokens": 99,
         "instructions": "Be brief.",
         "input": [
-            {"role": "system", "content": [{"type": "input_text", "text": "Be kind."}]},
+            {"role": "system", "content": "Be kind."},
             {"role": "user", "content": [{"type": "input_text", "text": "what is it?"}, image]},
-            {"role": "assistant", "content": [{"type": "output_text", "text": "A dot."}]},
-            {"role": "user", "content": [{"type": "input_text", "text": "sure?"}]},
+            {"role": "assistant", "content": "A dot."},
+            {"role": "user", "content": "sure?"},
         ],
     }
 

@@ -107,9 +107,10 @@ class OpenAiResponses(Provider):
 
 
 def _item(message: Message) -> dict[str, Any]:
-    kind = "output_text" if message.role == "assistant" else "input_text"
+    if not message.images:
+        return {"role": message.role, "content": message.content}
     images = [{"type": "input_image", "image_url": image, "detail": "auto"} for image in message.images]
-    return {"role": message.role, "content": [{"type": kind, "text": message.content}, *images]}
+    return {"role": message.role, "content": [{"type": "input_text", "text": message.content}, *images]}
 
 
 def _format(written: Any) -> Any:

@@ -1,0 +1,85 @@
+"""Our requests and the replies that the other tests are built on, read by the vendors' own types where installed."""
+
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+import vendors
+from fake_llm import FakeLlm
+from gradegate.model import Message
+from vendors import CHAT, PIXEL, SCHEMA, ask, build, claude, embeddings, gemini, ollama, output_text, responses, said
+
+TALK = (("system", "Be brief."), Message("user", "what?", (PIXEL,)), ("assistant", "a dot"), ("user", "sure?"))
+
+
+def sent(llm: FakeLlm, provider_id: str, answer: dict, base: str = "apiBaseUrl", **config) -> dict[str, Any]:
+    """The body of a question with a conversation, an image and a shape."""
+    llm.reply = lambda path, body: answer
+    ask(build(provider_id, {base: llm.base, "apiKey": "k", **config}), *TALK, schema=SCHEMA)
+    return llm.bodies[-1]
+
+
+def test_openai(llm: FakeLlm):
+    openai = pytest.importorskip("openai.types")
+    from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming as Chat
+    from openai.types.embedding_create_params import EmbeddingCreateParams
+    from openai.types.responses import Response
+    from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming as Ask
+
+    body = sent(llm, "openai:chat:gpt-4o", CHAT, max_tokens=5, seed=1, stop=["x"])
+    assert not set(body) - set(
+        Chat.__annotations__ | openai.chat.completion_create_params.CompletionCreateParamsBase.__annotations__
+    )
+    TypeAdapter(Chat).validate_python(body)
+    openai.chat.ChatCompletion.model_validate(CHAT, strict=True)
+    answer = responses(vendors.THOUGHT, said(output_text("yes")))
+    body = sent(llm, "openai:responses:gpt-4o", answer, max_output_tokens=5)
+    TypeAdapter(Ask).validate_python(body)
+    assert Response.model_validate(answer).output_text == "yes"
+    openai.CreateEmbeddingResponse.model_validate(embeddings([1.0]), strict=True)
+    llm.reply = lambda path, body: embeddings([1.0])
+    build("openai:embeddings:m", {"apiBaseUrl": llm.base, "dimensions": 1}).embed(["a"])
+    TypeAdapter(EmbeddingCreateParams).validate_python(llm.bodies[-1])
+
+
+def test_anthropic(llm: FakeLlm):
+    types = pytest.importorskip("anthropic.types")
+    from anthropic.types.message_create_params import MessageCreateParamsNonStreaming as Ask
+
+    answer = claude({"type": "text", "text": "yes", "citations": None})
+    types.Message.model_validate(answer, strict=True)
+    body = sent(llm, "anthropic:claude-opus-5-5", answer, stop_sequences=["x"])
+    known = types.message_create_params.MessageCreateParamsBase.__annotations__
+    assert not set(body) - set(known)  # a key of ours that the API does not have
+    TypeAdapter(Ask).validate_python(body)
+
+
+def test_google(llm: FakeLlm):
+    types = pytest.importorskip("google.genai.types")
+    answer = gemini({"text": "thought", "thought": True}, {"text": "yes"})
+    assert types.GenerateContentResponse.model_validate(answer).text == "yes"
+    body = sent(llm, "google:gemini-2.5-flash", answer, maxOutputTokens=5, stopSequences=["x"])
+    types.GenerationConfig.model_validate(body["generationConfig"])  # forbids what it does not know
+    TypeAdapter(list[types.Content]).validate_python(body["contents"])
+    types.Content.model_validate(body["systemInstruction"])
+
+
+def test_mistral(llm: FakeLlm):
+    client = pytest.importorskip("mistralai.client.models")
+    client.ChatCompletionResponse.model_validate(CHAT)
+    body = sent(llm, "mistral:mistral-small-latest", CHAT, random_seed=1, max_tokens=5)
+    fields = {field.alias or name for name, field in client.ChatCompletionRequest.model_fields.items()}
+    assert not set(body) - fields
+    client.ChatCompletionRequest.model_validate(body)
+
+
+def test_ollama(llm: FakeLlm):
+    client = pytest.importorskip("ollama")
+    assert client.ChatResponse.model_validate(ollama("yes", thinking="hm")).message.content == "yes"
+    body = sent(llm, "ollama:chat:m", ollama("yes"), num_ctx=1, keep_alive="1m")
+    from ollama._types import ChatRequest
+
+    assert not set(body) - set(ChatRequest.model_fields)
+    assert not set(body["options"]) - set(client.Options.model_fields)
+    ChatRequest.model_validate(body)
