@@ -83,7 +83,7 @@ class Binder:
         return {"*": self.grader, **({"text": serving(self.grader, spec.model_slug)} if spec.model_slug else {})}
 
     def _model(self, need: str, spec: Assertion, levels: list[Graders]) -> Provider:
-        found = next((level.get(need) or level.get("*") for level in levels if need in level or "*" in level), None)
+        found = self._named(need, levels)
         if found is None:
             what = "no grading model" if need == "text" else f"no {need} model for `{spec.type}`"
             raise ConfigError.at(f"{what} is configured", spec.origin, _how_to_serve(need, spec))
@@ -93,6 +93,13 @@ class Binder:
             cure = f"give `provider: {{text: ..., {need}: ...}}`" if need != "text" else "name a chat model"
             raise ConfigError.at(what, found.origin if found.origin.line else spec.origin, cure)
         return provider
+
+    def _named(self, need: str, levels: list[Graders]) -> ProviderSpec | None:
+        """The nearest model for the kind; one that is meant for any kind and is of another leaves it to the next."""
+        named = [level.get(need) or level.get("*") for level in levels]
+        given = [(spec, need in level) for spec, level in zip(named, levels, strict=True) if spec is not None]
+        fits = (spec for spec, typed in given if typed or need in self.provider(self._configured(spec)).kinds)
+        return next(fits, given[0][0] if given else None)
 
     def _configured(self, spec: ProviderSpec) -> ProviderSpec:
         """A bare name of a configured target means that target with its settings."""

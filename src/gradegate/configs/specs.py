@@ -61,7 +61,7 @@ def _origin(written: Any, origin: Origin) -> Origin:
 def _mapping(written: Mapping[str, Any], source: Source, origin: Origin) -> ProviderSpec:
     if "id" not in written and len(written) == 1:
         ((provider_id, rest),) = written.items()
-        if isinstance(rest, Mapping):
+        if isinstance(rest, Mapping) and provider_id not in ProviderKeys.model_fields:
             written = {"id": provider_id, **rest}
     for key in ("transform", "transformResponse"):
         if key in written:
