@@ -211,3 +211,25 @@ def test_what_is_missing_is_a_mistake(provider_id, env, what):
     with pytest.raises(ConfigError) as caught:
         build(provider_id, **env)
     assert what in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (claude(text("I will not judge."), stop_reason="refusal"), "declined to grade: I will not judge."),
+        (claude(text('{"pass": true'), stop_reason="max_tokens"), "was cut off at its token limit"),
+        ((401, {"type": "error", "error": {"type": "x", "message": "invalid x-api-key"}}), "invalid x-api-key"),
+    ],
+)
+def test_a_grader_that_does_not_judge_is_an_error_and_no_verdict(gate, llm: FakeLlm, answer, words):
+    llm.reply = lambda path, body: answer
+    config = {"apiBaseUrl": llm.base, "apiKey": "k"}
+    rubric = {
+        "type": "llm-rubric",
+        "value": "is polite",
+        "provider": {"id": "anthropic:claude-opus-5", "config": config},
+    }
+    ran = gate({"prompts": ["hi"], "providers": ["echo"], "tests": [{"assert": [rubric]}]})
+    assert ran.code in (2, 3)
+    assert ran.grades[0]["outcome"] == "error"
+    assert words in ran.grades[0]["reason"]

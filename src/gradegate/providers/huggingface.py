@@ -16,7 +16,7 @@ from gradegate.provider import PROVIDERS, Provider, Setting, secret
 from gradegate.vendors.wire import base_url, host_of, need_key, need_model, own_headers, picked, post_any, vector
 
 ROUTER = "https://router.huggingface.co/hf-inference/models"
-ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiEndpoint", "headers", "passthrough", "cost")
+ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiEndpoint", "headers", "passthrough")
 
 
 class HuggingFaceClassification(Provider):

@@ -1,0 +1,45 @@
+"""docs/providers.md against the registry and the code."""
+
+import re
+from pathlib import Path
+
+from gradegate.provider import PROVIDERS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "providers.md").read_text()
+QUOTED = set(re.findall(r"`([^`\n]+)`", PAGE))
+SOURCES = [*(ROOT / "src/gradegate/providers").glob("*.py"), ROOT / "src/gradegate/vendors/openai_access.py"]
+
+
+def test_every_id_is_documented_and_no_other():
+    ids = {
+        quoted
+        for quoted in QUOTED
+        for row in PAGE.splitlines()
+        if row.startswith("| [") and f"`{quoted}`" in row.split(" | ")[0]
+    }
+    stems = {re.sub(r"(:[A-Z][\w.]*|://\.\.\.|:)$", "", quoted) for quoted in ids}
+    assert stems == set(PROVIDERS.names())
+
+
+def test_every_option_is_documented():
+    known = {option for _, build in PROVIDERS for option in getattr(build, "known", None) or ()}
+    assert known - QUOTED == set()
+
+
+def test_every_variable_is_documented():
+    read = {
+        name
+        for path in SOURCES
+        for name in re.findall(r"[\"']([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)[\"']", path.read_text())
+        if name.endswith(("_KEY", "_TOKEN", "_HOST", "_URL", "_VERSION", "_ORGANIZATION"))
+    }
+    assert read
+    assert read - QUOTED == set()
+
+
+def test_every_provider_says_where_its_api_is_described():
+    for path in SOURCES:
+        text = path.read_text()
+        if path.stem not in ("__init__", "echo", "scripted", "openai_access"):
+            assert "https://" in text.split('"""')[1], path.name
