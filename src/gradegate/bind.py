@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,9 +73,8 @@ class Binder:
         return self.workspace.read(reference, self.folder, origin)
 
     def _models(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> Mapping[str, Provider]:
-        levels: list[Graders] = [spec.graders, options.graders, self._own(spec), self.suite.graders]
-        given = [level for level in levels if level]
-        return {need: self._model(need, spec, given) for need in kind.models}
+        near, far = (spec.graders, options.graders), (self._own(spec), self.suite.graders)
+        return {need: self._model(need, spec, self._named(need, near, far)) for need in kind.models}
 
     def _own(self, spec: Assertion) -> Graders:
         """The grader of the command line; an assertion that names a model gets that model of its provider."""
@@ -82,8 +82,7 @@ class Binder:
             return {}
         return {"*": self.grader, **({"text": serving(self.grader, spec.model_slug)} if spec.model_slug else {})}
 
-    def _model(self, need: str, spec: Assertion, levels: list[Graders]) -> Provider:
-        found = self._named(need, levels)
+    def _model(self, need: str, spec: Assertion, found: ProviderSpec | None) -> Provider:
         if found is None:
             what = "no grading model" if need == "text" else f"no {need} model for `{spec.type}`"
             raise ConfigError.at(f"{what} is configured", spec.origin, _how_to_serve(need, spec))
@@ -94,12 +93,18 @@ class Binder:
             raise ConfigError.at(what, found.origin if found.origin.line else spec.origin, cure)
         return provider
 
-    def _named(self, need: str, levels: list[Graders]) -> ProviderSpec | None:
-        """The nearest model for the kind; one that is meant for any kind and is of another leaves it to the next."""
-        named = [level.get(need) or level.get("*") for level in levels]
-        given = [(spec, need in level) for spec, level in zip(named, levels, strict=True) if spec is not None]
-        fits = (spec for spec, typed in given if typed or need in self.provider(self._configured(spec)).kinds)
-        return next(fits, given[0][0] if given else None)
+    def _named(self, need: str, near: Iterable[Graders], far: Iterable[Graders]) -> ProviderSpec | None:
+        """The nearest model for the kind.
+
+        What the assertion or its test names is meant; of the command line and of ``defaultTest``, a model of another
+        kind leaves this one to the next.
+        """
+        meant = next((level.get(need) or level.get("*") for level in near if need in level or "*" in level), None)
+        if meant is not None:
+            return meant
+        found = [spec for level in far if (spec := level.get(need) or level.get("*"))]
+        fits = (spec for spec in found if need in self.provider(self._configured(spec)).kinds)
+        return next(fits, found[0] if found else None)
 
     def _configured(self, spec: ProviderSpec) -> ProviderSpec:
         """A bare name of a configured target means that target with its settings."""
@@ -157,7 +162,7 @@ class Binder:
         try:
             grader = kind(**given)
         except ValidationError as e:
-            raise ConfigError(*(_option_mistake(found, spec) for found in e.errors(include_url=False))) from e
+            raise ConfigError(*_option_mistakes(e, spec)) from e
         lacking = grader.needs(variables)
         if lacking:
             raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "add it to `vars`")
@@ -265,9 +270,17 @@ def _unknown(spec: Assertion) -> ConfigError:
     return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, near or "see `gradegate list`")
 
 
-def _option_mistake(found: Any, spec: Assertion) -> Mistake:
-    name = ".".join(str(step) for step in found["loc"]) or "value"
-    name = "contextTransform" if name == "context_transform" else name
+def _option_mistakes(error: ValidationError, spec: Assertion) -> Iterator[Mistake]:
+    """One for each option: of the branches of a union that were tried, the last is said."""
+    by_option = {}
+    for found in error.errors(include_url=False):
+        steps = [str(step) for step in found["loc"] if re.fullmatch(r"\w+", str(step))]
+        by_option[".".join(steps) or "value"] = found
+    for name, found in by_option.items():
+        yield _option_mistake("contextTransform" if name == "context_transform" else name, found, spec)
+
+
+def _option_mistake(name: str, found: Any, spec: Assertion) -> Mistake:
     if found["type"] in ("missing", "missing_argument"):
         return Mistake(f"`{spec.type}` has no `{name}`", spec.origin, "add it")
     text = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
