@@ -19,11 +19,17 @@ def test_every_id_is_documented_and_no_other():
         if row.startswith("| [") and f"`{quoted}`" in row.split(" | ")[0]
     }
     stems = {re.sub(r"(:[A-Z][\w.]*|://\.\.\.|:)$", "", quoted) for quoted in ids}
-    assert stems == set(PROVIDERS.names())
+    ours = {name for name, build in PROVIDERS if build.__module__.startswith("gradegate.")}  # tests bring others
+    assert stems == ours
 
 
 def test_every_option_is_documented():
-    known = {option for _, build in PROVIDERS for option in getattr(build, "known", None) or ()}
+    known = {
+        option
+        for _, build in PROVIDERS
+        if build.__module__.startswith("gradegate.")
+        for option in getattr(build, "known", None) or ()
+    }
     assert known - QUOTED == set()
 
 
