@@ -118,11 +118,10 @@ def test_no_statements(text):
         _read_statements(reading.answer(text))
 
 
-@given(st.text(), st.integers(1, 4))
+@given(st.text(st.characters(codec="utf-8", exclude_characters="yYnN")), st.integers(1, 4))
 def test_text_without_yes_or_no_says_nothing(text, count):
-    if "yes" not in text.lower() and "no" not in text.lower():
-        with pytest.raises(Unreadable):
-            yesno.in_order(text, count)
+    with pytest.raises(Unreadable):
+        yesno.in_order(text, count)
 
 
 # --- through the command --------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""Our requests and the replies that the other tests are built on, read by the vendors' own types where installed."""
+"""Our requests and the replies that the other tests are built on, read by the vendors' own types."""
 
+from importlib import import_module
 from typing import Any
 
-import pytest
 from pydantic import TypeAdapter
 
 import vendors
@@ -21,7 +21,7 @@ def sent(llm: FakeLlm, provider_id: str, answer: dict, base: str = "apiBaseUrl",
 
 
 def test_openai(llm: FakeLlm):
-    openai = pytest.importorskip("openai.types")
+    openai = import_module("openai.types")
     from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming as Chat
     from openai.types.embedding_create_params import EmbeddingCreateParams
     from openai.types.responses import Response
@@ -44,7 +44,7 @@ def test_openai(llm: FakeLlm):
 
 
 def test_anthropic(llm: FakeLlm):
-    types = pytest.importorskip("anthropic.types")
+    types = import_module("anthropic.types")
     from anthropic.types.message_create_params import MessageCreateParamsNonStreaming as Ask
 
     answer = claude({"type": "text", "text": "yes", "citations": None})
@@ -56,7 +56,7 @@ def test_anthropic(llm: FakeLlm):
 
 
 def test_google(llm: FakeLlm):
-    types = pytest.importorskip("google.genai.types")
+    types = import_module("google.genai.types")
     answer = gemini({"text": "thought", "thought": True}, {"text": "yes"})
     assert types.GenerateContentResponse.model_validate(answer).text == "yes"
     body = sent(llm, "google:gemini-2.5-flash", answer, maxOutputTokens=5, stopSequences=["x"])
@@ -66,7 +66,7 @@ def test_google(llm: FakeLlm):
 
 
 def test_mistral(llm: FakeLlm):
-    client = pytest.importorskip("mistralai.client.models")
+    client = import_module("mistralai.client.models")
     client.ChatCompletionResponse.model_validate(CHAT)
     body = sent(llm, "mistral:mistral-small-latest", CHAT, random_seed=1, max_tokens=5)
     fields = {field.alias or name for name, field in client.ChatCompletionRequest.model_fields.items()}
@@ -75,7 +75,7 @@ def test_mistral(llm: FakeLlm):
 
 
 def test_ollama(llm: FakeLlm):
-    client = pytest.importorskip("ollama")
+    client = import_module("ollama")
     assert client.ChatResponse.model_validate(ollama("yes", thinking="hm")).message.content == "yes"
     body = sent(llm, "ollama:chat:m", ollama("yes"), num_ctx=1, keep_alive="1m")
     from ollama._types import ChatRequest
