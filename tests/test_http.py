@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from fake_llm import FakeLlm
+from gradegate import http
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http import Client
 
@@ -96,6 +97,22 @@ def test_a_lasting_fault_is_given_back_after_the_last_try(llm: FakeLlm):
     llm.reply = lambda path, body: (503, {"error": "busy"})
     assert send(llm.base).status == 503
     assert len(llm.requests) == 3
+
+
+def test_a_host_that_stays_busy_is_asked_once_a_call_until_it_answers(llm: FakeLlm, monkeypatch):
+    monkeypatch.setattr(http, "BUSY_SECONDS", 0.2)
+    status = 429
+    llm.reply = lambda path, body: (status, {})
+    tool = client(first_pause=0.05)
+    assert send(llm.base, tool).status == 429
+    assert len(llm.requests) == 3  # it may be the end of a window
+    assert send(llm.base, tool).status == 429
+    assert len(llm.requests) == 4
+    status = 200
+    assert send(llm.base, tool).status == 200
+    answers = iter([(429, {}), (200, {})])
+    llm.reply = lambda path, body: next(answers)
+    assert send(llm.base, tool).status == 200
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 413, 422, 501])

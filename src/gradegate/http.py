@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import json
+import math
 import random
 import socket
 import threading
@@ -31,6 +32,7 @@ MAX_BYTES = 16 * 1024 * 1024
 CONNECT_SECONDS = 10.0
 LONGEST_PAUSE = 60.0
 TOO_MANY = 429
+BUSY_SECONDS = 60.0  # the window of most rate limits
 DEAD_AFTER = 3  # calls in a row that failed after all retries: further calls to that host are tried once
 FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
 
@@ -150,6 +152,7 @@ class Client:
         self._lock = threading.Lock()
         self._watcher: threading.Thread | None = None
         self._dead: Counter[str] = Counter()
+        self._busy: dict[str, float] = {}  # since when a host answers nothing but 429
 
     def send(
         self, method: str, url: str, *, headers: Mapping[str, str], body: Any = None, timeout: float | None = None
@@ -161,13 +164,16 @@ class Client:
             return self._send(_Ask(method, url, host, headers, data), time.monotonic() + (timeout or self.timeout))
 
     def _send(self, ask: _Ask, deadline: float) -> Answer:
-        left = 0 if self._dead[ask.host] >= DEAD_AFTER else self.retries
+        left = 0 if self._is_dead(ask.host) else self.retries
         pause = self.first_pause
         while True:
             answer, failure = self._try(ask, deadline)
             if answer is not None and (answer.status not in RETRIED or _hopeless(answer)):
                 self._dead[ask.host] = 0
+                self._busy.pop(ask.host, None)
                 return answer
+            if answer is not None and answer.status == TOO_MANY:
+                self._busy.setdefault(ask.host, time.monotonic())
             wait = self._pause(answer, pause)
             if left <= 0 or time.monotonic() + wait >= deadline or _final(failure):
                 self._dead[ask.host] += answer is None or answer.status != TOO_MANY  # a host that says so is alive
@@ -178,6 +184,11 @@ class Client:
             left, pause = left - 1, min(pause * 2, LONGEST_PAUSE)
             if self._stopping.wait(wait):
                 raise ProviderError("the run was stopped", Trouble.STOPPED)
+
+    def _is_dead(self, host: str) -> bool:
+        """Whether a host fails every call, or has said for a minute that it is too busy: then it is asked once a call."""
+        busy = time.monotonic() - self._busy.get(host, math.inf)
+        return self._dead[host] >= DEAD_AFTER or busy > BUSY_SECONDS
 
     def _pause(self, answer: Answer | None, pause: float) -> float:
         """Seconds before the next try: as the host asks, else longer each time, and longer for one that is overrun."""
