@@ -1,0 +1,135 @@
+"""One test with its assertions, as a config or a file of tests writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gradegate import config, document
+from gradegate.configs import specs
+from gradegate.configs.desk import Desk
+from gradegate.configs.turns import read_turns
+from gradegate.errors import ConfigError, Origin
+from gradegate.suite import Assertion, Case, CaseOptions, ProviderSpec, Verbatim
+
+
+@dataclass(frozen=True)
+class CaseReader:
+    """Reads tests; what is wrong with them is noted at the desk."""
+
+    desk: Desk
+
+    def case(self, test: Mapping[str, Any], file: str, inline: bool) -> Case | None:
+        """A test of a file; ``inline`` when that is the config itself. None when it cannot be read at all."""
+        keys = self.desk.check(config.TestKeys, test, test, file)
+        if keys is None:
+            return None
+        origin = Origin(file, getattr(test, "line", 0))
+        try:
+            return Case(
+                description=keys.description,
+                vars=self._vars(keys.vars, origin),
+                assertions=tuple(self._assertions(test.get("assert") or (), file, inline)),
+                options=self._options(keys.options, test, file),
+                threshold=keys.threshold,
+                providers=tuple(keys.providers or ()),
+                prompts=tuple(keys.prompts or ()),
+                target=self._target(keys.provider, test, file),
+                output=_output(keys.provider_output),
+                turns=read_turns(test["turns"], self.desk.source, origin) if test.get("turns") is not None else (),
+                metadata=keys.metadata,
+                origin=origin,
+            )
+        except ConfigError as e:
+            self.desk.mistakes += e.mistakes
+            return None
+
+    def _target(self, written: Any, test: Mapping[str, Any], file: str) -> ProviderSpec | None:
+        if not written:
+            return None
+        return specs.providers(written, self.desk.source, Origin(file, document.line_of(test, ["provider"])))[0]
+
+    def _vars(self, written: Any, origin: Origin) -> Mapping[str, Any]:
+        if not isinstance(written, str):
+            return dict(written)
+        content = self.desk.source.workspace.read(written, self.desk.source.folder, origin)
+        found = document.read(content, written.removeprefix("file://"))
+        if not isinstance(found, Mapping):
+            raise ConfigError.at(f"`{written}` holds no variables", origin, "write a mapping into it")
+        return dict(found)
+
+    def _options(self, keys: config.OptionKeys | None, test: Mapping[str, Any], file: str) -> CaseOptions:
+        if keys is None:
+            return CaseOptions()
+        origin = Origin(file, document.line_of(test, ["options", "provider"]))
+        extra = dict(keys.model_extra or {})
+        for name in [name for name in extra if name in config.UNSUPPORTED]:
+            where = Origin(file, document.line_of(test, ["options", name]))
+            self.desk.say(f"`{name}` is not supported", where, config.UNSUPPORTED[name])
+        return CaseOptions(
+            graders=self.desk.graders(keys.provider, origin),
+            rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
+            settings=extra,
+            expand_vars=not keys.disable_var_expansion,
+            default_assertions=not keys.disable_default_asserts,
+            prefix=keys.prefix,
+            suffix=keys.suffix,
+            repeat=keys.repeat,
+        )
+
+    def _assertions(self, written: Iterable[Any], file: str, inline: bool) -> Iterator[Assertion]:
+        for item in written:
+            if not isinstance(item, Mapping):
+                self.desk.say("an assertion is a mapping with a `type`", Origin(file), "write `- type: ...`")
+                continue
+            keys = self.desk.check(config.AssertionKeys, item, item, file)
+            if keys is not None:
+                try:
+                    yield self._assertion(keys, item, file, inline)
+                except ConfigError as e:
+                    self.desk.mistakes += e.mistakes
+
+    def _assertion(self, keys: config.AssertionKeys, item: Mapping[str, Any], file: str, inline: bool) -> Assertion:
+        origin = Origin(file, getattr(item, "line", 0))
+        return Assertion(
+            type=keys.type,
+            value=self._value(keys.value, origin, inline),
+            threshold=keys.threshold,
+            weight=keys.weight,
+            metric=keys.metric,
+            blocking=keys.blocking,
+            graders=self.desk.graders(keys.provider, Origin(file, document.line_of(item, ["provider"]))),
+            rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
+            config=keys.config,
+            context_transform=keys.context_transform or "",
+            members=tuple(self._assertions(item.get("assert") or (), file, inline)),
+            origin=origin,
+        )
+
+    def _value(self, value: Any, origin: Origin, inline: bool) -> Any:
+        if isinstance(value, list):
+            return [self._value(item, origin, inline) for item in value]
+        if not isinstance(value, str) or not value.startswith("file://"):
+            return value
+        suffix = value.rpartition(".")[2].partition(":")[0]
+        if suffix in ("json", "yaml", "yml"):
+            content = self.desk.source.workspace.read(value, self.desk.source.folder, origin)
+            return document.read(content, value.removeprefix("file://"))
+        if suffix in ("py", "js", "ts", "mjs", "cjs", "rb"):
+            raise ConfigError.at(f"`{value}` is code, which gradegate does not run", origin, "use another assertion")
+        text = self.desk.source.workspace.text(value, self.desk.source.folder, origin)
+        return Verbatim(text.strip()) if inline else text  # as in promptfoo, only external tests fill such text in
+
+    def _rubric_prompt(self, written: Any, origin: Origin) -> Any:
+        if isinstance(written, str) and written.startswith("file://"):
+            return self.desk.source.workspace.text(written, self.desk.source.folder, origin)
+        if isinstance(written, Mapping):
+            return {key: self._rubric_prompt(value, origin) for key, value in written.items()}
+        if isinstance(written, list):
+            return [self._rubric_prompt(value, origin) for value in written]
+        return written
+
+
+def _output(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else document.to_json(value)

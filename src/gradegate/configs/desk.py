@@ -1,0 +1,59 @@
+"""What every part of a config file is read at: the source, and the mistakes and notes that come up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from gradegate import config, document
+from gradegate.configs import specs
+from gradegate.dialect import Source
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.suite import Graders, Note
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass
+class Desk:
+    """Gathers mistakes, so that the user sees them all at once: what cannot be read is left out."""
+
+    source: Source
+    mistakes: list[Mistake] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+    @property
+    def file(self) -> str:
+        """The config file, as messages show it."""
+        return self.source.file
+
+    def line(self, *path: str | int) -> Origin:
+        """Where the value at a path of the config stands."""
+        return Origin(self.file, document.line_of(self.source.content, path))
+
+    def say(self, what: str, origin: Origin, cure: str) -> None:
+        """Note a mistake."""
+        self.mistakes.append(Mistake(what, origin, cure))
+
+    def check(self, model: type[M], value: Mapping[str, Any], content: Any, file: str) -> M | None:
+        """The value without the keys that hold a mistake, so that the rest is looked at too."""
+        try:
+            return model.model_validate(value)
+        except ValidationError as e:
+            self.mistakes += config.mistakes(e, content, file, (), model)
+            wrong = {str(found["loc"][0]) for found in e.errors() if found["loc"]}
+        try:
+            return model.model_validate({key: value[key] for key in value if key not in wrong})
+        except ValidationError:
+            return None  # what is missing was said
+
+    def graders(self, written: Any, origin: Origin) -> Graders:
+        """The models that ``written`` names; none when it holds a mistake."""
+        try:
+            return specs.graders(written, self.source, origin)
+        except ConfigError as e:
+            self.mistakes += e.mistakes
+            return {}

@@ -1,0 +1,32 @@
+"""The ``gate`` block: rules, and what errors and changes do."""
+
+from __future__ import annotations
+
+from gradegate import config
+from gradegate.configs.desk import Desk
+from gradegate.suite import Note, Policy, Rule, Select
+
+
+def policy(gate: config.GateKeys | None, desk: Desk) -> Policy:
+    """The rules; without any, every case must pass."""
+    if gate is None or not gate.rules:
+        rules: tuple[Rule, ...] = (Rule("every case passes", every_case=True, suite=desk.file),)
+    else:
+        rules = tuple(_rule(keys, number, desk) for number, keys in enumerate(gate.rules))
+    if gate is None:
+        return Policy(rules)
+    if isinstance(gate.errors, str):
+        return Policy(rules, gate.errors, changes=gate.changes)
+    return Policy(rules, "ignore", gate.errors.ignore_up_to, gate.changes)
+
+
+def _rule(keys: config.RuleKeys, number: int, desk: Desk) -> Rule:
+    origin = desk.line("gate", "rules", number)
+    if keys.min_pass_rate is None and keys.min_score is None:
+        desk.say(f"the rule `{keys.name}` has no threshold", origin, "give `min-pass-rate` or `min-score`")
+    for name, limit in (("min-pass-rate", keys.min_pass_rate), ("min-score", keys.min_score)):
+        if limit is not None and limit <= 0:
+            where = desk.line("gate", "rules", number, name)
+            desk.notes.append(Note(f"the rule `{keys.name}` can never fail: {name} is {limit:g}", where))
+    select = Select(**keys.select.model_dump())
+    return Rule(keys.name, select, keys.min_pass_rate, keys.min_score, keys.blocking, suite=desk.file, origin=origin)

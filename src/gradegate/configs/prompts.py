@@ -1,0 +1,68 @@
+"""Prompts as a config writes them: text, files, and mappings with a label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gradegate import config
+from gradegate.configs.desk import Desk
+from gradegate.errors import ConfigError, Origin
+from gradegate.suite import PromptSpec
+
+_PATHS = (".txt", ".md", ".j2", ".json", ".yaml", ".yml", ".jsonl")
+
+
+def prompts(written: Any, desk: Desk) -> Iterator[PromptSpec]:
+    """The prompts of a list, or a single one."""
+    items = written if isinstance(written, list) else [] if written is None else [written]
+    for number, item in enumerate(items):
+        origin = desk.line("prompts", *([number] if isinstance(written, list) else []))
+        try:
+            yield from _prompt(item, origin, desk)
+        except ConfigError as e:
+            desk.mistakes += e.mistakes
+
+
+def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
+    if isinstance(item, Mapping):
+        keys = desk.check(config.PromptKeys, item, item, origin.file)
+        if keys is None:
+            return
+        text = keys.raw if keys.raw is not None else keys.id
+        if text is None:
+            raise ConfigError.at("a prompt needs `raw` or `id`", origin, "add the text as `raw`")
+        if keys.config:
+            raise ConfigError.at("`config` of a prompt is not supported", origin, "set it in the provider's config")
+        label = keys.label or keys.display
+        yield from (replace(p, label=label) if label else p for p in _prompt(text, origin, desk))
+    elif not isinstance(item, str):
+        raise ConfigError.at("a prompt is a text, `file://...` or a mapping with `raw`", origin, "quote it")
+    elif item.startswith("file://") or _is_path(item):
+        yield from _files(item, origin, desk)
+    elif item.startswith(("exec:", "langfuse://", "portkey://", "helicone://")):
+        raise ConfigError.at(f"`{item}` is not fetched or run", origin, "put the prompt into the repository")
+    else:
+        yield PromptSpec(item, item, origin)
+
+
+def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
+    workspace = desk.source.workspace
+    for path in workspace.glob(reference, desk.source.folder, origin):
+        name = workspace.name(path)
+        if path.suffix not in _PATHS:
+            raise ConfigError.at(f"`{reference}` is no text file", origin, f"use one of {', '.join(_PATHS)}")
+        text = workspace.text(str(path), desk.source.folder, origin)
+        parts = [text]
+        if path.suffix == ".txt":
+            parts = [part.strip("\n") for part in f"\n{text}\n".split("\n---\n")]
+        elif path.suffix == ".jsonl":
+            parts = [line for line in text.splitlines() if line.strip()]
+        for number, part in enumerate(parts, 1):
+            yield PromptSpec(part, name if len(parts) == 1 else f"{name} #{number}", Origin(name, 1))
+
+
+def _is_path(text: str) -> bool:
+    """A bare path: one word without a template that ends like a file of prompts."""
+    return text.endswith(_PATHS) and not any(mark in text for mark in (" ", "\n", "{"))
