@@ -21,13 +21,18 @@ def suggest(word: str, known: Iterable[str]) -> str:
 
 
 class Registry(Generic[T]):
-    """Plug-ins of one kind by name; ``package`` is imported, module by module, at the first look."""
+    """Plug-ins of one kind by name, from the modules of ``package``.
+
+    A look-up imports the modules whose text holds the name in double quotes, since sixty graders take as long to
+    import as a thousand answers to read; whoever asks for all plug-ins gets every module imported.
+    """
 
     def __init__(self, kind: str, package: str) -> None:
         self.kind = kind
         self._package = package
         self._plugins: dict[str, T] = {}
         self._loaded = False
+        self._unread: dict[str, str] | None = None  # modules that were not imported yet, with their text
 
     def register(self, *names: str) -> Callable[[T], T]:
         """Decorator: enter a plug-in under its names. Raises ValueError when a name is taken."""
@@ -55,7 +60,12 @@ class Registry(Generic[T]):
 
     def find(self, name: str) -> T | None:
         """The plug-in of that name, or None."""
-        return self._all().get(name)
+        if name not in self._plugins and not self._loaded:
+            unread = self._texts()
+            for module in [module for module, text in unread.items() if f'"{name}"' in text]:
+                del unread[module]
+                importlib.import_module(module)
+        return self._plugins.get(name)
 
     def suggest(self, name: str) -> str:
         """A near name as a question, or an empty string."""
@@ -71,7 +81,19 @@ class Registry(Generic[T]):
     def _all(self) -> dict[str, T]:
         if not self._loaded:
             self._loaded = True
-            package = importlib.import_module(self._package)
-            for module in pkgutil.iter_modules(package.__path__):
-                importlib.import_module(f"{self._package}.{module.name}")
+            for module in self._texts():
+                importlib.import_module(module)
         return self._plugins
+
+    def _texts(self) -> dict[str, str]:
+        if self._unread is None:
+            package = importlib.import_module(self._package)
+            names = [module.name for module in pkgutil.iter_modules(package.__path__)]
+            self._unread = {
+                f"{self._package}.{name}": _text(Path(package.__path__[0]) / f"{name}.py") for name in names
+            }
+        return self._unread
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")

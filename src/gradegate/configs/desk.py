@@ -19,16 +19,17 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass
 class Desk:
-    """Gathers mistakes, so that the user sees them all at once: what cannot be read is left out."""
+    """Gathers mistakes, so that the user sees them all at once: what cannot be read is left out.
+
+    ``file`` is the config file, as messages show it.
+    """
 
     source: Source
     mistakes: list[Mistake] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
-    @property
-    def file(self) -> str:
-        """The config file, as messages show it."""
-        return self.source.file
+    def __post_init__(self) -> None:
+        self.file = self.source.file  # asked for with every test, and each time it follows links
 
     def line(self, *path: str | int) -> Origin:
         """Where the value at a path of the config stands."""
