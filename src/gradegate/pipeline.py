@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import glob
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -48,6 +49,8 @@ def prepare(settings: Settings) -> Prepared:
 
 def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
     """Run the plan and decide."""
+    gc.freeze()  # the plan lives to the end: the collector need not walk it again and again
+    gc.enable()
     result = run(prepared.plan, prepared.client, reask, watch)
     return decide(conceal(result, build_redactor(prepared)), prepared.plan.policies)
 
@@ -124,7 +127,7 @@ def _read(path: Path, settings: Settings) -> Located:
     origin = Origin(workspace.name(path))
     raw, name = workspace.read(str(path.absolute()), path.parent, origin), workspace.name(path)
     content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else document.read(raw, name)
-    for _, dialect in DIALECTS:
+    for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
             suite = dialect.read(Source(path.absolute(), content, workspace, settings.environ))
             return Located(suite, workspace, path.absolute().parent)
@@ -165,17 +168,26 @@ def render(name: str, decision: Decision, links: Links, hide: Hide) -> Document:
 def check_outputs(outputs: Iterable[str]) -> dict[str, Report]:
     """The report for each path that -o names, by the longest suffix. Raises ConfigError."""
     found, mistakes = {}, []
-    reports = sorted((report for _, report in REPORTS if report.suffix), key=lambda r: len(r.suffix), reverse=True)
     for path in outputs:
-        report = next((report for report in reports if path.endswith(report.suffix)), None)
+        report = next(filter(None, map(_report, _suffixes(path))), None)
         if report is None:
-            cure = "end it with " + ", ".join(sorted({report.suffix for report in reports}))
+            cure = "end it with " + ", ".join(sorted({report.suffix for _, report in REPORTS if report.suffix}))
             mistakes.append(Mistake(f"no report is written as `{path}`", None, cure))
         else:
             found[path] = report
     if mistakes:
         raise ConfigError(*mistakes)
     return found
+
+
+def _suffixes(path: str) -> Iterator[str]:
+    """``.aegis.json``, then ``.json``: the longest that is a report's decides."""
+    name = path.rpartition("/")[2]
+    return (name[position:] for position, character in enumerate(name) if character == ".")
+
+
+def _report(suffix: str) -> Report | None:
+    return next((report for report in REPORTS.mentioning(suffix) if report.suffix == suffix), None)
 
 
 def write_reports(outputs: dict[str, Report], cwd: Path, decision: Decision, links: Links, hide: Hide) -> list[str]:

@@ -60,12 +60,26 @@ class Registry(Generic[T]):
 
     def find(self, name: str) -> T | None:
         """The plug-in of that name, or None."""
-        if name not in self._plugins and not self._loaded:
-            unread = self._texts()
-            for module in [module for module, text in unread.items() if f'"{name}"' in text]:
-                del unread[module]
-                importlib.import_module(module)
+        if name not in self._plugins:
+            self.mentioning(name)
         return self._plugins.get(name)
+
+    def mentioning(self, literal: str) -> list[T]:
+        """The plug-ins known once every module is imported whose text holds ``literal`` in double quotes."""
+        unread = {} if self._loaded else self._texts()
+        for module in [module for module, text in unread.items() if f'"{literal}"' in text]:
+            del unread[module]
+            importlib.import_module(module)
+        return list(self._plugins.values())
+
+    def one_by_one(self) -> Iterator[T]:
+        """Every plug-in, in no order that matters; modules are imported as the caller goes on."""
+        yield from self._plugins.values()
+        unread = {} if self._loaded else self._texts()
+        while unread:
+            before = len(self._plugins)
+            importlib.import_module(unread.popitem()[0])
+            yield from list(self._plugins.values())[before:]
 
     def suggest(self, name: str) -> str:
         """A near name as a question, or an empty string."""
