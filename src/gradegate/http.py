@@ -84,7 +84,12 @@ _current = threading.local()
 
 
 class _Watched:
-    """Tells the call of this thread which connection it uses, from the first packet on."""
+    """Tells the call of this thread which connection it uses, from the first packet on.
+
+    Head and body leave in one packet: each system call hands the interpreter to another thread and has to get it back.
+    """
+
+    _held: list[bytes] | None = None
 
     def connect(self) -> Any:
         self._tell()
@@ -92,9 +97,19 @@ class _Watched:
 
     def request(self, *args: Any, **kwargs: Any) -> Any:
         self._tell()
-        found = super().request(*args, **kwargs)  # type: ignore[misc]
+        self._held = []
+        try:
+            super().request(*args, **kwargs)  # type: ignore[misc]
+        finally:
+            held, self._held = b"".join(self._held), None
+        self.send(held)
         self._tell()
-        return found
+
+    def send(self, data: Any) -> Any:
+        if self._held is not None and isinstance(data, bytes):
+            self._held.append(data)
+        else:
+            super().send(data)  # type: ignore[misc]
 
     def _tell(self) -> None:
         call: _Call | None = getattr(_current, "call", None)
