@@ -8,7 +8,7 @@ import termios
 import pytest
 import yaml
 
-from gradegate import __version__, cli
+from gradegate import __version__, cli, pipeline
 
 CONFIG = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "x"}]}]}
 
@@ -53,8 +53,6 @@ def test_several_configs_are_judged_each_by_its_own_rules(tmp_path, monkeypatch,
 
 
 def test_a_defect_is_said_in_a_line_and_is_not_green(tmp_path, monkeypatch, capsys):
-    from gradegate import pipeline
-
     def broken(*_):
         raise RuntimeError("a bug")
 
@@ -62,6 +60,27 @@ def test_a_defect_is_said_in_a_line_and_is_not_green(tmp_path, monkeypatch, caps
     monkeypatch.setattr(pipeline, "prepare", broken)
     assert cli.main(["run", "c.yaml"]) == 3
     assert capsys.readouterr().err == "gradegate failed: RuntimeError: a bug (GRADEGATE_DEBUG=1 shows where)\n"
+
+
+@pytest.mark.parametrize("command", ["validate", "run"])
+def test_a_config_commands_no_runner(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    rule = {"name": "x\n::error::forged ##[error]forged", "min-pass-rate": 0}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump({**CONFIG, "gate": {"rules": [rule]}}))
+    assert cli.main([command, "c.yaml"]) == 0
+    captured = capsys.readouterr()
+    said = captured.out + captured.err
+    assert "forged" in said
+    assert not any(line.lstrip().startswith("::") or "##[" in line for line in said.splitlines())
+
+
+def test_a_defect_commands_no_runner(tmp_path, monkeypatch, capsys):
+    def broken(*_):
+        raise RuntimeError("\n::error::forged")
+
+    monkeypatch.setattr(pipeline, "prepare", broken)
+    assert cli.main(["run", "c.yaml"]) == 3
+    assert not any(line.lstrip().startswith("::") for line in capsys.readouterr().err.splitlines())
 
 
 def test_a_terminal_gets_a_bar_and_a_log_gets_plain_lines(tmp_path):

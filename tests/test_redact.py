@@ -20,6 +20,10 @@ def test_every_form_of_a_secret_is_hidden():
     assert [hide(f"<{form}>") for form in forms] == ["<***>"] * len(forms)
 
 
+def test_a_key_that_ends_in_a_newline_is_hidden_without_it_too():
+    assert redactor(["sk-canary-1\n"])("the key sk-canary-1 was refused") == "the key *** was refused"
+
+
 def test_a_secret_that_holds_another_goes_as_a_whole():
     assert redactor(["abcdefgh", "abcdefgh-more"])("x abcdefgh-more y abcdefgh") == "x *** y ***"
 

@@ -182,10 +182,11 @@ def exit_code(decision: Decision) -> int:
 
 def _validate(args: argparse.Namespace) -> int:
     from gradegate import pipeline
+    from gradegate.rendering.commands import harmless
 
     prepared = pipeline.prepare(_settings(args))
     for note in prepared.plan.notes:
-        pipeline.say(f"{note.origin}: warning: {note.text}" if note.origin else f"warning: {note.text}")
+        pipeline.say(harmless(f"{note.origin}: warning: {note.text}" if note.origin else f"warning: {note.text}"))
     jobs = prepared.plan.jobs
     pipeline.say(f"valid: {len(jobs)} answers and {sum(len(job.assertions) for job in jobs)} assertions planned")
     return PASS
@@ -212,13 +213,13 @@ def _action(args: argparse.Namespace) -> int:
 
 
 def _report_mistakes(mistakes: Sequence[Mistake]) -> int:
-    from gradegate.rendering.commands import harmless
-
     for mistake in mistakes:
-        _complain(harmless(str(mistake)))
+        _complain(str(mistake))
     _complain(f"{len(mistakes)} {'mistake' if len(mistakes) == 1 else 'mistakes'}; nothing was asked of any model")
     return MISTAKE
 
 
 def _complain(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    from gradegate.rendering.commands import harmless
+
+    print(harmless(text), file=sys.stderr, flush=True)  # a runner reads commands from this stream too

@@ -60,6 +60,7 @@ def _forms(secret: str) -> Iterator[str]:
     if not secret.strip():
         return
     yield secret
+    yield secret.strip()  # a key from a file often ends in a newline
     yield quote(secret, safe="")
     yield json.dumps(secret)[1:-1]
     yield html.escape(secret)
