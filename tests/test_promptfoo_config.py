@@ -29,6 +29,16 @@ def test_a_single_prompt_and_targets_with_labels(gate):
     assert [case["provider"] for case in ran.cases] == ["first", "second"]
 
 
+def test_a_label_is_shown_and_selected_and_the_id_is_what_was_asked(gate):
+    ran = gate(
+        "prompts: [x]\nproviders: [{id: 'scripted:r.yaml', label: bot}]\ntests:\n- assert: [{type: equals, value: y}]\n"
+        "gate: {rules: [{name: r, select: {provider: bot}, min-pass-rate: 1}]}\n",
+        **{"r.yaml": "- reply: y\n"},
+    )
+    assert (ran.code, ran.cases[0]["provider"], ran.results["models"]) == (0, "bot", ["scripted:r.yaml"])
+    assert "No model was asked" in ran.out
+
+
 def test_no_prompts_means_the_variable_prompt(gate):
     ran = gate("providers: [echo]\ntests:\n- vars: {prompt: hello}\n  assert: [{type: equals, value: hello}]\n")
     assert (ran.code, echoed(ran)) == (0, ["hello"])

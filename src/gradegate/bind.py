@@ -67,6 +67,7 @@ class Binder:
             env = {**self.suite.env, **spec.env}
             setting = Setting(spec, found[1], self.client, env, self._open)
             self.pool[key] = build(setting)
+            self.pool[key].id = spec.id
         return self.pool[key]
 
     def _open(self, reference: str, origin: Origin) -> bytes:

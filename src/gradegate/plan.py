@@ -106,7 +106,8 @@ def plan(suites: Iterable[Located], wishes: Wishes, client: Client) -> Plan:
 
 
 def _model_name(provider: Provider) -> str:
-    return f"{provider.name} at {provider.host}" if provider.host else provider.name
+    name = provider.id or provider.name
+    return f"{name} at {provider.host}" if provider.host else name
 
 
 def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:

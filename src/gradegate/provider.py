@@ -17,7 +17,8 @@ class Provider:
     """Base of all providers. ``kinds`` says what it can do: "text", "embedding", "classification", "moderation"."""
 
     kinds: tuple[str, ...] = ("text",)
-    name: str = ""  # as reports show it
+    id: str = ""  # as the config writes it, without the label; set by whoever binds it
+    name: str = ""  # as reports show it: the label, or the id
     host: str = ""  # where questions go, empty when nothing leaves the machine
     sees: bool = False  # takes images
     names_model: bool = True  # its id goes on with the name of a model

@@ -37,7 +37,7 @@ class Scripted(Provider):
     known = ("file",)
 
     def __init__(self, setting: Setting) -> None:
-        self.name = setting.spec.id
+        self.name = setting.spec.name
         origin = setting.spec.origin
         file = setting.model or str(setting.spec.config.get("file", ""))
         if not file:
