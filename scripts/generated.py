@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from gradegate.grader import GRADERS
+from gradegate.grading.grader import GRADERS
 from gradegate.listing import schema, summary
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fake_llm import FakeLlm
-from gradegate import rubric
+from gradegate.grading import rubric
 
 KINDS = {
     "You list what documents say": "truths",

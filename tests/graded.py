@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fake_llm import FakeLlm
-from gradegate.provider import PROVIDERS
+from gradegate.asking.provider import PROVIDERS
 
 PROVIDERS.load_folder(Path(__file__).parent / "plugins")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gradegate.grader import GRADERS
+from gradegate.grading.grader import GRADERS
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "assertions"

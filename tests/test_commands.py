@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gradegate.rendering.commands import command, harmless
+from gradegate.reporting.commands import command, harmless
 
 # What the runner's comparison by culture does not see.
 IGNORED = re.compile(

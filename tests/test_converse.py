@@ -7,7 +7,7 @@ import pytest
 
 from conversations import Script, case, config, turns
 from fake_llm import FakeLlm
-from gradegate.provider import PROVIDERS
+from gradegate.asking.provider import PROVIDERS
 
 RECORDED = turns(("q1", "c1", "d1"))
 CONTAINS = {"assert": [{"type": "contains", "value": "q"}]}

@@ -6,8 +6,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate import document
 from gradegate.errors import ConfigError
+from gradegate.files import document
 
 CORE = [  # YAML 1.2, core schema, as js-yaml reads it
     ("a: yes", {"a": "yes"}),

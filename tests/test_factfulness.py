@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_llm import FakeLlm
-from gradegate import reading
 from gradegate.errors import Unreadable
-from gradegate.metrics.claims import read_claims, read_verdicts
-from gradegate.metrics.factscore import Judged, Standing, exact, score, standing, undecided
-from gradegate.metrics.verdicts import Given
-from gradegate.rendering.figures import cut
+from gradegate.figures import cut
+from gradegate.grading import reading
+from gradegate.grading.metrics.claims import read_claims, read_verdicts
+from gradegate.grading.metrics.factscore import Judged, Standing, exact, score, standing, undecided
+from gradegate.grading.metrics.verdicts import Given
 
 T, F, TIE, U = Standing.TRUE, Standing.FALSE, Standing.TIE, Standing.UNKNOWN
 SOURCE = "Paris is the capital and largest city of France. It has a population of over 2 million people."
@@ -241,9 +241,9 @@ def test_ff8_seventy_passes_at_seventy(ask):
 
 @pytest.mark.parametrize("true", range(101))
 def test_every_share_of_a_hundred_passes_at_itself_and_not_above(true):
-    from gradegate.assertion import Bound, conclude
     from gradegate.graders.factfulness import Factfulness
-    from gradegate.model import NO_USAGE, Outcome, Verdict
+    from gradegate.grading.conclude import Bound, conclude
+    from gradegate.result import NO_USAGE, Outcome, Verdict
     from gradegate.suite import Assertion
 
     verdict = Verdict(float(score([T] * true + [F] * (100 - true), Fraction(1, 4))))

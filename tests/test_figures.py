@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gradegate.model import NO_USAGE, Usage
-from gradegate.rendering.figures import figure, figures, many, percent, percents, price, spent
+from gradegate.figures import figure, figures, many, percent, percents, price, spent
+from gradegate.result import NO_USAGE, Usage
 
 
 @pytest.mark.parametrize(

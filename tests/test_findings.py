@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gradegate.model import Outcome, Row
-from gradegate.rendering.findings import Kind, kind, sort
+from gradegate.reporting.findings import Kind, kind, sort
+from gradegate.result import Outcome, Row
 from reports.samples import advised, failing, grade, passing, row, unanswered, unclear
 
 PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.assertion import conclude_case
-from gradegate.gate import decide
-from gradegate.model import Grade, Outcome, Result, Row, RunResult
+from gradegate.deciding.gate import decide
+from gradegate.grading.conclude import conclude_case
+from gradegate.result import Grade, Outcome, Result, Row, RunResult
 from gradegate.suite import Assertion, Policy, Rule, Select
 
 P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gradegate.lenient import MAX_DEPTH, read_object
+from gradegate.grading.lenient import MAX_DEPTH, read_object
 
 READ = {
     '{"pass": true}': {"pass": True},

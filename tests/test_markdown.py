@@ -12,8 +12,8 @@ from cmarkgfm.cmark import Options
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gradegate.rendering.markdown import BREAK, code, details, fence, fit, inline, link, table, utf8, utf16
-from gradegate.rendering.visible import one_line, visible
+from gradegate.reporting.markdown import BREAK, code, details, fence, fit, inline, link, table, utf8, utf16
+from gradegate.reporting.visible import one_line, visible
 from reports.samples import NASTY
 
 PIECES = [

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gradegate.asking.provider import Provider
 from gradegate.errors import NoVerdict
-from gradegate.grader import GRADERS
-from gradegate.judge import Judge
-from gradegate.metrics.metric import Metric
-from gradegate.model import Reply, Request, Transcript, Usage
-from gradegate.provider import Provider
+from gradegate.grading.grader import GRADERS
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics.metric import Metric
+from gradegate.result import Reply, Request, Transcript, Usage
 from gradegate.suite import Turn
 
 KINDS = sorted((name for name, kind in GRADERS if issubclass(kind, Metric)))

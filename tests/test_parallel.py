@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from gradegate.parallel import MOST, gather
+from gradegate.asking.parallel import MOST, gather
 
 
 def test_results_stand_in_order_however_many_there_are():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.rendering.plain import finite, outline, plain, shown, spread
+from gradegate.reporting.plain import finite, outline, plain, shown, spread
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | st.binary() | st.dates(),

@@ -6,17 +6,17 @@ import pytest
 
 from graded import Script, config, mistakes
 from gradegate import listing
-from gradegate.grader import GRADERS
+from gradegate.grading.grader import GRADERS
 
 GRADER = '''
 """is-short: so many words, and a model that agrees."""
 
 from __future__ import annotations
 
-from gradegate import reading
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.model import Transcript, Verdict
+from gradegate.grading import reading
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.result import Transcript, Verdict
 
 
 @GRADERS.register("is-short")

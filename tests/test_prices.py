@@ -4,9 +4,9 @@ from importlib import resources
 import pytest
 import yaml
 
-from gradegate.vendors import prices, wire
+from gradegate.asking import prices, wire
 
-TABLE = yaml.safe_load(resources.files("gradegate").joinpath("vendors", "prices.yaml").read_text())
+TABLE = yaml.safe_load(resources.files("gradegate").joinpath("asking", "prices.yaml").read_text())
 
 
 def test_the_table_is_dated_and_plausible():

@@ -14,9 +14,9 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github.client import connect
 from gradegate.github.event import Event
 from gradegate.github.publish import OUTPUTS, Desk, publish, publish_mistakes
-from gradegate.model import Counts, Decision, Result, RunResult, Usage
-from gradegate.rendering.commands import command
-from gradegate.report import Document, Sink
+from gradegate.reporting.commands import command
+from gradegate.reporting.report import Document, Sink
+from gradegate.result import Counts, Decision, Result, RunResult, Usage
 from gradegate.settings import ActionSettings, Settings
 from runner import commands, read_outputs, read_summary, shown
 

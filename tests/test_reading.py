@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate import reading
 from gradegate.errors import Unreadable
+from gradegate.grading import reading
 
 
 def read(function, text, *arguments):

@@ -6,8 +6,8 @@ from urllib.parse import quote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.model import Grade, Outcome, Row, RunResult
-from gradegate.redact import conceal, redactor
+from gradegate.reporting.redact import conceal, redactor
+from gradegate.result import Grade, Outcome, Row, RunResult
 from gradegate.suite import Assertion
 
 SECRET = 'sk-"canary"/äö+& 1'

@@ -3,18 +3,21 @@ import sys
 
 import pytest
 
-from gradegate.dialect import DIALECTS
-from gradegate.grader import GRADERS
-from gradegate.provider import PROVIDERS
+from gradegate.asking.provider import PROVIDERS
+from gradegate.configs.dialect import DIALECTS
+from gradegate.grading.grader import GRADERS
 from gradegate.registry import Registry
-from gradegate.report import REPORTS
+from gradegate.reporting.report import REPORTS
 
 
 @pytest.mark.parametrize("registry", [GRADERS, PROVIDERS, DIALECTS, REPORTS], ids=lambda registry: registry.kind)
 def test_every_plug_in_is_found_by_name_alone(registry):
     """In a process without the plug-ins of other tests: the text of some module holds each name in double quotes."""
     program = (
-        "from gradegate import dialect, grader, provider, report\n"
+        "from gradegate.asking import provider\n"
+        "from gradegate.configs import dialect\n"
+        "from gradegate.grading import grader\n"
+        "from gradegate.reporting import report\n"
         "registries = (grader.GRADERS, provider.PROVIDERS, dialect.DIALECTS, report.REPORTS)\n"
         f"registry = {{r.kind: r for r in registries}}[{registry.kind!r}]\n"
         "texts = list(registry._texts().values())\n"
@@ -26,7 +29,7 @@ def test_every_plug_in_is_found_by_name_alone(registry):
 
 def test_a_look_up_imports_what_it_needs_and_no_more():
     program = (
-        "import sys; from gradegate.grader import GRADERS\n"
+        "import sys; from gradegate.grading.grader import GRADERS\n"
         "assert GRADERS.find('llm-rubric') is not None and GRADERS.find('nonsense') is None\n"
         "print('gradegate.graders.llm_rubric' in sys.modules, 'gradegate.graders.g_eval' in sys.modules)\n"
         "GRADERS.names()\n"

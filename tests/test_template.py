@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.template import TemplateError, render, render_prompt, visible_env
+from gradegate.texts.template import TemplateError, render, render_prompt, visible_env
 
 VARS = {
     "name": "Ada",

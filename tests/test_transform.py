@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from graded import Script, config, mistakes
 from gradegate.errors import NoVerdict
-from gradegate.transform import parse
+from gradegate.texts.transform import parse
 
 OUTPUT = {
     "context": "one",

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gradegate.errors import ProviderError
-from gradegate.metrics.vectors import cosine, dot, euclidean
+from gradegate.grading.metrics.vectors import cosine, dot, euclidean
 
 NUMBERS = st.floats(-1e300, 1e300).filter(lambda x: x == 0 or abs(x) > 1e-300)
 PAIRS = st.integers(1, 6).flatmap(lambda n: st.tuples(*[st.lists(NUMBERS, min_size=n, max_size=n)] * 2))

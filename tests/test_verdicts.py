@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate import reading
 from gradegate.errors import Unreadable
-from gradegate.metrics import verdicts
-from gradegate.metrics.faithfulness import likely_turn, share
-from gradegate.metrics.retrieval import precision
-from gradegate.metrics.verdicts import YES_NO_IDK, Given
-from gradegate.metrics.windows import Numbered
+from gradegate.grading import reading
+from gradegate.grading.metrics import verdicts
+from gradegate.grading.metrics.faithfulness import likely_turn, share
+from gradegate.grading.metrics.retrieval import precision
+from gradegate.grading.metrics.verdicts import YES_NO_IDK, Given
+from gradegate.grading.metrics.windows import Numbered
 from gradegate.suite import Turn
 
 

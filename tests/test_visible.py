@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.rendering.visible import clip, encodable, one_line, visible
+from gradegate.reporting.visible import clip, encodable, one_line, visible
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.metrics.windows import exchanges, flat, unanswered, windows
+from gradegate.grading.metrics.windows import exchanges, flat, unanswered, windows
 from gradegate.suite import Turn
 
 ROLES = {"U": "user", "A": "assistant"}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gradegate.errors import Origin
-from gradegate.model import Decision, Outcome, Row, RuleResult
-from gradegate.rendering import wording
+from gradegate.reporting import wording
+from gradegate.result import Decision, Outcome, Row, RuleResult
 from gradegate.suite import NOWHERE, Assertion, Rule
 from reports.samples import CONFIG, EVERY, FACTS, blocked, grade, inconclusive, passed, row
 

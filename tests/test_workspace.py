@@ -3,7 +3,7 @@ import os
 import pytest
 
 from gradegate.errors import ConfigError, Origin
-from gradegate.workspace import Workspace
+from gradegate.files.workspace import Workspace
 
 HERE = Origin("c.yaml", 3)
 

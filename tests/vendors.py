@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from fake_llm import FakeLlm, chat
-from gradegate import known
+from gradegate.asking import options as known
+from gradegate.asking.http import Client
+from gradegate.asking.provider import PROVIDERS, Provider, Setting, split_id
+from gradegate.configs.dialect import Source
 from gradegate.configs.specs import providers
-from gradegate.dialect import Source
 from gradegate.errors import Origin
-from gradegate.http import Client
-from gradegate.model import Message, Reply, Request
-from gradegate.provider import PROVIDERS, Provider, Setting, split_id
-from gradegate.workspace import Workspace
+from gradegate.files.workspace import Workspace
+from gradegate.result import Message, Reply, Request
 
 LINE = Origin("promptfooconfig.yaml", 7)
 SCHEMA = {

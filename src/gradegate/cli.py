@@ -15,7 +15,7 @@ from gradegate import __version__
 from gradegate.errors import ConfigError, Mistake, Terminated
 
 if TYPE_CHECKING:
-    from gradegate.model import Decision
+    from gradegate.result import Decision
     from gradegate.settings import Settings
 
 PASS, BLOCKED, MISTAKE, INCONCLUSIVE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
@@ -150,8 +150,8 @@ def _settings(args: argparse.Namespace) -> Settings:
 
 def _run(args: argparse.Namespace) -> int:
     from gradegate import pipeline
-    from gradegate.progress import progress
-    from gradegate.report import Links
+    from gradegate.reporting.report import Links
+    from gradegate.running.progress import progress
 
     settings = _settings(args)
     outputs = pipeline.check_outputs(settings.outputs)
@@ -169,7 +169,7 @@ def _run(args: argparse.Namespace) -> int:
 
 def exit_code(decision: Decision) -> int:
     """What a decision exits with."""
-    from gradegate.model import Result
+    from gradegate.result import Result
 
     if decision.run.interrupted:
         return TERMINATED if decision.run.interrupted == "terminated" else INTERRUPTED
@@ -182,7 +182,7 @@ def exit_code(decision: Decision) -> int:
 
 def _validate(args: argparse.Namespace) -> int:
     from gradegate import pipeline
-    from gradegate.rendering.commands import harmless
+    from gradegate.reporting.commands import harmless
 
     prepared = pipeline.prepare(_settings(args))
     for note in prepared.plan.notes:
@@ -220,6 +220,6 @@ def _report_mistakes(mistakes: Sequence[Mistake]) -> int:
 
 
 def _complain(text: str) -> None:
-    from gradegate.rendering.commands import harmless
+    from gradegate.reporting.commands import harmless
 
     print(harmless(text), file=sys.stderr, flush=True)  # a runner reads commands from this stream too

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gradegate.config import ConfigKeys
-from gradegate.dialect import DIALECTS
-from gradegate.grader import GRADERS
-from gradegate.provider import PROVIDERS
-from gradegate.rendering.results import results_schema
-from gradegate.report import REPORTS
+from gradegate.asking.provider import PROVIDERS
+from gradegate.configs.dialect import DIALECTS
+from gradegate.configs.keys import ConfigKeys
+from gradegate.grading.grader import GRADERS
+from gradegate.reporting.report import REPORTS
+from gradegate.reporting.results import results_schema
 
 
 def listing() -> str:
@@ -34,7 +34,7 @@ def schema(of: str) -> str:
 
 
 def _config_schema() -> dict[str, Any]:
-    from gradegate.config import AssertionKeys, TestKeys
+    from gradegate.configs.keys import AssertionKeys, TestKeys
 
     found = ConfigKeys.model_json_schema()
     tests, assertions = TestKeys.model_json_schema(), AssertionKeys.model_json_schema()

@@ -9,21 +9,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gradegate import document, wanted
-from gradegate.changes import compare
+from gradegate.asking.http import Client
 from gradegate.configs import testfiles
-from gradegate.dialect import DIALECTS, Source
+from gradegate.configs.dialect import DIALECTS, Source
+from gradegate.deciding.changes import compare
+from gradegate.deciding.gate import decide
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.gate import decide
-from gradegate.http import Client
-from gradegate.model import Decision
-from gradegate.plan import Located, Plan, Wishes, plan
-from gradegate.redact import Hide, conceal, redactor
-from gradegate.report import REPORTS, Document, Links, Report
-from gradegate.run import Watch, run
+from gradegate.files import document
+from gradegate.files.workspace import Workspace
+from gradegate.planning import added as wanted
+from gradegate.planning.plan import Located, Plan, Wishes, plan
+from gradegate.reporting.redact import Hide, conceal, redactor
+from gradegate.reporting.report import REPORTS, Document, Links, Report
+from gradegate.result import Decision
+from gradegate.running.run import Watch, run
 from gradegate.settings import SECRET_NAME, SHORTEST_SECRET, Settings
 from gradegate.suite import Note, ProviderSpec
-from gradegate.workspace import Workspace
 
 DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", "gradegate.yaml")
 DEFAULT_TIMEOUT = 300.0

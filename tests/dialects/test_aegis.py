@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fake_llm import FakeLlm
+from gradegate.asking.provider import serving
+from gradegate.configs.dialect import DIALECTS
 from gradegate.configs.shortnames import METRICS, UNSUPPORTED
-from gradegate.dialect import DIALECTS
-from gradegate.grader import GRADERS
-from gradegate.provider import serving
+from gradegate.grading.grader import GRADERS
 from gradegate.suite import ProviderSpec
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "aegis" / "custom-run.json"

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graded import Script, config, mistakes
-from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.graders.answer_relevance import _read
+from gradegate.grading import reading
 
 DIRECTIONS = {
     "What is it?": [1.0, 0.0],

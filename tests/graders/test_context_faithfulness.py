@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graded import Script, config, mistakes
-from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.graders.context_faithfulness import _read_statements, _read_verdicts
-from gradegate.metrics import yesno
+from gradegate.grading import reading
+from gradegate.grading.metrics import yesno
 
 MARK = "Final verdict for each statement in order:"
 

@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graded import Script, config, mistakes
-from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.graders.context_recall import _read
+from gradegate.grading import reading
 
 CONTEXT = "The sky is blue. Grass is green."
 

@@ -3,10 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graded import Script, config, mistakes
-from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.graders.context_relevance import _read
-from gradegate.metrics.sentences import folded, units
+from gradegate.grading import reading
+from gradegate.grading.metrics.sentences import folded, units
 
 CONTEXT = "The sky is blue. Grass is green. Snow is white. Coal is black."
 LINES = "The sky is blue\nGrass is green\nSnow is white, and cold"

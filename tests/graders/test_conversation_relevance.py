@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graded import Script, config, mistakes, models
-from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.graders.conversation_relevance import _read
+from gradegate.grading import reading
 
 TALK = [("Hi", "Hello!"), ("What is gravity?", "A force."), ("And magnetism?", "I like cheese.")]
 

@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graded import Script, config, mistakes
-from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.graders.factuality import _read
+from gradegate.grading import reading
 
 SCORES = {"subset": 0.5, "superset": 0, "agree": 1, "disagree": 0.1, "differButFactual": -1}
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graded import Script, config, mistakes
-from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.graders.g_eval import _read_score, _read_steps
+from gradegate.grading import reading
 
 STEPS = {"steps": ["Check facts", "Check tone"]}
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graded import Script, config, mistakes
-from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.graders.llm_rubric import LlmRubric
+from gradegate.grading import reading
 
 
 def graded(gate, llm, reply, kind="llm-rubric", value="is polite", **more):

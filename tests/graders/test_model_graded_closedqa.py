@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graded import Script, config, mistakes
-from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.graders.closedqa import _read
+from gradegate.grading import reading
 
 TYPE = "model-graded-closedqa"
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graded import Script, mistakes, models
-from gradegate import reading
 from gradegate.errors import Unreadable
 from gradegate.graders.select_best import _read
+from gradegate.grading import reading
 
 TWO = ["first about {{topic}}", "second about {{topic}}"]
 BEST = {"type": "select-best", "value": "choose the funniest"}

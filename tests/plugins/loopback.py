@@ -1,8 +1,8 @@
 """Embeddings, classification and moderation of a model on loopback, in the plainest form that HTTP has."""
 
-from gradegate.model import Usage
-from gradegate.provider import PROVIDERS, Provider
-from gradegate.vendors.wire import post
+from gradegate.asking.provider import PROVIDERS, Provider
+from gradegate.asking.wire import post
+from gradegate.result import Usage
 
 
 class Loopback(Provider):

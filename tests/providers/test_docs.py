@@ -3,12 +3,12 @@
 import re
 from pathlib import Path
 
-from gradegate.provider import PROVIDERS
+from gradegate.asking.provider import PROVIDERS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "providers.md").read_text()
 QUOTED = set(re.findall(r"`([^`\n]+)`", PAGE))
-SOURCES = [*(ROOT / "src/gradegate/providers").glob("*.py"), ROOT / "src/gradegate/vendors/openai_access.py"]
+SOURCES = [*(ROOT / "src/gradegate/providers").glob("*.py"), ROOT / "src/gradegate/asking/openai_access.py"]
 
 
 def test_every_id_is_documented_and_no_other():

@@ -2,7 +2,7 @@ import pytest
 
 from fake_llm import FakeLlm
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.model import Message
+from gradegate.result import Message
 from vendors import PIXEL, SCHEMA, URL, ask, build, headers, ollama, path, refusing
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from fake_llm import FakeLlm
 from gradegate.errors import ProviderError, Trouble
-from gradegate.model import Message
+from gradegate.result import Message
 from vendors import PIXEL, SCHEMA, THOUGHT, ask, build, headers, output_text, path, refusing, responses, said
 
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_llm import FakeLlm
+from gradegate.asking import httpbody, httpreply
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.model import Message
-from gradegate.vendors import httpbody, httpreply
+from gradegate.result import Message
 from vendors import ask, build, headers, path
 
 HOSTILE = 'He said "no"\n{{ env.KEY }} \\ {"pass": true} </x> ü'

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gradegate.errors import Origin
-from gradegate.model import Counts, Decision, Grade, Outcome, Result, Row, RuleResult, RunResult, Usage
-from gradegate.report import Links
+from gradegate.reporting.report import Links
+from gradegate.result import Counts, Decision, Grade, Outcome, Result, Row, RuleResult, RunResult, Usage
 from gradegate.suite import Assertion, Note, Rule, Select, Turn
 
 CONFIG = "evals/capitals.yaml"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gradegate.errors import Origin
-from gradegate.model import Decision, Outcome, Result
-from gradegate.report import REPORTS, Links
+from gradegate.reporting.report import REPORTS, Links
+from gradegate.result import Decision, Outcome, Result
 from gradegate.suite import Note
 
 from . import samples

@@ -13,9 +13,9 @@ from cmarkgfm.cmark import Options
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradegate.model import Decision, Outcome, Row, RuleResult
-from gradegate.rendering.markdown import BREAK, utf8, utf16
-from gradegate.report import REPORTS, Links
+from gradegate.reporting.markdown import BREAK, utf8, utf16
+from gradegate.reporting.report import REPORTS, Links
+from gradegate.result import Decision, Outcome, Row, RuleResult
 from gradegate.suite import Note, Rule
 
 from . import samples

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradegate.model import Decision, Result
-from gradegate.report import REPORTS, Links
+from gradegate.reporting.report import REPORTS, Links
+from gradegate.result import Decision, Result
 from runner import commands
 
 from . import samples

@@ -7,8 +7,8 @@ import hashlib
 import re
 from html.parser import HTMLParser
 
-from gradegate.model import Decision
-from gradegate.report import REPORTS, Links
+from gradegate.reporting.report import REPORTS, Links
+from gradegate.result import Decision
 
 from . import samples
 

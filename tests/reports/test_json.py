@@ -9,9 +9,9 @@ from itertools import islice
 import jsonschema
 import pytest
 
-from gradegate.model import Decision, Usage
-from gradegate.rendering.results import Results, results_schema
-from gradegate.report import REPORTS, Links
+from gradegate.reporting.report import REPORTS, Links
+from gradegate.reporting.results import Results, results_schema
+from gradegate.result import Decision, Usage
 
 from . import samples
 

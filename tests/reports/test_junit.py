@@ -14,8 +14,8 @@ import pytest
 import xmlschema
 from junitparser import Error, Failure, JUnitXml
 
-from gradegate.model import Decision, Outcome
-from gradegate.report import REPORTS, Links
+from gradegate.reporting.report import REPORTS, Links
+from gradegate.result import Decision, Outcome
 
 from . import samples
 

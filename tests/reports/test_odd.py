@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from gradegate.model import Decision
-from gradegate.report import REPORTS, Links
+from gradegate.reporting.report import REPORTS, Links
+from gradegate.result import Decision
 
 from . import samples
 

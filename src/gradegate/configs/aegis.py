@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from gradegate.document import line_of
 from gradegate.errors import Mistake, Origin
+from gradegate.files.document import line_of
 from gradegate.registry import suggest
 
 FULL = 100  # the scale of thresholds and results

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from gradegate.configs import aegis
 from gradegate.configs.aegis import FULL, MetricKeys, RowKeys
 from gradegate.configs.shortnames import METRICS, UNSUPPORTED, Metric
-from gradegate.document import line_of
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.grader import GRADERS
+from gradegate.files.document import line_of
+from gradegate.grading.grader import GRADERS
 from gradegate.registry import suggest
 from gradegate.suite import Assertion, Graders, Note, Verbatim
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gradegate import config, document
+from gradegate.configs import keys as config
 from gradegate.configs import specs
 from gradegate.configs.desk import Desk
 from gradegate.configs.turns import read_turns
 from gradegate.errors import ConfigError, Origin
+from gradegate.files import document
 from gradegate.suite import Assertion, Case, CaseOptions, ProviderSpec, Verbatim
 
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from gradegate import document
 from gradegate.errors import ConfigError, Origin
+from gradegate.files import document
 
 _TYPED = re.compile(r"^((?:not-)?[a-z][a-z0-9-]*)(?:\(([-+0-9.eE]+)\))?:(.*)$", re.DOTALL)
 _THRESHOLDED = frozenset(

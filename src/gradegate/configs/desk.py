@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from gradegate import config, document
+from gradegate.configs import keys as config
 from gradegate.configs import specs
-from gradegate.dialect import Source
+from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files import document
 from gradegate.suite import Graders, Note
 
 M = TypeVar("M", bound=BaseModel)

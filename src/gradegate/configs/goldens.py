@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gradegate import document
 from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files import document
 from gradegate.suite import Verbatim
 
 LISTS = ("context", "retrieval_context")

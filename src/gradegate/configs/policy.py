@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradegate import config
+from gradegate.configs import keys as config
 from gradegate.configs.desk import Desk
 from gradegate.suite import Note, Policy, Rule, Select
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradegate import config
+from gradegate.configs import keys as config
 from gradegate.configs.desk import Desk
 from gradegate.errors import ConfigError, Origin
 from gradegate.suite import PromptSpec

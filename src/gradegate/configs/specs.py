@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gradegate import document
-from gradegate.config import ProviderKeys, mistakes
-from gradegate.dialect import Source
+from gradegate.configs.dialect import Source
+from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Origin
+from gradegate.files import document
 from gradegate.suite import Graders, ProviderSpec
-from gradegate.template import TemplateError, render_env, visible_env
+from gradegate.texts.template import TemplateError, render_env, visible_env
 
 KINDS = ("text", "embedding", "classification", "moderation")
 _IN_CODE = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".go", ".sh")

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gradegate import document
 from gradegate.configs import csvtests, goldens
-from gradegate.dialect import Source
+from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Origin
+from gradegate.files import document
 
 TABLES = (".jsonl", ".csv")
 SUFFIXES = (".yaml", ".yml", ".json", *TABLES)

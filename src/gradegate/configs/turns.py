@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from gradegate import document, image
-from gradegate.config import mistakes
-from gradegate.dialect import Source
+from gradegate.configs import images as image
+from gradegate.configs.dialect import Source
+from gradegate.configs.keys import mistakes
 from gradegate.errors import ConfigError, Origin
-from gradegate.metrics.windows import exchanges
+from gradegate.files import document
+from gradegate.grading.metrics.windows import exchanges
 from gradegate.suite import Turn
 
 

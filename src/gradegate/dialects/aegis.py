@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from gradegate.configs import aegis, specs
 from gradegate.configs.aegis import FULL, BlockKeys, RowKeys, RunKeys
 from gradegate.configs.aegis_assertions import Known, Path, Shelf
-from gradegate.dialect import DIALECTS, Dialect, Source
+from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.suite import Assertion, Case, CaseOptions, Graders, Note, Policy, PromptSpec, Rule, Suite, Verbatim
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradegate.configs import goldens
+from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.configs.testfiles import TABLES
 from gradegate.configs.turns import read_turns
-from gradegate.dialect import DIALECTS, Dialect, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.suite import Case, CaseOptions, Policy, PromptSpec, Rule, Suite
 

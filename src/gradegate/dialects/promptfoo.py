@@ -6,15 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradegate import config, document
+from gradegate.configs import keys as config
 from gradegate.configs import specs
 from gradegate.configs.cases import CaseReader
 from gradegate.configs.desk import Desk
+from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.configs.policy import policy
 from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
-from gradegate.dialect import DIALECTS, Dialect, Source
 from gradegate.errors import ConfigError, Origin
+from gradegate.files import document
 from gradegate.suite import Case, CaseOptions, Graders, PromptSpec, ProviderSpec, Suite
 
 KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")

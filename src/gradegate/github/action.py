@@ -12,9 +12,9 @@ from gradegate.errors import ConfigError
 from gradegate.github.client import connect
 from gradegate.github.event import links, read_event
 from gradegate.github.publish import Desk, publish, publish_mistakes, warn
-from gradegate.model import Decision
-from gradegate.progress import progress
-from gradegate.rendering.commands import command
+from gradegate.reporting.commands import command
+from gradegate.result import Decision
+from gradegate.running.progress import progress
 from gradegate.settings import ActionSettings, from_inputs
 
 MISTAKE = 2  # what the command exits with after a ConfigError

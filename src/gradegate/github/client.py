@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate import __version__
+from gradegate.asking.http import Answer, Client
 from gradegate.errors import GradegateError, ProviderError, Trouble
 from gradegate.github.event import Event
-from gradegate.http import Answer, Client
 
 API_VERSION = "2022-11-28"
 PATIENCE = 180.0  # seconds of waiting for a rate limit or an outage to pass, in all

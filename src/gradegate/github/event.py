@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, ValidationError
 
-from gradegate.report import Links
+from gradegate.reporting.report import Links
 
 LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
 

@@ -13,11 +13,11 @@ from gradegate.github import workflow
 from gradegate.github.client import GitHub
 from gradegate.github.event import Event
 from gradegate.github.sticky import Posted, Refused, upsert_comment
-from gradegate.model import Counts, Decision, Result
-from gradegate.redact import redactor
-from gradegate.rendering.commands import command, harmless
-from gradegate.rendering.visible import visible
-from gradegate.report import Document, Sink
+from gradegate.reporting.commands import command, harmless
+from gradegate.reporting.redact import redactor
+from gradegate.reporting.report import Document, Sink
+from gradegate.reporting.visible import visible
+from gradegate.result import Counts, Decision, Result
 from gradegate.settings import ActionSettings
 
 PATHS = {".json": "results-path", ".xml": "junit-path", ".md": "markdown-path", ".html": "html-path"}

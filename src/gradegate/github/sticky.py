@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
 
+from gradegate.asking.http import Answer
 from gradegate.github.client import GitHub, Identity, Later, Never, as_json, refusal, whoami
 from gradegate.github.event import Event
-from gradegate.http import Answer
 
 PER_PAGE = 100
 MOST_PAGES = 300

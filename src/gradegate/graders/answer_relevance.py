@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from gradegate import reading
 from gradegate.errors import NoVerdict, Unreadable
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.metrics import vectors
-from gradegate.metrics.context import lacks_query
-from gradegate.model import Transcript, Verdict
-from gradegate.rubric import shape
+from gradegate.grading import reading
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import vectors
+from gradegate.grading.metrics.context import lacks_query
+from gradegate.grading.rubric import shape
+from gradegate.result import Transcript, Verdict
 
 QUESTIONS = 3
 SCHEMA = shape(question={"type": "string"})

@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from gradegate.errors import NoVerdict
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.model import Transcript, Verdict
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.result import Transcript, Verdict
 
 Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from gradegate.errors import NoVerdict, ProviderError, Trouble
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.model import Transcript, Verdict
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.result import Transcript, Verdict
 
 
 @GRADERS.register("classifier")

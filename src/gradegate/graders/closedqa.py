@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gradegate import reading
 from gradegate.errors import Unreadable
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.model import Transcript, Verdict
-from gradegate.rubric import shape
+from gradegate.grading import reading
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.rubric import shape
+from gradegate.result import Transcript, Verdict
 
 SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
 

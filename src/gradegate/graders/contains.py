@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from pydantic import field_validator
 
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.model import Transcript, Verdict
-from gradegate.template import show
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.result import Transcript, Verdict
+from gradegate.texts.template import show
 
 
 @options

@@ -8,14 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-from gradegate import reading
 from gradegate.errors import Unreadable
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.metrics import context, sentences, verdicts, yesno
-from gradegate.metrics.context import ContextTransform
-from gradegate.model import Transcript, Verdict
-from gradegate.rubric import shape
+from gradegate.grading import reading
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import context, sentences, verdicts, yesno
+from gradegate.grading.metrics.context import ContextTransform
+from gradegate.grading.rubric import shape
+from gradegate.result import Transcript, Verdict
 
 _ITEM = shape(
     statement={"type": "string"}, reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]}

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradegate import reading
 from gradegate.errors import Unreadable
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.metrics import context, sentences, verdicts
-from gradegate.metrics.context import ContextTransform
-from gradegate.model import Transcript, Verdict
-from gradegate.rubric import shape
+from gradegate.grading import reading
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import context, sentences, verdicts
+from gradegate.grading.metrics.context import ContextTransform
+from gradegate.grading.rubric import shape
+from gradegate.result import Transcript, Verdict
 
 WORDS = {"attributed": "yes", "not attributed": "no", "not-attributed": "no", "unattributed": "no", **verdicts.YES_NO}
 _ITEM = shape(

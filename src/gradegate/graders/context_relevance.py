@@ -8,15 +8,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from gradegate import reading
 from gradegate.errors import Unreadable
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.metrics import context
-from gradegate.metrics.context import ContextTransform
-from gradegate.metrics.sentences import bare, folded, is_quotable, lines, quoted, sentences, stands_in
-from gradegate.model import Transcript, Verdict
-from gradegate.rubric import shape
+from gradegate.grading import reading
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import context
+from gradegate.grading.metrics.context import ContextTransform
+from gradegate.grading.metrics.sentences import bare, folded, is_quotable, lines, quoted, sentences, stands_in
+from gradegate.grading.rubric import shape
+from gradegate.result import Transcript, Verdict
 
 SCHEMA = shape(reason={"type": "string"}, sentences={"type": "array", "items": {"type": "string"}})
 _NONE = re.compile(r"\binsufficient\s+information\b", re.IGNORECASE)

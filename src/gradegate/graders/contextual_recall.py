@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from gradegate import reading
 from gradegate.errors import Unreadable
-from gradegate.grader import GRADERS, options
-from gradegate.judge import Judge
-from gradegate.metrics import retrieval, verdicts
-from gradegate.metrics.metric import Measured, Metric, clipped
-from gradegate.metrics.verdicts import Given
-from gradegate.model import Transcript
+from gradegate.grading import reading
+from gradegate.grading.grader import GRADERS, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import retrieval, verdicts
+from gradegate.grading.metrics.metric import Measured, Metric, clipped
+from gradegate.grading.metrics.verdicts import Given
+from gradegate.result import Transcript
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from gradegate import reading
 from gradegate.errors import NoVerdict
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.metrics import verdicts
-from gradegate.metrics.metric import WindowSize
-from gradegate.metrics.verdicts import Given
-from gradegate.metrics.windows import Window, exchanges, flat, windows
-from gradegate.model import Transcript, Verdict
-from gradegate.rubric import shape
+from gradegate.grading import reading
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import verdicts
+from gradegate.grading.metrics.metric import WindowSize
+from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.metrics.windows import Window, exchanges, flat, windows
+from gradegate.grading.rubric import shape
+from gradegate.result import Transcript, Verdict
 
 SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
 

@@ -9,15 +9,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from gradegate.config import Number, Share
+from gradegate.configs.keys import Number, Share
 from gradegate.errors import NoVerdict
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.metrics import claims as steps
-from gradegate.metrics.claims import Claim, Claims
-from gradegate.metrics.factscore import Judged, exact, score, undecided
-from gradegate.metrics.verdicts import Given
-from gradegate.model import Transcript, Verdict
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import claims as steps
+from gradegate.grading.metrics.claims import Claim, Claims
+from gradegate.grading.metrics.factscore import Judged, exact, score, undecided
+from gradegate.grading.metrics.verdicts import Given
+from gradegate.result import Transcript, Verdict
 
 _Count = Annotated[int, Field(strict=True, ge=1)]
 _Temperature = Annotated[Number, Field(strict=True, ge=0)]

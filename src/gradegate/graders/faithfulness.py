@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from gradegate.grader import GRADERS, options
-from gradegate.image import Image
-from gradegate.judge import Judge
-from gradegate.metrics import faithfulness as faith
-from gradegate.metrics.metric import Measured, Metric, images_in
-from gradegate.metrics.retrieval import retrieved
-from gradegate.model import Transcript
+from gradegate.configs.images import Image
+from gradegate.grading.grader import GRADERS, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import faithfulness as faith
+from gradegate.grading.metrics.metric import Measured, Metric, images_in
+from gradegate.grading.metrics.retrieval import retrieved
+from gradegate.result import Transcript
 
 
 @GRADERS.register("faithfulness")

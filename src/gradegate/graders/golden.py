@@ -15,10 +15,10 @@ from xml.etree import ElementTree as ET
 
 from pydantic import Field, field_validator
 
-from gradegate.config import Number
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.model import Transcript, Verdict
+from gradegate.configs.keys import Number
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.result import Transcript, Verdict
 
 T = TypeVar("T")
 _Flag = Annotated[bool, Field(strict=True)]

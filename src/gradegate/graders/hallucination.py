@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from gradegate.errors import NoVerdict
-from gradegate.grader import GRADERS, options
-from gradegate.judge import Judge
-from gradegate.metrics import verdicts
-from gradegate.metrics.metric import Measured, Metric, clipped, listed
-from gradegate.model import Transcript
+from gradegate.grading.grader import GRADERS, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import verdicts
+from gradegate.grading.metrics.metric import Measured, Metric, clipped, listed
+from gradegate.result import Transcript
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 

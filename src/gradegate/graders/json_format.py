@@ -7,11 +7,12 @@ from typing import Any
 
 from pydantic import field_validator
 
-from gradegate import document, lenient
 from gradegate.errors import ConfigError
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.model import Transcript, Verdict
+from gradegate.files import document
+from gradegate.grading import lenient
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.result import Transcript, Verdict
 
 
 @options

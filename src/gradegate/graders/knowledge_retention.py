@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 
-from gradegate.grader import GRADERS, options
-from gradegate.judge import Judge
-from gradegate.metrics import verdicts
-from gradegate.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, script, with_marks
-from gradegate.metrics.verdicts import Given
-from gradegate.metrics.windows import Numbered
-from gradegate.model import Transcript
-from gradegate.rubric import shape
+from gradegate.grading.grader import GRADERS, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import verdicts
+from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, script, with_marks
+from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.metrics.windows import Numbered
+from gradegate.grading.rubric import shape
+from gradegate.result import Transcript
 from gradegate.suite import Turn
 
 _FACTS = verdicts.texts_schema("facts")

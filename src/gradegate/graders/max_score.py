@@ -9,11 +9,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from gradegate.config import Number
+from gradegate.configs.keys import Number
 from gradegate.errors import NoVerdict
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.model import Grade, Transcript, Verdict
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.result import Grade, Transcript, Verdict
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.model import Transcript, Verdict
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.result import Transcript, Verdict
 
 
 @GRADERS.register("moderation")

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from gradegate import reading
 from gradegate.errors import Unreadable
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.metrics.sentences import lines
-from gradegate.model import Grade, Transcript, Verdict
-from gradegate.rubric import shape
+from gradegate.grading import reading
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics.sentences import lines
+from gradegate.grading.rubric import shape
+from gradegate.result import Grade, Transcript, Verdict
 
 SCHEMA = shape(reason={"type": "string"}, index={"type": "integer"})
 _N = r"(?<![\w./-])(\d+)(?![\w%/]|\.\d)"

@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from gradegate.config import Number
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.metrics import vectors
-from gradegate.model import Transcript, Verdict
+from gradegate.configs.keys import Number
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import vectors
+from gradegate.result import Transcript, Verdict
 
 EPSILON = float_info.epsilon  # promptfoo's: a similarity of 0.75 may come out one bit below it
 DEFAULT = 0.75

@@ -9,10 +9,10 @@ import regex
 from pydantic import field_validator
 
 from gradegate.errors import NoVerdict
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.model import Transcript, Verdict
-from gradegate.template import show
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.result import Transcript, Verdict
+from gradegate.texts.template import show
 
 SECONDS = 5.0  # a pattern that backtracks for longer gives no verdict
 _END = regex.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|(\$)")

@@ -11,9 +11,9 @@ import regex
 from pydantic import Field, field_validator, model_validator
 
 from gradegate.errors import NoVerdict
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.model import Transcript, Verdict
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.result import Transcript, Verdict
 
 SECONDS = 5.0  # a pattern that backtracks for longer gives no verdict
 _Count = Annotated[int, Field(strict=True, ge=0)]

@@ -12,9 +12,9 @@ from xml.etree import ElementTree as ET
 
 from pydantic import Field
 
-from gradegate.grader import GRADERS, Grader, options
-from gradegate.judge import Judge
-from gradegate.model import Transcript, Verdict
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.result import Transcript, Verdict
 
 _Flag = Annotated[bool, Field(strict=True)]
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)

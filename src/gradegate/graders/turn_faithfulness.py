@@ -6,13 +6,13 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from gradegate.grader import GRADERS, options
-from gradegate.judge import Judge
-from gradegate.metrics import faithfulness as faith
-from gradegate.metrics.metric import Measured, Metric, WindowSize, ask_once, exchanges_of, mean
-from gradegate.metrics.verdicts import Given
-from gradegate.metrics.windows import Numbered, Window, flat, unanswered, windows
-from gradegate.model import Transcript
+from gradegate.grading.grader import GRADERS, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import faithfulness as faith
+from gradegate.grading.metrics.metric import Measured, Metric, WindowSize, ask_once, exchanges_of, mean
+from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.metrics.windows import Numbered, Window, flat, unanswered, windows
+from gradegate.result import Transcript
 
 
 class _Case(NamedTuple):

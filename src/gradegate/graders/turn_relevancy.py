@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from gradegate.grader import GRADERS, options
-from gradegate.judge import Judge
-from gradegate.metrics import verdicts
-from gradegate.metrics.metric import Measured, Metric, WindowSize, ask_once, clipped, exchanges_of, images_in, script
-from gradegate.metrics.verdicts import Given
-from gradegate.metrics.windows import Window, flat, windows
-from gradegate.model import Transcript
-from gradegate.rubric import shape
+from gradegate.grading.grader import GRADERS, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import verdicts
+from gradegate.grading.metrics.metric import (
+    Measured,
+    Metric,
+    WindowSize,
+    ask_once,
+    clipped,
+    exchanges_of,
+    images_in,
+    script,
+)
+from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.metrics.windows import Window, flat, windows
+from gradegate.grading.rubric import shape
+from gradegate.result import Transcript
 
 _SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
 

@@ -13,12 +13,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.model import Message, Reply, Request, Usage
-from gradegate.provider import PROVIDERS, Provider, Setting
-from gradegate.vendors.asking import Structure, Temperature
-from gradegate.vendors.completions import PRICES
-from gradegate.vendors.wire import (
+from gradegate.asking.completions import PRICES
+from gradegate.asking.negotiation import Structure, Temperature
+from gradegate.asking.provider import PROVIDERS, Provider, Setting
+from gradegate.asking.wire import (
     base64_image,
     base_url,
     host_of,
@@ -29,6 +27,8 @@ from gradegate.vendors.wire import (
     post,
     token_usage,
 )
+from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.result import Message, Reply, Request, Usage
 
 VERSION, SAMPLING_VERSION = "2026-10-21", "2023-06-01"
 SAMPLING = ("temperature", "top_p", "top_k")

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from gradegate.asking.completions import ChatCompletions, Embeddings
+from gradegate.asking.provider import PROVIDERS, Setting
+from gradegate.asking.wire import base_url, need_key, own_headers
 from gradegate.errors import ConfigError
-from gradegate.provider import PROVIDERS, Setting
-from gradegate.vendors.completions import ChatCompletions, Embeddings
-from gradegate.vendors.wire import base_url, need_key, own_headers
 
 API_VERSION = "2024-10-21"  # the latest dated version that is no preview; it has structured output
 _KEYS = ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from gradegate.model import Usage
-from gradegate.provider import PROVIDERS, Setting
-from gradegate.vendors.completions import ChatCompletions
-from gradegate.vendors.wire import base_url, need_key, need_model, own_headers
+from gradegate.asking.completions import ChatCompletions
+from gradegate.asking.provider import PROVIDERS, Setting
+from gradegate.asking.wire import base_url, need_key, need_model, own_headers
+from gradegate.result import Usage
 
 
 class Compatible(ChatCompletions):

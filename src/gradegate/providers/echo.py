@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gradegate.model import Reply, Request, Usage
-from gradegate.provider import PROVIDERS, Provider, Setting
+from gradegate.asking.provider import PROVIDERS, Provider, Setting
+from gradegate.result import Reply, Request, Usage
 
 
 class Echo(Provider):

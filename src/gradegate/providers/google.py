@@ -11,12 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.model import Message, Reply, Request
-from gradegate.provider import PROVIDERS, Provider, Setting
-from gradegate.vendors.asking import Structure
-from gradegate.vendors.completions import PRICES
-from gradegate.vendors.wire import (
+from gradegate.asking.completions import PRICES
+from gradegate.asking.negotiation import Structure
+from gradegate.asking.provider import PROVIDERS, Provider, Setting
+from gradegate.asking.wire import (
     base64_image,
     base_url,
     host_of,
@@ -27,6 +25,8 @@ from gradegate.vendors.wire import (
     post,
     token_usage,
 )
+from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.result import Message, Reply, Request
 
 # Options of `generationConfig`, under promptfoo's names and the API's, and those that stand beside it.
 GENERATION = tuple(

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradegate.asking.completions import ACCESS, PRICES, ChatCompletions, Embeddings
+from gradegate.asking.provider import PROVIDERS, Setting
+from gradegate.asking.wire import base_url, need_key, need_model, own_headers
 from gradegate.errors import ConfigError
-from gradegate.model import Request
-from gradegate.provider import PROVIDERS, Setting
-from gradegate.vendors.completions import ACCESS, PRICES, ChatCompletions, Embeddings
-from gradegate.vendors.wire import base_url, need_key, need_model, own_headers
+from gradegate.result import Request
 
 SENT = tuple(
     "temperature top_p top_k max_tokens min_tokens stop random_seed response_format tools tool_choice n "

@@ -10,11 +10,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradegate.asking.negotiation import Structure
+from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
+from gradegate.asking.wire import base64_image, base_url, host_of, need_model, own_headers, picked, post, vector
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.model import Message, Reply, Request, Usage
-from gradegate.provider import PROVIDERS, Provider, Setting, secret
-from gradegate.vendors.asking import Structure
-from gradegate.vendors.wire import base64_image, base_url, host_of, need_model, own_headers, picked, post, vector
+from gradegate.result import Message, Reply, Request, Usage
 
 # Members of `options`, and what stands beside it.
 OPTIONS = tuple(

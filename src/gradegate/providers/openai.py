@@ -5,11 +5,11 @@ API: https://platform.openai.com/docs/api-reference/chat/create, as in the types
 
 from __future__ import annotations
 
+from gradegate.asking.completions import ChatCompletions
+from gradegate.asking.openai_access import base, headers
+from gradegate.asking.provider import PROVIDERS, Setting
+from gradegate.asking.wire import need_model
 from gradegate.errors import ConfigError
-from gradegate.provider import PROVIDERS, Setting
-from gradegate.vendors.completions import ChatCompletions
-from gradegate.vendors.openai_access import base, headers
-from gradegate.vendors.wire import need_model
 
 # promptfoo's other prefixes below `openai:`; a chat model of such a name does not exist.
 _OTHERS = frozenset(

@@ -6,10 +6,10 @@ up to 2,048 texts in one request, none of them empty; vectors carry the ``index`
 
 from __future__ import annotations
 
-from gradegate.provider import PROVIDERS, Setting
-from gradegate.vendors.completions import Embeddings
-from gradegate.vendors.openai_access import ACCESS, base, headers
-from gradegate.vendors.wire import need_model
+from gradegate.asking.completions import Embeddings
+from gradegate.asking.openai_access import ACCESS, base, headers
+from gradegate.asking.provider import PROVIDERS, Setting
+from gradegate.asking.wire import need_model
 
 
 class OpenAiEmbeddings(Embeddings):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradegate.asking.openai_access import ACCESS, base, headers
+from gradegate.asking.provider import PROVIDERS, Provider, Setting
+from gradegate.asking.wire import host_of, post
 from gradegate.errors import ProviderError, Trouble
-from gradegate.model import Usage
-from gradegate.provider import PROVIDERS, Provider, Setting
-from gradegate.vendors.openai_access import ACCESS, base, headers
-from gradegate.vendors.wire import host_of, post
+from gradegate.result import Usage
 
 
 class OpenAiModeration(Provider):

@@ -10,13 +10,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from gradegate.asking.completions import PRICES
+from gradegate.asking.negotiation import Structure, Temperature
+from gradegate.asking.openai_access import ACCESS, base, headers
+from gradegate.asking.provider import PROVIDERS, Provider, Setting
+from gradegate.asking.wire import host_of, need_model, picked, post, token_usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.model import Message, Reply, Request, Usage
-from gradegate.provider import PROVIDERS, Provider, Setting
-from gradegate.vendors.asking import Structure, Temperature
-from gradegate.vendors.completions import PRICES
-from gradegate.vendors.openai_access import ACCESS, base, headers
-from gradegate.vendors.wire import host_of, need_model, picked, post, token_usage
+from gradegate.result import Message, Reply, Request, Usage
 
 SENT = tuple(
     "temperature top_p max_output_tokens max_tool_calls instructions reasoning text tools tool_choice truncation user "

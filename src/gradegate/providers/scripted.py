@@ -14,10 +14,10 @@ from typing import Annotated
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from gradegate import document
+from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.errors import ConfigError, Origin, ProviderError
-from gradegate.model import Reply, Request, Usage
-from gradegate.provider import PROVIDERS, Provider, Setting
+from gradegate.files import document
+from gradegate.result import Reply, Request, Usage
 
 _Texts = Annotated[list[str], BeforeValidator(lambda value: value if isinstance(value, list) else [value])]
 

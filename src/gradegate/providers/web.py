@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gradegate.asking import httpbody
+from gradegate.asking.httpreply import Extract, parse
+from gradegate.asking.provider import PROVIDERS, Provider, Setting
+from gradegate.asking.wire import base_url, host_of, refusal
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.model import Message, Reply, Request, Usage
-from gradegate.provider import PROVIDERS, Provider, Setting
-from gradegate.template import TemplateError, render, uses, visible_env
-from gradegate.vendors import httpbody
-from gradegate.vendors.httpreply import Extract, parse
-from gradegate.vendors.wire import base_url, host_of, refusal
+from gradegate.result import Message, Reply, Request, Usage
+from gradegate.texts.template import TemplateError, render, uses, visible_env
 
 # What promptfoo can do and gradegate does not: the key, and what to do instead.
 _UNSUPPORTED = {

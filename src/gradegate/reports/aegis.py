@@ -12,10 +12,10 @@ from typing import Any
 
 from gradegate.configs.aegis import FULL, Evaluation, Run
 from gradegate.configs.shortnames import METRICS
-from gradegate.model import Decision, Grade, Outcome, Row, RuleResult
-from gradegate.rendering.plain import finite, plain
-from gradegate.rendering.visible import encodable
-from gradegate.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.plain import finite, plain
+from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.visible import encodable
+from gradegate.result import Decision, Grade, Outcome, Row, RuleResult
 from gradegate.suite import Assertion
 
 _WORDS = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from gradegate.errors import Origin
-from gradegate.model import Decision, Grade, Outcome, Result, Row
-from gradegate.rendering.commands import command
-from gradegate.rendering.figures import many
-from gradegate.rendering.findings import Finding, sort
-from gradegate.rendering.visible import clip, one_line, visible
-from gradegate.rendering.wording import called, expected, name, notes, said, scored, spot
-from gradegate.report import REPORTS, Document, Links, Report, Sink
+from gradegate.figures import many
+from gradegate.reporting.commands import command
+from gradegate.reporting.findings import Finding, sort
+from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.visible import clip, one_line, visible
+from gradegate.reporting.wording import called, expected, name, notes, said, scored, spot
+from gradegate.result import Decision, Grade, Outcome, Result, Row
 from gradegate.suite import NOWHERE
 
 _MOST = 10  # of one level in one step; GitHub hides further ones

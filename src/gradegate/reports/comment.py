@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gradegate.model import Decision
-from gradegate.rendering.markdown import utf16
-from gradegate.rendering.page import Shape, page
-from gradegate.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.markdown import utf16
+from gradegate.reporting.page import Shape, page
+from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.result import Decision
 
 # GitHub takes 65,536 characters; who posts the comment puts a marker before it.
 _SHAPE = Shape(limit=65_000, measure=utf16, all_cases=False)

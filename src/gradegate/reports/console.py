@@ -5,13 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from gradegate.model import Decision, Row
-from gradegate.rendering.commands import harmless
-from gradegate.rendering.explain import explain
-from gradegate.rendering.figures import many, spent
-from gradegate.rendering.findings import Finding, sort
-from gradegate.rendering.visible import one_line, visible
-from gradegate.rendering.wording import (
+from gradegate.figures import many, spent
+from gradegate.reporting.commands import harmless
+from gradegate.reporting.explain import explain
+from gradegate.reporting.findings import Finding, sort
+from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.visible import one_line, visible
+from gradegate.reporting.wording import (
     headline,
     measured,
     name,
@@ -24,7 +24,7 @@ from gradegate.rendering.wording import (
     verdict,
     weight,
 )
-from gradegate.report import REPORTS, Document, Links, Report, Sink
+from gradegate.result import Decision, Row
 
 _MOST = 1000  # cases of one kind; a log that nobody can scroll helps nobody
 _TEXT = 500  # characters of one text

@@ -10,13 +10,13 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from gradegate.model import Decision
-from gradegate.rendering import wording
-from gradegate.rendering.figures import many, spent
-from gradegate.rendering.findings import Finding, kind, sort
-from gradegate.rendering.plain import outline, spread
-from gradegate.rendering.visible import clip, visible
-from gradegate.report import REPORTS, Document, Links, Report, Sink
+from gradegate.figures import many, spent
+from gradegate.reporting import wording
+from gradegate.reporting.findings import Finding, kind, sort
+from gradegate.reporting.plain import outline, spread
+from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.visible import clip, visible
+from gradegate.result import Decision
 
 _TEXT = 20_000  # characters of one text
 _MOST = 2000  # cases of one kind; a browser does not bear many more
@@ -25,7 +25,7 @@ _CHUNK = 100  # pieces of the template that are handed on together
 
 def render(decision: Decision, links: Links) -> Document:
     """The page in parts."""
-    folder = files("gradegate") / "templates"
+    folder = files("gradegate.reporting") / "templates"
     style = (folder / "report.css").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"shown": _shown, "many": many, "spent": spent, "spread": spread, "outline": outline}

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gradegate.errors import Origin
-from gradegate.model import Counts, Decision, Grade, Row, RuleResult, Usage
-from gradegate.rendering.plain import finite, plain
-from gradegate.rendering.results import (
+from gradegate.reporting.plain import finite, plain
+from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.results import (
     VERSION,
     CaseLine,
     Counted,
@@ -21,9 +21,9 @@ from gradegate.rendering.results import (
     Summary,
     TurnLine,
 )
-from gradegate.rendering.visible import encodable
-from gradegate.rendering.wording import notes
-from gradegate.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.visible import encodable
+from gradegate.reporting.wording import notes
+from gradegate.result import Counts, Decision, Grade, Row, RuleResult, Usage
 from gradegate.suite import Note
 
 

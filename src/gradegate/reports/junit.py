@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 
 from junit_xml import TestCase, TestSuite
 
-from gradegate.model import Decision, Grade, Outcome, Row
-from gradegate.rendering.explain import explain, explain_grade
-from gradegate.rendering.findings import Finding, unchecked
-from gradegate.rendering.visible import one_line, visible
-from gradegate.rendering.wording import called, name
-from gradegate.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.explain import explain, explain_grade
+from gradegate.reporting.findings import Finding, unchecked
+from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.visible import one_line, visible
+from gradegate.reporting.wording import called, name
+from gradegate.result import Decision, Grade, Outcome, Row
 
 _TEXT = 20_000  # characters of one text
 

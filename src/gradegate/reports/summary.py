@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gradegate.model import Decision
-from gradegate.rendering.markdown import utf8
-from gradegate.rendering.page import Shape, page
-from gradegate.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.markdown import utf8
+from gradegate.reporting.page import Shape, page
+from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.result import Decision
 
 # The runner drops a summary of more than 1 MiB altogether; other lines may join it in the same step.
 _SHAPE = Shape(limit=1_000_000, measure=utf8, all_cases=True)

@@ -1,0 +1,125 @@
+"""``transformResponse`` without JavaScript: paths into the answer of an HTTP target."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradegate.errors import ProviderError, Trouble
+from gradegate.texts.transform import follow, steps
+
+FORMS = (
+    "`text`, `json`, a path such as `json.choices[0].message.content`, or "
+    "`{output: json.answer, metadata: {documents: json.sources}}`"
+)
+_ARROW = re.compile(r"\(?\s*json\s*(?:,\s*text\s*(?:,\s*context\s*)?)?\)?\s*=>\s*")
+_RETURN = re.compile(r"\{\s*return\s+(.*?);?\s*\}", re.DOTALL)
+_KEY = re.compile(r"\s*(?:([A-Za-z_$][\w$]*)|'([^']*)'|\"([^\"]*)\")\s*:\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """A path into the answer; ``steps`` is None for its text."""
+
+    written: str
+    steps: tuple[Any, ...] | None
+
+    def apply(self, text: str, host: str) -> Any:
+        if self.steps is None:
+            return text
+        try:
+            return follow(json.loads(text), self.steps)
+        except (ValueError, RecursionError) as e:
+            raise ProviderError(f"{host} answered something that is not JSON: {text[:80]!r}", Trouble.MALFORMED) from e
+        except LookupError as e:
+            what = f"`{self.written}` leads nowhere in the answer of {host}: {e.args[0]}"
+            raise ProviderError(what, Trouble.MALFORMED) from e
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """Where the answer's text stands, and what is kept as metadata for ``contextTransform``."""
+
+    output: _Path | None = None
+    metadata: Mapping[str, _Path] = field(default_factory=dict)
+
+    def apply(self, text: str, host: str) -> tuple[str, Mapping[str, Any]]:
+        """The output as text and the metadata. Raises ProviderError."""
+        found = self.output.apply(text, host) if self.output else _whole(text)
+        if found is None:
+            raise ProviderError(f"{host} answered null where its output should stand", Trouble.MALFORMED)
+        shown = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+        return shown, {name: path.apply(text, host) for name, path in self.metadata.items()}
+
+
+def parse(written: Any) -> Extract:
+    """Raises ValueError for anything but the forms that can be followed without running code."""
+    if not written:
+        return Extract()
+    text = str(written).strip().removesuffix(";").strip()
+    arrow = _ARROW.match(text)
+    text = text[arrow.end() :].strip() if arrow else text
+    block = _RETURN.fullmatch(text)
+    text = block[1].strip() if block else text
+    if text.startswith("({") and text.endswith("})"):
+        text = text[1:-1].strip()
+    if not isinstance(written, str) or not text.startswith("{"):
+        return Extract(_path(text, written))
+    members = _members(text, written)
+    output, metadata = members.pop("output", None), members.pop("metadata", {})
+    if not isinstance(output, _Path) or members or not isinstance(metadata, dict):
+        raise _code(written)
+    if not all(isinstance(path, _Path) for path in metadata.values()):
+        raise _code(written)
+    return Extract(output, metadata)
+
+
+def _path(text: str, written: Any) -> _Path:
+    if text == "text":
+        return _Path(text, None)
+    found = steps(text.removeprefix("json")) if text.startswith("json") else None
+    if found is None:
+        raise _code(written)
+    return _Path(text, found)
+
+
+def _members(text: str, written: Any) -> dict[str, Any]:
+    """``{key: path, key: {key: path}}`` by key."""
+    found: dict[str, Any] = {}
+    rest = text[1:-1].strip() if text.endswith("}") else None
+    while rest:
+        key = _KEY.match(rest)
+        if key is None:
+            raise _code(written)
+        value, rest = _value(rest[key.end() :])
+        name = next(group for group in key.groups() if group is not None)
+        found[name] = _members(value, written) if value.startswith("{") else _path(value, written)
+    if rest is None:
+        raise _code(written)
+    return found
+
+
+def _value(text: str) -> tuple[str, str]:
+    """The text up to the next comma outside brackets, and what follows it."""
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character in "{[(") - (character in "}])")
+        if character == "," and depth == 0:
+            return text[:place].strip(), text[place + 1 :].strip()
+    return text.strip(), ""
+
+
+def _whole(text: str) -> Any:
+    """The answer as it is; a JSON string without its quotes."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return found if isinstance(found, str) else text
+
+
+def _code(written: Any) -> ValueError:
+    return ValueError(f"transformResponse `{written}` is code, which gradegate does not run; it can follow {FORMS}")

@@ -1,0 +1,46 @@
+"""Tells the options of a provider from what nobody knows: a slip of the pen must not change a run in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gradegate.asking.provider import Build
+from gradegate.errors import ConfigError, Mistake
+from gradegate.registry import suggest
+from gradegate.suite import ProviderSpec
+
+# Options that promptfoo knows and that change nothing of what is asked here: its display, its cache, its tracing,
+# and those of vendors' features that gradegate has no use for.
+PASSED_OVER = frozenset(
+    "basePath showThinking mcp functionToolCallbacks functionToolStatefulApi maxRetries max_retries timeout timeoutMs "
+    "stateful tokenEstimation useDefaultSuffix useDefaultPrefix audio stream streaming retryOptions best_of "
+    "tool_resources modelName max_new_tokens omitDefaults apiKeyRequired organization region projectId vertexai "
+    "useAssistantRole transform transformResponse responseParser prefix suffix linkedTargetId useHttps delay "
+    "dataSources o1 audioCost audioInputCost audioOutputCost imageInputCost videoOutputCost azureClientId "
+    "azureClientSecret azureTenantId azureAuthorityHost azureTokenScope use_cache wait_for_model inferenceProvider "
+    "chatCompletion max_time do_sample return_full_text num_return_sequences repetition_penalty num_gqa "
+    "rope_frequency_base rope_frequency_scale draft_num_predict max_tool_calls reasoning thinking verbosity "
+    "reasoning_effort seed instructions speed effort store metadata background webSearchOptions disableCache "
+    "cost inputCost outputCost inputs purpose context examples temperature top_p top_k max_tokens stop "
+    "max_completion_tokens frequency_penalty presence_penalty response_format tools tool_choice functions "
+    "function_call".split()
+)
+
+
+def check(spec: ProviderSpec, build: Build) -> None:
+    """Raises ConfigError for every option that neither the provider nor promptfoo knows."""
+    mistakes = tuple(_mistakes(spec, getattr(build, "known", None), getattr(build, "unsupported", {})))
+    if mistakes:
+        raise ConfigError(*mistakes)
+
+
+def _mistakes(spec: ProviderSpec, known: tuple[str, ...] | None, unsupported: Mapping[str, str]) -> Iterator[Mistake]:
+    if known is None:  # a provider that says nothing about its options
+        return
+    for name in spec.config:
+        if name in unsupported:
+            yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])
+        elif name not in known and name not in PASSED_OVER:
+            listed = "its options are " + ", ".join(sorted(known)) if known else "it takes no options"
+            what = f"`{spec.id}` has no option `{name}`"
+            yield Mistake(what, spec.origin, suggest(name, known) or listed)

@@ -1,0 +1,25 @@
+"""Prices of models, from the dated table beside this module; an unknown model has no price, which is not zero."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+
+from gradegate.files import document
+
+
+@cache
+def _table() -> dict[str, tuple[float, float]]:
+    content = resources.files("gradegate.asking").joinpath("prices.yaml").read_bytes()
+    models = document.read(content, "prices.yaml")["models"]
+    return {name: (rates[0] / 1e6, rates[1] / 1e6) for name, rates in models.items()}
+
+
+@cache
+def price(model: str) -> tuple[float, float] | None:
+    """US dollars per input token and per output token, or None. A dated snapshot has the price of its model."""
+    table = _table()
+    if model in table:
+        return table[model]
+    known = [name for name in table if model.startswith(f"{name}-20")]
+    return table[max(known, key=len)] if known else None

@@ -1,0 +1,100 @@
+"""The contract of a provider: a request in, a reply out, everything that goes wrong as ProviderError."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gradegate.asking.http import Client
+from gradegate.errors import Origin, ProviderError, Trouble
+from gradegate.registry import Registry
+from gradegate.result import Reply, Request, Usage
+from gradegate.suite import ProviderSpec
+
+
+class Provider:
+    """Base of all providers. ``kinds`` says what it can do: "text", "embedding", "classification", "moderation"."""
+
+    kinds: tuple[str, ...] = ("text",)
+    id: str = ""  # as the config writes it, without the label; set by whoever binds it
+    name: str = ""  # as reports show it: the label, or the id
+    host: str = ""  # where questions go, empty when nothing leaves the machine
+    sees: bool = False  # takes images
+    names_model: bool = True  # its id goes on with the name of a model
+    known: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
+    unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
+
+    def complete(self, request: Request) -> Reply:
+        """A chat answer. Raises ProviderError."""
+        raise self._cannot("text")
+
+    def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+        """One vector for each text, in order. Raises ProviderError."""
+        raise self._cannot("embedding")
+
+    def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
+        """Labels with scores from 0 to 1. Raises ProviderError."""
+        raise self._cannot("classification")
+
+    def moderate(self, text: str) -> tuple[Sequence[str], Usage]:
+        """The categories that the text is flagged for. Raises ProviderError."""
+        raise self._cannot("moderation")
+
+    def _cannot(self, kind: str) -> ProviderError:
+        return ProviderError(f"{self.name} is no {kind} provider", Trouble.SETUP)
+
+
+class Recorded(Provider):
+    """Stands in reports for whatever gave a recorded answer; it is never asked."""
+
+    name = "recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a provider is built from. ``env`` is the environment, overlaid with the config's ``env``."""
+
+    spec: ProviderSpec
+    model: str  # the id without its prefix
+    client: Client
+    env: Mapping[str, str]
+    open_file: Callable[[str, Origin], bytes]  # a file of the workspace, by its path in the config
+
+
+# A provider module registers a function for each id prefix: "openai:chat", "echo". It raises ConfigError.
+Build = Callable[[Setting], Provider]
+PROVIDERS: Registry[Build] = Registry("provider", "gradegate.providers")
+
+
+def split_id(provider_id: str) -> tuple[str, str] | None:
+    """The longest registered prefix of an id, and the rest: ``openai:chat:gpt-5`` -> ("openai:chat", "gpt-5")."""
+    parts = provider_id.split(":")
+    for length in range(len(parts), 0, -1):
+        prefix = ":".join(parts[:length])
+        if PROVIDERS.find(prefix) is not None:
+            return prefix, ":".join(parts[length:])
+    return None
+
+
+def serving(spec: ProviderSpec, model: str) -> ProviderSpec:
+    """The same provider with another model: ``openai:chat:X`` -> ``openai:chat:MODEL``.
+
+    One whose id names no model, such as a script or an address, stays as it is.
+    """
+    found = split_id(spec.id)
+    if found is None or found[1].startswith("//") or not getattr(PROVIDERS.find(found[0]), "names_model", True):
+        return spec
+    return replace(spec, id=f"{found[0]}:{model}")
+
+
+def secret(setting: Setting, *names: str) -> str | None:
+    """The key of a provider: ``apiKey``, else the variable that ``apiKeyEnvar`` names, else the first of ``names``."""
+    config = setting.spec.config
+    if config.get("apiKey"):
+        return str(config["apiKey"])
+    wanted: Any = config.get("apiKeyEnvar")
+    for name in (str(wanted),) if wanted else names:
+        if setting.env.get(name):
+            return setting.env[name]
+    return None

@@ -1,0 +1,191 @@
+"""What providers share that speak JSON over HTTP: sending, the vendor's words in an error, tokens and prices."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from gradegate.asking.http import Answer, Client
+from gradegate.asking.prices import price
+from gradegate.asking.provider import Setting, secret
+from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.result import Usage
+
+# The key, the model or the address is wrong: the same answer comes to every call.
+SETUP_STATUSES = frozenset({401, 403, 404, 405, 407, 410})
+SETUP_CODES = frozenset(
+    {"model_not_found", "invalid_api_key", "model_not_available", "DeploymentNotFound", "API_KEY_INVALID"}
+)
+# The prompt was blocked: https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter
+FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
+_DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE | re.DOTALL)
+
+
+# --- what a provider is built from ----------------------------------------------------------------------------
+
+
+def base_url(setting: Setting, written: Any) -> str:
+    """An address of a config or of the environment, without the slash at its end. Raises ConfigError for no URL."""
+    found = str(written).strip().rstrip("/")
+    try:
+        fine = urlsplit(found).scheme in ("http", "https") and urlsplit(found).hostname
+    except ValueError:
+        fine = False
+    if not fine:
+        cure = "write the whole address, such as https://host/v1"
+        raise ConfigError.at(f"`{found}` is no address for `{setting.spec.id}`", setting.spec.origin, cure)
+    return found
+
+
+def host_of(url: str) -> str:
+    """Host and port of a URL, without a user name and password."""
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
+def need_key(setting: Setting, *names: str) -> str:
+    """The provider's key. Raises ConfigError when there is none."""
+    key = secret(setting, *names)
+    if not key:
+        wanted = setting.spec.config.get("apiKeyEnvar")
+        cure = f"set {wanted or names[0]}, or `apiKey` or `apiKeyEnvar` in its config"
+        raise ConfigError.at(f"no key for `{setting.spec.id}`", setting.spec.origin, cure)
+    return key
+
+
+def need_model(setting: Setting, example: str) -> str:
+    """The model of the id, or of ``model`` in the config. Raises ConfigError when neither names one."""
+    model = setting.model or str(setting.spec.config.get("model") or "")
+    if not model:
+        raise ConfigError.at(f"`{setting.spec.id}` names no model", setting.spec.origin, f"write {example}")
+    return model
+
+
+def own_headers(config: Mapping[str, Any]) -> dict[str, str]:
+    """The ``headers`` of a config: they win over those of the provider."""
+    return {str(name): str(value) for name, value in (config.get("headers") or {}).items()}
+
+
+def picked(config: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The options of a config that go into the request as they are; null means that none is set."""
+    return {name: config[name] for name in names if config.get(name) is not None}
+
+
+def base64_image(image: str) -> tuple[str, str] | None:
+    """Media type and base64 text of a data URI; None for a URL."""
+    found = _DATA_URI.fullmatch(image.strip())
+    return (found[1].lower(), "".join(found[2].split())) if found else None
+
+
+# --- sending --------------------------------------------------------------------------------------------------
+
+
+def post(client: Client, url: str, headers: Mapping[str, str], body: Any) -> tuple[dict[str, Any], float]:
+    """Send JSON, give the JSON object that came back and the seconds it took. Raises ProviderError."""
+    found, seconds = post_any(client, url, headers, body)
+    if not isinstance(found, dict):
+        raise ProviderError(f"{host_of(url)} answered JSON that is no object", Trouble.MALFORMED)
+    return found, seconds
+
+
+def post_any(client: Client, url: str, headers: Mapping[str, str], body: Any) -> tuple[Any, float]:
+    """As ``post``, for an API that answers with any JSON. Raises ProviderError."""
+    answer = client.send("POST", url, headers=headers, body=body)
+    if not 200 <= answer.status < 300:
+        raise refusal(answer)
+    found = answer.json()
+    if isinstance(found, dict) and found.get("error"):  # some gateways answer 200 with an error inside
+        raise ProviderError(f"{answer.host}: {_words(found)}", Trouble.STATUS, answer.status)
+    return found, answer.seconds
+
+
+def refusal(answer: Answer) -> ProviderError:
+    """The error that an answer with an error status stands for, in the vendor's words."""
+    try:
+        body = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        body = answer.body[:300].decode("utf-8", "replace").strip()
+    codes = _codes(body)
+    setup = answer.status in SETUP_STATUSES or codes & SETUP_CODES
+    what = {401: "the key was refused", 403: "access was denied", 404: "no such model or address"}.get(
+        answer.status, ""
+    )
+    if 300 <= answer.status < 400:
+        setup, to = True, host_of(answer.headers.get("location", "")) or "another place"
+        what = f"it redirects to {to}, which is not followed, so that the key goes nowhere else"
+    text = f"{answer.host} answered {answer.status}" + (f" ({what})" if what else "")
+    words = _words(body)
+    trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else Trouble.STATUS
+    return ProviderError(text + (f": {words}" if words else ""), trouble, answer.status)
+
+
+def _codes(body: Any) -> set[str]:
+    """The codes in an error body: ``error.code`` of OpenAI and Azure, ``error.details[].reason`` of Google."""
+    body = body[0] if isinstance(body, list) and body else body
+    error = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        return set()
+    details = error.get("details")
+    reasons = [item.get("reason") for item in details if isinstance(item, dict)] if isinstance(details, list) else []
+    return {code for code in (error.get("code"), *reasons) if isinstance(code, str)}
+
+
+def _words(body: Any) -> str:
+    """The message in an error body: ``{"error": {"message"}}``, ``{"error": "..."}``, ``{"message"}``, or text.
+
+    FastAPI, which many model servers and Mistral use, writes ``{"detail": ...}``.
+    """
+    if isinstance(body, list) and body:
+        body = body[0]
+    if isinstance(body, dict):
+        error = body.get("error") or body
+        if isinstance(error, dict):
+            error = next((error[key] for key in ("message", "detail", "type", "code") if error.get(key)), error)
+        body = error if isinstance(error, str | int) else json.dumps(error, ensure_ascii=False)
+    return " ".join(str(body).split())[:500]
+
+
+def vectors(found: Mapping[str, Any], host: str, count: int) -> list[list[float]]:
+    """The embeddings of OpenAI's form, ``{"data": [{"index", "embedding"}]}``, in order. Raises ProviderError."""
+    data = found.get("data")
+    rows = [row for row in data if isinstance(row, dict)] if isinstance(data, list) else []
+    if len(rows) != count:
+        raise ProviderError(f"{host} gave {len(rows)} vectors for {count} texts", Trouble.MALFORMED)
+    places = [row.get("index") for row in rows]
+    if sorted(places, key=str) == sorted(range(count), key=str):
+        rows = sorted(rows, key=lambda row: row["index"])
+    elif any(place is not None for place in places):
+        raise ProviderError(f"{host} numbered its vectors {places}", Trouble.MALFORMED)
+    return [vector(row.get("embedding"), host) for row in rows]
+
+
+def vector(found: Any, host: str) -> list[float]:
+    """A list of finite numbers. Raises ProviderError."""
+    if not isinstance(found, list) or not found or not all(map(_is_number, found)):
+        raise ProviderError(f"{host} gave no list of numbers for an embedding", Trouble.MALFORMED)
+    return [float(part) for part in found]
+
+
+def _is_number(part: Any) -> bool:
+    return isinstance(part, int | float) and not isinstance(part, bool) and math.isfinite(part)
+
+
+# --- tokens and prices ----------------------------------------------------------------------------------------
+
+
+def token_usage(config: Mapping[str, Any], model: str, prompt: Any, completion: Any, seconds: float) -> Usage:
+    """The usage of one call. ``cost``, or ``inputCost`` and ``outputCost``, are US dollars per token."""
+    given, wrote = _count(prompt), _count(completion)
+    both = config.get("cost")
+    own = (config.get("inputCost", both), config.get("outputCost", both))
+    rates = own if own[0] is not None and own[1] is not None else price(model)
+    if rates is None or (prompt is None and completion is None):
+        return Usage(1, given, wrote, 0.0, 1, seconds)
+    return Usage(1, given, wrote, given * float(rates[0]) + wrote * float(rates[1]), 0, seconds)
+
+
+def _count(tokens: Any) -> int:
+    return tokens if isinstance(tokens, int) and tokens > 0 else 0

@@ -1,0 +1,45 @@
+"""The contract of a dialect: it recognises a config file and reads it into a Suite of plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gradegate.files.workspace import Workspace
+from gradegate.registry import Registry
+from gradegate.suite import Suite
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A config file: where it is, its content as read by ``document.read``, and what it may reach."""
+
+    path: Path
+    content: Any
+    workspace: Workspace
+    env: Mapping[str, str]
+
+    @property
+    def file(self) -> str:
+        """The path as messages show it."""
+        return self.workspace.name(self.path)
+
+    @property
+    def folder(self) -> Path:
+        """What relative paths in the config are relative to."""
+        return self.path.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A plug-in of ``dialects/``. ``recognises`` looks at the content alone and never raises."""
+
+    name: str
+    summary: str  # one line for ``gradegate list``
+    recognises: Callable[[Any], bool]
+    read: Callable[[Source], Suite]  # what cannot be read is left out, and stands in the suite's mistakes
+
+
+DIALECTS: Registry[Dialect] = Registry("dialect", "gradegate.dialects")

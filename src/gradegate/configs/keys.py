@@ -1,0 +1,240 @@
+"""The keys of a config file, checked by pydantic: promptfoo's, and our own ``gate`` and ``blocking``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from gradegate.errors import Mistake, Origin
+from gradegate.files.document import line_of
+from gradegate.registry import suggest
+
+# What promptfoo knows and gradegate does not do: the key, and what to do instead.
+UNSUPPORTED = {
+    "assertScoringFunction": "give weights and a test `threshold` instead",
+    "transform": "it runs JavaScript or Python, which gradegate does not run; let the target give the final text",
+    "postprocess": "it runs JavaScript, which gradegate does not run; let the target give the final text",
+    "transformVars": "it runs JavaScript, which gradegate does not run; write the variables out",
+    "extensions": "hooks run code, which gradegate does not run; prepare the run in an earlier step",
+    "storeOutputAs": "write the answer into the later test, or grade it as a conversation with `turns`",
+    "nunjucksFilters": "they are JavaScript; write the value in the form that you need",
+    "redteam": "gradegate gates evals; run red teaming as its own job",
+    "scenarios": "write the tests out, or generate them into a file that `tests` names",
+    "assertionTemplates": "use a YAML anchor and alias",
+}
+
+
+def _no_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("must be a number, not true or false")
+    return value
+
+
+Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
+Share = Annotated[Number, Field(ge=0, le=1)]
+Whole = Annotated[int, BeforeValidator(_no_bool)]
+Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
+Map = dict[str, Any]
+
+
+class _Keys(BaseModel):
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, protected_namespaces=())
+
+
+class AssertionKeys(_Keys):
+    """One entry of ``assert``."""
+
+    type: str
+    value: Any = None
+    threshold: Number | None = None
+    weight: Annotated[Number, Field(ge=0)] = 1
+    metric: Text = ""
+    provider: Any = None
+    rubric_prompt: Any = None
+    config: Map = Field(default_factory=dict)
+    blocking: bool = Field(True, description="false: reported, and never fails the check")
+    context_transform: Any = None
+    assert_: list[Map] | None = Field(None, alias="assert", description="the members of an assert-set")
+
+
+class OptionKeys(_Keys):
+    """``options`` of a test."""
+
+    model_config = ConfigDict(extra="allow")  # graders find their own settings here, such as `factuality`
+
+    provider: Any = None
+    rubric_prompt: Any = None
+    prefix: str = ""
+    suffix: str = ""
+    disable_var_expansion: bool = False
+    disable_default_asserts: bool = False
+    repeat: Annotated[Whole, Field(ge=1)] | None = None
+
+
+class TestKeys(_Keys):
+    """One test, and ``defaultTest``."""
+
+    description: Text = ""
+    vars: Map | str = Field(default_factory=dict)
+    assert_: list[Map] | None = Field(None, alias="assert")
+    options: OptionKeys | None = None
+    threshold: Number | None = None
+    metadata: Map = Field(default_factory=dict)
+    provider: Any = None
+    providers: list[str] | None = None
+    prompts: list[str] | None = None
+    provider_output: Any = None
+    turns: list[Map] | str | None = None
+
+
+class ProviderKeys(_Keys):
+    """A target or a grader as a mapping."""
+
+    id: str
+    label: Text = ""
+    config: Map = Field(default_factory=dict)
+    prompts: list[str] | None = None
+    env: dict[str, Text] = Field(default_factory=dict)
+    delay: Number | None = None
+    inputs: Any = None
+
+
+class PromptKeys(_Keys):
+    """A prompt as a mapping."""
+
+    id: str | None = None
+    raw: str | None = None
+    label: Text = ""
+    display: Text = ""
+    config: Map | None = None
+
+
+class SelectKeys(_Keys):
+    """Which grades a rule looks at; each pattern is a glob."""
+
+    assertion: str = ""
+    metric: str = ""
+    provider: str = ""
+    description: str = ""
+
+
+class RuleKeys(_Keys):
+    """One rule of the gate."""
+
+    model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
+
+    name: Text
+    select: SelectKeys = Field(default_factory=SelectKeys)
+    min_pass_rate: Share | None = None
+    min_score: Number | None = None
+    blocking: bool = True
+
+
+class IgnoreKeys(_Keys):
+    """``errors: {ignore-up-to: SHARE}``."""
+
+    ignore_up_to: Share = Field(alias="ignore-up-to")
+
+
+class GateKeys(_Keys):
+    """The ``gate`` block."""
+
+    rules: list[RuleKeys] = Field(default_factory=list)
+    errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
+    changes: Literal["report", "block"] = Field(
+        "report", description="what it does when a pull request checks less than its base (--base)"
+    )
+
+
+class EvaluateKeys(_Keys):
+    """``evaluateOptions``; what only concerns promptfoo's own display and cache is accepted and has no effect."""
+
+    max_concurrency: Annotated[Whole, Field(ge=1)] | None = None
+    repeat: Annotated[Whole, Field(ge=1)] | None = None
+    timeout_ms: Annotated[Number, Field(ge=0)] | None = None
+    max_eval_time_ms: Any = None
+    delay: Any = None
+    cache: Any = None
+    show_progress_bar: Any = None
+    generate_suggestions: Any = None
+    interactive_providers: Any = None
+    silent: Any = None
+
+
+class CommandLineKeys(EvaluateKeys):
+    """``commandLineOptions``."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    grader: str | None = None
+
+
+class ConfigKeys(_Keys):
+    """A config file: promptfoo's keys and the ``gate`` block."""
+
+    schema_: Any = Field(None, alias="$schema")
+    description: Text = ""
+    tags: Any = None
+    metadata: Any = None
+    prompts: Any = None
+    providers: Any = None
+    targets: Any = None
+    default_test: Map | str | None = None
+    tests: Any = None
+    env: dict[str, Text] = Field(default_factory=dict)
+    evaluate_options: EvaluateKeys = Field(default_factory=EvaluateKeys)
+    command_line_options: CommandLineKeys = Field(default_factory=CommandLineKeys)
+    gate: GateKeys | None = None
+    derived_metrics: Any = None
+    output_path: Any = None
+    sharing: Any = None
+    tracing: Any = None
+    write_latest_results: Any = None
+
+
+def mistakes(
+    error: ValidationError, content: Any, file: str, path: Sequence[str | int] = (), keys: type[BaseModel] | None = None
+) -> list[Mistake]:
+    """What pydantic found, each at its line. ``path`` leads to the checked value within ``content``."""
+    return [_mistake(found, content, file, path, keys) for found in error.errors(include_url=False)]
+
+
+def _mistake(found: Any, content: Any, file: str, path: Sequence[str | int], keys: type[BaseModel] | None) -> Mistake:
+    location = [*path, *(step for step in found["loc"] if not _is_branch(step))]
+    origin = Origin(file, line_of(content, location))
+    name = next((str(step) for step in reversed(location) if isinstance(step, str)), "the file")
+    if found["type"] == "extra_forbidden":
+        if name in UNSUPPORTED:
+            return Mistake(f"`{name}` is not supported", origin, UNSUPPORTED[name])
+        near = suggest(name, known_keys(keys, found["loc"]))
+        return Mistake(f"unknown key `{name}`", origin, near or "remove it; keys of your own start with x-")
+    if found["type"] == "missing":
+        return Mistake(f"`{name}` is missing", origin, "add it")
+    given = found.get("input")
+    shown = f", not {given!r}" if isinstance(given, str | int | float | bool) and len(repr(given)) < 60 else ""
+    text = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return Mistake(f"`{name}` {text[0].lower() + text[1:]}{shown}", origin, "correct the value")
+
+
+def _is_branch(step: Any) -> bool:
+    """Pydantic puts the branch of a union into the location: a type, and no key of the file."""
+    return isinstance(step, str) and (step in ("str", "IgnoreKeys") or "[" in step)
+
+
+def known_keys(model: type[BaseModel] | None, location: Sequence[Any]) -> Iterable[str]:
+    """The keys allowed where a location points, by walking the models' fields."""
+    for step in location[:-1]:
+        if model is None or isinstance(step, int):
+            continue
+        field = next((f for n, f in model.model_fields.items() if (f.alias or n) == step), None)
+        model = _model_in(field.annotation) if field is not None else None
+    return [field.alias or name for name, field in model.model_fields.items()] if model else []
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in getattr(annotation, "__args__", ()) if (found := _model_in(part))), None)

@@ -1,0 +1,119 @@
+"""What a pull request does to its own gate: rules loosened, cases dropped, keys sent elsewhere; pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from gradegate.errors import Origin
+from gradegate.files.document import to_json
+from gradegate.suite import Assertion, Case, Note, Policy, ProviderSpec, Rule, Suite
+
+_STRICTNESS = {"block": 2.0, "inconclusive": 1.0}
+_LESS_IS_STRICTER = ("latency", "cost")  # their threshold is a limit from above
+_ADDRESSES = ("apiBaseUrl", "apiHost", "url", "apiEndpoint")
+
+
+def compare(base: Suite, head: Suite) -> tuple[Note, ...]:
+    """Every way in which ``head`` checks less than ``base``, at its line in ``head`` where it has one."""
+    return (*_rules(base, head), *_errors(base, head), *_cases(base, head), *_models(base, head))
+
+
+def _rules(base: Suite, head: Suite) -> Iterator[Note]:
+    kept = {rule.name: rule for rule in head.policy.rules}
+    for old in base.policy.rules:
+        new = kept.get(old.name)
+        if new is None:
+            yield Note(f"the rule `{old.name}` is gone", Origin(head.file))
+            continue
+        yield from (Note(f"the rule `{old.name}` {what}", new.origin) for what in _loosened(old, new))
+
+
+def _loosened(old: Rule, new: Rule) -> Iterator[str]:
+    for name, before, now in (
+        ("min-pass-rate", old.min_pass_rate, new.min_pass_rate),
+        ("min-score", old.min_score, new.min_score),
+    ):
+        if before is not None and (now is None or now < before):
+            yield f"asks for less: {name} {before:g} became {'nothing' if now is None else f'{now:g}'}"
+    if old.blocking and not new.blocking:
+        yield "no longer blocks"
+    if old.select != new.select:
+        yield "looks at other grades"
+
+
+def _errors(base: Suite, head: Suite) -> Iterator[Note]:
+    if _strictness(head.policy) < _strictness(base.policy):
+        yield Note("errors weigh less than before (`gate.errors`)", Origin(head.file))
+
+
+def _strictness(policy: Policy) -> float:
+    return _STRICTNESS.get(policy.errors, -policy.errors_up_to)
+
+
+def _cases(base: Suite, head: Suite) -> Iterator[Note]:
+    kept = {_key(case): case for case in head.cases}
+    gone = [case for case in base.cases if _key(case) not in kept]
+    if gone:
+        names = ", ".join(f"`{case.description or to_json(case.vars)[:60]}`" for case in gone[:5])
+        more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
+        yield Note(f"{len(gone)} of {len(base.cases)} cases are gone or changed: {names}{more}", Origin(head.file))
+    for old in base.cases:
+        new = kept.get(_key(old))
+        if new is not None:
+            yield from _case(old, new)
+
+
+def _key(case: Case) -> str:
+    return case.description or to_json(case.vars)
+
+
+def _case(old: Case, new: Case) -> Iterator[Note]:
+    if old.threshold is not None and (new.threshold or 0) < old.threshold:
+        yield Note(f"the threshold of `{_key(old)[:60]}` became lower", new.origin)
+    left = list(new.assertions)
+    for before in old.assertions:
+        now = next((one for one in left if (one.type, one.value) == (before.type, before.value)), None)
+        if now is None:
+            yield Note(f"`{before.type}` of `{_key(old)[:60]}` is gone or changed", new.origin)
+            continue
+        left.remove(now)
+        yield from (Note(f"`{before.type}` {what}", now.origin) for what in _weakened(before, now))
+
+
+def _weakened(old: Assertion, new: Assertion) -> Iterator[str]:
+    if old.threshold is not None and new.threshold != old.threshold:
+        reversed_ = old.type.removeprefix("not-") in _LESS_IS_STRICTER
+        lower = new.threshold is None or (new.threshold < old.threshold) != reversed_
+        if lower:
+            now = "nothing" if new.threshold is None else f"{new.threshold:g}"
+            yield f"asks for less: threshold {old.threshold:g} became {now}"
+    if old.blocking and not new.blocking:
+        yield "no longer blocks"
+    if old.weight > 0 and new.weight == 0:
+        yield "no longer counts: its weight became 0"
+
+
+def _models(base: Suite, head: Suite) -> Iterator[Note]:
+    known = Counter(_address(spec) for spec in _specs(base))
+    seen: set[str] = set()
+    for spec in _specs(head):
+        address = _address(spec)
+        if address not in known and address not in seen:
+            seen.add(address)
+            yield Note(f"a model is asked that was not asked before: {address}", spec.origin)
+
+
+def _specs(suite: Suite) -> Iterator[ProviderSpec]:
+    yield from suite.targets
+    yield from suite.graders.values()
+    for case in suite.cases:
+        yield from case.options.graders.values()
+        yield from ([case.target] if case.target else [])
+        for assertion in case.assertions:
+            yield from assertion.graders.values()
+
+
+def _address(spec: ProviderSpec) -> str:
+    where = [str(spec.config[name]) for name in _ADDRESSES if spec.config.get(name)]
+    return " at ".join([spec.id, *where])

@@ -1,0 +1,64 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+from decimal import ROUND_DOWN, Decimal
+
+from gradegate.result import Usage
+
+
+def many(number: int, thing: str) -> str:
+    """``1 case``, ``2,000 cases``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def figure(value: float, digits: int = 4) -> str:
+    """At most so many digits behind the point; very large and very small numbers with an exponent."""
+    if value == 0 or 10.0**-digits <= abs(value) < 1e15:
+        return f"{value:,.{digits}f}".rstrip("0").rstrip(".")
+    return f"{value:.{max(digits, 1)}g}"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share from 0 to 1 in per cent."""
+    return f"{figure(share * 100, digits)}%"
+
+
+def figures(one: float, other: float) -> tuple[str, str]:
+    """Two numbers with as many digits as it takes to tell them apart."""
+    for digits in range(4, 18):
+        pair = figure(one, digits), figure(other, digits)
+        if one == other or pair[0] != pair[1]:
+            return pair
+    return repr(one), repr(other)
+
+
+def cut(score: float, scale: int) -> str:
+    """A score times its scale, cut to two decimals and never rounded up: 0.69996 of 100 reads 69.99."""
+    if not abs(score) < 1e12:
+        return figure(score * scale)
+    # The shortest text of a float is the number that was meant: 0.29 * 100 is 28.999999999999996.
+    whole = Decimal(repr(score)) * scale
+    return f"{whole.quantize(Decimal('0.01'), ROUND_DOWN):f}".rstrip("0").rstrip(".")
+
+
+def percents(one: float, other: float) -> tuple[str, str]:
+    """Two shares in per cent, told apart: 94.96% must not read 95% beside a limit of 95%."""
+    for digits in range(1, 16):
+        pair = percent(one, digits), percent(other, digits)
+        if one == other or pair[0] != pair[1]:
+            return pair
+    return repr(one), repr(other)
+
+
+def spent(usage: Usage) -> str:
+    """``12 calls, 3,400 tokens, 0.0123 USD``."""
+    if not usage.calls:
+        return "not called"
+    again = [f"asked again {many(usage.reasks, 'time')}"] if usage.reasks else []
+    return ", ".join([many(usage.calls, "call"), many(usage.tokens, "token"), price(usage), *again])
+
+
+def price(usage: Usage) -> str:
+    """US dollars; a price that nobody knows is unknown, never 0."""
+    return "cost unknown" if usage.known_cost is None else f"{figure(usage.known_cost)} USD"

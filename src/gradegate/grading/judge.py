@@ -1,0 +1,142 @@
+"""Asks the grading models and reads their replies: the only place where a reply becomes a verdict or an error."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from gradegate.asking.parallel import gather
+from gradegate.asking.provider import Provider
+from gradegate.errors import NoVerdict, ProviderError, Trouble, Unreadable
+from gradegate.grading import reading, rubric
+from gradegate.grading.rubric import Rubric
+from gradegate.result import NO_USAGE, Message, Request, Usage
+from gradegate.texts.template import TemplateError, printed
+
+T = TypeVar("T")
+SHOWN = 4000  # characters of an unreadable reply that are kept as evidence
+
+
+class Account:
+    """Adds up what the calls of one grade cost, from any number of threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.total = NO_USAGE
+
+    def add(self, usage: Usage) -> None:
+        """Add the usage of one call."""
+        with self._lock:
+            self.total = self.total + usage
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The grading models of one assertion, with its prompts and the test's variables.
+
+    ``models`` has a provider for each kind that the grader needs. ``reask`` is how often an unreadable reply is asked
+    for again. ``graded`` is the text under judgement: JSON that stands in it is never taken for a verdict.
+    """
+
+    models: Mapping[str, Provider] = field(default_factory=dict)
+    rubric: Rubric = field(default_factory=Rubric)
+    vars: Mapping[str, Any] = field(default_factory=dict)
+    account: Account = field(default_factory=Account)
+    reask: int = 1
+    language: str = ""
+    graded: str = ""
+    # Delimits what is graded: whoever wrote the answer cannot know it, and so cannot close the delimiter.
+    token: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def ask(
+        self,
+        prompt: str,
+        read: Callable[[reading.Answer], T],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        step: str = "",
+        options: Mapping[str, Any] | None = None,
+        images: tuple[str, ...] = (),
+        **variables: Any,
+    ) -> T:
+        """Ask the text model and return what ``read`` makes of its reply.
+
+        ``prompt`` names our default prompt; ``step`` the part of ``rubricPrompt`` that replaces it. ``variables`` are
+        the built-in ones and win over the test's. Raises NoVerdict after ``reask`` more tries, and ProviderError.
+        """
+        messages, schema = self._messages(prompt, step, schema, variables)
+        if images:
+            messages = (*messages[:-1], replace(messages[-1], images=images))
+        replies: list[str] = []
+        while True:
+            reply = self._complete(Request(messages, schema, options or {}), again=bool(replies))
+            replies.append(reply)
+            try:
+                return read(reading.answer(reply).without(self.graded))
+            except Unreadable as e:
+                if len(replies) > self.reask:
+                    raise NoVerdict(self._missing(str(e), replies), tuple(text[:SHOWN] for text in replies)) from e
+                again = f"That reply cannot be used: {e}. Reply once more, with the verdict in the form asked for."
+                messages = (*messages, Message("assistant", reply or "(empty)"), Message("user", again))
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector for each text. Raises ProviderError, also when vectors are missing or differ in length."""
+        vectors, usage = self.models["embedding"].embed(texts)
+        self.account.add(usage)
+        name = self.models["embedding"].name
+        if len(vectors) != len(texts):
+            raise ProviderError(f"{name} gave {len(vectors)} vectors for {len(texts)} texts", Trouble.MALFORMED)
+        if len({len(vector) for vector in vectors}) > 1:
+            lengths = ", ".join(str(len(vector)) for vector in vectors)
+            raise ProviderError(f"{name} gave vectors of different lengths: {lengths}", Trouble.MALFORMED)
+        return vectors
+
+    def classify(self, text: str) -> Mapping[str, float]:
+        """Labels with scores. Raises ProviderError."""
+        labels, usage = self.models["classification"].classify(text)
+        self.account.add(usage)
+        return labels
+
+    def moderate(self, text: str) -> Sequence[str]:
+        """The categories that a text is flagged for. Raises ProviderError."""
+        flags, usage = self.models["moderation"].moderate(text)
+        self.account.add(usage)
+        return flags
+
+    def gather(self, *questions: Callable[[], T]) -> list[T]:
+        """Several questions at once; results in order."""
+        return gather(questions)
+
+    def _messages(
+        self, prompt: str, step: str, schema: Mapping[str, Any] | None, variables: Mapping[str, Any]
+    ) -> tuple[tuple[Message, ...], Mapping[str, Any] | None]:
+        own = self.rubric.steps.get(step)
+        own_vars = {name: printed(value) for name, value in self.vars.items()}
+        known = {**own_vars, "token": self.token, "language": self.language, **variables}
+        try:
+            if own is None:
+                return rubric.fill(rubric.default(prompt), known), schema
+            return rubric.fill(own, known), None  # a prompt of the user's sets the form of the reply itself
+        except TemplateError as e:
+            raise NoVerdict(f"rubricPrompt cannot be filled in: {e}") from e
+
+    def _complete(self, request: Request, again: bool) -> str:
+        provider = self.models["text"]
+        reply = provider.complete(request)
+        self.account.add(replace(reply.usage, reasks=int(again)))
+        if reply.refused:
+            raise ProviderError(
+                f"{provider.name} declined to grade: {reply.text or 'no reason given'}", Trouble.REFUSED
+            )
+        if reply.finish_reason == "length":
+            what = f"the reply of {provider.name} was cut off at its token limit; raise max_tokens"
+            raise ProviderError(what, Trouble.TRUNCATED)
+        return reply.text
+
+    def _missing(self, what: str, replies: Sequence[str]) -> str:
+        start = " ".join(replies[-1].split())[:200]
+        times = f" (asked {len(replies)} times)" if len(replies) > 1 else ""
+        return f"the grader's reply holds no verdict: {what}{times}. It began: {start!r}"

@@ -1,0 +1,157 @@
+"""Asks for the claims of an answer and for a verdict on each of them by id, and tells what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from gradegate.errors import Unreadable
+from gradegate.grading import reading
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import verdicts
+from gradegate.grading.metrics.factscore import Judged, Standing
+from gradegate.grading.metrics.metric import clipped
+from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.rubric import shape
+
+STEPS = ("claims", "verdicts", "grounded")
+WORDS: Mapping[str, str] = {"true": "true", "false": "false", "idk": "idk"}
+NAMED = 5  # claims that a summary quotes; the evidence has all
+_TEXT: Mapping[str, Any] = {"type": "string"}
+
+
+def _list_of(key: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
+    return shape(**{key: {"type": "array", "items": shape(**properties)}})
+
+
+_CLAIMS = _list_of("claims", claim=_TEXT, checkable={"type": "boolean"})
+_VERDICTS = _list_of("verdicts", id={"type": "integer"}, reason=_TEXT, verdict={**_TEXT, "enum": list(WORDS)})
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim under the id that it keeps, from 1."""
+
+    id: int
+    text: str
+    checkable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """All claims of an answer in its order."""
+
+    all: tuple[Claim, ...]
+
+    @property
+    def checkable(self) -> tuple[Claim, ...]:
+        """Those that evidence could show to be right or wrong; only they count."""
+        return tuple(claim for claim in self.all if claim.checkable)
+
+
+def ask_claims(judge: Judge, output: str, source: str) -> Claims:
+    """What an answer claims; may be nothing. Raises NoVerdict and ProviderError."""
+    return judge.ask("factfulness-claims", read_claims, schema=_CLAIMS, step="claims", output=output, source=source)
+
+
+def ask_verdicts(
+    judge: Judge, claims: Sequence[Claim], source: str | None, sampling: Mapping[str, Any]
+) -> Mapping[int, Given]:
+    """One run: a verdict on each claim by id, from knowledge alone or with a source. Raises NoVerdict, ProviderError."""
+    read = partial(read_verdicts, ids=frozenset(claim.id for claim in claims))
+    numbered = [{"id": claim.id, "claim": claim.text} for claim in claims]
+    if source is None:
+        return judge.ask(
+            "factfulness-verdicts", read, schema=_VERDICTS, step="verdicts", options=sampling, claims=numbered
+        )
+    return judge.ask(
+        "factfulness-grounded",
+        read,
+        schema=_VERDICTS,
+        step="grounded",
+        options=sampling,
+        claims=numbered,
+        source=source,
+    )
+
+
+# --- reading --------------------------------------------------------------------------------------------------
+
+
+def read_claims(answer: reading.Answer) -> Claims:
+    """``{"claims": [{"claim", "checkable"}]}``. Raises Unreadable."""
+    return Claims(tuple(_claim(number, item) for number, item in enumerate(reading.the_list(answer, "claims"), 1)))
+
+
+def _claim(number: int, item: Any) -> Claim:
+    text = item.get("claim") if isinstance(item, Mapping) else None
+    if not isinstance(text, str) or not text.strip():
+        raise Unreadable(f'claim {number} is no JSON object with a text under the key "claim"')
+    checkable = reading.truth(item.get("checkable"))
+    if checkable is None:
+        raise Unreadable(f'"checkable" of claim {number} is neither true nor false')
+    return Claim(number, " ".join(text.split()), checkable)  # on one line, so that it cannot pass for several
+
+
+def read_verdicts(answer: reading.Answer, ids: frozenset[int]) -> Mapping[int, Given]:
+    """``{"verdicts": [{"id", "verdict", "reason"}]}``, each id exactly once. Raises Unreadable."""
+    found: dict[int, Given] = {}
+    for item in reading.the_list(answer, "verdicts"):
+        number = reading.number(item.get("id")) if isinstance(item, Mapping) else None
+        if number is None or number not in ids:
+            raise Unreadable(f"a verdict has no id, or one that is none of {_numbers(ids)}")
+        if int(number) in found:
+            raise Unreadable(f"there are two verdicts with the id {int(number)}")
+        found[int(number)] = verdicts.given(item, WORDS)
+    if len(found) < len(ids):
+        raise Unreadable(f"there is no verdict with the id {_numbers(ids - set(found))}")
+    return found
+
+
+def _numbers(ids: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(ids)))
+
+
+# --- telling --------------------------------------------------------------------------------------------------
+
+
+def summary(judged: Sequence[Judged]) -> str:
+    """How many claims are true, and the first of those that are not."""
+    counts = {which: sum(one.standing is which for one in judged) for which in Standing}
+    parts = [f"{counts[Standing.TRUE]} of {len(judged)} checkable claims are true"]
+    words = ((Standing.FALSE, "false"), (Standing.TIE, "tied"), (Standing.UNKNOWN, "unknown"))
+    parts[0] += "".join(f", {counts[which]} {word}" for which, word in words if counts[which])
+    bad = [one for which, _ in words for one in judged if one.standing is which]
+    parts += [_described(one) for one in bad[:NAMED]]
+    return "; ".join([*parts, *([f"and {len(bad) - NAMED} more"] if len(bad) > NAMED else [])])
+
+
+def _described(one: Judged) -> str:
+    text = f'{one.standing.value}: "{clipped(one.claim)}"'
+    return text + (f" ({clipped(one.reason)})" if one.reason else "")
+
+
+def evidence(found: Claims, judged: Sequence[Judged]) -> dict[str, Any]:
+    """Every claim with the votes of each run; ``false_details`` and ``unknown_details`` as Aegis has them."""
+    unknown = sum(one.standing is Standing.UNKNOWN for one in judged)
+    return {
+        "false_details": [_detail(one) for one in judged if one.standing is Standing.FALSE],
+        "unknown_details": [_detail(one) for one in judged if one.standing in (Standing.UNKNOWN, Standing.TIE)],
+        "non_checkable": [claim.text for claim in found.all if not claim.checkable],
+        "unknown_ratio": unknown / len(judged) if judged else None,
+        "factual_density": len(judged) / len(found.all) if found.all else None,
+        "votes": [_votes(one) for one in judged],
+    }
+
+
+def _detail(one: Judged) -> dict[str, Any]:
+    tie = {"tie": True} if one.standing is Standing.TIE else {}
+    return {"claim": one.claim, "reason": one.reason, **tie}
+
+
+def _votes(one: Judged) -> dict[str, Any]:
+    second = {"second": [vote.word for vote in one.second]} if one.second else {}
+    first = [vote.word for vote in one.first]
+    return {"id": one.id, "claim": one.claim, "outcome": one.standing.value, "first": first, **second}

@@ -1,0 +1,87 @@
+"""The context that an answer was given with: the variable ``context``, or what ``contextTransform`` finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from gradegate.errors import NoVerdict
+from gradegate.grading.metrics import sentences
+from gradegate.result import Transcript
+from gradegate.texts import transform
+from gradegate.texts.transform import Transform
+
+
+def _parsed(written: Any) -> Any:
+    if not isinstance(written, str):
+        raise ValueError("is no text")
+    return transform.parse(written)
+
+
+# The option of a grader; it is checked where the config is.
+ContextTransform = Annotated[Transform, BeforeValidator(_parsed)]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The retrieved texts. ``listed``: they were given as a list, and each is a unit."""
+
+    chunks: tuple[str, ...]
+    listed: bool = False
+
+    @property
+    def text(self) -> str:
+        """All of it, a blank line between chunks, as promptfoo joins them."""
+        return "\n\n".join(self.chunks)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The chunks of a list; of a text its lines, or its sentences where it has one line."""
+        return self.chunks if self.listed else tuple(sentences.units(self.text))
+
+
+def lacks(variables: Mapping[str, Any], given: Transform | None) -> str:
+    """What the variables lack for a context, as a sentence; empty when nothing, or when only the answer can tell."""
+    if given is not None:
+        first = given.steps[0] if given.root == "vars" else ""
+        return f"the variable `{first}` that contextTransform names is missing" if first not in ("", *variables) else ""
+    if variables.get("context") is None or isinstance(variables["context"], Mapping):
+        return "the variable `context` is missing, and there is no `contextTransform`"
+    try:
+        _texts(variables["context"], "the variable `context`")
+    except NoVerdict as e:
+        return str(e)
+    return ""
+
+
+def lacks_query(variables: Mapping[str, Any]) -> str:
+    """What the variables lack for a query, as a sentence; empty when nothing."""
+    query = variables.get("query")
+    if query is None:
+        return "the variable `query` is missing"
+    if not isinstance(query, str):
+        return "the variable `query` is no text"
+    return "" if query.strip() else "the variable `query` is empty"
+
+
+def resolve(transcript: Transcript, given: Transform | None) -> Context:
+    """The context of one answer. Raises NoVerdict when there is none."""
+    if given is None:
+        return _texts(transcript.vars.get("context"), "the variable `context`")
+    found = given.apply(transcript.output, transcript.vars, transcript.metadata)
+    return _texts(found, f"what contextTransform `{given.written}` gives")
+
+
+def _texts(value: Any, what: str) -> Context:
+    if isinstance(value, str):
+        if not value.strip():
+            raise NoVerdict(f"{what} is empty")
+        return Context((value,))
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise NoVerdict(f"{what} is neither a text nor a list of texts")
+    if not value or not all(item.strip() for item in value):
+        raise NoVerdict(f"{what} is empty" if not value else f"{what} holds an empty text")
+    return Context(tuple(value), listed=True)

@@ -1,0 +1,129 @@
+"""Whether what was said holds against documents: truths, claims, one verdict on each claim, and the share that holds.
+
+The steps and the arithmetic of DeepEval's faithfulness metrics; where DeepEval fails open, this raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Annotated
+
+from pydantic import Field
+
+from gradegate.configs.keys import Whole
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import verdicts
+from gradegate.grading.metrics.metric import clipped, images_in, split
+from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.metrics.windows import Numbered
+
+STEPS = ("truths", "claims", "verdicts", "reason")
+Limit = Annotated[Whole, Field(ge=1)] | None
+_TRUTHS = verdicts.texts_schema("truths")
+_CLAIMS = verdicts.texts_schema("claims")
+_VERDICTS = verdicts.verdicts_schema(("yes", "no", "idk"))
+_WORDS = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What claims are taken from: the answers, and the questions that say what words in them refer to."""
+
+    asked: str
+    answered: str
+    images: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Claims with a verdict on each, and the truths that they were held against."""
+
+    claims: tuple[str, ...]
+    given: tuple[Given, ...]
+    truths: tuple[str, ...] = ()
+
+    def score(self, penalize: bool) -> Fraction:
+        """The share of claims that hold, 1 when there is none; "idk" holds unless it is penalized."""
+        return share(self.given, penalize)
+
+
+def share(given: Sequence[Given], penalize: bool) -> Fraction:
+    """Verdicts that are not "no" (``penalize``: that are "yes") among all; 1 for none."""
+    if not given:
+        return Fraction(1)
+    held = sum(one.word == "yes" if penalize else one.word != "no" for one in given)
+    return Fraction(held, len(given))
+
+
+def said(turns: Sequence[Numbered]) -> Said:
+    """The messages of a window: the user's and the assistant's apart, as DeepEval asks for claims."""
+    asked = "\n".join(turn.content for _, turn in turns if turn.role == "user")
+    answered = "\n".join(turn.content for _, turn in turns if turn.role == "assistant")
+    return Said(asked, answered, images_in(turn for _, turn in turns))
+
+
+def ask_truths(judge: Judge, limit: int | None, documents: tuple[str, ...]) -> tuple[str, ...]:
+    """What the documents say, at most ``limit`` truths. No document, no truth, no call. Raises NoVerdict."""
+    if not documents:
+        return ()
+    texts, images = split(documents)
+    read = partial(verdicts.texts, key="truths")
+    found = judge.ask(
+        "faithfulness-truths",
+        read,
+        schema=_TRUTHS,
+        step="truths",
+        images=images,
+        documents="\n\n".join(texts),
+        limit=limit or 0,
+    )
+    return found[:limit]
+
+
+def ask_claims(judge: Judge, said: Said) -> tuple[str, ...]:
+    """What the answers claim; may be nothing. Raises NoVerdict."""
+    read = partial(verdicts.texts, key="claims")
+    return judge.ask(
+        "faithfulness-claims",
+        read,
+        schema=_CLAIMS,
+        step="claims",
+        images=said.images,
+        asked=said.asked,
+        answered=said.answered,
+    )
+
+
+def ask_verdicts(judge: Judge, claims: tuple[str, ...], truths: tuple[str, ...]) -> tuple[Given, ...]:
+    """One verdict for each claim; no claim, no call. Raises NoVerdict, also for another number of verdicts."""
+    if not claims:
+        return ()
+    read = partial(verdicts.counted, count=len(claims), words=verdicts.YES_NO_IDK)
+    return judge.ask(
+        "faithfulness-verdicts", read, schema=_VERDICTS, step="verdicts", claims=list(claims), truths=list(truths)
+    )
+
+
+def likely_turn(claim: str, turns: Sequence[Numbered]) -> int:
+    """The number of the answer that a claim was most likely taken from: most of its words stand there.
+
+    Claims are asked for once a window, so that the grader does not say where each is from. This is for evidence alone.
+    """
+    wanted = set(_WORDS.findall(claim.lower()))
+    answers = [numbered for numbered in turns if numbered.turn.role == "assistant"]
+
+    def found(numbered: Numbered) -> int:
+        return len(wanted & set(_WORDS.findall(numbered.turn.content.lower())))
+
+    return max(answers, key=found).number
+
+
+def described(claim: str, given: Given, turn: int | None = None) -> str:
+    """A claim that does not hold, for a reason: which, of which turn, and what it is contradicted by."""
+    what = "is contradicted" if given.word == "no" else "cannot be verified"
+    where = f"turn {turn}: " if turn else ""
+    return f'{where}"{clipped(claim)}" {what}' + (f" ({clipped(given.reason)})" if given.reason else "")

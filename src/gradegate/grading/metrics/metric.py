@@ -1,0 +1,214 @@
+"""What the metrics of DeepEval's family share: their options, what they see of a conversation, how they conclude."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+from pydantic import Field
+
+from gradegate.configs.images import Image
+from gradegate.configs.keys import Number, Whole
+from gradegate.errors import NoVerdict, ProviderError, Unreadable
+from gradegate.grading import reading
+from gradegate.grading.grader import Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics.context import ContextTransform
+from gradegate.grading.metrics.windows import Exchange, Numbered, exchanges
+from gradegate.grading.rubric import shape
+from gradegate.result import Transcript, Verdict
+from gradegate.suite import Turn
+from gradegate.texts.transform import Transform
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+NAMED = 5  # findings that a reason names; the evidence has all
+WindowSize = Annotated[Whole, Field(ge=1)]
+_REASON = shape(reason={"type": "string"})
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a metric found. ``score`` is exact; ``findings`` lowered it, ``notes`` must be said whatever the score."""
+
+    score: Fraction
+    summary: str
+    findings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()  # what ``verbose_mode`` shows
+
+
+@options
+class Metric(Grader):
+    """Base of the family; the options and their defaults are those of DeepEval 4.3 (docs.confident-ai.com).
+
+    ``strict_mode`` makes the score 1 for perfection and 0 otherwise. ``include_reason: llm`` spends a call on a reason
+    in a model's words; the reason that is made of the verdicts costs none. ``async_mode`` has no effect: questions
+    that do not depend on one another are always asked at once.
+    """
+
+    models = ("text",)
+    threshold_default = 0.5
+    share = True
+    sees = True
+    lifted = True
+    steps: ClassVar[tuple[str, ...]] = ("verdicts", "reason")
+
+    threshold: Number | None = None  # compared by the gate
+    include_reason: bool | Literal["llm"] = True
+    strict_mode: bool = False
+    async_mode: bool = True
+    verbose_mode: bool = False
+    language: str = ""
+    context_transform: ContextTransform | None = None
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        """The metric's own work. Raises NoVerdict and ProviderError."""
+        raise NotImplementedError
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score from 0 to 1, with the reason and the evidence."""
+        seen = with_documents(transcript, self.context_transform)
+        own = replace(judge, graded=_all(seen))
+        found = self.measure(seen, own)
+        perfect = found.score == 1
+        score = found.score if perfect or not self.strict_mode else Fraction(0)
+        evidence = {**found.evidence, **({"notes": list(found.notes)} if found.notes else {})}
+        if self.verbose_mode:
+            evidence["steps"] = list(found.steps)
+        reason = self._reason(found, own)
+        return Verdict(float(score), perfect if self.strict_mode else None, reason, evidence)
+
+    def _reason(self, found: Measured, judge: Judge) -> str:
+        own = [found.summary, *found.findings[:NAMED]]
+        if len(found.findings) > NAMED:
+            own.append(f"and {len(found.findings) - NAMED} more")
+        if self.include_reason == "llm":
+            own = [_in_words(found, judge) or "; ".join(own)]
+        return "; ".join([*(own if self.include_reason else ()), *found.notes])
+
+
+def _in_words(found: Measured, judge: Judge) -> str:
+    try:
+        findings = list(found.findings) or [found.summary]
+        score = f"{float(found.score):.4g}"
+        return judge.ask("metric-reason", _read_reason, schema=_REASON, step="reason", score=score, findings=findings)
+    except (NoVerdict, ProviderError):
+        return ""  # the verdicts are known, and they give a reason too
+
+
+def _read_reason(answer: reading.Answer) -> str:
+    found = [item["reason"] for item in answer.objects if isinstance(item.get("reason"), str)]
+    if not found or not found[0].strip():
+        raise Unreadable('it holds no JSON object with a text under the key "reason"')
+    return str(found[0]).strip()
+
+
+# --- what a metric sees ---------------------------------------------------------------------------------------
+
+
+def with_documents(transcript: Transcript, given: Transform | None = None) -> Transcript:
+    """Gives answers the documents that stand elsewhere. Raises NoVerdict where ``given`` leads nowhere.
+
+    ``given`` finds them in each answer that has none; those of a single answer may also stand in the variables
+    ``retrieval_context`` or ``context``.
+    """
+    turns = transcript.turns
+    if given is not None:
+        turns = tuple(_found(turn, given, transcript) if turn.role == "assistant" else turn for turn in turns)
+    elif len(turns) == 2 and not any(turn.retrieval_context for turn in turns):
+        documents = listed(transcript, "retrieval_context", "context")
+        turns = (turns[0], replace(turns[1], retrieval_context=documents))
+    return replace(transcript, turns=turns)
+
+
+def _found(turn: Turn, given: Transform, transcript: Transcript) -> Turn:
+    if turn.retrieval_context:
+        return turn
+    found = given.apply(turn.content, transcript.vars, turn.metadata)
+    items = [found] if isinstance(found, str) else found
+    if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
+        raise NoVerdict(f"what contextTransform `{given.written}` gives is neither a text nor a list of texts")
+    return replace(turn, retrieval_context=tuple(item for item in items if item.strip()))
+
+
+def listed(transcript: Transcript, *names: str) -> tuple[str, ...]:
+    """The texts of the first of these variables that is there: a text, or a list of texts."""
+    for name in names:
+        found = transcript.vars.get(name)
+        if isinstance(found, str) and found.strip():
+            return (found,)
+        if isinstance(found, Sequence) and not isinstance(found, str) and found:
+            return tuple(str(item) for item in found)
+    return ()
+
+
+def exchanges_of(transcript: Transcript) -> tuple[Exchange, ...]:
+    """The complete exchanges. Raises NoVerdict when there is none."""
+    found = exchanges(transcript.turns)
+    if not found:
+        raise NoVerdict("the conversation has no complete exchange: a message of the user and an answer to it")
+    return found
+
+
+def question(transcript: Transcript) -> str:
+    """What was asked: the variable ``input`` or ``query``, else the last message of the user."""
+    for name in ("input", "query"):
+        found = transcript.vars.get(name)
+        if isinstance(found, str) and found.strip():
+            return found
+    asked = next((turn.content for turn in reversed(transcript.turns) if turn.role == "user"), "")
+    return asked or transcript.prompt
+
+
+def script(turns: Iterable[Numbered]) -> str:
+    """Turns as a prompt shows them, each under its number and its role."""
+    return "\n\n".join(f"[turn {number}, {turn.role}]\n{with_marks(turn)}" for number, turn in turns)
+
+
+def with_marks(turn: Turn) -> str:
+    """The content of a turn, with a mark for each of its images."""
+    return "\n".join([turn.content, *["[an image that is attached]"] * len(turn.images)]).strip()
+
+
+def images_in(turns: Iterable[Turn]) -> tuple[str, ...]:
+    """The images of messages, each once, in order."""
+    return tuple(dict.fromkeys(image for turn in turns for image in turn.images))
+
+
+def split(documents: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Documents that are text, and those that are images."""
+    found = tuple(documents)
+    return (
+        tuple(item for item in found if not isinstance(item, Image)),
+        tuple(str(item) for item in found if isinstance(item, Image)),
+    )
+
+
+def _all(transcript: Transcript) -> str:
+    texts = [text for turn in transcript.turns for text in (turn.content, *split(turn.retrieval_context)[0])]
+    return "\n".join(texts)
+
+
+# --- asking ---------------------------------------------------------------------------------------------------
+
+
+def ask_once(judge: Judge, questions: Iterable[K], ask: Callable[[K], V]) -> dict[K, V]:
+    """The answers by question, all asked at once, equal ones once."""
+    keys = list(dict.fromkeys(questions))
+    return dict(zip(keys, judge.gather(*(partial(ask, key) for key in keys)), strict=True))
+
+
+def mean(scores: Sequence[Fraction]) -> Fraction:
+    """Exact arithmetic mean; raises ZeroDivisionError for none."""
+    return sum(scores, Fraction(0)) / len(scores)
+
+
+def clipped(text: str, most: int = 160) -> str:
+    """A text on one line, for a reason."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

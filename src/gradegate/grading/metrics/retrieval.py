@@ -1,0 +1,47 @@
+"""What the metrics of retrieval share: the question, the expected answer, and the documents that were found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from gradegate.errors import NoVerdict
+from gradegate.grading.metrics.metric import listed, question, split
+from gradegate.result import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """The documents that were retrieved for an answer, in rank order: the texts, and the images apart."""
+
+    question: str
+    documents: tuple[str, ...]
+    images: tuple[str, ...] = ()
+
+
+def retrieved(transcript: Transcript) -> Retrieved:
+    """What was found for the last answer. Raises NoVerdict when that is nothing."""
+    documents, images = split(_last(transcript))
+    if not documents and not images:  # a conversation may have them among its variables
+        documents = listed(transcript, "retrieval_context", "context")
+    if not documents and not images:
+        raise NoVerdict("there is no retrieval context; give the variable `retrieval_context` or `context`")
+    return Retrieved(question(transcript), documents, images)
+
+
+def _last(transcript: Transcript) -> tuple[str, ...]:
+    answers = [turn for turn in transcript.turns if turn.role == "assistant"]
+    return answers[-1].retrieval_context if answers else ()
+
+
+def expected(value: str, variables: Mapping[str, Any]) -> str:
+    """The expected answer: ``value``, else the variable ``expected_output``; empty when there is none."""
+    return value.strip() or str(variables.get("expected_output") or "").strip()
+
+
+def precision(relevant: list[bool]) -> Fraction:
+    """Mean, over the ranks k of relevant documents, of the share of relevant ones among the first k; 0 for none."""
+    shares = [Fraction(sum(relevant[:rank]), rank) for rank, hit in enumerate(relevant, 1) if hit]
+    return sum(shares, Fraction(0)) / len(shares) if shares else Fraction(0)

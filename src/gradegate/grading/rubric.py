@@ -1,0 +1,87 @@
+"""Grading prompts: our own templates, or what ``rubricPrompt`` puts in their place, as chat messages to fill in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from gradegate.files import document
+from gradegate.result import Message
+from gradegate.texts import chat
+from gradegate.texts.template import render, render_values
+
+Template = tuple[Message, ...]  # contents are templates
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """The user's grading prompts by step; "" is the prompt of a grader that asks once."""
+
+    steps: Mapping[str, Template] = field(default_factory=dict)
+
+
+@cache
+def default(name: str) -> Template:
+    """Our prompt of that name, from ``prompts/NAME.yaml``."""
+    file = f"{name}.yaml"
+    content = resources.files("gradegate.grading").joinpath("prompts", file).read_bytes()
+    return tuple(Message(item["role"], item["content"]) for item in document.read(content, file))
+
+
+def fill(template: Template, variables: Mapping[str, Any]) -> tuple[Message, ...]:
+    """Messages with their variables filled in, each once. Raises TemplateError."""
+    return tuple(Message(message.role, _fill(message.content, variables)) for message in template)
+
+
+def _fill(content: str, variables: Mapping[str, Any]) -> str:
+    # JSON is filled value by value, so that a quote in an answer cannot end a string.
+    if content.lstrip()[:1] in ("{", "["):
+        try:
+            parsed = json.loads(content)
+        except ValueError:
+            return render(content, variables)
+        if isinstance(parsed, dict | list):
+            return json.dumps(render_values(parsed, variables), ensure_ascii=False, separators=(",", ":"))
+    return render(content, variables)
+
+
+def parse(written: Any, steps: Sequence[str] = ()) -> Rubric:
+    """``rubricPrompt`` in any of its forms. Raises ValueError with what is wrong.
+
+    Text, chat as JSON or YAML text, a list of messages; for graders that ask in ``steps``: a mapping by step, or a
+    list with one entry for each.
+    """
+    if not written:
+        return Rubric()
+    if not steps:
+        return Rubric({"": _template(written)})
+    if isinstance(written, Mapping):
+        unknown = [key for key in written if key not in steps]
+        if unknown:
+            raise ValueError(f"rubricPrompt has no step `{unknown[0]}`; the steps are {', '.join(steps)}")
+        return Rubric({step: _template(text) for step, text in written.items() if text})
+    if isinstance(written, Sequence) and not isinstance(written, str) and len(written) == len(steps):
+        return Rubric({step: _template(text) for step, text in zip(steps, written, strict=True)})
+    raise ValueError(f"rubricPrompt must be a mapping or a list of {len(steps)} prompts: {', '.join(steps)}")
+
+
+def _template(written: Any) -> Template:
+    if isinstance(written, str):
+        return chat.parse(written) or (Message("user", written),)
+    if isinstance(written, Mapping) and isinstance(written.get("content"), str) and set(written) <= {"role", "content"}:
+        return (Message(str(written.get("role") or "user"), written["content"]),)
+    return chat.messages(written) or (Message("user", json.dumps(written, ensure_ascii=False)),)
+
+
+def shape(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON Schema of an object with exactly these properties, in this order: put the reason before the verdict."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }

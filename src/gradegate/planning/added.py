@@ -1,0 +1,40 @@
+"""Assertions that the command line asks for, of every test of every config."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.grading.reading import number
+from gradegate.planning.plan import Located
+from gradegate.suite import Assertion
+
+_FORM = re.compile(r"([a-z][a-z-]*)(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
+
+
+def parse(written: str) -> Assertion:
+    """``TYPE``, ``TYPE(THRESHOLD)``, ``TYPE:VALUE`` or ``TYPE(THRESHOLD):VALUE``. Raises ConfigError."""
+    found = _FORM.fullmatch(written.strip())
+    threshold = number(found[2]) if found and found[2] is not None else None
+    if found is None or (found[2] is not None and threshold is None):
+        cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
+        raise ConfigError(Mistake(f"--assert {written!r} is no assertion", None, cure))
+    return Assertion(found[1], found[3], threshold)
+
+
+def added(located: Located, written: Sequence[str]) -> Located:
+    """The suite with these asserted of each of its cases, at the case's line. Raises ConfigError."""
+    assertions = [parse(text) for text in written]
+    if not assertions:
+        return located
+    cases = tuple(
+        replace(case, assertions=(*case.assertions, *(replace(one, origin=_origin(case.origin)) for one in assertions)))
+        for case in located.suite.cases
+    )
+    return replace(located, suite=replace(located.suite, cases=cases))
+
+
+def _origin(case: Origin) -> Origin:
+    return case if case.file else Origin("--assert")

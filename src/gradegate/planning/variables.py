@@ -1,0 +1,98 @@
+"""A test's variables: files read in, lists expanded, templates in values filled in."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import mimetypes
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from gradegate.errors import ConfigError, Origin
+from gradegate.files import document
+from gradegate.files.workspace import Workspace
+from gradegate.suite import Verbatim
+from gradegate.texts.template import TemplateError, is_template, render
+
+ROUNDS = 5  # how deep variables may refer to one another
+MOST = 10_000  # combinations of one test
+_CODE = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb")
+_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+
+
+class Variables:
+    """Resolves variables of one suite; ``folder`` is what paths are relative to."""
+
+    def __init__(self, workspace: Workspace, folder: Path, env: Mapping[str, Any]) -> None:
+        self._workspace = workspace
+        self._folder = folder
+        self._env = env
+        self._files: dict[str, list[str]] = {}  # a document that every test quotes is read once
+
+    def resolve(self, written: Mapping[str, Any], expand: bool, origin: Origin) -> list[Mapping[str, Any]]:
+        """Every combination of the values, filled in. Raises ConfigError."""
+        if all(_is_plain(value) for value in written.values()):
+            return [written]
+        choices = [self._choices(value, expand, origin) for value in written.values()]
+        count = 1
+        for options in choices:
+            count *= len(options)
+        if count > MOST:
+            raise ConfigError.at(f"the lists in `vars` make {count:,} combinations", origin, f"at most {MOST:,}")
+        return [self._filled(dict(zip(written, combo, strict=True)), origin) for combo in itertools.product(*choices)]
+
+    def _choices(self, value: Any, expand: bool, origin: Origin) -> list[Any]:
+        if isinstance(value, Verbatim):
+            return [value]
+        if isinstance(value, str) and value.startswith("file://"):
+            return self._contents(value, origin)
+        if expand and isinstance(value, list) and value and isinstance(value[0], str):
+            return [choice for item in value for choice in self._choices(item, False, origin)]
+        return [value]
+
+    def _contents(self, reference: str, origin: Origin) -> list[str]:
+        if reference not in self._files:
+            self._files[reference] = list(self._load(reference, origin))
+        return self._files[reference]
+
+    def _load(self, reference: str, origin: Origin) -> Iterator[str]:
+        for path in self._workspace.glob(reference, self._folder, origin):
+            suffix = path.suffix.lower()
+            if suffix in _CODE or path.suffix.partition(":")[0] in _CODE:
+                raise ConfigError.at(f"`{reference}` is code, which gradegate does not run", origin, "write the value")
+            if suffix == ".pdf":
+                raise ConfigError.at(f"`{reference}`: PDF is not read", origin, "save its text as .txt or .md")
+            if suffix in (".yaml", ".yml", ".json"):
+                content = self._workspace.read(str(path), self._folder, origin)
+                yield document.to_json(document.read(content, self._workspace.name(path)))
+            elif suffix in _IMAGES:
+                encoded = base64.b64encode(self._workspace.read(str(path), self._folder, origin)).decode()
+                yield f"data:{mimetypes.guess_type(path.name)[0]};base64,{encoded}"
+            else:
+                yield self._workspace.text(str(path), self._folder, origin)
+
+    def _filled(self, values: dict[str, Any], origin: Origin) -> Mapping[str, Any]:
+        for _ in range(ROUNDS):
+            texts = {name: value for name, value in values.items() if isinstance(value, str)}
+            open_names = [n for n, text in texts.items() if is_template(text) and not isinstance(text, Verbatim)]
+            if not open_names:
+                break
+            before = dict(values)
+            for name in open_names:
+                try:
+                    values[name] = render(before[name], {"env": self._env, **before})
+                except TemplateError as e:
+                    what = f"the variable `{name}` cannot be filled in: {e}"
+                    raise ConfigError.at(what, origin, "mend the template") from e
+            if values == before:
+                break
+        return values
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, Verbatim):
+        return True
+    if isinstance(value, str):
+        return not value.startswith("file://") and not is_template(value)
+    return not isinstance(value, list)

@@ -1,0 +1,33 @@
+"""Workflow commands, and text that the runner must not take for one."""
+
+from __future__ import annotations
+
+from gradegate.reporting.visible import visible
+
+
+def command(kind: str, message: str, **properties: str | int | None) -> str:
+    """``::kind file=a,line=1::message``, escaped as actions/toolkit does; empty properties are left out."""
+    pairs = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items() if value not in (None, ""))
+    return f"::{kind}{' ' + pairs if pairs else ''}::{_data(message)}"
+
+
+def harmless(line: str) -> str:
+    """The same text for a log: nothing in it can be a command, hide, or move the cursor."""
+    return "\n".join(map(_tame, visible(line).split("\n")))
+
+
+def _tame(line: str) -> str:
+    # The runner looks for `::` at the start of a trimmed line, and for `##[` anywhere. It compares by culture, which
+    # skips invisible characters; `visible` has already written those out.
+    start = line.lstrip()
+    if start.startswith("::"):
+        line = f"{line[: len(line) - len(start)]}: :{start[2:]}"
+    return line.replace("##[", "# #[")
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,36 @@
+"""A case that did not pass as plain text, for logs and for readers of JUnit."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from gradegate.reporting.plain import outline
+from gradegate.reporting.visible import clip, visible
+from gradegate.reporting.wording import called, expected, place, said, scored, spot
+from gradegate.result import Grade, Row
+
+
+def explain(row: Row, grades: Iterable[Grade], limit: int) -> str:
+    """Each assertion with what was expected and why it did not pass; the answer once, before them."""
+    answer = [_fact("got", row.output or "(an empty answer)", limit)] if row.output is not None else []
+    error = [_fact("no answer", row.error, limit)] if row.error else []
+    # Without an answer every assertion says the same as the row does.
+    told = [explain_grade(row, grade, limit) for grade in grades] or ["no assertion says why"]
+    return "\n".join(error or [*answer, *told])
+
+
+def explain_grade(row: Row, grade: Grade, limit: int) -> str:
+    """One assertion in a few lines."""
+    place_of = place(spot(row, grade))
+    about = ", ".join(filter(None, (f"{called(grade.assertion, grade.metric)} {said(grade)}", scored(grade), place_of)))
+    facts = (("expected", expected(grade.assertion)), ("why", grade.reason or "no reason was given"))
+    told = [_fact(label, text, limit) for label, text in facts if text]
+    if grade.evidence:
+        told.append(visible(clip(outline({"evidence": grade.evidence}), limit)))
+    return "\n".join([about, *(textwrap.indent(text, "  ") for text in told)])
+
+
+def _fact(label: str, text: str, limit: int) -> str:
+    first, *rest = visible(clip(text.strip(), limit)).split("\n")
+    return "\n".join([f"{label}: {first}", *(f"  {line}" for line in rest)])

@@ -1,0 +1,106 @@
+"""Sorts the rows of a run into what failed, what could not be told and what is only advice."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gradegate.result import Grade, Outcome, Row
+
+
+class Kind(enum.Enum):
+    """The one list that a row with something to read belongs to."""
+
+    FAILED = "failed"
+    UNCLEAR = "could not tell"
+    ADVISORY = "advisory"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A row with something to read; ``alike`` are further rows that could not be told for the same reason."""
+
+    row: Row
+    alike: tuple[Row, ...] = ()
+
+    @property
+    def grades(self) -> list[Grade]:
+        """What did not pass: failures first, then what could not be told, then advice."""
+        return [*self.decisive, *(grade for grade, decides in self._told() if not decides)]
+
+    @property
+    def decisive(self) -> list[Grade]:
+        """What did not pass and takes part in deciding: failures first; a set is followed by its members."""
+        return [grade for grade, decides in self._told() if decides]
+
+    def _told(self) -> list[tuple[Grade, bool]]:
+        told: list[tuple[bool, Grade, Grade]] = []
+        chief: Grade | None = None  # the last grade that is no member: members follow their set
+        for grade in self.row.grades:
+            chief = chief if grade.inner and chief else grade
+            # What a set tolerates of its members is no finding.
+            if grade.outcome is not Outcome.PASS and chief.outcome is not Outcome.PASS:
+                told.append((chief.outcome is Outcome.ERROR, grade, chief))
+        told.sort(key=lambda item: item[0])
+        return [(grade, chief.counts) for _, grade, chief in told]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All findings of a run, in plan order; like errors are one finding."""
+
+    failed: list[Finding] = field(default_factory=list)
+    unclear: list[Finding] = field(default_factory=list)
+    advisory: list[Finding] = field(default_factory=list)
+
+
+def unchecked(row: Row) -> bool:
+    """Whether nothing was asserted of an answer, so that its passing says nothing."""
+    return row.outcome is Outcome.PASS and not row.grades
+
+
+def kind(row: Row) -> Kind | None:
+    """Where a row belongs, None when every assertion passed. The row's outcome decides, then its grades."""
+    if row.outcome is Outcome.FAIL:
+        return Kind.FAILED
+    if row.outcome is Outcome.ERROR:
+        return Kind.UNCLEAR
+    # A case passes with a failed assertion when its own threshold allows it; a rule may still look at that assertion.
+    told = Finding(row).grades
+    if any(grade.outcome is Outcome.FAIL and grade.counts for grade in told):
+        return Kind.FAILED
+    if any(grade.outcome is Outcome.ERROR for grade in told):
+        return Kind.UNCLEAR
+    return Kind.ADVISORY if told else None
+
+
+def sort(rows: Iterable[Row]) -> Findings:
+    """The findings by kind."""
+    of_kind: dict[Kind, list[Row]] = {which: [] for which in Kind}
+    for row in rows:
+        which = kind(row)
+        if which is not None:
+            of_kind[which].append(row)
+    return Findings(
+        failed=[Finding(row) for row in of_kind[Kind.FAILED]],
+        unclear=_merged(of_kind[Kind.UNCLEAR]),
+        advisory=[Finding(row) for row in of_kind[Kind.ADVISORY]],
+    )
+
+
+def _merged(rows: list[Row]) -> list[Finding]:
+    """A provider that is down makes every row say the same: one finding says it once."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for number, row in enumerate(rows):
+        groups.setdefault(_why(row) or (number,), []).append(row)
+    return [Finding(first, tuple(rest)) for first, *rest in groups.values()]
+
+
+def _why(row: Row) -> tuple[object, ...]:
+    if row.error:
+        return (row.error,)
+    told = Finding(row).grades
+    if any(grade.outcome is Outcome.FAIL for grade in told):
+        return ()  # what failed beside the error belongs to this row alone
+    return tuple((grade.assertion.type, grade.reason) for grade in told)

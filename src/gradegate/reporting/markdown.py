@@ -1,0 +1,85 @@
+"""Markdown as GitHub renders it: text that stays text, and pages that stay within a limit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from urllib.parse import quote
+
+from gradegate.reporting.visible import one_line, visible
+
+_URL = 2000  # a longer address is none
+BREAK = "\u200b"  # keeps GitHub from seeing a mention, a reference or an emoji; takes no room
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "$": "<span>$</span>"}
+# What means something anywhere, at the start of a line, and in an address that GitHub would link.
+_PUNCTUATION = re.compile(r"[!#$&*<>\[\\\]^_`|~]|^[-+=]|(?<=www)\.|:(?=//)|(?<=mailto):|(?<=xmpp):", re.IGNORECASE)
+_NUMBERED = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")
+_SHORTCODE = re.compile(r":(?=[\w+-]+:)")
+_REFERENCE = re.compile(r"(gh-)(?=\d)", re.IGNORECASE)
+
+
+def inline(text: str, limit: int = 200) -> str:
+    """One line of anybody's text, to stand anywhere in a page: it looks the same and does nothing."""
+    line = _SHORTCODE.sub(f":{BREAK}", one_line(text, limit))
+    line = _REFERENCE.sub(rf"\1{BREAK}", line.replace("@", f"@{BREAK}").replace("#", f"#{BREAK}"))
+    line = _PUNCTUATION.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), line)
+    return _NUMBERED.sub(r"\1\\", line)
+
+
+def code(text: str, limit: int = 200) -> str:
+    """A name as code. What could break out of it, or of a table cell, is shown as plain text instead."""
+    line = one_line(text, limit)
+    if not line.strip() or re.search(r"[`|\\]|<!--", line):
+        return inline(text, limit)
+    return f"`{line}`"
+
+
+def fence(text: str) -> str:
+    """Lines of anybody's text in a block of code that they cannot close."""
+    # The opening of an HTML comment is broken up: a comment is found again by the one that it starts with.
+    body = visible(text).replace("<!--", "<! --")
+    runs = [len(run) for run in re.findall(r"`+", body)]
+    ticks = "`" * max(3, max(runs, default=0) + 1)
+    return f"{ticks}text\n{body}\n{ticks}\n"
+
+
+def link(label: str, url: str) -> str:
+    """A link, or only its label where there is no address. The label is Markdown, the address may hold anything."""
+    address = quote(url[: _URL + 1], safe="/:#?=&%~+,;@", errors="replace")
+    return f"[{label}]({address})" if 0 < len(address) <= _URL else label
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """The lines of a table: two for the header, then one for each row. Cells are Markdown without a bare pipe."""
+    names = list(header)
+    return [_row(names), _row("---" for _ in names), *map(_row, rows)]
+
+
+def details(summary: str, body: str) -> str:
+    """A folded part; ``summary`` is our own words."""
+    return f"<details><summary>{summary}</summary>\n\n{body.rstrip()}\n\n</details>\n"
+
+
+def utf16(text: str) -> int:
+    """The length as JavaScript counts it: never less than the number of characters."""
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def utf8(text: str) -> int:
+    """The length in bytes."""
+    return len(text.encode("utf-8", "replace"))
+
+
+def fit(blocks: Iterable[str], room: int, measure: Callable[[str], int]) -> list[str]:
+    """The first blocks that fit into the room; nothing is cut in the middle."""
+    taken = []
+    for block in blocks:
+        room -= measure(block)
+        if room < 0:
+            break
+        taken.append(block)
+    return taken
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"

@@ -1,0 +1,126 @@
+"""One case that did not pass, in Markdown: what was expected, what came, and why it is not good enough."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from gradegate.errors import Origin
+from gradegate.figures import many
+from gradegate.reporting.findings import Finding
+from gradegate.reporting.markdown import code, details, fence, inline, link
+from gradegate.reporting.plain import outline, spread
+from gradegate.reporting.report import Links
+from gradegate.reporting.visible import clip, visible
+from gradegate.reporting.wording import called, expected, name, place, said, scored, spot
+from gradegate.result import Grade, Outcome, Row
+
+_WIDTH = 88  # what fits a comment on GitHub without scrolling
+_LABEL = 10
+_SHORT, _LONG = 400, 4000  # characters of one text: in sight, and folded
+_GRADES = 20  # of one case
+_SIGN = {Outcome.PASS: "✅", Outcome.FAIL: "❌", Outcome.ERROR: "❔"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where links go, and what has to be named because there are several of it."""
+
+    links: Links
+    suites: bool
+    providers: bool
+    prompts: bool
+
+
+def several(rows: Iterable[Row], links: Links) -> Scope:
+    """The scope of a run."""
+    seen: tuple[set[str], set[str], set[str]] = set(), set(), set()
+    for row in rows:
+        for names, value in zip(seen, (row.suite, row.provider, row.prompt_label), strict=True):
+            names.add(value)
+    return Scope(links, *(len(names) > 1 for names in seen))
+
+
+def block(finding: Finding, scope: Scope, folded: bool) -> str:
+    """One case: its name, each assertion that did not pass, and with ``folded`` the long texts behind a fold."""
+    parts = [_title(finding.row, scope)]
+    if finding.row.error:
+        parts.append("The target gave no answer:\n\n" + fence(clip(finding.row.error, _SHORT)))
+    else:
+        parts += _grades(finding, scope)
+    if finding.alike:
+        some = ", ".join(inline(name(row), 80) for row in finding.alike[:5])
+        rest = f" and {len(finding.alike) - 5:,} more" if len(finding.alike) > 5 else ""
+        parts.append(f"The same happened in {many(len(finding.alike), 'further case')}: {some}{rest}\n")
+    if folded:
+        parts += _folded(finding)
+    return "\n".join(parts) + "\n"
+
+
+def _title(row: Row, scope: Scope) -> str:
+    about = [f"**{inline(name(row))}**"]
+    if scope.suites:
+        about.append(code(row.suite, 100))
+    if scope.providers:
+        about.append(code(row.provider, 100))
+    if scope.prompts:
+        about.append(inline(row.prompt_label, 80))
+    if row.error:
+        about.append(_where(row.origin, scope))
+    return " · ".join(filter(None, about)) + "\n"
+
+
+def _grades(finding: Finding, scope: Scope) -> Iterator[str]:
+    grades = finding.grades
+    for number, grade in enumerate(grades[:_GRADES]):
+        yield _grade_line(finding.row, grade, scope) + "\n" + _facts(finding.row, grade, answer=number == 0)
+    if not grades:
+        yield "No assertion says why.\n"
+    if len(grades) > _GRADES:
+        yield f"{many(len(grades) - _GRADES, 'more assertion')} did not pass.\n"
+
+
+def _grade_line(row: Row, grade: Grade, scope: Scope) -> str:
+    advice = grade.outcome is Outcome.FAIL and not (grade.counts or grade.inner)
+    sign = "⚠️" if advice else _SIGN[grade.outcome]
+    parts = [f"{sign} {code(called(grade.assertion, grade.metric))} {said(grade)}", scored(grade)]
+    return " · ".join(filter(None, [*parts, _where(spot(row, grade), scope)])) + "\n"
+
+
+def _where(origin: Origin, scope: Scope) -> str:
+    where = place(origin)
+    return link(inline(where, 300), scope.links.line(origin.file, origin.line)) if where else ""
+
+
+def _facts(row: Row, grade: Grade, answer: bool) -> str:
+    facts = [("expected", expected(grade.assertion))]
+    if answer:
+        facts.append(("got", row.output or "(an empty answer)"))
+    facts.append(("why", grade.reason or "(no reason was given)"))
+    return fence("\n".join(_fact(label, text) for label, text in facts if text))
+
+
+def _fact(label: str, text: str) -> str:
+    lines = visible(clip(text.strip(), _SHORT)).split("\n")
+    wrapped = [part for line in lines for part in textwrap.wrap(line, _WIDTH - _LABEL) or [""]]
+    return textwrap.indent("\n".join(wrapped), " " * _LABEL).replace(" " * _LABEL, label.ljust(_LABEL), 1)
+
+
+def _folded(finding: Finding) -> Iterator[str]:
+    row = finding.row
+    texts = [("Prompt", row.prompt), ("Variables", spread(row.vars)), ("Output", row.output or "")]
+    for grade in finding.grades[:_GRADES]:
+        about = called(grade.assertion, grade.metric)
+        texts.append((f"Expected by {about}", expected(grade.assertion)))
+        texts.append((f"Reason of {about}", grade.reason))
+        texts.append((f"Evidence of {about}", outline(grade.evidence)))
+    long = [(title, text) for title, text in texts if _worth(title, text)]
+    body = "\n".join(f"{inline(title)}\n\n{fence(clip(text, _LONG))}" for title, text in long)
+    if body:
+        yield details("Prompt, variables and evidence", body)
+
+
+def _worth(title: str, text: str) -> bool:
+    """What is in sight already is not worth a second look."""
+    return bool(text) and (title.startswith(("Prompt", "Variables", "Evidence")) or len(text) > _SHORT)

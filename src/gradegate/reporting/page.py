@@ -1,0 +1,164 @@
+"""The Markdown page that the pull request comment and the job summary share: verdict first, evidence folded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from gradegate.figures import many, spent
+from gradegate.reporting.findings import Findings, sort
+from gradegate.reporting.markdown import code, details, fit, inline, link, table
+from gradegate.reporting.markdown_case import Scope, block, several
+from gradegate.reporting.report import Links
+from gradegate.reporting.wording import (
+    SIGNS,
+    ended,
+    headline,
+    measured,
+    name,
+    no_model,
+    notes,
+    place,
+    required,
+    tally,
+    titled,
+    verdict,
+    weight,
+)
+from gradegate.result import Decision, Result, Row, RuleResult
+from gradegate.suite import Note
+
+_OPEN = 10  # cases of one kind that stand open; the rest is folded
+_RESERVE = 600  # for the sentences that say what was left out
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How long a page may be, in what unit, and whether it lists the cases that passed."""
+
+    limit: int
+    measure: Callable[[str], int]
+    all_cases: bool
+
+
+def page(decision: Decision, links: Links, shape: Shape) -> str:
+    """The page; what does not fit is left out by whole cases, and the page says so."""
+    scope = several(decision.run.rows, links)
+    head, foot = _head(decision, scope, shape), _foot(decision, scope, shape)
+    room = shape.limit - shape.measure(head + foot) - _RESERVE
+    found = sort(decision.run.rows)
+    body = _body(found, scope, shape, room, folded=True)
+    if body.left:  # the names of all failing cases are worth more than the evidence of some
+        body = _body(found, scope, shape, room, folded=False)
+    rest = _all_cases(decision.run.rows, scope, shape, room - shape.measure(body.text)) if shape.all_cases else ""
+    return head + body.text + _missing(body.left, links) + rest + foot
+
+
+# --- the verdict ----------------------------------------------------------------------------------------------
+
+
+def _head(decision: Decision, scope: Scope, shape: Shape) -> str:
+    lines = [
+        f"### {SIGNS[decision.result]} gradegate: {headline(decision).lower()}\n\n{inline(decision.reason, 600)}\n\n"
+    ]
+    lines += [f"{tally(decision)}.\n\n"]
+    if decision.run.interrupted:
+        lines += [f"**The run stopped early:** {inline(decision.run.interrupted, 300)}\n\n"]
+    unasked = no_model(decision.run.models)
+    if unasked:
+        lines += [f"**{inline(unasked, 400)}.**\n\n"]
+    rules = _rules(decision, scope, shape)
+    if decision.result is Result.PASS:
+        return "".join(lines) + (details(many(len(decision.rules), "rule"), rules) + "\n" if rules else "")
+    return "".join(lines) + rules
+
+
+def _rules(decision: Decision, scope: Scope, shape: Shape) -> str:
+    # Without a gate block the one rule is that every case passes, which the counts of a passing run already say.
+    if decision.result is Result.PASS and all(result.rule.every_case for result in decision.rules):
+        return ""
+    lines = table(
+        ("Rule", "Kind", "Outcome", "Measured", "Required"), (_cells(result, scope) for result in decision.rules)
+    )
+    taken = fit(lines, shape.limit // 4, shape.measure)
+    left = len(lines) - len(taken)
+    return "".join(taken) + (f"\n{many(left, 'more rule')} in results.json.\n" if left else "") + "\n"
+
+
+def _cells(result: RuleResult, scope: Scope) -> tuple[str, ...]:
+    sign = {"pass": "✅", "error": "❔"}.get(result.outcome.value, "❌" if result.rule.blocking else "⚠️")
+    title = inline(titled(result.rule, scope.suites))
+    return (title, weight(result.rule), f"{sign} {verdict(result)}", measured(result), required(result))
+
+
+# --- the cases ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    text: str
+    left: int
+
+
+def _body(found: Findings, scope: Scope, shape: Shape, room: int, folded: bool) -> _Body:
+    parts, left = [], 0
+    for title, findings in (("Failed", found.failed), ("Could not tell", found.unclear), ("Advisory", found.advisory)):
+        number = sum(1 + len(finding.alike) for finding in findings)
+        heading = f"#### {title}: {many(number, 'case')}\n\n"
+        blocks = fit(
+            (block(finding, scope, folded) for finding in findings), room - shape.measure(heading), shape.measure
+        )
+        left += sum(1 + len(finding.alike) for finding in findings[len(blocks) :])
+        if blocks:
+            text = heading + _opened(blocks)
+            parts.append(text)
+            room -= shape.measure(text)
+    return _Body("".join(parts), left)
+
+
+def _opened(blocks: list[str]) -> str:
+    shut = blocks[_OPEN:]
+    return "".join(blocks[:_OPEN]) + (details(f"{len(shut):,} more", "".join(shut)) + "\n" if shut else "")
+
+
+def _missing(left: int, links: Links) -> str:
+    if not left:
+        return ""
+    where = link("the run", links.run) + " and in results.json" if links.run else "results.json"
+    verb = "is" if left == 1 else "are"
+    return f"**{many(left, 'more case')} {verb} not shown here for want of room;** see {where}.\n\n"
+
+
+def _all_cases(rows: tuple[Row, ...], scope: Scope, shape: Shape, room: int) -> str:
+    header = table(("Case", "Provider", "Prompt", "Outcome"), ())
+    lines = fit(_case_lines(rows), room - shape.measure("".join(header)) - _RESERVE, shape.measure)
+    left = len(rows) - len(lines)
+    more = f"\n{many(left, 'more case')} not shown for want of room; results.json has all.\n" if left else ""
+    return details(f"All {many(len(rows), 'case')}", "".join([*header, *lines]) + more) + "\n"
+
+
+def _case_lines(rows: Iterable[Row]) -> Iterator[str]:
+    for row in rows:
+        cells = (inline(name(row)), code(row.provider, 80), inline(row.prompt_label, 60), ended(row))
+        yield table((), [cells])[2]
+
+
+# --- what it took ---------------------------------------------------------------------------------------------
+
+
+def _foot(decision: Decision, scope: Scope, shape: Shape) -> str:
+    run = decision.run
+    told = notes(decision)
+    lines = fit((_note(note, scope) for note in told), shape.limit // 8, shape.measure)
+    if len(told) > len(lines):
+        lines.append(f"- {many(len(told) - len(lines), 'more note')} in results.json\n")
+    names = fit((code(model, 120) for model in run.models), shape.limit // 16, shape.measure)
+    asked = ", ".join(names) + (f" and {len(run.models) - len(names):,} more" if len(names) < len(run.models) else "")
+    took = f"Target: {spent(run.target_usage)}. Grader: {spent(run.grader_usage)}. {run.seconds:,.1f} s."
+    return "".join(lines) + ("\n" if lines else "") + f"<sub>{took}<br>Models: {asked or 'none'}</sub>\n"
+
+
+def _note(note: Note, scope: Scope) -> str:
+    where = place(note.origin)
+    url = scope.links.line(note.origin.file, note.origin.line) if note.origin else ""
+    return f"- {inline(note.text, 400)}" + (f" ({link(inline(where, 300), url)})" if where else "") + "\n"

@@ -1,0 +1,86 @@
+"""Turns any value of a config or a reply into plain data that every JSON reader accepts."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from gradegate.reporting.visible import encodable
+
+_DEPTH = 40
+_LARGE = 10**300  # longer integers are not numbers to most readers, and Python refuses to print very long ones
+
+
+def plain(value: Any, depth: int = _DEPTH) -> Any:
+    """Strings, finite numbers, lists and objects; NaN, infinities and anything unknown become text."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, int):
+        return int(value) if -_LARGE < value < _LARGE else hex(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if depth == 0:
+        return "…"
+    if isinstance(value, Mapping):
+        return {encodable(str(key)): plain(item, depth - 1) for key, item in value.items()}
+    if isinstance(value, Iterable):
+        return [plain(item, depth - 1) for item in value]
+    return encodable(str(value))
+
+
+def finite(number: float | None) -> float | None:
+    """The number, or None for what JSON cannot write."""
+    return number if number is not None and math.isfinite(number) else None
+
+
+def shown(value: Any, indent: int | None = None) -> str:
+    """A value as people read it: text as it is, data as JSON, nothing as an empty string."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False, indent=indent)
+
+
+def spread(values: Mapping[str, Any]) -> str:
+    """A mapping as text, one entry below the other; texts keep their lines."""
+    return "\n".join(_entry(str(key), shown(value, indent=2)) for key, value in values.items())
+
+
+def outline(value: Any) -> str:
+    """Nested data as indented lines, without the marks of JSON; empty lists and mappings read ``none``."""
+    return "\n".join(_outlined(plain(value)))
+
+
+def _outlined(value: Any) -> Iterator[str]:
+    pairs = value.items() if isinstance(value, dict) else (("-", item) for item in value)
+    for key, item in pairs:
+        nested = isinstance(item, dict | list) and bool(item) and not _is_short(item)
+        lines = list(_outlined(item)) if nested else _text(item).split("\n")
+        label = key if key == "-" else f"{key}:"
+        # An item of a list starts on the line of its dash; what is short stands beside its key.
+        beside = key == "-" or (len(lines) == 1 and not nested)
+        yield f"{label} {lines.pop(0)}" if beside else label
+        yield from ("  " + line for line in lines)
+
+
+def _is_short(value: Any) -> bool:
+    """Whether it is a list of a few words, such as votes, which reads best on one line."""
+    if not isinstance(value, list):
+        return False
+    words = [item if isinstance(item, str) else "-" for item in value]
+    return len(words) <= 12 and all(word.isalnum() and len(word) <= 12 for word in words)
+
+
+def _text(value: Any) -> str:
+    if value in ([], {}, None):
+        return "none"
+    return ", ".join(value) if isinstance(value, list) else shown(value)
+
+
+def _entry(key: str, text: str) -> str:
+    return f"{key}: {text}" if "\n" not in text else f"{key}:\n{text}"

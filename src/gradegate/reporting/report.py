@@ -1,0 +1,65 @@
+"""The contract of a report: a pure function from a decision to documents. Somebody else writes or posts them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from gradegate.registry import Registry
+from gradegate.result import Decision
+
+
+class Sink(enum.Enum):
+    """Where a document goes."""
+
+    FILE = "file"  # a path that the user named with -o, or an input of the action
+    COMMENT = "comment"  # the pull request comment
+    SUMMARY = "summary"  # $GITHUB_STEP_SUMMARY
+    ANNOTATIONS = "annotations"  # workflow commands on standard output
+    CONSOLE = "console"  # text for people on standard output
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A rendered report in parts, so that a long one need not stand in memory at once."""
+
+    sink: Sink
+    parts: Iterable[str]
+
+    @property
+    def text(self) -> str:
+        """The parts joined."""
+        return "".join(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """How a report points to a line of the repository; all empty outside GitHub."""
+
+    server: str = ""  # https://github.com
+    repository: str = ""  # owner/name
+    commit: str = ""  # the head commit of the pull request
+    run: str = ""  # address of the workflow run
+
+    def line(self, file: str, line: int) -> str:
+        """Address of a line at the commit, or an empty string."""
+        if not (self.server and self.repository and self.commit and file):
+            return ""
+        place = f"{self.server}/{self.repository}/blob/{self.commit}/{quote(file, errors='replace')}"
+        return place + (f"#L{line}" if line else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A plug-in of ``reports/``: ``suffix`` is what ``-o`` recognises, empty for reports that go elsewhere."""
+
+    name: str
+    sink: Sink
+    suffix: str
+    summary: str  # one line for ``gradegate list``
+    render: Callable[[Decision, Links], Document]
+
+
+REPORTS: Registry[Report] = Registry("report", "gradegate.reports")

@@ -1,0 +1,170 @@
+"""The words that all reports share: how a figure, a case, a rule and an outcome are said to people."""
+
+from __future__ import annotations
+
+from gradegate.errors import Origin
+from gradegate.figures import cut, figure, figures, many, percents
+from gradegate.reporting.findings import unchecked
+from gradegate.reporting.plain import shown
+from gradegate.reporting.visible import one_line
+from gradegate.result import Counts, Decision, Grade, Outcome, Result, Row, RuleResult
+from gradegate.suite import Assertion, Note, Rule
+
+HEADLINES = {
+    Result.PASS: "Passed",
+    Result.ADVISORY: "Passed, with advisory findings",
+    Result.BLOCKED: "Blocked",
+    Result.INCONCLUSIVE: "Inconclusive",
+}
+SIGNS = {Result.PASS: "✅", Result.ADVISORY: "⚠️", Result.BLOCKED: "❌", Result.INCONCLUSIVE: "❔"}
+OUTCOMES = {Outcome.PASS: "passed", Outcome.FAIL: "failed", Outcome.ERROR: "could not tell"}
+_MET = {Outcome.PASS: "met", Outcome.FAIL: "missed", Outcome.ERROR: "could not tell"}
+_DOUBLES = ("scripted", "echo")  # providers that stand in for a model
+
+
+def headline(decision: Decision) -> str:
+    """The verdict in a few words."""
+    setup = decision.setup and decision.result is Result.INCONCLUSIVE
+    return "Inconclusive: the set-up is wrong" if setup else HEADLINES[decision.result]
+
+
+def no_model(models: tuple[str, ...]) -> str:
+    """Says so when replies came from a file, and of which model where others were asked; else an empty string."""
+    scripted = [model for model in models if model.startswith("scripted")]
+    if not scripted:
+        return ""
+    if all(model.startswith(_DOUBLES) for model in models):
+        return "No model was asked: replies came from a file"
+    names = ", ".join(one_line(model, 80) for model in scripted)
+    return f"No model was asked for {names}: replies came from a file"
+
+
+def counted(counts: Counts) -> str:
+    """``9 passed, 2 failed, 1 could not be told``; what did not happen is left out."""
+    parts = (
+        (counts.passed, f"{counts.passed:,} passed"),
+        (counts.failed, f"{counts.failed:,} failed"),
+        (counts.errored, f"{counts.errored:,} could not be told"),
+    )
+    return ", ".join(text for number, text in parts if number) or "nothing was graded"
+
+
+def tally(decision: Decision) -> str:
+    """The counts of the run in one line."""
+    cases, grades = decision.cases, decision.grades
+    return f"{many(cases.planned, 'case')}: {counted(cases)}. {many(grades.planned, 'assertion')}: {counted(grades)}"
+
+
+def name(row: Row) -> str:
+    """What a case is called: its description, else its variables, else its number."""
+    text = one_line(row.description, 160)
+    if not text.strip():
+        pairs = ", ".join(f"{key}={one_line(shown(value), 40)}" for key, value in list(row.vars.items())[:4])
+        text = one_line(pairs, 160) or f"case {row.case + 1}"
+    return f"{text} (repeat {row.repeat + 1})" if row.repeat else text
+
+
+def place(origin: Origin | None) -> str:
+    """``evals/a.yaml:12``, or an empty string."""
+    return one_line(str(origin), 300) if origin and origin.file else ""
+
+
+def spot(row: Row, grade: Grade) -> Origin:
+    """The config line of an assertion, else of its case."""
+    return grade.assertion.origin if grade.assertion.origin.file else row.origin
+
+
+def said(grade: Grade) -> str:
+    """``failed``, ``failed (advisory)``, ``failed (in the set)`` or ``could not tell``."""
+    if grade.inner:
+        return f"{OUTCOMES[grade.outcome]} (in the set)"
+    return OUTCOMES[grade.outcome] + ("" if grade.counts or grade.outcome is Outcome.PASS else " (advisory)")
+
+
+def ended(row: Row) -> str:
+    """What a case came to; ``not checked`` where nothing was asserted."""
+    return "not checked" if unchecked(row) else OUTCOMES[row.outcome]
+
+
+def notes(decision: Decision) -> tuple[Note, ...]:
+    """The notes of the run and of the gate, each once."""
+    return tuple(dict.fromkeys((*decision.run.notes, *decision.notes)))
+
+
+def called(assertion: Assertion, metric: str = "") -> str:
+    """The type of an assertion, with its metric if it has one."""
+    metric = one_line(metric or assertion.metric, 60)
+    return one_line(assertion.type, 60) + (f" ({metric})" if metric else "")
+
+
+def scored(grade: Grade) -> str:
+    """``score 0.2, threshold 0.5``; an empty string where there is no score."""
+    if grade.score is None:
+        return ""
+    if grade.scale != 1:
+        limit = "" if grade.threshold is None else f", threshold {cut(grade.threshold, grade.scale)}"
+        return f"score {cut(grade.score, grade.scale)} of {grade.scale}{limit}"
+    if grade.threshold is None:
+        return f"score {figure(grade.score)}"
+    score, threshold = figures(grade.score, grade.threshold)
+    return f"score {score}, threshold {threshold}"
+
+
+def expected(assertion: Assertion) -> str:
+    """What was asserted, as text; empty for assertions that take no value."""
+    text = shown(assertion.value)
+    return f"not: {text}" if text and assertion.type.startswith("not-") else text
+
+
+def verdict(result: RuleResult) -> str:
+    """``met``, ``missed`` or ``could not tell``."""
+    return _MET[result.outcome]
+
+
+def weight(rule: Rule) -> str:
+    """Whether a rule can block."""
+    return "blocking" if rule.blocking else "advisory"
+
+
+def titled(rule: Rule, several: bool) -> str:
+    """The name of a rule, with its config file where there are several."""
+    text = one_line(rule.name, 100) or "every case"
+    return f"{text} ({one_line(rule.suite, 100)})" if several and rule.suite else text
+
+
+def measured(result: RuleResult) -> str:
+    """What a rule found, in the terms of what it requires."""
+    rule, graded = result.rule, result.passed + result.failed
+    if not rule.every_case and rule.min_pass_rate is None and rule.min_score is None:
+        return result.reason
+    parts = []
+    if rule.every_case or rule.min_pass_rate is not None:
+        rate = "" if result.pass_rate is None else f" ({_rates(result)[0]})"
+        parts.append(f"{result.passed:,} of {graded:,} passed{rate}")
+    if rule.min_score is not None and result.score is not None:
+        parts.append(f"mean score {_scores(result)[0]}")
+    if result.errored:
+        parts.append(f"{result.errored:,} could not be told")
+    return ", ".join(parts) or "nothing was graded"
+
+
+def required(result: RuleResult) -> str:
+    """What a rule asks for."""
+    rule = result.rule
+    parts = ["every case passes"] if rule.every_case else []
+    if rule.min_pass_rate is not None:
+        parts.append(f"at least {_rates(result)[1]} pass")
+    if rule.min_score is not None:
+        parts.append(f"mean score at least {_scores(result)[1]}")
+    return ", ".join(parts)
+
+
+def _scores(result: RuleResult) -> tuple[str, str]:
+    rule, least = result.rule, result.rule.min_score or 0.0
+    measured = least if result.score is None else result.score
+    return figures(measured, least) if rule.scale == 1 else (cut(measured, rule.scale), cut(least, rule.scale))
+
+
+def _rates(result: RuleResult) -> tuple[str, str]:
+    least = 1.0 if result.rule.min_pass_rate is None else result.rule.min_pass_rate
+    return percents(least if result.pass_rate is None else result.pass_rate, least)

@@ -1,0 +1,111 @@
+"""Gets what is graded: a recorded answer or conversation as it is, or one that is had with the target now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradegate.errors import ConfigError
+from gradegate.planning.plan import CONVERSATION, Job
+from gradegate.result import NO_USAGE, Message, Reply, Request, Transcript, Usage
+from gradegate.suite import Turn
+from gradegate.texts import chat
+
+History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
+
+
+def chains(jobs: Sequence[Job]) -> list[list[int]]:
+    """Indexes of jobs, in groups: a group is one conversation and runs in order, groups run at once.
+
+    A prompt that uses ``_conversation`` sees the answers that its provider gave to it before, in tests of the same
+    ``metadata.conversationId``, as in promptfoo; repetitions are conversations of their own.
+    """
+    found: dict[object, list[int]] = {}
+    for index, job in enumerate(jobs):
+        found.setdefault(index if job.render is None else _key(job), []).append(index)
+    return list(found.values())
+
+
+def _key(job: Job) -> object:
+    talk = str(job.case.metadata.get("conversationId", ""))
+    return (job.suite, job.target.name, job.prompt.label, job.prompt.text, talk, job.repeat)
+
+
+def transcript(job: Job, history: History) -> Transcript:
+    """What the job's graders see; a job of a conversation adds its exchange to ``history``. Raises GradegateError."""
+    if job.case.turns:
+        return Transcript(_asked(job.case.turns), job.case.turns, job.vars) if job.case.recorded else _held(job)
+    if job.render is None:
+        return _single(job, job.text)
+    text = job.render(history)
+    if chat.broken(text):
+        cure = "write {{ item.output | dump }} without quotes around it"
+        raise ConfigError.at("the prompt is no valid JSON once `_conversation` is filled in", job.prompt.origin, cure)
+    said = _single(job, text)
+    history.append(_item(text, said.output))
+    before = tuple(turn for item in history[:-1] for turn in _exchange(item))
+    return Transcript(
+        text, (*before, *said.turns), {**job.vars, CONVERSATION: list(history)}, said.usage, said.metadata
+    )
+
+
+def _single(job: Job, text: str) -> Transcript:
+    if job.case.output is not None:
+        return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
+    messages = chat.parse(text) or (Message("user", text),)
+    reply = job.target.complete(Request(messages, prompt=text, vars=job.vars))
+    turns = (Turn("user", text), Turn("assistant", reply.text, metadata=_metadata(reply)))
+    return Transcript(text, turns, job.vars, reply.usage, _metadata(reply))
+
+
+def _metadata(reply: Reply) -> dict[str, Any]:
+    refused = {"refused": True} if reply.refused else {}
+    return {"finish_reason": reply.finish_reason, **refused, **reply.metadata}
+
+
+def _item(text: str, output: str) -> Mapping[str, Any]:
+    messages = chat.parse(text)
+    asked = [message.content for message in messages or () if message.role == "user"]
+    prompt = json.loads(text) if messages and text.lstrip().startswith("[") else text
+    return {"prompt": prompt, "input": asked[-1] if asked else text, "output": output}
+
+
+def _exchange(item: Mapping[str, Any]) -> tuple[Turn, Turn]:
+    return Turn("user", item["input"]), Turn("assistant", item["output"])
+
+
+# --- conversations that are held now --------------------------------------------------------------------------
+
+
+def _held(job: Job) -> Transcript:
+    """Each message of the user is sent with all that was said before; the replies become the assistant's turns."""
+    lead = _lead(job.text)
+    turns: list[Turn] = []
+    usage: Usage = NO_USAGE
+    metadata: Mapping[str, Any] = {}
+    for turn in job.case.turns:
+        turns.append(turn)
+        messages = tuple(Message(said.role, said.content, said.images) for said in turns)
+        reply = job.target.complete(Request((*lead, *messages), prompt=turn.content, vars=job.vars))
+        metadata = _metadata(reply)
+        turns.append(Turn("assistant", reply.text, metadata=metadata))
+        usage = usage + reply.usage
+    return Transcript(_asked(turns), tuple(turns), job.vars, usage, metadata)
+
+
+def _asked(turns: Sequence[Turn]) -> str:
+    """The last message of the user that got an answer: what graders of a single answer take for the question."""
+    said, asked = "", ""
+    for turn in turns:
+        if turn.role == "user":
+            said = turn.content
+        else:
+            asked = said
+    return asked
+
+
+def _lead(text: str) -> tuple[Message, ...]:
+    """What the config's prompt puts before the first turn: its messages, or its text as the system's."""
+    messages = chat.parse(text) or (Message("system", text),)
+    return tuple(message for message in messages if message.content.strip() or message.images)
