@@ -13,7 +13,7 @@ from gradegate.errors import Unreadable
 from gradegate.figures import cut
 from gradegate.grading import reading
 from gradegate.grading.metrics.claims import read_claims, read_verdicts
-from gradegate.grading.metrics.factscore import Judged, Standing, exact, score, standing, undecided
+from gradegate.grading.metrics.factscore import Standing, VotedClaim, exact, score, standing, undecided
 from gradegate.grading.metrics.verdicts import Given
 
 T, F, TIE, U = Standing.TRUE, Standing.FALSE, Standing.TIE, Standing.UNKNOWN
@@ -114,10 +114,10 @@ def test_the_order_of_the_claims_does_not_matter(permuted, weight):
 
 def test_the_reason_is_that_of_the_first_run_with_the_outcome():
     votes = (Given("idk", "no idea"), Given("false", "no"), Given("true", "second"), Given("true", "third"))
-    assert Judged(1, "c", votes).reason == "second"
-    tie = Judged(1, "c", (Given("false", "no"), Given("true", "yes")))
+    assert VotedClaim(1, "c", votes).reason == "second"
+    tie = VotedClaim(1, "c", (Given("false", "no"), Given("true", "yes")))
     assert (tie.standing, tie.reason) == (TIE, "true: yes; false: no")
-    later = Judged(1, "c", (Given("idk", "early"),), (Given("idk", "late"),))
+    later = VotedClaim(1, "c", (Given("idk", "early"),), (Given("idk", "late"),))
     assert (later.standing, later.reason) == (U, "late")
 
 
@@ -241,9 +241,10 @@ def test_ff8_seventy_passes_at_seventy(ask):
 
 @pytest.mark.parametrize("true", range(101))
 def test_every_share_of_a_hundred_passes_at_itself_and_not_above(true):
+    from gradegate.conversation import NO_USAGE
     from gradegate.graders.factfulness import Factfulness
     from gradegate.grading.conclude import Bound, conclude
-    from gradegate.result import NO_USAGE, Outcome, Verdict
+    from gradegate.result import Outcome, Verdict
     from gradegate.suite import Assertion
 
     verdict = Verdict(float(score([T] * true + [F] * (100 - true), Fraction(1, 4))))

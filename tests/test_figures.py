@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gradegate.conversation import NO_USAGE, Usage
 from gradegate.figures import figure, figures, many, percent, percents, price, spent
-from gradegate.result import NO_USAGE, Usage
 
 
 @pytest.mark.parametrize(

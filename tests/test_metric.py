@@ -7,12 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradegate.asking.provider import Provider
+from gradegate.conversation import Reply, Request, Transcript, Turn, Usage
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.metric import Metric
-from gradegate.result import Reply, Request, Transcript, Usage
-from gradegate.suite import Turn
 
 KINDS = sorted((name for name, kind in GRADERS if issubclass(kind, Metric)))
 OPTIONS = {

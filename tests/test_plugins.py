@@ -13,10 +13,11 @@ GRADER = '''
 
 from __future__ import annotations
 
+from gradegate.conversation import Transcript
 from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 
 
 @GRADERS.register("is-short")

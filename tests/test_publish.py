@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from fake_github import FakeGitHub, Token, serve
+from gradegate.conversation import Usage
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github.client import connect
 from gradegate.github.event import Event
-from gradegate.github.publish import OUTPUTS, Desk, publish, publish_mistakes
+from gradegate.github.publish import OUTPUTS, Step, publish, publish_mistakes
 from gradegate.reporting.commands import command
 from gradegate.reporting.report import Document, Sink
-from gradegate.result import Counts, Decision, Result, RunResult, Usage
+from gradegate.result import Counts, Decision, Result, RunResult
 from gradegate.settings import ActionSettings, Settings
 from runner import commands, read_outputs, read_summary, shown
 
@@ -51,11 +52,11 @@ class Stage:
             "GITHUB_WORKSPACE": str(self.root / "workspace"),
         }
 
-    def desk(self, event: Event = EVENT, cwd: str = "", **more: Any) -> Desk:
+    def step(self, event: Event = EVENT, cwd: str = "", **more: Any) -> Step:
         run = Settings(cwd=self.root / "workspace" / cwd, environ=self.environ)
         settings = ActionSettings(run, **{"token": "ghs_actions", **more})
         github = replace(connect(self.environ, settings.token), pause=lambda seconds: None)
-        return Desk(settings, event, github, self.said.append)
+        return Step(settings, event, github, self.said.append)
 
     @property
     def log(self) -> str:
@@ -82,7 +83,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(stage: Stage) -> None:
-    returned = publish(stage.desk(), decision(Result.BLOCKED), 1, DOCUMENTS, ["r.json", "r.xml", "r.md", "r.html"])
+    returned = publish(stage.step(), decision(Result.BLOCKED), 1, DOCUMENTS, ["r.json", "r.xml", "r.md", "r.html"])
     url = stage.fake.comments[0]["html_url"]
     assert stage.fake.comments[0]["body"].endswith("\ncomment text")
     assert stage.summary == "summary text\n"
@@ -111,7 +112,7 @@ def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(st
 
 def test_annotations_come_before_our_own_warnings_because_ten_are_shown(stage: Stage) -> None:
     text = "".join(command("warning", f"case {i}") + "\n" for i in range(10))
-    publish(stage.desk(token=""), decision(), 0, [Document(Sink.ANNOTATIONS, (text,)), DOCUMENTS[0]], [])
+    publish(stage.step(token=""), decision(), 0, [Document(Sink.ANNOTATIONS, (text,)), DOCUMENTS[0]], [])
     assert [c.data for c in shown(stage.log)] == [f"case {i}" for i in range(10)]
     assert len(stage.warnings) == 11
 
@@ -128,12 +129,12 @@ def test_annotations_come_before_our_own_warnings_because_ten_are_shown(stage: S
     ],
 )
 def test_the_rate_reads_one_only_when_everything_passed(stage: Stage, counts: Counts, rate: str) -> None:
-    assert publish(stage.desk(), decision(grades=counts), 0, (), [])["pass-rate"] == rate
+    assert publish(stage.step(), decision(grades=counts), 0, (), [])["pass-rate"] == rate
 
 
 def test_a_cost_that_is_not_known_is_not_zero(stage: Stage) -> None:
     run = RunResult((), Usage(calls=1, unpriced=1, cost=0.5))
-    assert publish(stage.desk(), decision(run=run), 0, (), [])["cost-usd"] == ""
+    assert publish(stage.step(), decision(run=run), 0, (), [])["cost-usd"] == ""
 
 
 @pytest.mark.parametrize("result", Result)
@@ -143,8 +144,8 @@ def test_the_mode_decides_about_the_comment_and_never_leaves_an_old_one_standing
     stage: Stage, result: Result, mode: str, existing: bool
 ) -> None:
     if existing:
-        publish(stage.desk(), decision(), 0, [Document(Sink.COMMENT, ("old",))], [])
-    outputs = publish(stage.desk(comment=mode), decision(result), 0, DOCUMENTS, [])
+        publish(stage.step(), decision(), 0, [Document(Sink.COMMENT, ("old",))], [])
+    outputs = publish(stage.step(comment=mode), decision(result), 0, DOCUMENTS, [])
     texts = [c["body"].partition("\n")[2] for c in stage.fake.comments]
     failing = result in (Result.BLOCKED, Result.INCONCLUSIVE)
     written = mode == "always" or (mode == "failures" and (failing or existing))
@@ -155,12 +156,12 @@ def test_the_mode_decides_about_the_comment_and_never_leaves_an_old_one_standing
 
 def test_two_jobs_keep_two_comments(stage: Stage) -> None:
     for key in ("a", "b", "a"):
-        publish(stage.desk(comment_key=key), decision(), 0, DOCUMENTS, [])
+        publish(stage.step(comment_key=key), decision(), 0, DOCUMENTS, [])
     assert len(stage.fake.comments) == 2
 
 
 def test_what_is_switched_off_is_not_written(stage: Stage) -> None:
-    publish(stage.desk(summary=False, annotations=False, comment="off"), decision(), 0, DOCUMENTS, [])
+    publish(stage.step(summary=False, annotations=False, comment="off"), decision(), 0, DOCUMENTS, [])
     assert stage.summary == ""
     assert stage.said == []
     assert stage.fake.seen == []
@@ -180,7 +181,7 @@ def test_what_is_switched_off_is_not_written(stage: Stage) -> None:
 def test_why_there_is_no_comment_is_said_and_the_rest_is_written(
     stage: Stage, event: Event, settings: dict[str, str], words: str, warned: bool
 ) -> None:
-    outputs = publish(stage.desk(event, **settings), decision(Result.BLOCKED), 1, DOCUMENTS, [])
+    outputs = publish(stage.step(event, **settings), decision(Result.BLOCKED), 1, DOCUMENTS, [])
     plain = [line for line in stage.said if not line.startswith("::")]
     assert any(words in line for line in plain)
     assert any(words in line for line in stage.warnings) is warned
@@ -191,7 +192,7 @@ def test_why_there_is_no_comment_is_said_and_the_rest_is_written(
 
 def test_a_fork_gets_its_summary_and_its_verdict_without_a_comment(stage: Stage) -> None:
     stage.fake.tokens["ghs_actions"] = Token("github-actions[bot]", writes=False)
-    outputs = publish(stage.desk(replace(EVENT, head_repository="mona/x")), decision(), 0, DOCUMENTS, [])
+    outputs = publish(stage.step(replace(EVENT, head_repository="mona/x")), decision(), 0, DOCUMENTS, [])
     assert outputs["outcome"] == "pass"
     assert any("comes from a fork" in warning for warning in stage.warnings)
     assert stage.summary == "summary text\n"
@@ -200,7 +201,7 @@ def test_a_fork_gets_its_summary_and_its_verdict_without_a_comment(stage: Stage)
 def test_files_that_cannot_be_written_are_said_and_nothing_else_suffers(stage: Stage) -> None:
     stage.environ["GITHUB_OUTPUT"] = str(stage.root / "no" / "output")
     stage.environ["GITHUB_STEP_SUMMARY"] = str(stage.root)
-    assert publish(stage.desk(), decision(), 0, DOCUMENTS, []) == {}
+    assert publish(stage.step(), decision(), 0, DOCUMENTS, []) == {}
     assert [warning.partition(":")[0] for warning in stage.warnings] == [
         "The job summary was not written",
         "The outputs were not written",
@@ -210,7 +211,7 @@ def test_files_that_cannot_be_written_are_said_and_nothing_else_suffers(stage: S
 
 def test_words_of_a_server_are_no_commands(stage: Stage) -> None:
     stage.fake.trouble("GET", 418, "\n::set-env name=A::b\n##[set-env name=A]b")
-    publish(stage.desk(), decision(), 0, DOCUMENTS, [])
+    publish(stage.step(), decision(), 0, DOCUMENTS, [])
     assert {c.name for c in commands(stage.log)} == {"error", "warning"}
 
 
@@ -225,13 +226,13 @@ def test_words_of_a_server_are_no_commands(stage: Stage) -> None:
 )
 def test_report_paths_are_relative_to_the_workspace(stage: Stage, cwd: str, path: str, output: str) -> None:
     written = [path.format(root=stage.root), "second.json", "notes.txt"]
-    outputs = publish(stage.desk(cwd=cwd), decision(), 0, (), written)
+    outputs = publish(stage.step(cwd=cwd), decision(), 0, (), written)
     assert outputs["results-path"] == output
     assert "junit-path" not in outputs
 
 
 def test_a_path_that_a_shell_could_run_is_no_output(stage: Stage) -> None:
-    outputs = publish(stage.desk(), decision(), 0, (), ["$(id).xml", "r.json"])
+    outputs = publish(stage.step(), decision(), 0, (), ["$(id).xml", "r.json"])
     assert "junit-path" not in outputs
     assert outputs == stage.outputs
     assert outputs["results-path"] == "r.json"
@@ -239,14 +240,14 @@ def test_a_path_that_a_shell_could_run_is_no_output(stage: Stage) -> None:
 
 
 def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) -> None:
-    publish(stage.desk(annotations=False), decision(), 0, DOCUMENTS, [])
+    publish(stage.step(annotations=False), decision(), 0, DOCUMENTS, [])
     (stage.root / "output").unlink()
     error = ConfigError(
         Mistake("no such type `relevance` ```", Origin("evals.yaml", 3), "use answer-relevance"),
         Mistake("no tests\n@all <!-- x -->", Origin("b.yaml")),
         Mistake("no grader"),
     )
-    outputs = publish_mistakes(stage.desk(comment="failures"), error, 2)
+    outputs = publish_mistakes(stage.step(comment="failures"), error, 2)
     assert outputs == stage.outputs
     assert outputs == {"outcome": "mistake", "exit-code": "2", "comment-url": stage.fake.comments[0]["html_url"]}
     found = shown(stage.log)
@@ -261,6 +262,6 @@ def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) ->
 
 def test_thousands_of_long_mistakes_fit_into_a_comment(stage: Stage) -> None:
     error = ConfigError(*(Mistake("x" * 5000) for _ in range(3000)))
-    outputs = publish_mistakes(stage.desk(annotations=False), error, 2)
+    outputs = publish_mistakes(stage.step(annotations=False), error, 2)
     assert outputs["comment-url"]
     assert "and 2950 more; see the log" in stage.fake.comments[0]["body"]

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate.conversation import Numbered, Turn
 from gradegate.errors import Unreadable
 from gradegate.grading import reading
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.faithfulness import likely_turn, share
 from gradegate.grading.metrics.retrieval import precision
 from gradegate.grading.metrics.verdicts import YES_NO_IDK, Given
-from gradegate.grading.metrics.windows import Numbered
-from gradegate.suite import Turn
 
 
 def words(reply: str, count: int) -> list[str]:

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.grading.metrics.windows import exchanges, flat, unanswered, windows
-from gradegate.suite import Turn
+from gradegate.conversation import Turn, exchanges, flat, unanswered, windows
 
 ROLES = {"U": "user", "A": "assistant"}
 

@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from fake_llm import FakeLlm, chat
-from gradegate.asking import options as known
+from gradegate.asking import options
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, split_id
 from gradegate.configs.dialect import Source
 from gradegate.configs.specs import providers
+from gradegate.conversation import Message, Reply, Request
 from gradegate.errors import Origin
 from gradegate.files.workspace import Workspace
-from gradegate.result import Message, Reply, Request
 
 LINE = Origin("promptfooconfig.yaml", 7)
 SCHEMA = {
@@ -32,7 +32,7 @@ def build(provider_id: str, config: dict[str, Any] | None = None, **env: str) ->
     assert found is not None
     make = PROVIDERS.find(found[0])
     assert make is not None
-    known.check(spec, make)
+    options.check(spec, make)
     return make(Setting(spec, found[1], Client(retries=0, timeout=10.0), env, lambda reference, origin: b""))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import ROUND_DOWN, Decimal
 
-from gradegate.result import Usage
+from gradegate.conversation import Usage
 
 
 def many(number: int, thing: str) -> str:

@@ -17,7 +17,7 @@ from gradegate.deciding.gate import decide
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
 from gradegate.files.workspace import Workspace
-from gradegate.planning import added as wanted
+from gradegate.planning import added
 from gradegate.planning.plan import Located, Plan, Wishes, plan
 from gradegate.reporting.redact import Hide, conceal, redactor
 from gradegate.reporting.report import REPORTS, Document, Links, Report
@@ -93,7 +93,7 @@ def _read_all(settings: Settings) -> Iterable[Located]:
     found, errors = [], []
     for path in config_paths(settings):
         try:
-            found.append(wanted.added(_read(path, settings), settings.assertions))
+            found.append(added.added(_read(path, settings), settings.assertions))
         except ConfigError as e:
             errors.append(e)
     if errors:

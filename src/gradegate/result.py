@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradegate.conversation import NO_USAGE, Turn, Usage
 from gradegate.errors import Origin
-from gradegate.suite import NOWHERE, Assertion, Note, Rule, Turn
+from gradegate.suite import NOWHERE, Assertion, Note, Rule
 
 
 class Outcome(enum.Enum):
@@ -28,97 +29,7 @@ class Result(enum.Enum):
     INCONCLUSIVE = "inconclusive"  # too much could not be told
 
 
-# --- what a provider takes and gives --------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One chat message; ``images`` are data URIs or URLs that follow the text."""
-
-    role: str
-    content: str
-    images: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One question to a chat model. ``schema`` asks for JSON of that shape where the provider can promise it."""
-
-    messages: tuple[Message, ...]
-    schema: Mapping[str, Any] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)  # e.g. temperature, seed: win over the provider's config
-    prompt: str = ""  # the filled-in prompt as text, where there is one
-    vars: Mapping[str, Any] = field(default_factory=dict)  # the test's, for a target whose request is a template
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What calls cost: tokens, US dollars, seconds. ``unpriced`` counts the calls whose price is unknown."""
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
-    unpriced: int = 0
-    seconds: float = 0.0
-    reasks: int = 0
-
-    @property
-    def tokens(self) -> int:
-        """Prompt and completion tokens together."""
-        return self.prompt_tokens + self.completion_tokens
-
-    @property
-    def known_cost(self) -> float | None:
-        """US dollars, or None when the price of any call is unknown."""
-        return None if self.unpriced else self.cost
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cost + other.cost,
-            self.unpriced + other.unpriced,
-            self.seconds + other.seconds,
-            self.reasks + other.reasks,
-        )
-
-
-NO_USAGE = Usage()
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A model's answer."""
-
-    text: str
-    usage: Usage = NO_USAGE
-    finish_reason: str = ""
-    refused: bool = False  # the model or a content filter declined; the text says so in its words
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-
-
 # --- what is graded -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Transcript:
-    """What a grader sees: the exchange (a single answer is a conversation of one), and the test's variables.
-
-    ``prompt`` is the rendered prompt as text; ``usage`` is what the target's answer cost.
-    """
-
-    prompt: str
-    turns: tuple[Turn, ...]
-    vars: Mapping[str, Any] = field(default_factory=dict)
-    usage: Usage = NO_USAGE
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def output(self) -> str:
-        """The last assistant message."""
-        return next((turn.content for turn in reversed(self.turns) if turn.role == "assistant"), "")
 
 
 @dataclass(frozen=True, slots=True)

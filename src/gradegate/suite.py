@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from gradegate.conversation import Turn
 from gradegate.errors import Mistake, Origin
 
 NOWHERE = Origin("")
@@ -65,17 +66,6 @@ class Assertion:
     model_slug: str = ""  # the grader's model by its bare name: --grader says which provider serves it
     members: tuple[Assertion, ...] = ()
     origin: Origin = NOWHERE
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One message of a conversation; ``role`` is "user" or "assistant"."""
-
-    role: str
-    content: str
-    retrieval_context: tuple[str, ...] = ()
-    images: tuple[str, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)  # what the target told beside the text
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ import pytest
 from fake_llm import FakeLlm
 from gradegate.asking.provider import serving
 from gradegate.configs.dialect import DIALECTS
-from gradegate.configs.shortnames import METRICS, UNSUPPORTED
+from gradegate.configs.shortnames import SHORTNAMES, UNSUPPORTED
 from gradegate.grading.grader import GRADERS
 from gradegate.suite import ProviderSpec
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "aegis" / "custom-run.json"
 PAYLOAD = json.loads(EXAMPLE.read_text())
 # What section E.7 of the definition names.
-SHORTNAMES = """
+DOCUMENTED = """
 ans_corr ans_rel content_consist entity_faith factfulness faith ctx_faith ctx_rank_prec ctx_recall ctx_rel ctx_suff
 ctx_waste content_gen_faith format_align format_consist bias harmfulness misuse role_viol toxic ev_obf
 instr_integ_subv_att pii_phi pii_phi_exfil_att role_hijack sys_data_exfil_att sys_data_leak alpha_perc alphanum_perc
@@ -312,12 +312,12 @@ def test_what_rows_hold_is_data(run, llm: FakeLlm):
 
 
 def test_every_shortname_is_known_as_judged_or_as_not_supported():
-    assert sorted([*METRICS, *UNSUPPORTED]) == sorted(SHORTNAMES)
+    assert sorted([*SHORTNAMES, *UNSUPPORTED]) == sorted(DOCUMENTED)
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", SHORTNAMES)
 def test_what_a_shortname_maps_to_takes_its_arguments(name):
-    entry = METRICS[name]
+    entry = SHORTNAMES[name]
     kind = GRADERS.find(entry.assertion)
     if kind is None:
         pytest.skip(f"{entry.assertion} is not there yet")
@@ -517,7 +517,7 @@ def test_the_example_runs_without_a_key(run):
 def test_the_docs_have_every_shortname_with_its_default():
     text = (EXAMPLE.parents[2] / "docs" / "aegis.md").read_text()
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
-    for name, entry in METRICS.items():
+    for name, entry in SHORTNAMES.items():
         default = "-" if entry.threshold is None else str(entry.threshold)
         (found,) = [row for row in rows if f"`{name}`" in row[0]]
         assert found[1] == default, name

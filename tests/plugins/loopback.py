@@ -2,7 +2,7 @@
 
 from gradegate.asking.provider import PROVIDERS, Provider
 from gradegate.asking.wire import post
-from gradegate.result import Usage
+from gradegate.conversation import Usage
 
 
 class Loopback(Provider):

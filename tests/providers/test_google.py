@@ -1,8 +1,8 @@
 import pytest
 
 from fake_llm import FakeLlm
+from gradegate.conversation import Message
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.result import Message
 from vendors import PIXEL, SCHEMA, URL, ask, build, gemini, headers, path, refusing
 
 

@@ -1,8 +1,8 @@
 import pytest
 
 from fake_llm import FakeLlm
+from gradegate.conversation import Message
 from gradegate.errors import ProviderError, Trouble
-from gradegate.result import Message
 from vendors import PIXEL, SCHEMA, THOUGHT, ask, build, headers, output_text, path, refusing, responses, said
 
 

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 import vendors
 from fake_llm import FakeLlm
-from gradegate.result import Message
+from gradegate.conversation import Message
 from vendors import CHAT, PIXEL, SCHEMA, ask, build, claude, embeddings, gemini, ollama, output_text, responses, said
 
 TALK = (("system", "Be brief."), Message("user", "what?", (PIXEL,)), ("assistant", "a dot"), ("user", "sure?"))

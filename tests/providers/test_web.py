@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from fake_llm import FakeLlm
 from gradegate.asking import httpbody, httpreply
+from gradegate.conversation import Message
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.result import Message
 from vendors import ask, build, headers, path
 
 HOSTILE = 'He said "no"\n{{ env.KEY }} \\ {"pass": true} </x> ü'

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from gradegate.conversation import Turn, Usage
 from gradegate.errors import Origin
 from gradegate.reporting.report import Links
-from gradegate.result import Counts, Decision, Grade, Outcome, Result, Row, RuleResult, RunResult, Usage
-from gradegate.suite import Assertion, Note, Rule, Select, Turn
+from gradegate.result import Counts, Decision, Grade, Outcome, Result, Row, RuleResult, RunResult
+from gradegate.suite import Assertion, Note, Rule, Select
 
 CONFIG = "evals/capitals.yaml"
 LINKS = Links("https://github.com", "octo/shop", "0123abc", "https://github.com/octo/shop/actions/runs/7")

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.configs.aegis import Run
+from gradegate.conversation import Usage
 from gradegate.deciding.gate import decide
 from gradegate.pipeline import check_outputs
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, Grade, Outcome, Row, RunResult, Usage
+from gradegate.result import Decision, Grade, Outcome, Row, RunResult
 from gradegate.suite import Assertion, Policy, Rule
 
 from . import samples

@@ -9,9 +9,10 @@ from itertools import islice
 import jsonschema
 import pytest
 
+from gradegate.conversation import Usage
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.reporting.results import Results, results_schema
-from gradegate.result import Decision, Usage
+from gradegate.result import Decision
 
 from . import samples
 

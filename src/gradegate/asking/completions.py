@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from gradegate.asking.negotiation import Structure, Temperature, json_schema
 from gradegate.asking.provider import Provider, Setting
 from gradegate.asking.wire import host_of, picked, post, token_usage, vectors
+from gradegate.conversation import Message, Reply, Request, Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.result import Message, Reply, Request, Usage
 
 # Options that go into the request as they are.
 SENT = tuple(

@@ -38,7 +38,7 @@ FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, Uni
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """A response; ``headers`` in lower case, ``seconds`` of the last attempt alone."""
 
     status: int
@@ -171,14 +171,14 @@ class Client:
 
     def send(
         self, method: str, url: str, *, headers: Mapping[str, str], body: Any = None, timeout: float | None = None
-    ) -> Answer:
+    ) -> Response:
         """One request; ``body`` is sent as JSON, bytes as they are. Raises ProviderError when there is no answer."""
         host = _host(url)
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         with self._free:  # kept while it waits to ask again, so that a host which is overrun is asked by fewer
             return self._send(_Ask(method, url, host, headers, data), time.monotonic() + (timeout or self.timeout))
 
-    def _send(self, ask: _Ask, deadline: float) -> Answer:
+    def _send(self, ask: _Ask, deadline: float) -> Response:
         left = 0 if self._is_dead(ask.host) else self.retries
         pause = self.first_pause
         while True:
@@ -205,7 +205,7 @@ class Client:
         busy = time.monotonic() - self._busy.get(host, math.inf)
         return self._dead[host] >= DEAD_AFTER or busy > BUSY_SECONDS
 
-    def _pause(self, answer: Answer | None, pause: float) -> float:
+    def _pause(self, answer: Response | None, pause: float) -> float:
         """Seconds before the next try: as the host asks, else longer each time, and longer for one that is overrun."""
         asked = _asked_pause(answer) if answer is not None else None
         if asked is not None:
@@ -222,7 +222,7 @@ class Client:
         for call in calls:
             call.cut()
 
-    def _try(self, ask: _Ask, deadline: float) -> tuple[Answer | None, ProviderError | None]:
+    def _try(self, ask: _Ask, deadline: float) -> tuple[Response | None, ProviderError | None]:
         with self._watch(deadline) as call:
             if self._stopping.is_set():
                 raise ProviderError("the run was stopped", Trouble.STOPPED)
@@ -236,7 +236,7 @@ class Client:
                 return None, self._translate(ConnectionError("cut"), ask.host, call, time.monotonic() - started)
             return answer, None
 
-    def _once(self, ask: _Ask, seconds: float) -> Answer:
+    def _once(self, ask: _Ask, seconds: float) -> Response:
         started = time.monotonic()
         headers = {"Content-Type": "application/json", "Accept": "application/json", **ask.headers}
         request = requests.Request(ask.method, ask.url, headers=headers, data=ask.data).prepare()
@@ -255,7 +255,7 @@ class Client:
         if len(content) > MAX_BYTES:
             raise ProviderError(f"{ask.host} answered more than {MAX_BYTES >> 20} MiB", Trouble.MALFORMED)
         lower = {name.lower(): value for name, value in response.headers.items()}
-        return Answer(response.status_code, lower, content, ask.host, time.monotonic() - started)
+        return Response(response.status_code, lower, content, ask.host, time.monotonic() - started)
 
     def _translate(self, error: Exception, host: str, call: _Call, seconds: float) -> ProviderError:
         if self._stopping.is_set():
@@ -317,7 +317,7 @@ def _final(failure: ProviderError | None) -> bool:
     return failure is not None and failure.trouble is not Trouble.UNREACHABLE
 
 
-def _hopeless(answer: Answer) -> bool:
+def _hopeless(answer: Response) -> bool:
     if answer.status != 429:
         return False
     try:
@@ -327,7 +327,7 @@ def _hopeless(answer: Answer) -> bool:
         return False
 
 
-def _asked_pause(answer: Answer) -> float | None:
+def _asked_pause(answer: Response) -> float | None:
     """Seconds of ``retry-after-ms`` or ``Retry-After`` (seconds or a date, RFC 9110 section 10.2.3)."""
     try:
         if "retry-after-ms" in answer.headers:

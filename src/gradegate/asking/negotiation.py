@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gradegate.conversation import Reply
 from gradegate.errors import ProviderError
-from gradegate.result import Reply
 
 Send = Callable[[Mapping[str, Any]], Reply]
 Way = Callable[[Mapping[str, Any]], Mapping[str, Any]]

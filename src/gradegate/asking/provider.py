@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gradegate.asking.http import Client
+from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import Origin, ProviderError, Trouble
 from gradegate.registry import Registry
-from gradegate.result import Reply, Request, Usage
 from gradegate.suite import ProviderSpec
 
 

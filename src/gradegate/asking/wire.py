@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from gradegate.asking.http import Answer, Client
+from gradegate.asking.http import Client, Response
 from gradegate.asking.prices import price
 from gradegate.asking.provider import Setting, secret
+from gradegate.conversation import Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.result import Usage
 
 # The key, the model or the address is wrong: the same answer comes to every call.
 SETUP_STATUSES = frozenset({401, 403, 404, 405, 407, 410})
@@ -102,7 +102,7 @@ def post_any(client: Client, url: str, headers: Mapping[str, str], body: Any) ->
     return found, answer.seconds
 
 
-def refusal(answer: Answer) -> ProviderError:
+def refusal(answer: Response) -> ProviderError:
     """The error that an answer with an error status stands for, in the vendor's words."""
     try:
         body = json.loads(answer.body)

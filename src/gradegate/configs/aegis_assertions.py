@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from gradegate.configs import aegis
 from gradegate.configs.aegis import FULL, MetricKeys, RowKeys
-from gradegate.configs.shortnames import METRICS, UNSUPPORTED, Metric
+from gradegate.configs.shortnames import SHORTNAMES, UNSUPPORTED, Shortname
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.document import line_of
 from gradegate.grading.grader import GRADERS
@@ -25,7 +25,7 @@ class Known:
     """A metric that is judged here: its entry in the table, and its assertion but for what a row adds."""
 
     shortname: str
-    entry: Metric
+    entry: Shortname
     assertion: Assertion
 
     def lacks(self, row: RowKeys) -> list[str]:
@@ -60,7 +60,7 @@ class Shelf:
 
     def known(self, path: Path, keys: MetricKeys, threshold: int | None, slug: str | None) -> Known:
         """``threshold`` and ``slug`` are those of the block or run. Raises ConfigError with every mistake."""
-        entry = METRICS.get(keys.metric)
+        entry = SHORTNAMES.get(keys.metric)
         if entry is None:
             raise self._unknown(path, keys.metric)
         if GRADERS.find(entry.assertion) is None:
@@ -81,14 +81,14 @@ class Shelf:
         )
         return Known(keys.metric, entry, assertion)
 
-    def _threshold(self, path: Path, keys: MetricKeys, outer: int | None, entry: Metric) -> int:
+    def _threshold(self, path: Path, keys: MetricKeys, outer: int | None, entry: Shortname) -> int:
         found = next((level for level in (keys.threshold, outer, entry.threshold) if level is not None), None)
         if found is None:
             what = f"`{aegis.dotted(path)}`: no default threshold of `{keys.metric}` is documented"
             raise ConfigError.at(what, self.at(path), "give a `threshold`")
         return found
 
-    def _options(self, path: Path, keys: MetricKeys, entry: Metric) -> dict[str, Any]:
+    def _options(self, path: Path, keys: MetricKeys, entry: Shortname) -> dict[str, Any]:
         given = {name: value for name, value in (keys.metric_args or {}).items() if value is not None}
         options = {entry.args[name]: value for name, value in given.items() if name in entry.args}
         found = [*self._strange(path, keys, entry), *self._wrong(path, entry, options)]
@@ -99,7 +99,7 @@ class Shelf:
             self.notes.append(Note(text, self.at(path)))
         return options
 
-    def _strange(self, path: Path, keys: MetricKeys, entry: Metric) -> Iterator[Mistake]:
+    def _strange(self, path: Path, keys: MetricKeys, entry: Shortname) -> Iterator[Mistake]:
         given = keys.metric_args or {}
         for name in given:
             if name in entry.args:
@@ -115,7 +115,7 @@ class Shelf:
                 what = f"`{aegis.dotted((*path, name))}` is missing, and `{keys.metric}` needs it"
                 yield Mistake(what, self.at(path), "add it")
 
-    def _wrong(self, path: Path, entry: Metric, options: Mapping[str, Any]) -> list[Mistake]:
+    def _wrong(self, path: Path, entry: Shortname, options: Mapping[str, Any]) -> list[Mistake]:
         """What our grader has against the arguments; golden answers are checked row by row, when they are bound."""
         kind: Any = GRADERS.find(entry.assertion)
         try:
@@ -135,5 +135,5 @@ class Shelf:
         if shortname in UNSUPPORTED:
             what = f"`{where}`: `{shortname}` is a metric of Aegis that is not supported: {UNSUPPORTED[shortname]}"
             return ConfigError.at(what, origin, "remove it here; docs/aegis.md lists what is supported")
-        near = suggest(shortname, [*METRICS, *UNSUPPORTED]) or "docs/aegis.md lists them"
+        near = suggest(shortname, [*SHORTNAMES, *UNSUPPORTED]) or "docs/aegis.md lists them"
         return ConfigError.at(f"`{where}` names an unknown metric `{shortname}`", origin, near)

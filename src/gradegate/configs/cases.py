@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gradegate.configs import keys as config
 from gradegate.configs import specs
 from gradegate.configs.desk import Desk
+from gradegate.configs.keys import UNSUPPORTED, AssertionKeys, OptionKeys, TestKeys
 from gradegate.configs.turns import read_turns
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
@@ -23,7 +23,7 @@ class CaseReader:
 
     def case(self, test: Mapping[str, Any], file: str, inline: bool) -> Case | None:
         """A test of a file; ``inline`` when that is the config itself. None when it cannot be read at all."""
-        keys = self.desk.check(config.TestKeys, test, test, file)
+        keys = self.desk.check(TestKeys, test, test, file)
         if keys is None:
             return None
         origin = Origin(file, getattr(test, "line", 0))
@@ -60,14 +60,14 @@ class CaseReader:
             raise ConfigError.at(f"`{written}` holds no variables", origin, "write a mapping into it")
         return dict(found)
 
-    def _options(self, keys: config.OptionKeys | None, test: Mapping[str, Any], file: str) -> CaseOptions:
+    def _options(self, keys: OptionKeys | None, test: Mapping[str, Any], file: str) -> CaseOptions:
         if keys is None:
             return CaseOptions()
         origin = Origin(file, document.line_of(test, ["options", "provider"]))
         extra = dict(keys.model_extra or {})
-        for name in [name for name in extra if name in config.UNSUPPORTED]:
+        for name in [name for name in extra if name in UNSUPPORTED]:
             where = Origin(file, document.line_of(test, ["options", name]))
-            self.desk.say(f"`{name}` is not supported", where, config.UNSUPPORTED[name])
+            self.desk.say(f"`{name}` is not supported", where, UNSUPPORTED[name])
         return CaseOptions(
             graders=self.desk.graders(keys.provider, origin),
             rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
@@ -84,14 +84,14 @@ class CaseReader:
             if not isinstance(item, Mapping):
                 self.desk.say("an assertion is a mapping with a `type`", Origin(file), "write `- type: ...`")
                 continue
-            keys = self.desk.check(config.AssertionKeys, item, item, file)
+            keys = self.desk.check(AssertionKeys, item, item, file)
             if keys is not None:
                 try:
                     yield self._assertion(keys, item, file, inline)
                 except ConfigError as e:
                     self.desk.mistakes += e.mistakes
 
-    def _assertion(self, keys: config.AssertionKeys, item: Mapping[str, Any], file: str, inline: bool) -> Assertion:
+    def _assertion(self, keys: AssertionKeys, item: Mapping[str, Any], file: str, inline: bool) -> Assertion:
         origin = Origin(file, getattr(item, "line", 0))
         return Assertion(
             type=keys.type,

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from gradegate.configs import keys as config
 from gradegate.configs import specs
 from gradegate.configs.dialect import Source
+from gradegate.configs.keys import mistakes
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
 from gradegate.suite import Graders, Note
@@ -45,7 +45,7 @@ class Desk:
         try:
             return model.model_validate(value)
         except ValidationError as e:
-            self.mistakes += config.mistakes(e, content, file, (), model)
+            self.mistakes += mistakes(e, content, file, (), model)
             wrong = {str(found["loc"][0]) for found in e.errors() if found["loc"]}
         try:
             return model.model_validate({key: value[key] for key in value if key not in wrong})

@@ -13,12 +13,6 @@ TYPES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp":
 _DATA = re.compile(r"data:image/[a-z0-9.+-]+;base64,[A-Za-z0-9+/\s]+={0,2}\s*", re.IGNORECASE)
 
 
-class Image(str):
-    """A picture that stands among a turn's documents: a data URI or a URL."""
-
-    __slots__ = ()
-
-
 def is_data(text: str) -> bool:
     """Whether the text is an image as data URI."""
     return text.startswith("data:") and _DATA.fullmatch(text) is not None

@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 
 from gradegate.errors import Mistake, Origin
 from gradegate.files.document import line_of
+from gradegate.options import Number, Share, Whole
 from gradegate.registry import suggest
 
 # What promptfoo knows and gradegate does not do: the key, and what to do instead.
@@ -27,15 +28,6 @@ UNSUPPORTED = {
 }
 
 
-def _no_bool(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError("must be a number, not true or false")
-    return value
-
-
-Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
-Share = Annotated[Number, Field(ge=0, le=1)]
-Whole = Annotated[int, BeforeValidator(_no_bool)]
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
 Map = dict[str, Any]
 

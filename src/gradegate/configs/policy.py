@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gradegate.configs import keys as config
 from gradegate.configs.desk import Desk
+from gradegate.configs.keys import GateKeys, RuleKeys
 from gradegate.suite import Note, Policy, Rule, Select
 
 
-def policy(gate: config.GateKeys | None, desk: Desk) -> Policy:
+def policy(gate: GateKeys | None, desk: Desk) -> Policy:
     """The rules; without any, every case must pass."""
     if gate is None or not gate.rules:
         rules: tuple[Rule, ...] = (Rule("every case passes", every_case=True, suite=desk.file),)
@@ -20,7 +20,7 @@ def policy(gate: config.GateKeys | None, desk: Desk) -> Policy:
     return Policy(rules, "ignore", gate.errors.ignore_up_to, gate.changes)
 
 
-def _rule(keys: config.RuleKeys, number: int, desk: Desk) -> Rule:
+def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
     origin = desk.line("gate", "rules", number)
     if keys.min_pass_rate is None and keys.min_score is None:
         desk.say(f"the rule `{keys.name}` has no threshold", origin, "give `min-pass-rate` or `min-score`")

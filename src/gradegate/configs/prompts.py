@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradegate.configs import keys as config
 from gradegate.configs.desk import Desk
+from gradegate.configs.keys import PromptKeys
 from gradegate.errors import ConfigError, Origin
 from gradegate.suite import PromptSpec
 
@@ -27,7 +27,7 @@ def prompts(written: Any, desk: Desk) -> Iterator[PromptSpec]:
 
 def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
     if isinstance(item, Mapping):
-        keys = desk.check(config.PromptKeys, item, item, origin.file)
+        keys = desk.check(PromptKeys, item, item, origin.file)
         if keys is None:
             return
         text = keys.raw if keys.raw is not None else keys.id

@@ -11,7 +11,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class Shortname:
     """How a shortname is judged here. ``threshold`` is Aegis's default, None where none is documented."""
 
     assertion: str
@@ -30,35 +30,35 @@ def _same(*names: str) -> dict[str, str]:
     return {name: name for name in names}
 
 
-def _plain(assertion: str, *names: str, **more: Any) -> Metric:
-    return Metric(assertion, 100, ("output",), _same(*names), **more)
+def _plain(assertion: str, *names: str, **more: Any) -> Shortname:
+    return Shortname(assertion, 100, ("output",), _same(*names), **more)
 
 
-def _golden(assertion: str, *names: str) -> Metric:
-    return Metric(assertion, 100, ("output", "golden_answer"), _same(*names), value="golden_answer")
+def _golden(assertion: str, *names: str) -> Shortname:
+    return Shortname(assertion, 100, ("output", "golden_answer"), _same(*names), value="golden_answer")
 
 
 _STRICT = {"penalize_ambiguous_claims": True}  # what the source does not bear out is not faithful to it
 
 
-def _faithful(source: str, lacks: str) -> Metric:
+def _faithful(source: str, lacks: str) -> Shortname:
     sources = {"retrieval_context": source}
-    return Metric("faithfulness", 80, (source, "output"), lacks=(lacks,), variables=sources, always=_STRICT)
+    return Shortname("faithfulness", 80, (source, "output"), lacks=(lacks,), variables=sources, always=_STRICT)
 
 
-METRICS: Mapping[str, Metric] = {
+SHORTNAMES: Mapping[str, Shortname] = {
     # General
-    "ans_corr": Metric(
+    "ans_corr": Shortname(
         "factuality", 80, ("output", "golden_answer"), lacks=("max_n_statements",), value="golden_answer"
     ),
-    "ans_rel": Metric(
+    "ans_rel": Shortname(
         "answer-relevance", 70, ("input", "output"), lacks=("max_n_statements",), variables={"query": "input"}
     ),
-    "factfulness": Metric("factfulness", 70, ("input", "output"), _same("n_runs", "idk_penalty_weight")),
+    "factfulness": Shortname("factfulness", 70, ("input", "output"), _same("n_runs", "idk_penalty_weight")),
     "faith": _faithful("input", "max_n_claims"),
     # RAG
     "ctx_faith": _faithful("context", "max_n_claims"),
-    "ctx_rank_prec": Metric(
+    "ctx_rank_prec": Shortname(
         "contextual-precision",
         80,
         ("context", "golden_answer"),
@@ -66,15 +66,15 @@ METRICS: Mapping[str, Metric] = {
         value="golden_answer",
         variables={"retrieval_context": "context"},
     ),
-    "ctx_recall": Metric("context-recall", 80, ("context", "golden_answer"), value="golden_answer"),
-    "ctx_rel": Metric(
+    "ctx_recall": Shortname("context-recall", 80, ("context", "golden_answer"), value="golden_answer"),
+    "ctx_rel": Shortname(
         "context-relevance", 80, ("input", "context"), lacks=("max_n_statements",), variables={"query": "input"}
     ),
     # Content generation
     "content_gen_faith": _faithful("input", "max_n_claims"),
     # Structural: no model is asked
-    "alpha_perc": Metric("alpha_perc", None, ("output",)),
-    "alphanum_perc": Metric("alphanum_perc", None, ("output",)),
+    "alpha_perc": Shortname("alpha_perc", None, ("output",)),
+    "alphanum_perc": Shortname("alphanum_perc", None, ("output",)),
     "char_ct_match": _plain(
         "char_ct_match",
         "min_count",
@@ -94,7 +94,7 @@ METRICS: Mapping[str, Metric] = {
     "is_valid_json": _plain("is-json"),
     "is_valid_xml": _plain("is_valid_xml"),
     "json_equal": _golden("json_equal", "ignore_order", "ignore_extra_keys"),
-    "json_schema_match": Metric(
+    "json_schema_match": Shortname(
         "is-json", 100, ("output",), {"schema": "value"}, lacks=("validator",), required=("schema",)
     ),
     "numeric_match": _golden("numeric_match", "tolerance", "relative_tolerance"),

@@ -8,13 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from gradegate.configs import images as image
+from gradegate.configs import images
 from gradegate.configs.dialect import Source
 from gradegate.configs.keys import mistakes
+from gradegate.conversation import Image, Turn, exchanges
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
-from gradegate.grading.metrics.windows import exchanges
-from gradegate.suite import Turn
 
 
 class ImageKeys(BaseModel):
@@ -79,14 +78,14 @@ def check_turns(turns: Iterable[Turn], origin: Origin) -> None:
 
 def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
     documents = tuple(_document(item, source, origin) for item in keys.retrieval_context)
-    images = tuple(image.load(reference, source, origin) for reference in keys.images)
-    return Turn(keys.role, keys.content, documents, images)
+    pictures = tuple(images.load(reference, source, origin) for reference in keys.images)
+    return Turn(keys.role, keys.content, documents, pictures)
 
 
 def _document(item: str | ImageKeys, source: Source, origin: Origin) -> str:
     if isinstance(item, ImageKeys):
-        return image.Image(image.load(item.image, source, origin))
-    return image.Image(item) if image.is_data(item) else item
+        return Image(images.load(item.image, source, origin))
+    return Image(item) if images.is_data(item) else item
 
 
 def _json_lines(content: bytes, file: str) -> document.Seq:

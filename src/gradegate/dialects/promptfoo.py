@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradegate.configs import keys as config
 from gradegate.configs import specs
 from gradegate.configs.cases import CaseReader
 from gradegate.configs.desk import Desk
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
+from gradegate.configs.keys import ConfigKeys
 from gradegate.configs.policy import policy
 from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
@@ -41,7 +41,7 @@ class _Reader:
 
     def suite(self) -> Suite:
         own = {key: value for key, value in self.desk.source.content.items() if not key.startswith(("x-", "_", "."))}
-        keys = self.desk.check(config.ConfigKeys, own, self.desk.source.content, self.desk.file) or config.ConfigKeys()
+        keys = self.desk.check(ConfigKeys, own, self.desk.source.content, self.desk.file) or ConfigKeys()
         self.desk.source = replace(self.desk.source, env={**self.desk.source.env, **keys.env})
         graders, evaluate = self._read_default(), keys.evaluate_options
         if keys.command_line_options.grader:

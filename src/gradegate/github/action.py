@@ -11,7 +11,7 @@ from gradegate import pipeline
 from gradegate.errors import ConfigError
 from gradegate.github.client import connect
 from gradegate.github.event import links, read_event
-from gradegate.github.publish import Desk, publish, publish_mistakes, warn
+from gradegate.github.publish import Step, publish, publish_mistakes, warn
 from gradegate.reporting.commands import command
 from gradegate.result import Decision
 from gradegate.running.progress import progress
@@ -24,11 +24,11 @@ PUBLISHED = ("annotations", "summary", "comment")
 def main(environ: Mapping[str, str], cwd: Path, exit_code: Callable[[Decision], int]) -> int:
     """Run one step of a workflow and give its exit code. Raises ConfigError after publishing its mistakes."""
     settings = _settings(environ, cwd)
-    desk = Desk(settings, read_event(environ), connect(environ, settings.token), pipeline.say)
+    step = Step(settings, read_event(environ), connect(environ, settings.token), pipeline.say)
     try:
-        return _run(desk, exit_code)
+        return _run(step, exit_code)
     except ConfigError as e:
-        publish_mistakes(desk, e, MISTAKE)
+        publish_mistakes(step, e, MISTAKE)
         raise
 
 
@@ -41,8 +41,8 @@ def _settings(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         raise
 
 
-def _run(desk: Desk, exit_code: Callable[[Decision], int]) -> int:
-    settings = desk.settings.run
+def _run(step: Step, exit_code: Callable[[Decision], int]) -> int:
+    settings = step.settings.run
     outputs = pipeline.check_outputs(settings.outputs)
     prepared = pipeline.prepare(settings)
     hide = pipeline.build_redactor(prepared)
@@ -50,13 +50,13 @@ def _run(desk: Desk, exit_code: Callable[[Decision], int]) -> int:
         decision = pipeline.evaluate(prepared, settings.reask, watch)
     code = exit_code(decision)
     if decision.run.interrupted:  # a cancelled job has seconds left
-        desk = replace(desk, github=connect(desk.environ, desk.settings.token, hurry=True))
-    where = links(desk.event, desk.environ)
+        step = replace(step, github=connect(step.environ, step.settings.token, hurry=True))
+    where = links(step.event, step.environ)
     failures = pipeline.write_reports(outputs, settings.cwd, decision, where, hide)
     sys.stdout.writelines(pipeline.render("console", decision, where, hide).parts)
     for failure in failures:
-        warn(desk, failure)
+        warn(step, failure)
     lost = {path for path in outputs if not (settings.cwd / path).is_file()}
     documents = [pipeline.render(name, decision, where, hide) for name in PUBLISHED]
-    publish(desk, decision, code, documents, [path for path in outputs if path not in lost])
+    publish(step, decision, code, documents, [path for path in outputs if path not in lost])
     return code

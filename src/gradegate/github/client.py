@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate import __version__
-from gradegate.asking.http import Answer, Client
+from gradegate.asking.http import Client, Response
 from gradegate.errors import GradegateError, ProviderError, Trouble
 from gradegate.github.event import Event
 
@@ -50,7 +50,7 @@ class GitHub:
     patience: float = PATIENCE
     pause: Callable[[float], object] = time.sleep
 
-    def send(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> Answer:
+    def send(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> Response:
         """One request. Raises Later for outages and rate limits, Never when there is no answer at all."""
         headers = {
             "Accept": "application/vnd.github+json",
@@ -96,7 +96,7 @@ def whoami(github: GitHub, event: Event) -> Identity:
     return Identity(login.removesuffix("[bot]") + "[bot]", "Bot")
 
 
-def refusal(answer: Answer, event: Event) -> str:
+def refusal(answer: Response, event: Event) -> str:
     """Why GitHub refused to read or write a comment, and what to do about it."""
     words = f"{answer.status}: {said(answer)}"
     if answer.status == 401:
@@ -112,7 +112,7 @@ def refusal(answer: Answer, event: Event) -> str:
     )
 
 
-def as_json(answer: Answer) -> Any:
+def as_json(answer: Response) -> Any:
     """The body as JSON. Raises Never."""
     try:
         return answer.json()
@@ -120,7 +120,7 @@ def as_json(answer: Answer) -> Any:
         raise Never(str(e)) from e
 
 
-def said(answer: Answer) -> str:
+def said(answer: Response) -> str:
     """GitHub's own words, as one short line."""
     try:
         value = answer.json()
@@ -134,14 +134,14 @@ def said(answer: Answer) -> str:
     return " ".join(words.split())[:300] or "no reason given"
 
 
-def _limited(answer: Answer) -> bool:
+def _limited(answer: Response) -> bool:
     if answer.status not in (403, 429):
         return False
     spent = answer.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in answer.headers
     return answer.status == 429 or spent or "rate limit" in said(answer).lower()
 
 
-def _asked(answer: Answer) -> float | None:
+def _asked(answer: Response) -> float | None:
     """Seconds to wait, in GitHub's order: ``retry-after``, else the reset of a spent budget, else not said."""
     try:
         if "retry-after" in answer.headers:

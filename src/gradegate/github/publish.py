@@ -30,7 +30,7 @@ MISTAKE = "mistake"  # the outcome when the config is wrong: there is no decisio
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Step:
     """Where the action publishes; ``say`` writes one line to the log of the step."""
 
     settings: ActionSettings
@@ -45,61 +45,61 @@ class Desk:
 
 
 def publish(
-    desk: Desk, decision: Decision, exit_code: int, documents: Iterable[Document], written: Iterable[str | Path]
+    step: Step, decision: Decision, exit_code: int, documents: Iterable[Document], written: Iterable[str | Path]
 ) -> dict[str, str]:
     """Publish what the reports say of a decision; ``written`` are the report files. Returns the outputs that were set.
 
     Whatever fails is said and left at that.
     """
     texts = {document.sink: document.text for document in documents}
-    if desk.settings.annotations and texts.get(Sink.ANNOTATIONS):
-        desk.say(texts[Sink.ANNOTATIONS].rstrip("\n"))  # first: the runner shows ten of a kind and no more
-    _summarise(desk, texts.get(Sink.SUMMARY, ""))
-    url = _comment(desk, texts.get(Sink.COMMENT, ""), failing=decision.result in FAILING)
+    if step.settings.annotations and texts.get(Sink.ANNOTATIONS):
+        step.say(texts[Sink.ANNOTATIONS].rstrip("\n"))  # first: the runner shows ten of a kind and no more
+    _summarise(step, texts.get(Sink.SUMMARY, ""))
+    url = _comment(step, texts.get(Sink.COMMENT, ""), failing=decision.result in FAILING)
     found = {"outcome": decision.result.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url}
-    return _set_outputs(desk, {**found, **_paths(desk, written)})
+    return _set_outputs(step, {**found, **_paths(step, written)})
 
 
-def publish_mistakes(desk: Desk, error: ConfigError, exit_code: int) -> dict[str, str]:
+def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str, str]:
     """Publish that the gate could not start; an older comment must not go on claiming a pass."""
-    hide = redactor(desk.settings.run.secrets)
-    if desk.settings.annotations:
+    hide = redactor(step.settings.run.secrets)
+    if step.settings.annotations:
         for mistake in error.mistakes:
             file, line = (mistake.origin.file, mistake.origin.line) if mistake.origin else ("", 0)
             words = mistake.what + (f" -> {mistake.cure}" if mistake.cure else "")
-            desk.say(command("error", hide(words), file=file, line=line or None))
+            step.say(command("error", hide(words), file=file, line=line or None))
     text = hide(_mistakes_text(error))
-    _summarise(desk, text)
-    url = _comment(desk, text, failing=True)
-    return _set_outputs(desk, {"outcome": MISTAKE, "exit-code": str(exit_code), "comment-url": url})
+    _summarise(step, text)
+    url = _comment(step, text, failing=True)
+    return _set_outputs(step, {"outcome": MISTAKE, "exit-code": str(exit_code), "comment-url": url})
 
 
-def _summarise(desk: Desk, text: str) -> None:
-    if desk.settings.summary and text and (problem := workflow.append_summary(desk.environ, text)):
-        warn(desk, f"The job summary was not written: {problem}.")
+def _summarise(step: Step, text: str) -> None:
+    if step.settings.summary and text and (problem := workflow.append_summary(step.environ, text)):
+        warn(step, f"The job summary was not written: {problem}.")
 
 
-def _comment(desk: Desk, text: str, failing: bool) -> str:
+def _comment(step: Step, text: str, failing: bool) -> str:
     """Give the address of the comment, or an empty string."""
-    mode, event = desk.settings.comment, desk.event
+    mode, event = step.settings.comment, step.event
     if mode == "off" or not text:
         return ""
     if event.problem:
-        warn(desk, f"No comment was posted: {event.problem}.")
+        warn(step, f"No comment was posted: {event.problem}.")
         return ""
     if event.number is None:
-        desk.say(harmless(f"No comment: the event {event.name} belongs to no pull request."))
+        step.say(harmless(f"No comment: the event {event.name} belongs to no pull request."))
         return ""
-    if not desk.settings.token:
-        warn(desk, "No comment was posted: the input `github-token` is empty.")
+    if not step.settings.token:
+        warn(step, "No comment was posted: the input `github-token` is empty.")
         return ""
     create = mode == "always" or failing
-    outcome = upsert_comment(desk.github, event, text, desk.settings.comment_key, create)
+    outcome = upsert_comment(step.github, event, text, step.settings.comment_key, create)
     if isinstance(outcome, Posted):
-        desk.say(harmless(f"Comment: {outcome.url}"))
+        step.say(harmless(f"Comment: {outcome.url}"))
         return outcome.url
     if isinstance(outcome, Refused):
-        warn(desk, f"No comment was posted: {outcome.reason}. The verdict stands.")
+        warn(step, f"No comment was posted: {outcome.reason}. The verdict stands.")
     return ""
 
 
@@ -120,23 +120,23 @@ def _rate(counts: Counts) -> str:
     return f"{share // 10_000}.{share % 10_000:04d}"
 
 
-def _paths(desk: Desk, written: Iterable[str | Path]) -> dict[str, str]:
+def _paths(step: Step, written: Iterable[str | Path]) -> dict[str, str]:
     """Find the first report of each kind, relative to the workspace: the container's own paths mean nothing to later steps."""
     found: dict[str, str] = {}
-    root = desk.environ.get("GITHUB_WORKSPACE") or os.fspath(desk.settings.run.cwd)
+    root = step.environ.get("GITHUB_WORKSPACE") or os.fspath(step.settings.run.cwd)
     for path in written:
         name = PATHS.get(Path(path).suffix.lower())
         if name:
-            found.setdefault(name, os.path.relpath(desk.settings.run.cwd / path, root))
+            found.setdefault(name, os.path.relpath(step.settings.run.cwd / path, root))
     return found
 
 
-def _set_outputs(desk: Desk, values: Mapping[str, str]) -> dict[str, str]:
+def _set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:
     safe, unsafe = workflow.safe_outputs(values)
     if unsafe:
-        warn(desk, f"Not set, because a shell could take the value for code: the outputs {', '.join(unsafe)}.")
-    if problem := workflow.write_outputs(desk.environ, safe):
-        warn(desk, f"The outputs were not written: {problem}.")
+        warn(step, f"Not set, because a shell could take the value for code: the outputs {', '.join(unsafe)}.")
+    if problem := workflow.write_outputs(step.environ, safe):
+        warn(step, f"The outputs were not written: {problem}.")
         return {}
     return safe
 
@@ -151,7 +151,7 @@ def _mistakes_text(error: ConfigError) -> str:
     )
 
 
-def warn(desk: Desk, words: str) -> None:
+def warn(step: Step, words: str) -> None:
     """Say it in the log and on the page of the run."""
-    desk.say(harmless(words))
-    desk.say(command("warning", words))
+    step.say(harmless(words))
+    step.say(command("warning", words))

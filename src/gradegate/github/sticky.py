@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
 
-from gradegate.asking.http import Answer
+from gradegate.asking.http import Response
 from gradegate.github.client import GitHub, Identity, Later, Never, as_json, refusal, whoami
 from gradegate.github.event import Event
 
@@ -117,7 +117,7 @@ class _Thread:
             raise Later(refusal(answer, self.event), exact=0.0)
         return Posted(_comment(self._expect(answer, 200)).html_url)
 
-    def _expect(self, answer: Answer, status: int) -> Answer:
+    def _expect(self, answer: Response, status: int) -> Response:
         if answer.status != status:
             raise Never(refusal(answer, self.event))
         return answer
@@ -141,7 +141,7 @@ def _own(item: Any, me: Identity, marker: str) -> _Comment | None:
     return comment if (comment.body or "").partition("\n")[0].strip() == marker else None
 
 
-def _comment(answer: Answer) -> _Comment:
+def _comment(answer: Response) -> _Comment:
     try:
         return _Comment.model_validate(as_json(answer))
     except ValidationError as e:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict, Unreadable
 from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Grader, options
@@ -13,7 +14,7 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import vectors
 from gradegate.grading.metrics.context import lacks_query
 from gradegate.grading.rubric import shape
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 
 QUESTIONS = 3
 SCHEMA = shape(question={"type": "string"})

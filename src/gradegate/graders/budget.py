@@ -6,10 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 
 Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict, ProviderError, Trouble
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 
 
 @GRADERS.register("classifier")

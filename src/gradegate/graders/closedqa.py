@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
 from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.rubric import shape
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 
 SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
 

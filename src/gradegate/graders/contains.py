@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from pydantic import field_validator
 
+from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 from gradegate.texts.template import show
 
 

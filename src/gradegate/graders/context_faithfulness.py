@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
+from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
 from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Grader, options
@@ -15,7 +16,7 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import context, sentences, verdicts, yesno
 from gradegate.grading.metrics.context import ContextTransform
 from gradegate.grading.rubric import shape
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 
 _ITEM = shape(
     statement={"type": "string"}, reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]}

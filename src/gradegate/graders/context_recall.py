@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
 from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Grader, options
@@ -14,7 +15,7 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import context, sentences, verdicts
 from gradegate.grading.metrics.context import ContextTransform
 from gradegate.grading.rubric import shape
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 
 WORDS = {"attributed": "yes", "not attributed": "no", "not-attributed": "no", "unattributed": "no", **verdicts.YES_NO}
 _ITEM = shape(

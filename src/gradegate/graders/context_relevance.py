@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
 from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Grader, options
@@ -16,7 +17,7 @@ from gradegate.grading.metrics import context
 from gradegate.grading.metrics.context import ContextTransform
 from gradegate.grading.metrics.sentences import bare, folded, is_quotable, lines, quoted, sentences, stands_in
 from gradegate.grading.rubric import shape
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 
 SCHEMA = shape(reason={"type": "string"}, sentences={"type": "array", "items": {"type": "string"}})
 _NONE = re.compile(r"\binsufficient\s+information\b", re.IGNORECASE)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, clipped
-from gradegate.result import Transcript
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 

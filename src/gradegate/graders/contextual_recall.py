@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
 from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, options
@@ -13,7 +14,6 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, clipped
 from gradegate.grading.metrics.verdicts import Given
-from gradegate.result import Transcript
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 

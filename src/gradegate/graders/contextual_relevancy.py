@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped
 from gradegate.grading.metrics.verdicts import Given
-from gradegate.result import Transcript
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 

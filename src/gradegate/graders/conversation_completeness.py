@@ -5,14 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 
+from gradegate.conversation import Numbered, Transcript
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script
 from gradegate.grading.metrics.verdicts import Given
-from gradegate.grading.metrics.windows import Numbered
 from gradegate.grading.rubric import shape
-from gradegate.result import Transcript
 
 _INTENTIONS = verdicts.texts_schema("intentions")
 _VERDICT = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from gradegate.conversation import Transcript, Window, exchanges, flat, windows
 from gradegate.errors import NoVerdict
 from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Grader, options
@@ -12,9 +13,8 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import WindowSize
 from gradegate.grading.metrics.verdicts import Given
-from gradegate.grading.metrics.windows import Window, exchanges, flat, windows
 from gradegate.grading.rubric import shape
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 
 SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
 

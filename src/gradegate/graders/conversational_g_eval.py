@@ -8,15 +8,14 @@ from typing import Any
 
 from pydantic import Field
 
+from gradegate.conversation import Numbered, Transcript
 from gradegate.errors import Unreadable
 from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, exchanges_of, images_in, script
-from gradegate.grading.metrics.windows import Numbered
 from gradegate.grading.rubric import shape
-from gradegate.result import Transcript
 
 BEST = 10
 _STEPS = verdicts.texts_schema("steps")

@@ -9,15 +9,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from gradegate.configs.keys import Number, Share
+from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import claims as steps
 from gradegate.grading.metrics.claims import Claim, Claims
-from gradegate.grading.metrics.factscore import Judged, exact, score, undecided
+from gradegate.grading.metrics.factscore import VotedClaim, exact, score, undecided
 from gradegate.grading.metrics.verdicts import Given
-from gradegate.result import Transcript, Verdict
+from gradegate.options import Number, Share
+from gradegate.result import Verdict
 
 _Count = Annotated[int, Field(strict=True, ge=1)]
 _Temperature = Annotated[Number, Field(strict=True, ge=0)]
@@ -77,13 +78,13 @@ class Factfulness(Grader):
                 return text
         return ""
 
-    def _judged(self, judge: Judge, found: Claims, source: str) -> list[Judged]:
+    def _judged(self, judge: Judge, found: Claims, source: str) -> list[VotedClaim]:
         shown = source if self.mode == "grounded" else None
         first = self._votes(judge, found.checkable, shown, 0)
         left = tuple(claim for claim in found.checkable if undecided(first[claim.id]))
         # What the source says has been seen already when it was shown to the first runs.
         second = self._votes(judge, left, source, self.n_runs) if left and shown is None else {}
-        return [Judged(c.id, c.text, first[c.id], second.get(c.id, ())) for c in found.checkable]
+        return [VotedClaim(c.id, c.text, first[c.id], second.get(c.id, ())) for c in found.checkable]
 
     def _votes(
         self, judge: Judge, claims: tuple[Claim, ...], source: str | None, before: int
@@ -105,7 +106,7 @@ class Factfulness(Grader):
         passed = self.no_claims == "pass"
         return Verdict(float(passed), passed, f"{what}; `no_claims: {self.no_claims}`", steps.evidence(found, []))
 
-    def _verdict(self, found: Claims, judged: list[Judged]) -> Verdict:
+    def _verdict(self, found: Claims, judged: list[VotedClaim]) -> Verdict:
         share = score([one.standing for one in judged], exact(self.idk_penalty_weight))
         if share is None:
             count = len(judged)

@@ -7,11 +7,12 @@ from typing import Any
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from gradegate.conversation import Transcript
 from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.rubric import shape
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 
 CATEGORIES = {
     "A": ("subset", "the answer is a subset of the reference and consistent with it"),

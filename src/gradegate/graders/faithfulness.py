@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from gradegate.configs.images import Image
+from gradegate.conversation import Image, Transcript
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import faithfulness as faith
 from gradegate.grading.metrics.metric import Measured, Metric, images_in
 from gradegate.grading.metrics.retrieval import retrieved
-from gradegate.result import Transcript
 
 
 @GRADERS.register("faithfulness")
@@ -32,10 +31,10 @@ class Faithfulness(Metric):
             partial(faith.ask_truths, judge, self.truths_extraction_limit, documents),
             partial(faith.ask_claims, judge, spoken),
         )
-        judged = faith.Judged(claims, faith.ask_verdicts(judge, claims, truths), truths)
+        judged = faith.HeldClaims(claims, faith.ask_verdicts(judge, claims, truths), truths)
         return self._measured(judged)
 
-    def _measured(self, judged: faith.Judged) -> Measured:
+    def _measured(self, judged: faith.HeldClaims) -> Measured:
         pairs = list(zip(judged.claims, judged.given, strict=True))
         bad = ("no", "idk") if self.penalize_ambiguous_claims else ("no",)
         findings = [faith.described(claim, given) for claim, given in pairs if given.word in bad]

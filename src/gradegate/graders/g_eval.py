@@ -12,13 +12,14 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, StringConstraints
 
+from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict, Unreadable
 from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import sentences, verdicts
 from gradegate.grading.rubric import shape
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 
 BEST = 10
 Criterion = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]

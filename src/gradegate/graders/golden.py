@@ -15,10 +15,11 @@ from xml.etree import ElementTree as ET
 
 from pydantic import Field, field_validator
 
-from gradegate.configs.keys import Number
+from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Transcript, Verdict
+from gradegate.options import Number
+from gradegate.result import Verdict
 
 T = TypeVar("T")
 _Flag = Annotated[bool, Field(strict=True)]

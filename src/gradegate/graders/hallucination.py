@@ -7,12 +7,12 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, clipped, listed
-from gradegate.result import Transcript
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 

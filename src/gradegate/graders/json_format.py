@@ -7,12 +7,13 @@ from typing import Any
 
 from pydantic import field_validator
 
+from gradegate.conversation import Transcript
 from gradegate.errors import ConfigError
 from gradegate.files import document
 from gradegate.grading import lenient
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 
 
 @options

@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 
+from gradegate.conversation import Numbered, Transcript, Turn
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, script, with_marks
 from gradegate.grading.metrics.verdicts import Given
-from gradegate.grading.metrics.windows import Numbered
 from gradegate.grading.rubric import shape
-from gradegate.result import Transcript
-from gradegate.suite import Turn
 
 _FACTS = verdicts.texts_schema("facts")
 _VERDICT = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})

@@ -6,12 +6,13 @@ import dataclasses
 import json
 from typing import Any
 
+from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
 from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.rubric import shape
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 
 SCHEMA = shape(reason={"type": "string"}, **{"pass": {"type": "boolean"}}, score={"type": "number"})
 SHAPE = 'with "pass": true or false'

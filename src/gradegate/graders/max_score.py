@@ -9,11 +9,12 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from gradegate.configs.keys import Number
+from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Grade, Transcript, Verdict
+from gradegate.options import Number
+from gradegate.result import Grade, Verdict
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))

@@ -6,9 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 
 
 @GRADERS.register("moderation")

@@ -7,12 +7,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from gradegate.conversation import Numbered, Transcript
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, clipped, exchanges_of, images_in, script
-from gradegate.grading.metrics.windows import Numbered
-from gradegate.result import Transcript
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
+from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
 from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.sentences import lines
 from gradegate.grading.rubric import shape
-from gradegate.result import Grade, Transcript, Verdict
+from gradegate.result import Grade, Verdict
 
 SCHEMA = shape(reason={"type": "string"}, index={"type": "integer"})
 _N = r"(?<![\w./-])(\d+)(?![\w%/]|\.\d)"

@@ -8,11 +8,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from gradegate.configs.keys import Number
+from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import vectors
-from gradegate.result import Transcript, Verdict
+from gradegate.options import Number
+from gradegate.result import Verdict
 
 EPSILON = float_info.epsilon  # promptfoo's: a similarity of 0.75 may come out one bit below it
 DEFAULT = 0.75

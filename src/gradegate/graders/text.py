@@ -8,10 +8,11 @@ from typing import Any
 import regex
 from pydantic import field_validator
 
+from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 from gradegate.texts.template import show
 
 SECONDS = 5.0  # a pattern that backtracks for longer gives no verdict

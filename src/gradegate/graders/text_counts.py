@@ -10,10 +10,11 @@ from typing import Annotated, Self
 import regex
 from pydantic import Field, field_validator, model_validator
 
+from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Transcript, Verdict
+from gradegate.result import Verdict
 
 SECONDS = 5.0  # a pattern that backtracks for longer gives no verdict
 _Count = Annotated[int, Field(strict=True, ge=0)]

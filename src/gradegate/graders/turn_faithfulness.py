@@ -6,13 +6,12 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+from gradegate.conversation import Numbered, Transcript, Window, flat, unanswered, windows
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import faithfulness as faith
 from gradegate.grading.metrics.metric import Measured, Metric, WindowSize, ask_once, exchanges_of, mean
 from gradegate.grading.metrics.verdicts import Given
-from gradegate.grading.metrics.windows import Numbered, Window, flat, unanswered, windows
-from gradegate.result import Transcript
 
 
 class _Case(NamedTuple):
@@ -52,7 +51,7 @@ class TurnFaithfulness(Metric):
         )
         pairs = [(asked["claims", case.said], asked["truths", case.documents]) for case in cases]
         given = ask_once(judge, pairs, lambda pair: faith.ask_verdicts(judge, *pair))
-        judged = [faith.Judged(claims, given[claims, truths], truths) for claims, truths in pairs]
+        judged = [faith.HeldClaims(claims, given[claims, truths], truths) for claims, truths in pairs]
         return self._measured(cases, judged, self._notes(transcript, cases))
 
     def _case(self, window: Window) -> _Case:
@@ -73,7 +72,7 @@ class TurnFaithfulness(Metric):
             return faith.ask_truths(judge, self.truths_extraction_limit, about)
         return faith.ask_claims(judge, about)
 
-    def _measured(self, cases: list[_Case], judged: list[faith.Judged], notes: tuple[str, ...]) -> Measured:
+    def _measured(self, cases: list[_Case], judged: list[faith.HeldClaims], notes: tuple[str, ...]) -> Measured:
         scores = [one.score(self.penalize_ambiguous_claims) for one in judged]
         failures = self._failures(cases, judged)
         bad = ("no", "idk") if self.penalize_ambiguous_claims else ("no",)
@@ -90,7 +89,7 @@ class TurnFaithfulness(Metric):
             tuple(line for pair in zip(cases, judged, scores, strict=True) for line in _steps(*pair)),
         )
 
-    def _failures(self, cases: list[_Case], judged: list[faith.Judged]) -> list[_Failure]:
+    def _failures(self, cases: list[_Case], judged: list[faith.HeldClaims]) -> list[_Failure]:
         """Each claim that did not get a yes, once, however many windows hold it."""
         found: dict[tuple[int, str, str], _Failure] = {}
         for case, one in zip(cases, judged, strict=True):
@@ -101,7 +100,7 @@ class TurnFaithfulness(Metric):
         return sorted(found.values(), key=lambda failure: failure.turn)
 
     def _evidence(
-        self, cases: list[_Case], judged: list[faith.Judged], scores: list[Fraction], failures: list[_Failure]
+        self, cases: list[_Case], judged: list[faith.HeldClaims], scores: list[Fraction], failures: list[_Failure]
     ) -> dict[str, Any]:
         def listed(word: str) -> list[dict[str, Any]]:
             chosen = [failure for failure in failures if failure.given.word == word]
@@ -135,7 +134,7 @@ def _span(turns: tuple[Numbered, ...]) -> str:
     return f"{turns[0].number}-{turns[-1].number}"
 
 
-def _steps(case: _Case, judged: faith.Judged, score: Fraction) -> list[str]:
+def _steps(case: _Case, judged: faith.HeldClaims, score: Fraction) -> list[str]:
     lines = [f"turns {_span(case.judged)}: score {float(score):.4g}", *(f"  truth: {truth}" for truth in judged.truths)]
     pairs = zip(judged.claims, judged.given, strict=True)
     return [*lines, *(f"  claim: {claim} -> {given.word}: {given.reason}" for claim, given in pairs)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from gradegate.conversation import Transcript, Window, flat, windows
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
@@ -18,9 +19,7 @@ from gradegate.grading.metrics.metric import (
     script,
 )
 from gradegate.grading.metrics.verdicts import Given
-from gradegate.grading.metrics.windows import Window, flat, windows
 from gradegate.grading.rubric import shape
-from gradegate.result import Transcript
 
 _SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
 

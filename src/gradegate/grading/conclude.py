@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.asking.provider import Provider
+from gradegate.conversation import Usage
 from gradegate.errors import NoVerdict, ProviderError, Trouble
 from gradegate.figures import cut
 from gradegate.grading.grader import Grader
 from gradegate.grading.rubric import Rubric
-from gradegate.result import Grade, Outcome, Usage, Verdict
+from gradegate.result import Grade, Outcome, Verdict
 from gradegate.suite import Assertion
 
 EPSILON = 2.220446049250313e-16  # a mean of 0.7s may come out one bit below 0.7

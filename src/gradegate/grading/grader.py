@@ -7,9 +7,10 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import pydantic.dataclasses
 
+from gradegate.conversation import Transcript
 from gradegate.grading.judge import Judge
 from gradegate.registry import Registry
-from gradegate.result import Grade, Transcript, Verdict
+from gradegate.result import Grade, Verdict
 
 T = TypeVar("T")
 

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from gradegate.asking.parallel import gather
 from gradegate.asking.provider import Provider
+from gradegate.conversation import NO_USAGE, Message, Request, Usage
 from gradegate.errors import NoVerdict, ProviderError, Trouble, Unreadable
 from gradegate.grading import reading, rubric
 from gradegate.grading.rubric import Rubric
-from gradegate.result import NO_USAGE, Message, Request, Usage
 from gradegate.texts.template import TemplateError, printed
 
 T = TypeVar("T")

@@ -9,8 +9,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from gradegate.conversation import Message
 from gradegate.files import document
-from gradegate.result import Message
 from gradegate.texts import chat
 from gradegate.texts.template import render, render_values
 

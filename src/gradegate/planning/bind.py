@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gradegate.asking import options as known
+from gradegate.asking import options
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, serving, split_id
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -64,7 +64,7 @@ class Binder:
                 near = suggest(spec.id.split(":")[0], (name.split(":")[0] for name in PROVIDERS.names()))
                 cure = near or "one of " + ", ".join(PROVIDERS.names())
                 raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, cure)
-            known.check(spec, build)
+            options.check(spec, build)
             env = {**self.suite.env, **spec.env}
             setting = Setting(spec, found[1], self.client, env, self._open)
             self.pool[key] = build(setting)

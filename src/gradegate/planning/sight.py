@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gradegate.asking.provider import Provider
-from gradegate.configs.images import Image
+from gradegate.conversation import Image
 from gradegate.errors import Mistake
 from gradegate.grading.conclude import Bound
 from gradegate.suite import Case

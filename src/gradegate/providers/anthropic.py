@@ -27,8 +27,8 @@ from gradegate.asking.wire import (
     post,
     token_usage,
 )
+from gradegate.conversation import Message, Reply, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.result import Message, Reply, Request, Usage
 
 VERSION, SAMPLING_VERSION = "2026-10-21", "2023-06-01"
 SAMPLING = ("temperature", "top_p", "top_k")

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from gradegate.asking.completions import ChatCompletions
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.wire import base_url, need_key, need_model, own_headers
-from gradegate.result import Usage
+from gradegate.conversation import Usage
 
 
 class Compatible(ChatCompletions):

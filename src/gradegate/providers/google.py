@@ -25,8 +25,8 @@ from gradegate.asking.wire import (
     post,
     token_usage,
 )
+from gradegate.conversation import Message, Reply, Request
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.result import Message, Reply, Request
 
 # Options of `generationConfig`, under promptfoo's names and the API's, and those that stand beside it.
 GENERATION = tuple(

@@ -12,8 +12,8 @@ from typing import Any
 
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
 from gradegate.asking.wire import base_url, host_of, need_key, need_model, own_headers, picked, post_any, vector
+from gradegate.conversation import Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.result import Usage
 
 ROUTER = "https://router.huggingface.co/hf-inference/models"
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiEndpoint", "headers", "passthrough")

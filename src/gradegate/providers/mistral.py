@@ -12,8 +12,8 @@ from typing import Any
 from gradegate.asking.completions import ACCESS, PRICES, ChatCompletions, Embeddings
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.wire import base_url, need_key, need_model, own_headers
+from gradegate.conversation import Request
 from gradegate.errors import ConfigError
-from gradegate.result import Request
 
 SENT = tuple(
     "temperature top_p top_k max_tokens min_tokens stop random_seed response_format tools tool_choice n "

@@ -13,8 +13,8 @@ from typing import Any
 from gradegate.asking.negotiation import Structure
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
 from gradegate.asking.wire import base64_image, base_url, host_of, need_model, own_headers, picked, post, vector
+from gradegate.conversation import Message, Reply, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.result import Message, Reply, Request, Usage
 
 # Members of `options`, and what stands beside it.
 OPTIONS = tuple(

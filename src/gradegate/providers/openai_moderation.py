@@ -12,8 +12,8 @@ from typing import Any
 from gradegate.asking.openai_access import ACCESS, base, headers
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.asking.wire import host_of, post
+from gradegate.conversation import Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.result import Usage
 
 
 class OpenAiModeration(Provider):

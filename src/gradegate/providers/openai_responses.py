@@ -15,8 +15,8 @@ from gradegate.asking.negotiation import Structure, Temperature
 from gradegate.asking.openai_access import ACCESS, base, headers
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.asking.wire import host_of, need_model, picked, post, token_usage
+from gradegate.conversation import Message, Reply, Request, Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.result import Message, Reply, Request, Usage
 
 SENT = tuple(
     "temperature top_p max_output_tokens max_tool_calls instructions reasoning text tools tool_choice truncation user "

@@ -15,9 +15,9 @@ from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, Validation
 from pydantic.dataclasses import dataclass
 
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
+from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ConfigError, Origin, ProviderError
 from gradegate.files import document
-from gradegate.result import Reply, Request, Usage
 
 _Texts = Annotated[list[str], BeforeValidator(lambda value: value if isinstance(value, list) else [value])]
 

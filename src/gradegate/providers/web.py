@@ -14,8 +14,8 @@ from gradegate.asking import httpbody
 from gradegate.asking.httpreply import Extract, parse
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.asking.wire import base_url, host_of, refusal
+from gradegate.conversation import Message, Reply, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.result import Message, Reply, Request, Usage
 from gradegate.texts.template import TemplateError, render, uses, visible_env
 
 # What promptfoo can do and gradegate does not: the key, and what to do instead.

@@ -11,8 +11,9 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from gradegate.conversation import Turn
 from gradegate.result import Grade, Row, RunResult
-from gradegate.suite import Note, Turn
+from gradegate.suite import Note
 
 T = TypeVar("T")
 HIDDEN = "***"

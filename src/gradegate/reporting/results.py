@@ -16,7 +16,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, ser_json_inf_nan="null")
 
 
-class Source(_Part):
+class SourceLine(_Part):
     """A line of the config; 0 stands for the file as a whole."""
 
     file: str
@@ -71,7 +71,7 @@ class RuleLine(_Part):
     score: float | None = None
     min_pass_rate: float | None = None
     min_score: float | None = None
-    source: Source | None = None
+    source: SourceLine | None = None
 
 
 class GradeLine(_Part):
@@ -88,7 +88,7 @@ class GradeLine(_Part):
     inner: bool = Field(description="Of a member of an assert-set, whose own grade decides.")
     weight: float | None
     evidence: dict[str, Any]
-    source: Source | None
+    source: SourceLine | None
 
 
 class TurnLine(_Part):
@@ -118,14 +118,14 @@ class CaseLine(_Part):
     tokens: int
     grades: list[GradeLine]
     turns: list[TurnLine] = Field(description="The whole conversation where there is more than one exchange.")
-    source: Source | None
+    source: SourceLine | None
 
 
 class NoteLine(_Part):
     """Something that the user should know and that does not change the outcome."""
 
     text: str
-    source: Source | None
+    source: SourceLine | None
 
 
 class Head(_Part):

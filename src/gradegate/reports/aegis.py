@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from gradegate.configs.aegis import FULL, Evaluation, Run
-from gradegate.configs.shortnames import METRICS
+from gradegate.configs.shortnames import SHORTNAMES
 from gradegate.reporting.plain import finite, plain
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import encodable
@@ -111,7 +111,7 @@ def _shortname(grade: Grade) -> str:
 
 def _arguments(assertion: Assertion, shortname: str) -> dict[str, Any]:
     """The arguments as the payload has them, without what our assertion is given besides."""
-    entry = METRICS.get(shortname)
+    entry = SHORTNAMES.get(shortname)
     given: dict[str, Any] = {**assertion.config, "value": assertion.value}
     names = {ours: name for name, ours in entry.args.items()} if entry else {name: name for name in assertion.config}
     return {name: plain(given[ours]) for ours, name in names.items() if given.get(ours) is not None}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gradegate.conversation import Usage
 from gradegate.errors import Origin
 from gradegate.reporting.plain import finite, plain
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
@@ -16,14 +17,14 @@ from gradegate.reporting.results import (
     Head,
     NoteLine,
     RuleLine,
-    Source,
+    SourceLine,
     Spent,
     Summary,
     TurnLine,
 )
 from gradegate.reporting.visible import encodable
 from gradegate.reporting.wording import notes
-from gradegate.result import Counts, Decision, Grade, Row, RuleResult, Usage
+from gradegate.result import Counts, Decision, Grade, Row, RuleResult
 from gradegate.suite import Note
 
 
@@ -156,8 +157,8 @@ def _note(note: Note) -> NoteLine:
     return NoteLine(text=encodable(note.text), source=_source(note.origin))
 
 
-def _source(origin: Origin | None) -> Source | None:
-    return Source(file=encodable(origin.file), line=origin.line) if origin and origin.file else None
+def _source(origin: Origin | None) -> SourceLine | None:
+    return SourceLine(file=encodable(origin.file), line=origin.line) if origin and origin.file else None
 
 
 def _object(values: Mapping[str, Any]) -> dict[str, Any]:

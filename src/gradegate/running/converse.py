@@ -6,10 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradegate.conversation import NO_USAGE, Message, Reply, Request, Transcript, Turn, Usage
 from gradegate.errors import ConfigError
 from gradegate.planning.plan import CONVERSATION, Job
-from gradegate.result import NO_USAGE, Message, Reply, Request, Transcript, Usage
-from gradegate.suite import Turn
 from gradegate.texts import chat
 
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first

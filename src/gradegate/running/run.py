@@ -11,11 +11,12 @@ from functools import partial
 
 from gradegate.asking.http import Client
 from gradegate.asking.parallel import gather
+from gradegate.conversation import NO_USAGE, Transcript
 from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
 from gradegate.grading.conclude import Bound, conclude, conclude_case, conclude_set, error
 from gradegate.grading.judge import Account, Judge
 from gradegate.planning.plan import Job, Plan
-from gradegate.result import NO_USAGE, Grade, Outcome, Row, RunResult, Transcript
+from gradegate.result import Grade, Outcome, Row, RunResult
 from gradegate.running import converse
 
 LAST_WORDS = 3.0  # seconds that calls in flight get to notice that they were cut

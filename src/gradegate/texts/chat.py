@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradegate.conversation import Message
 from gradegate.errors import ConfigError
 from gradegate.files import document
-from gradegate.result import Message
 
 _START = re.compile(r'\s*\[\s*\{\s*"role"')
 ROLES = ("system", "developer", "user", "assistant", "tool")

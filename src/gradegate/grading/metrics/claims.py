@@ -11,7 +11,7 @@ from gradegate.errors import Unreadable
 from gradegate.grading import reading
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.factscore import Judged, Standing
+from gradegate.grading.metrics.factscore import Standing, VotedClaim
 from gradegate.grading.metrics.metric import clipped
 from gradegate.grading.metrics.verdicts import Given
 from gradegate.grading.rubric import shape
@@ -117,7 +117,7 @@ def _numbers(ids: Iterable[int]) -> str:
 # --- telling --------------------------------------------------------------------------------------------------
 
 
-def summary(judged: Sequence[Judged]) -> str:
+def summary(judged: Sequence[VotedClaim]) -> str:
     """How many claims are true, and the first of those that are not."""
     counts = {which: sum(one.standing is which for one in judged) for which in Standing}
     parts = [f"{counts[Standing.TRUE]} of {len(judged)} checkable claims are true"]
@@ -128,12 +128,12 @@ def summary(judged: Sequence[Judged]) -> str:
     return "; ".join([*parts, *([f"and {len(bad) - NAMED} more"] if len(bad) > NAMED else [])])
 
 
-def _described(one: Judged) -> str:
+def _described(one: VotedClaim) -> str:
     text = f'{one.standing.value}: "{clipped(one.claim)}"'
     return text + (f" ({clipped(one.reason)})" if one.reason else "")
 
 
-def evidence(found: Claims, judged: Sequence[Judged]) -> dict[str, Any]:
+def evidence(found: Claims, judged: Sequence[VotedClaim]) -> dict[str, Any]:
     """Every claim with the votes of each run; ``false_details`` and ``unknown_details`` as Aegis has them."""
     unknown = sum(one.standing is Standing.UNKNOWN for one in judged)
     return {
@@ -146,12 +146,12 @@ def evidence(found: Claims, judged: Sequence[Judged]) -> dict[str, Any]:
     }
 
 
-def _detail(one: Judged) -> dict[str, Any]:
+def _detail(one: VotedClaim) -> dict[str, Any]:
     tie = {"tie": True} if one.standing is Standing.TIE else {}
     return {"claim": one.claim, "reason": one.reason, **tie}
 
 
-def _votes(one: Judged) -> dict[str, Any]:
+def _votes(one: VotedClaim) -> dict[str, Any]:
     second = {"second": [vote.word for vote in one.second]} if one.second else {}
     first = [vote.word for vote in one.first]
     return {"id": one.id, "claim": one.claim, "outcome": one.standing.value, "first": first, **second}

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.metrics import sentences
-from gradegate.result import Transcript
 from gradegate.texts import transform
 from gradegate.texts.transform import Transform
 

@@ -24,7 +24,7 @@ class Standing(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class VotedClaim:
     """A checkable claim with its id and one vote of each run; ``second`` where every run of the first phase said idk."""
 
     id: int

@@ -14,12 +14,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gradegate.configs.keys import Whole
+from gradegate.conversation import Numbered
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import clipped, images_in, split
 from gradegate.grading.metrics.verdicts import Given
-from gradegate.grading.metrics.windows import Numbered
+from gradegate.options import Whole
 
 STEPS = ("truths", "claims", "verdicts", "reason")
 Limit = Annotated[Whole, Field(ge=1)] | None
@@ -39,7 +39,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class HeldClaims:
     """Claims with a verdict on each, and the truths that they were held against."""
 
     claims: tuple[str, ...]

@@ -10,17 +10,15 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
-from gradegate.configs.images import Image
-from gradegate.configs.keys import Number, Whole
+from gradegate.conversation import Exchange, Image, Numbered, Transcript, Turn, exchanges
 from gradegate.errors import NoVerdict, ProviderError, Unreadable
 from gradegate.grading import reading
 from gradegate.grading.grader import Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.context import ContextTransform
-from gradegate.grading.metrics.windows import Exchange, Numbered, exchanges
 from gradegate.grading.rubric import shape
-from gradegate.result import Transcript, Verdict
-from gradegate.suite import Turn
+from gradegate.options import Number, Whole
+from gradegate.result import Verdict
 from gradegate.texts.transform import Transform
 
 K = TypeVar("K", bound=Hashable)

@@ -1,0 +1,174 @@
+"""What is said: messages, turns and images, a request to a model with its reply, and the exchanges of a conversation.
+
+Frozen values, without input or output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+class Image(str):
+    """A picture that stands among a turn's documents: a data URI or a URL."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a conversation; ``role`` is "user" or "assistant"."""
+
+    role: str
+    content: str
+    retrieval_context: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)  # what the target told beside the text
+
+
+# --- what a provider takes and gives --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message; ``images`` are data URIs or URLs that follow the text."""
+
+    role: str
+    content: str
+    images: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to a chat model. ``schema`` asks for JSON of that shape where the provider can promise it."""
+
+    messages: tuple[Message, ...]
+    schema: Mapping[str, Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)  # e.g. temperature, seed: win over the provider's config
+    prompt: str = ""  # the filled-in prompt as text, where there is one
+    vars: Mapping[str, Any] = field(default_factory=dict)  # the test's, for a target whose request is a template
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What calls cost: tokens, US dollars, seconds. ``unpriced`` counts the calls whose price is unknown."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+    seconds: float = 0.0
+    reasks: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def known_cost(self) -> float | None:
+        """US dollars, or None when the price of any call is unknown."""
+        return None if self.unpriced else self.cost
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cost + other.cost,
+            self.unpriced + other.unpriced,
+            self.seconds + other.seconds,
+            self.reasks + other.reasks,
+        )
+
+
+NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's answer."""
+
+    text: str
+    usage: Usage = NO_USAGE
+    finish_reason: str = ""
+    refused: bool = False  # the model or a content filter declined; the text says so in its words
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+# --- what is graded -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What a grader sees: the exchange (a single answer is a conversation of one), and the test's variables.
+
+    ``prompt`` is the rendered prompt as text; ``usage`` is what the target's answer cost.
+    """
+
+    prompt: str
+    turns: tuple[Turn, ...]
+    vars: Mapping[str, Any] = field(default_factory=dict)
+    usage: Usage = NO_USAGE
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def output(self) -> str:
+        """The last assistant message."""
+        return next((turn.content for turn in reversed(self.turns) if turn.role == "assistant"), "")
+
+
+# --- exchanges and windows ------------------------------------------------------------------------------------
+
+
+class Numbered(NamedTuple):
+    """A turn with its number in the conversation, from 1."""
+
+    number: int
+    turn: Turn
+
+
+Exchange = tuple[Numbered, ...]  # at least one message of the user, and it ends with the assistant's
+Window = tuple[Exchange, ...]
+
+
+def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
+    """The complete exchanges, in order: DeepEval's unit interactions (deepeval, ``metrics/utils.py``).
+
+    A new one begins at a user turn that follows an assistant turn, once the current one has a user turn: a greeting of
+    the assistant belongs to the first exchange. What has no answer at the end belongs to none.
+    """
+    found: list[Exchange] = []
+    current: list[Numbered] = []
+    asked = False
+    for number, turn in enumerate(turns, 1):
+        if turn.role == "user":
+            if asked and current[-1].turn.role == "assistant":
+                found.append(tuple(current))
+                current = []
+            asked = True
+        current.append(Numbered(number, turn))
+    if asked and current[-1].turn.role == "assistant":
+        found.append(tuple(current))
+    return tuple(found)
+
+
+def unanswered(turns: Sequence[Turn]) -> tuple[int, ...]:
+    """Numbers of the turns that belong to no exchange."""
+    found = exchanges(turns)
+    last = found[-1][-1].number if found else 0
+    return tuple(range(last + 1, len(turns) + 1))
+
+
+def windows(found: Sequence[Exchange], size: int) -> tuple[Window, ...]:
+    """One window for each exchange: it and up to ``size - 1`` before it. Raises ValueError for a size below 1."""
+    if size < 1:
+        raise ValueError(f"a window of {size} exchanges holds nothing")
+    return tuple(tuple(found[max(0, end - size) : end]) for end in range(1, len(found) + 1))
+
+
+def flat(window: Window) -> tuple[Numbered, ...]:
+    """The turns of a window, in order."""
+    return tuple(numbered for exchange in window for numbered in exchange)
