@@ -20,7 +20,7 @@ check: $(READY)
 	$(BIN)/python scripts/generated.py --check
 
 pytest: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest -n 4
 
 bench: $(READY)
 	$(BIN)/python benchmarks/bench.py

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from fake_llm import FakeLlm, serve
 from gradegate import cli
+from support.fake_llm import FakeLlm, serve
 
 
 @pytest.fixture

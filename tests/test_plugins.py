@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from graded import Script, config, mistakes
 from gradegate import listing
 from gradegate.grading.grader import GRADERS
+from support.graded import Script, config, mistakes
 
 GRADER = '''
 """is-short: so many words, and a model that agrees."""

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fake_llm import FakeLlm
+from support.fake_llm import FakeLlm
 
 SEEDS = sorted((Path(__file__).parent / "seeds").glob("*.yaml"))
 REPORTS = ("-o", "junit.xml", "-o", "comment.md", "-o", "report.html")

@@ -1,4 +1,4 @@
-from fake_llm import FakeLlm
+from support.fake_llm import FakeLlm
 
 
 def test_a_failing_rubric_blocks_with_the_graders_reason(gate, llm: FakeLlm):

@@ -2,8 +2,9 @@
 
 import os
 
-import builder
 import pytest
+
+from support import builder
 
 REQUIRED = os.environ.get("GRADEGATE_CONTAINER") == "required"
 collect_ignore = ["test_container.py"] if builder.missing() and not REQUIRED else []

@@ -6,13 +6,13 @@ from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
-import builder
 import pytest
 
-from fake_github import FakeGitHub, serve
-from fake_llm import FakeLlm
-from scenarios import Scenarios, step
-from step import FOLDERS, Step
+from support import builder
+from support.fake_github import FakeGitHub, serve
+from support.fake_llm import FakeLlm
+from support.scenarios import Scenarios, step
+from support.step import FOLDERS, Step
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from fake_llm import FakeLlm
 from gradegate.asking.provider import serving
 from gradegate.configs.dialect import DIALECTS
 from gradegate.configs.shortnames import SHORTNAMES, UNSUPPORTED
 from gradegate.grading.grader import GRADERS
 from gradegate.suite import ProviderSpec
+from support.fake_llm import FakeLlm
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "aegis" / "custom-run.json"
 PAYLOAD = json.loads(EXAMPLE.read_text())

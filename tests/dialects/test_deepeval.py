@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from conversations import Script
-from fake_llm import FakeLlm
+from support.conversations import Script
+from support.fake_llm import FakeLlm
 
 # As EvaluationDataset.save_as("json") writes them.
 GOLDEN = {

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graded import Script, config, mistakes
 from gradegate.errors import Unreadable
 from gradegate.graders.answer_relevance import _read
 from gradegate.grading import reading
+from support.graded import Script, config, mistakes
 
 DIRECTIONS = {
     "What is it?": [1.0, 0.0],

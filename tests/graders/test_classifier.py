@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from graded import Script, config, mistakes
+from support.graded import Script, config, mistakes
 
 LABELS = {"friendly": 0.75, "rude": 0.2, "other": 0.05}
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graded import Script, config, mistakes
 from gradegate.errors import Unreadable
 from gradegate.graders.context_faithfulness import _read_statements, _read_verdicts
 from gradegate.grading import reading
 from gradegate.grading.metrics import yesno
+from support.graded import Script, config, mistakes
 
 MARK = "Final verdict for each statement in order:"
 

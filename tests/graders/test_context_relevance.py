@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graded import Script, config, mistakes
 from gradegate.errors import Unreadable
 from gradegate.graders.context_relevance import _read
 from gradegate.grading import reading
 from gradegate.grading.metrics.sentences import folded, units
+from support.graded import Script, config, mistakes
 
 CONTEXT = "The sky is blue. Grass is green. Snow is white. Coal is black."
 LINES = "The sky is blue\nGrass is green\nSnow is white, and cold"

@@ -1,6 +1,6 @@
 import pytest
 
-from conversations import Replies, config, judged
+from support.conversations import Replies, config, judged
 
 
 def answered(kind="contextual-precision", documents=("d1", "d2", "d3"), variables=None, **assertion) -> dict:

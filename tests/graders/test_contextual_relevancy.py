@@ -1,6 +1,6 @@
 import pytest
 
-from conversations import Replies, between, config, judged
+from support.conversations import Replies, between, config, judged
 
 WORDS = {"d1": ("yes", "no"), "d2": ("yes", "yes", "yes"), "d3": ()}
 

@@ -1,6 +1,6 @@
 import pytest
 
-from conversations import Replies, between, case, config, turns
+from support.conversations import Replies, between, case, config, turns
 
 TALK = turns(("book a table", "done", ""), ("and a taxi", "sorry", ""))
 

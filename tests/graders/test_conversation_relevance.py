@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graded import Script, config, mistakes, models
 from gradegate.errors import Unreadable
 from gradegate.graders.conversation_relevance import _read
 from gradegate.grading import reading
+from support.graded import Script, config, mistakes, models
 
 TALK = [("Hi", "Hello!"), ("What is gravity?", "A force."), ("And magnetism?", "I like cheese.")]
 

@@ -1,6 +1,6 @@
 import pytest
 
-from conversations import Replies, case, config, turns
+from support.conversations import Replies, case, config, turns
 
 TALK = turns(("q1", "a1", ""))
 STEPS = {"config": {"evaluation_steps": ["look", "decide"]}}

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graded import Script, config, mistakes
 from gradegate.errors import Unreadable
 from gradegate.graders.factuality import _read
 from gradegate.grading import reading
+from support.graded import Script, config, mistakes
 
 SCORES = {"subset": 0.5, "superset": 0, "agree": 1, "disagree": 0.1, "differButFactual": -1}
 

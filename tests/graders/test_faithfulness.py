@@ -1,7 +1,7 @@
 import pytest
 
-from conversations import Script, config
-from fake_llm import FakeLlm
+from support.conversations import Script, config
+from support.fake_llm import FakeLlm
 
 
 def answered(documents=("doc1", "doc2"), **assertion) -> dict:

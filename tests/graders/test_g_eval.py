@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graded import Script, config, mistakes
 from gradegate.errors import Unreadable
 from gradegate.graders.g_eval import _read_score, _read_steps
 from gradegate.grading import reading
+from support.graded import Script, config, mistakes
 
 STEPS = {"steps": ["Check facts", "Check tone"]}
 

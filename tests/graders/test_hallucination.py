@@ -1,6 +1,6 @@
 import pytest
 
-from conversations import Replies, config, judged
+from support.conversations import Replies, config, judged
 
 
 def answered(context=("x1", "x2", "x3"), **assertion) -> dict:

@@ -1,6 +1,6 @@
 import pytest
 
-from conversations import Replies, between, case, config, turns
+from support.conversations import Replies, between, case, config, turns
 
 TALK = turns(("hello", "hi", ""), ("I am Ann", "welcome Ann", ""), ("what now?", "what is your name?", ""))
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graded import Script, config, mistakes
 from gradegate.errors import Unreadable
 from gradegate.graders.llm_rubric import LlmRubric
 from gradegate.grading import reading
+from support.graded import Script, config, mistakes
 
 
 def graded(gate, llm, reply, kind="llm-rubric", value="is polite", **more):

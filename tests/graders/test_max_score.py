@@ -1,7 +1,7 @@
 import pytest
-from test_select_best import TWO, compared, of
 
-from graded import Script, mistakes
+from support.compared import TWO, compared, of
+from support.graded import Script, mistakes
 
 MAX = {"type": "max-score"}
 FIRST, ABOUT = {"type": "contains", "value": "first"}, {"type": "icontains", "value": "ABOUT"}

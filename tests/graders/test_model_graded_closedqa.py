@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graded import Script, config, mistakes
 from gradegate.errors import Unreadable
 from gradegate.graders.closedqa import _read
 from gradegate.grading import reading
+from support.graded import Script, config, mistakes
 
 TYPE = "model-graded-closedqa"
 

@@ -1,6 +1,6 @@
 import pytest
 
-from graded import Script, config, mistakes
+from support.graded import Script, config, mistakes
 
 
 def graded(gate, llm, flags, kind="moderation", output="the answer", **assertion):

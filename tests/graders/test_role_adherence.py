@@ -1,6 +1,6 @@
 import pytest
 
-from conversations import Replies, case, config, judged, turns
+from support.conversations import Replies, case, config, judged, turns
 
 TALK = turns(("q1", "a1", ""), ("q2", "a2", ""), ("q3", "a3", ""))
 ROLE = {"value": "a pirate"}

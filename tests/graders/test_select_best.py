@@ -4,27 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graded import Script, mistakes, models
 from gradegate.errors import Unreadable
 from gradegate.graders.select_best import _read
 from gradegate.grading import reading
-
-TWO = ["first about {{topic}}", "second about {{topic}}"]
-BEST = {"type": "select-best", "value": "choose the funniest"}
-
-
-def compared(llm, *assertions, prompts=TWO, providers=("echo",), **keys):
-    test = {
-        "vars": {"topic": "bananas"},
-        "assert": list(assertions or [BEST]),
-        "options": {"provider": models(llm)},
-        **keys,
-    }
-    return {"prompts": list(prompts), "providers": list(providers), "tests": [test]}
-
-
-def of(ran, kind="select-best"):
-    return [next(g for g in case["grades"] if g["assertion"].endswith(kind)) for case in ran.cases]
+from support.compared import BEST, TWO, compared, of
+from support.graded import Script, mistakes
 
 
 def test_the_chosen_output_passes_and_the_others_fail(gate, llm):

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from graded import Script, config, mistakes, vectors
+from support.graded import Script, config, mistakes, vectors
 
 A, B, C = [1.0, 0.0], [0.6, 0.8], [0.0, 1.0]  # cosines with A: 1, 0.6, 0
 

@@ -1,6 +1,6 @@
 import pytest
 
-from conversations import Replies, between, case, config, turns
+from support.conversations import Replies, between, case, config, turns
 
 THREE = turns(("q1", "a1", ""), ("q2", "a2", ""), ("q3", "a3", ""))
 

@@ -1,9 +1,9 @@
 import pytest
 
-from fake_llm import FakeLlm
 from gradegate.conversation import Message
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from vendors import PIXEL, SCHEMA, URL, ask, build, claude, headers, path, refusing
+from support.fake_llm import FakeLlm
+from support.vendors import PIXEL, SCHEMA, URL, ask, build, claude, headers, path, refusing
 
 
 def sonnet(llm: FakeLlm, model: str = "claude-sonnet-4-5", **config):

@@ -1,8 +1,8 @@
 import pytest
 
-from fake_llm import FakeLlm, chat
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from vendors import CHAT, SCHEMA, ask, build, embeddings, headers, path
+from support.fake_llm import FakeLlm, chat
+from support.vendors import CHAT, SCHEMA, ask, build, embeddings, headers, path
 
 
 def azure(llm: FakeLlm, provider_id: str = "azure:chat:my-gpt", **config):

@@ -1,8 +1,8 @@
 import pytest
 
-from fake_llm import FakeLlm, chat
 from gradegate.errors import ConfigError
-from vendors import CHAT, SCHEMA, ask, build, headers, path, refusing
+from support.fake_llm import FakeLlm, chat
+from support.vendors import CHAT, SCHEMA, ask, build, headers, path, refusing
 
 SERVICES = [
     ("openrouter", "OPENROUTER_API_KEY", "openrouter.ai"),

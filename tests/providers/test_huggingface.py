@@ -1,8 +1,8 @@
 import pytest
 
-from fake_llm import FakeLlm
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from vendors import build, headers
+from support.fake_llm import FakeLlm
+from support.vendors import build, headers
 
 LABELS = [{"label": "POSITIVE", "score": 0.9}, {"label": "NEGATIVE", "score": 0.1}]
 

@@ -1,8 +1,8 @@
 import pytest
 
-from fake_llm import FakeLlm, chat
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from vendors import SCHEMA, ask, build, embeddings, headers, path, refusing
+from support.fake_llm import FakeLlm, chat
+from support.vendors import SCHEMA, ask, build, embeddings, headers, path, refusing
 
 
 def small(llm: FakeLlm, provider_id: str = "mistral:mistral-small-2603", **config):

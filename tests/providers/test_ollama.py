@@ -1,9 +1,9 @@
 import pytest
 
-from fake_llm import FakeLlm
 from gradegate.conversation import Message
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from vendors import PIXEL, SCHEMA, URL, ask, build, headers, ollama, path, refusing
+from support.fake_llm import FakeLlm
+from support.vendors import PIXEL, SCHEMA, URL, ask, build, headers, ollama, path, refusing
 
 
 def llama(llm: FakeLlm, provider_id: str = "ollama:chat:llama3.2:3b", **config):

@@ -1,9 +1,9 @@
 import pytest
 
-from fake_llm import FakeLlm, chat
 from gradegate.conversation import Message
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from vendors import CHAT, PIXEL, SCHEMA, URL, ask, build, headers, path, refusing
+from support.fake_llm import FakeLlm, chat
+from support.vendors import CHAT, PIXEL, SCHEMA, URL, ask, build, headers, path, refusing
 
 
 def gpt(llm: FakeLlm, model: str = "gpt-4o-mini", **config):

@@ -1,8 +1,8 @@
 import pytest
 
-from fake_llm import FakeLlm
 from gradegate.errors import ProviderError, Trouble
-from vendors import build, embeddings, headers, path
+from support.fake_llm import FakeLlm
+from support.vendors import build, embeddings, headers, path
 
 
 def embedder(llm: FakeLlm, provider_id: str = "openai:embeddings:text-embedding-3-small", **config):

@@ -1,8 +1,8 @@
 import pytest
 
-from fake_llm import FakeLlm
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from vendors import build, path
+from support.fake_llm import FakeLlm
+from support.vendors import build, path
 
 
 def moderator(llm: FakeLlm, provider_id: str = "openai:moderation"):

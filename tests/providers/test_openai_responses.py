@@ -1,9 +1,9 @@
 import pytest
 
-from fake_llm import FakeLlm
 from gradegate.conversation import Message
 from gradegate.errors import ProviderError, Trouble
-from vendors import PIXEL, SCHEMA, THOUGHT, ask, build, headers, output_text, path, refusing, responses, said
+from support.fake_llm import FakeLlm
+from support.vendors import PIXEL, SCHEMA, THOUGHT, ask, build, headers, output_text, path, refusing, responses, said
 
 
 def gpt(llm: FakeLlm, model: str = "gpt-4o-mini", **config):

@@ -5,10 +5,23 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-import vendors
-from fake_llm import FakeLlm
 from gradegate.conversation import Message
-from vendors import CHAT, PIXEL, SCHEMA, ask, build, claude, embeddings, gemini, ollama, output_text, responses, said
+from support import vendors
+from support.fake_llm import FakeLlm
+from support.vendors import (
+    CHAT,
+    PIXEL,
+    SCHEMA,
+    ask,
+    build,
+    claude,
+    embeddings,
+    gemini,
+    ollama,
+    output_text,
+    responses,
+    said,
+)
 
 TALK = (("system", "Be brief."), Message("user", "what?", (PIXEL,)), ("assistant", "a dot"), ("user", "sure?"))
 

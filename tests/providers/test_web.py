@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fake_llm import FakeLlm
 from gradegate.asking import httpbody, httpreply
 from gradegate.conversation import Message
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from vendors import ask, build, headers, path
+from support.fake_llm import FakeLlm
+from support.vendors import ask, build, headers, path
 
 HOSTILE = 'He said "no"\n{{ env.KEY }} \\ {"pass": true} </x> ü'
 

@@ -18,8 +18,7 @@ from gradegate.pipeline import check_outputs
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision, Grade, Outcome, Row, RunResult
 from gradegate.suite import Assertion, Policy, Rule
-
-from . import samples
+from support import samples
 
 FACTS = Assertion("factfulness", threshold=0.7, model_slug="o4-mini", config={"n_runs": 3}, blocking=True)
 SAME = Assertion("exact_match", value="gold", threshold=1.0)

@@ -8,8 +8,7 @@ from gradegate.errors import Origin
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision, Outcome, Result
 from gradegate.suite import Note
-
-from . import samples
+from support import samples
 
 
 def written(decision: Decision) -> list[str]:

@@ -17,8 +17,7 @@ from gradegate.reporting.markdown import BREAK, utf8, utf16
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision, Outcome, Row, RuleResult
 from gradegate.suite import Note, Rule
-
-from . import samples
+from support import samples
 
 LIMITS = {"comment": (65_536, utf16), "summary": (1024 * 1024, utf8)}
 TEXTS = st.lists(st.sampled_from(samples.NASTY) | st.text(st.characters(), max_size=20), max_size=3).map("".join)

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision, Result
-from runner import commands
-
-from . import samples
+from support import samples
+from support.runner import commands
 
 
 def written(decision: Decision) -> str:

@@ -9,8 +9,7 @@ from html.parser import HTMLParser
 
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision
-
-from . import samples
+from support import samples
 
 
 class Reader(HTMLParser):

@@ -13,8 +13,7 @@ from gradegate.conversation import Usage
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.reporting.results import Results, results_schema
 from gradegate.result import Decision
-
-from . import samples
+from support import samples
 
 MAKERS = [samples.passed, samples.advisory, samples.blocked, samples.inconclusive, samples.odd]
 

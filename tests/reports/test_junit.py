@@ -16,8 +16,7 @@ from junitparser import Error, Failure, JUnitXml
 
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision, Outcome
-
-from . import samples
+from support import samples
 
 SDIST, XSD = "pytest-8.3.4", "testing/example_scripts/junit-10.xsd"
 MAKERS = [samples.passed, samples.advisory, samples.blocked, samples.inconclusive, samples.odd]

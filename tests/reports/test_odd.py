@@ -9,8 +9,7 @@ import pytest
 
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision
-
-from . import samples
+from support import samples
 
 NAMES = ["aegis", "annotations", "comment", "console", "html", "json", "junit", "summary"]
 

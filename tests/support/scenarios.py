@@ -5,10 +5,10 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
-from fake_github import FakeGitHub, Token
-from fake_llm import FakeLlm
 from gradegate.github.sticky import marker
-from step import CANARY, Launcher, Step
+from support.fake_github import FakeGitHub, Token
+from support.fake_llm import FakeLlm
+from support.step import CANARY, Launcher, Step
 
 KEY = "sk-canary-0123456789"
 # A model that talks to the runner, to GitHub and to Markdown.

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fake_llm import FakeLlm
 from gradegate.asking.provider import PROVIDERS
+from support.fake_llm import FakeLlm
 
-PROVIDERS.load_folder(Path(__file__).parent / "plugins")
+PROVIDERS.load_folder(Path(__file__).parent.parent / "plugins")
 
 KINDS = ("embedding", "classification", "moderation")
 

@@ -11,23 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.github.event import Event, links, read_event
-
-HEAD, BASE, MERGE = "a" * 40, "b" * 40, "c" * 40
-
-
-def pull_request(source: str | None = "octo-org/octo-repo", **more: Any) -> dict[str, Any]:
-    repository = {"full_name": "octo-org/octo-repo"}
-    return {
-        "number": 7,
-        "pull_request": {
-            "number": 7,
-            "title": "`$(id)` ::error::x",
-            "head": {"sha": HEAD, "repo": {"full_name": source} if source else None},
-            "base": {"sha": BASE, "repo": repository},
-            **more,
-        },
-        "repository": repository,
-    }
+from support.events import BASE, HEAD, MERGE, pull_request
 
 
 def read(tmp_path: Path, name: str, payload: Any, **more: str) -> Event:

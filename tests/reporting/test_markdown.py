@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gradegate.reporting.markdown import BREAK, code, details, fence, fit, inline, link, table, utf8, utf16
 from gradegate.reporting.visible import one_line, visible
-from reports.samples import NASTY
+from support.samples import NASTY
 
 PIECES = [
     *"\\`*_{}[]()#+-.!|<>@&~$:=^\"' \n\t1aé👩\u200b\u202e\x00\ud800",

@@ -16,7 +16,7 @@ import yaml
 from gradegate.github.publish import OUTPUTS
 from gradegate.settings import COMMENT_MODES, from_inputs
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), ROOT / "examples" / "workflow.yml"]
 PINNED = re.compile(r"uses: +[\w.-]+/[\w./-]+@[0-9a-f]{40} # \S.*")

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from conversations import Script, case, config, turns
-from fake_llm import FakeLlm
 from gradegate.asking.provider import PROVIDERS
+from support.conversations import Script, case, config, turns
+from support.fake_llm import FakeLlm
 
 RECORDED = turns(("q1", "c1", "d1"))
 CONTAINS = {"assert": [{"type": "contains", "value": "q"}]}

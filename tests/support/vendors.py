@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from fake_llm import FakeLlm, chat
 from gradegate.asking import options
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, split_id
@@ -12,6 +11,7 @@ from gradegate.configs.specs import providers
 from gradegate.conversation import Message, Reply, Request
 from gradegate.errors import Origin
 from gradegate.files.workspace import Workspace
+from support.fake_llm import FakeLlm, chat
 
 LINE = Origin("promptfooconfig.yaml", 7)
 SCHEMA = {

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graded import Script, config, mistakes
 from gradegate.errors import NoVerdict
 from gradegate.texts.transform import parse
+from support.graded import Script, config, mistakes
 
 OUTPUT = {
     "context": "one",

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from fake_github import FakeGitHub
-from runner import Command, commands, read_outputs, read_summary, shown
+from support.fake_github import FakeGitHub
+from support.runner import Command, commands, read_outputs, read_summary, shown
 
 FOLDERS = ("workspace", "home", "workflow", "file_commands", "runner_temp")
 # What a container action also gets to see; nothing of it may reach a log, a report or a request.

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from fake_github import FakeGitHub, serve
-from fake_llm import FakeLlm
 from gradegate.github.sticky import marker
-from scenarios import Scenarios, step
-from step import Local, Step
-from test_event import pull_request
+from support.events import pull_request
+from support.fake_github import FakeGitHub, serve
+from support.fake_llm import FakeLlm
+from support.scenarios import Scenarios, step
+from support.step import Local, Step
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from conversations import Script, case, config, turns
-from fake_llm import FakeLlm
+from support.conversations import Script, case, config, turns
+from support.fake_llm import FakeLlm
 
 BASE = turns(("q1", "a1", "doc1"))
 FOUR = ["c1", "c2", "c3", "c4"]

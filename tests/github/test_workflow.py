@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.github.workflow import SUMMARY_LIMIT, append_summary, outputs_text, safe_outputs, write_outputs
-from runner import FailedStep, commands, read_outputs, read_summary, shown
+from support.runner import FailedStep, commands, read_outputs, read_summary, shown
 
 NASTY = ["x\nEOF\noutcome=pass", "a=b", "a<<b", "", "\r\n", "no newline", "<<", "gradegate_", "\n\n", "{{x}}"]
 

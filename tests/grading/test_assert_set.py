@@ -2,7 +2,7 @@
 
 import pytest
 
-from graded import Script, config, mistakes
+from support.graded import Script, config, mistakes
 
 GOOD, BAD = {"type": "contains", "value": "answer"}, {"type": "contains", "value": "absent"}
 RUBRIC = {"type": "llm-rubric", "value": "is good"}

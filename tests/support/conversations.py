@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fake_llm import FakeLlm
 from gradegate.grading import rubric
+from support.fake_llm import FakeLlm
 
 KINDS = {
     "You list what documents say": "truths",

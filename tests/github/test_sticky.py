@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fake_github import FakeGitHub, Seen, Token, serve
 from gradegate import __version__
 from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event
 from gradegate.github.sticky import Posted, Refused, marker, upsert_comment
+from support.fake_github import FakeGitHub, Seen, Token, serve
 
 REPOSITORY = "octo-org/octo-repo"
 EVENT = Event("pull_request", REPOSITORY, 7, "a" * 40, "b" * 40, REPOSITORY, REPOSITORY)

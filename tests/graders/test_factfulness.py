@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fake_llm import FakeLlm
 from gradegate.errors import Unreadable
 from gradegate.figures import cut
 from gradegate.grading import reading
 from gradegate.grading.metrics.claims import read_claims, read_verdicts
 from gradegate.grading.metrics.factscore import Standing, VotedClaim, exact, score, standing, undecided
 from gradegate.grading.metrics.verdicts import Given
+from support.fake_llm import FakeLlm
 
 T, F, TIE, U = Standing.TRUE, Standing.FALSE, Standing.TIE, Standing.UNKNOWN
 SOURCE = "Paris is the capital and largest city of France. It has a population of over 2 million people."

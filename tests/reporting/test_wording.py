@@ -11,7 +11,7 @@ from gradegate.errors import Origin
 from gradegate.reporting import wording
 from gradegate.result import Decision, Outcome, Row, RuleResult
 from gradegate.suite import NOWHERE, Assertion, Rule
-from reports.samples import CONFIG, EVERY, FACTS, blocked, grade, inconclusive, passed, row
+from support.samples import CONFIG, EVERY, FACTS, blocked, grade, inconclusive, passed, row
 
 PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 

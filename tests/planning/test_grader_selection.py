@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from fake_llm import FakeLlm
-from vendors import embeddings
+from support.fake_llm import FakeLlm
+from support.vendors import embeddings
 
 RUBRIC = {"type": "llm-rubric", "value": "is polite"}
 SIMILAR = {"type": "similar", "value": "hello", "threshold": 0.5}

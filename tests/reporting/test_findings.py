@@ -8,7 +8,7 @@ import pytest
 
 from gradegate.reporting.findings import Kind, kind, sort
 from gradegate.result import Outcome, Row
-from reports.samples import advised, failing, grade, passing, row, unanswered, unclear
+from support.samples import advised, failing, grade, passing, row, unanswered, unclear
 
 PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from fake_github import FakeGitHub, Token, serve
 from gradegate.conversation import Usage
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github.client import connect
@@ -19,7 +18,8 @@ from gradegate.reporting.commands import command
 from gradegate.reporting.report import Document, Sink
 from gradegate.result import Counts, Decision, Result, RunResult
 from gradegate.settings import ActionSettings, Settings
-from runner import commands, read_outputs, read_summary, shown
+from support.fake_github import FakeGitHub, Token, serve
+from support.runner import commands, read_outputs, read_summary, shown
 
 EVENT = Event("pull_request", "octo-org/octo-repo", 7, "a" * 40, "b" * 40, "octo-org/octo-repo", "octo-org/octo-repo")
 DOCUMENTS = (

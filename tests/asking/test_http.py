@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from fake_llm import FakeLlm
 from gradegate.asking import http
 from gradegate.asking.http import Client
 from gradegate.errors import ProviderError, Trouble
+from support.fake_llm import FakeLlm
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from graded import Script, config, mistakes
+from support.graded import Script, config, mistakes
 
 # The assertion, the replies that it reads, the variables of each prompt, and what they must show.
 GRADED = {

@@ -1,8 +1,8 @@
 import pytest
 
-from fake_llm import FakeLlm, chat
 from gradegate.errors import ConfigError
-from vendors import build
+from support.fake_llm import FakeLlm, chat
+from support.vendors import build
 
 EVERY = [
     "openai:chat:m",

@@ -1,0 +1,22 @@
+"""Events as GitHub sends them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+HEAD, BASE, MERGE = "a" * 40, "b" * 40, "c" * 40
+
+
+def pull_request(source: str | None = "octo-org/octo-repo", **more: Any) -> dict[str, Any]:
+    repository = {"full_name": "octo-org/octo-repo"}
+    return {
+        "number": 7,
+        "pull_request": {
+            "number": 7,
+            "title": "`$(id)` ::error::x",
+            "head": {"sha": HEAD, "repo": {"full_name": source} if source else None},
+            "base": {"sha": BASE, "repo": repository},
+            **more,
+        },
+        "repository": repository,
+    }
