@@ -60,4 +60,4 @@ def test_defaults_are_those_of_the_code(page):
     for name in generated().names_of(page):
         kind = GRADERS.find(name)
         if stated and kind is not None:
-            assert kind.threshold_default == float(stated[1]), name
+            assert kind.scoring.default == float(stated[1]), name

@@ -26,7 +26,7 @@ CONFIG = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type"
         (["run", "c.yaml", "-j", "0"], 2, "'0' is not a whole number from 1"),
         (["run", "c.yaml", "-g", "opneai:chat:x"], 0, "Passed"),
         (["run", "c.yaml", "--filter-pattern", "["], 2, "no regular expression"),
-        (["validate", "c.yaml"], 0, "valid: 1 answers and 1 assertions planned"),
+        (["validate", "c.yaml"], 0, "valid: 1 answer and 1 assertion planned"),
         (["list"], 0, "llm-rubric"),
         (["schema"], 0, "min-pass-rate"),
         (["schema", "results"], 0, "planned"),

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from gradegate.conversation import Transcript
 from gradegate.grading import reading
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.result import Verdict
 
@@ -25,8 +25,8 @@ from gradegate.result import Verdict
 class IsShort(Grader):
     """The answer has at most so many words."""
 
-    models = ("text",)
-    threshold_default = 0.5
+    scoring = Scoring(0.5)
+    asks = Asks(("text",))
 
     value: int
     bonus: float = 0.0

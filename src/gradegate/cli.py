@@ -8,17 +8,16 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gradegate import __version__
+from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, exit_code
 from gradegate.errors import ConfigError, Mistake, Terminated
 
 if TYPE_CHECKING:
-    from gradegate.result import Decision
     from gradegate.settings import Settings
-
-PASS, BLOCKED, MISTAKE, INCONCLUSIVE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 
 
 def script() -> NoReturn:
@@ -128,6 +127,7 @@ def _whole(least: int) -> Any:
 
 
 def _settings(args: argparse.Namespace) -> Settings:
+    from gradegate.files.checkout import commit_of
     from gradegate.settings import Settings
 
     return Settings(
@@ -142,6 +142,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         reask=getattr(args, "reask", 1),
         timeout=getattr(args, "timeout", None),
         retries=getattr(args, "retries", 4),
+        commit=commit_of(Path.cwd(), os.environ),
         cwd=Path.cwd(),
         in_ci=bool(os.environ.get("CI")),
         environ=dict(os.environ),
@@ -149,46 +150,28 @@ def _settings(args: argparse.Namespace) -> Settings:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from gradegate import pipeline
+    from gradegate.pipeline import deliver
     from gradegate.reporting.report import Links
     from gradegate.running.progress import progress
 
     settings = _settings(args)
-    outputs = pipeline.check_outputs(settings.outputs)
-    prepared = pipeline.prepare(settings)
-    hide = pipeline.build_redactor(prepared)
-    with progress(len(prepared.plan.jobs), settings.in_ci) as watch:
-        decision = pipeline.evaluate(prepared, settings.reask, watch)
-    failures = pipeline.write_reports(outputs, settings.cwd, decision, Links(), hide)
-    for part in pipeline.render("console", decision, Links(), hide).parts:
+    delivered = deliver(settings, ("console",), Links(), partial(progress, in_ci=settings.in_ci))
+    for part in delivered.documents[0].parts:
         sys.stdout.write(part)
-    for failure in failures:
+    for failure in delivered.failures.values():
         _complain(failure)
-    return exit_code(decision)
-
-
-def exit_code(decision: Decision) -> int:
-    """What a decision exits with."""
-    from gradegate.result import Result
-
-    if decision.run.interrupted:
-        return TERMINATED if decision.run.interrupted == "terminated" else INTERRUPTED
-    if decision.result is Result.BLOCKED:
-        return BLOCKED
-    if decision.result is Result.INCONCLUSIVE:
-        return MISTAKE if decision.setup else INCONCLUSIVE
-    return PASS
+    return exit_code(delivered.decision)
 
 
 def _validate(args: argparse.Namespace) -> int:
-    from gradegate import pipeline
+    from gradegate.figures import many
+    from gradegate.pipeline import prepare
     from gradegate.reporting.commands import harmless
 
-    prepared = pipeline.prepare(_settings(args))
-    for note in prepared.plan.notes:
-        pipeline.say(harmless(f"{note.origin}: warning: {note.text}" if note.origin else f"warning: {note.text}"))
-    jobs = prepared.plan.jobs
-    pipeline.say(f"valid: {len(jobs)} answers and {sum(len(job.assertions) for job in jobs)} assertions planned")
+    plan = prepare(_settings(args)).plan
+    for note in plan.notes:
+        print(harmless(f"{note.origin}: warning: {note.text}" if note.origin else f"warning: {note.text}"))
+    print(f"valid: {many(plan.answers, 'answer')} and {many(plan.assertions, 'assertion')} planned")
     return PASS
 
 
@@ -209,7 +192,7 @@ def _schema(args: argparse.Namespace) -> int:
 def _action(args: argparse.Namespace) -> int:
     from gradegate.github.action import main as action
 
-    return action(dict(os.environ), Path.cwd(), exit_code)
+    return action(dict(os.environ), Path.cwd())
 
 
 def _report_mistakes(mistakes: Sequence[Mistake]) -> int:

@@ -1,15 +1,16 @@
-"""The values that cross from one room to another: frozen, without input or output."""
+"""What came of it: verdicts, grades, answers with their grades, and the decision; frozen, without input or output."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from gradegate.conversation import NO_USAGE, Turn, Usage
+from gradegate.conversation import NO_USAGE, Transcript, Turn, Usage
 from gradegate.errors import Origin
-from gradegate.suite import NOWHERE, Assertion, Note, Rule
+from gradegate.suite import NOWHERE, Note, Rule
 
 
 class Outcome(enum.Enum):
@@ -47,30 +48,62 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Asserted:
+    """What was asserted, as rules and reports need it: no model, no key. ``value`` is filled in."""
+
+    type: str
+    value: Any = None
+    weight: float = 1.0
+    metric: str = ""
+    blocking: bool = True
+    config: Mapping[str, Any] = field(default_factory=dict)
+    model_slug: str = ""
+    is_set: bool = False
+    origin: Origin = NOWHERE
+
+    @property
+    def negated(self) -> bool:
+        """Whether the type starts with ``not-``."""
+        return self.type.startswith("not-")
+
+    @property
+    def counts(self) -> bool:
+        """Whether its grades take part in deciding: it blocks, and it has weight."""
+        return self.blocking and self.weight != 0
+
+
+@dataclass(frozen=True, slots=True)
 class Grade:
     """The final word on one assertion of one answer. An ERROR has no score."""
 
-    assertion: Assertion
+    assertion: Asserted
     outcome: Outcome
     score: float | None = None
     threshold: float | None = None  # the one that was applied, None when there was none
     reason: str = ""
     evidence: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage = NO_USAGE
-    setup: bool = False  # an ERROR that only the user can mend: wrong key, wrong model
-    metric: str = ""  # the assertion's metric with its variables filled in
+    setup: bool = False  # an ERROR that only the user can fix: wrong key, wrong model
     inner: bool = False  # of a member of an assert-set, whose own grade decides
     scale: int = 1  # people see the score times this
 
     @property
     def counts(self) -> bool:
-        """Whether the grade takes part in deciding: it blocks, it has weight, and no set decides in its place."""
-        return self.assertion.blocking and self.assertion.weight != 0 and not self.inner
+        """Whether the grade takes part in deciding: its assertion does, and no set decides in its place."""
+        return self.assertion.counts and not self.inner
+
+    @property
+    def metric(self) -> str:
+        """The name under which rules and reports know it; empty when it has none."""
+        return self.assertion.metric
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One answer and its grades: a case, asked of one target with one prompt, in one repetition."""
+    """One answer and its grades: a case, asked of one target with one prompt, in one repetition.
+
+    With ``transcript`` an answer can be graded again.
+    """
 
     suite: str
     description: str
@@ -82,19 +115,61 @@ class Row:
     output: str | None = None
     error: str = ""  # why there is no output
     grades: tuple[Grade, ...] = ()
-    score: float | None = None  # weighted mean of the graded assertions
+    score: float | None = None  # weighted mean of the graded assertions that count
+    threshold: float | None = None  # the case's own
+    reason: str = ""  # where that threshold decided
     usage: Usage = NO_USAGE  # the target's
     case: int = 0  # number of the case in its suite: rows of one case are compared by select-best
     repeat: int = 0
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[Turn, ...] = ()  # where there is more than the prompt and the output
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # what the target told beside the answer
     origin: Origin = NOWHERE
+
+    @property
+    def counts(self) -> bool:
+        """Whether the case takes part in deciding: an assertion of it counts, or nothing was asserted of it."""
+        return not self.grades or any(grade.counts for grade in self.grades)
+
+    @property
+    def transcript(self) -> Transcript:
+        """What its graders saw."""
+        answer = Turn("assistant", self.output or "", metadata=self.metadata)
+        turns = self.turns or (Turn("user", self.prompt), answer)
+        return Transcript(self.prompt, turns, self.vars, self.usage, self.metadata)
 
 
 @dataclass(frozen=True, slots=True)
+class CaseResult:
+    """A case over its repetitions: the answers of one target to one prompt, a row for each repetition."""
+
+    rows: tuple[Row, ...]
+
+
+def cases_of(rows: Iterable[Row]) -> tuple[CaseResult, ...]:
+    """Rows in plan order as cases: each repetition 0 starts one."""
+    cases: list[list[Row]] = []
+    for row in rows:
+        if row.repeat == 0 or not cases:
+            cases.append([])
+        cases[-1].append(row)
+    return tuple(CaseResult(tuple(repetitions)) for repetitions in cases)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How results came about. ``started`` is UTC in ISO 8601, ``configs`` the SHA-256 of each config by its file."""
+
+    tool: str = ""  # the version of gradegate
+    commit: str = ""
+    started: str = ""
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class RunResult:
     """Everything that was planned, in plan order; what was not run is there as ERROR."""
 
-    rows: tuple[Row, ...]
+    cases: tuple[CaseResult, ...]
     target_usage: Usage = NO_USAGE
     grader_usage: Usage = NO_USAGE
     interrupted: str = ""  # why the run stopped early, empty when it did not
@@ -102,6 +177,12 @@ class RunResult:
     seconds: float = 0.0
     models: tuple[str, ...] = ()  # "openai:chat:gpt-5 at api.openai.com", targets and graders
     about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of suites, by file
+    made: Made = Made()
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The answers of all cases, repetitions of a case together."""
+        return tuple(row for case in self.cases for row in case.rows)
 
 
 # --- what the gate says ---------------------------------------------------------------------------------------
@@ -151,5 +232,4 @@ class Decision:
     run: RunResult
     grades: Counts  # assertions
     cases: Counts
-    notes: tuple[Note, ...] = ()
     setup: bool = False  # inconclusive because of a wrong key or model: exit code 2

@@ -38,6 +38,7 @@ class Settings:
     timeout: float | None = None
     retries: int = 4
     base: str = ""  # folder with a checkout of what the pull request is compared with
+    commit: str = ""  # what is checked out, where it is known
     cwd: Path = Path()
     in_ci: bool = False
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -66,6 +66,12 @@ class Assertion:
     model_slug: str = ""  # the grader's model by its bare name: --grader says which provider serves it
     members: tuple[Assertion, ...] = ()
     origin: Origin = NOWHERE
+
+    def specs(self) -> Iterator[ProviderSpec]:
+        """Every model that the assertion names, those of its members too."""
+        yield from self.graders.values()
+        for member in self.members:
+            yield from member.specs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +174,16 @@ class Suite:
     about: Mapping[str, Any] = field(default_factory=dict)  # what the dialect keeps for a report of its own
     notes: tuple[Note, ...] = ()
     mistakes: tuple[Mistake, ...] = ()  # what could not be read; the rest is planned all the same, to find more
+
+    def specs(self) -> Iterator[ProviderSpec]:
+        """Every model that the suite names: targets, graders of every level, and the members of sets."""
+        yield from self.targets
+        yield from self.graders.values()
+        for case in self.cases:
+            yield from case.options.graders.values()
+            yield from ([case.target] if case.target else [])
+            for assertion in case.assertions:
+                yield from assertion.specs()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from gradegate.deciding.gate import decide
 from gradegate.grading.conclude import conclude_case
-from gradegate.result import Grade, Outcome, Result, Row, RunResult
-from gradegate.suite import Assertion, Policy, Rule, Select
+from gradegate.result import Asserted, Grade, Outcome, Result, Row, RunResult, cases_of
+from gradegate.suite import Policy, Rule, Select
 
 P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 EVERY = Rule("every case passes", every_case=True, suite="s")
@@ -15,19 +15,17 @@ EVERY = Rule("every case passes", every_case=True, suite="s")
 
 def grade(outcome, score=None, **assertion):
     score = {P: 1.0, F: 0.0, E: None}[outcome] if score is None else score
-    return Grade(
-        Assertion(assertion.pop("type", "contains"), **assertion), outcome, score, metric=assertion.get("metric", "")
-    )
+    return Grade(Asserted(assertion.pop("type", "contains"), **assertion), outcome, score)
 
 
 def row(*grades, **more):
-    outcome, score = conclude_case(grades, None)
+    outcome, score, _ = conclude_case(grades, None)
     fields = {"description": "", "provider": "p", "prompt_label": "", "prompt": "", "vars": {}, "outcome": outcome}
     return Row(suite="s", grades=grades, score=score, **{**fields, **more})
 
 
 def decided(rows, *rules, errors="inconclusive", up_to=0.0, **run):
-    return decide(RunResult(tuple(rows), **run), [Policy(tuple(rules) or (EVERY,), errors, up_to)])
+    return decide(RunResult(cases_of(rows), **run), [Policy(tuple(rules) or (EVERY,), errors, up_to)])
 
 
 @pytest.mark.parametrize(
@@ -108,10 +106,53 @@ def test_an_interrupted_run_is_never_a_pass():
 
 def test_a_test_threshold_replaces_every_assertion_passing():
     grades = [grade(P, 1.0, weight=3), grade(F, 0.0)]
-    assert conclude_case(grades, 0.75) == (P, 0.75)
-    assert conclude_case(grades, 0.76) == (F, 0.75)
-    assert conclude_case(grades, None) == (F, 0.75)
-    assert conclude_case([*grades, grade(E)], 0.1) == (E, 0.75)
+    assert conclude_case(grades, 0.75) == (P, 0.75, "")
+    why = "the weighted mean 0.75 is below the threshold 0.76 of the test"
+    assert conclude_case(grades, 0.76) == (F, 0.75, why)
+    assert conclude_case(grades, None) == (F, 0.75, "")
+
+
+def test_three_grades_of_a_threshold_reach_it():
+    assert conclude_case([grade(P, 0.7)] * 3, 0.7).outcome is P
+    assert conclude_case([grade(P, 0.1), grade(P, 0.2), grade(P, 0.3)], 0.2).outcome is P
+
+
+def test_an_error_leaves_a_test_threshold_open_as_long_as_it_could_be_met():
+    grades = [grade(P, 1.0, weight=3), grade(F, 0.0), grade(E)]  # 0.8 at best
+    assert conclude_case(grades, 0.8) == (E, 0.75, "")
+    assert conclude_case(grades, 0.81).outcome is F
+
+
+def test_a_mean_over_points_is_none():
+    outcome, _, why = conclude_case([grade(P, 7.0), grade(P, 0.5)], 0.7)
+    assert (outcome, why) == (E, "the score 7 of contains is outside 0 to 1, so no mean can be taken")
+    rows = [row(grade(P, 100.0)), row(grade(F, 0.0))]
+    rule = decided(rows, Rule("r", min_score=0.8, suite="s")).rules[0]
+    assert (rule.outcome, rule.reason) == (E, "the score 100 is outside 0 to 1, so no mean can be taken")
+
+
+def test_a_failure_is_never_hidden_by_an_error():
+    assert conclude_case([grade(F), grade(E)], None).outcome is F
+    rows = [row(grade(F), grade(E)), *[row(grade(P))] * 29]
+    assert decided(rows, errors="ignore", up_to=0.02).result is Result.BLOCKED
+
+
+def test_what_does_not_count_shows_what_it_has_and_blocks_nothing():
+    advice = {"blocking": False}
+    assert conclude_case([grade(F, **advice)], None).outcome is F
+    assert conclude_case([grade(E, weight=0)], None).outcome is E
+    found = decided([row(grade(P)), row(grade(F, **advice))])
+    assert (found.result, found.rules[0].reason) == (Result.ADVISORY, "1 of 1 case passed")
+    alone = decided([row(grade(P, **advice)), row(grade(F, **advice))])
+    assert (alone.result, alone.rules) == (Result.ADVISORY, ())
+    assert decided([row(grade(P, **advice))]).result is Result.ADVISORY
+    assert decided([row(grade(E, **advice))]).result is Result.INCONCLUSIVE
+
+
+def test_a_failure_that_no_rule_selects_is_advice():
+    rows = [row(grade(P, type="factuality"), grade(F))]
+    found = decided(rows, Rule("facts", Select(assertion="factuality"), 1.0, suite="s"))
+    assert (found.result, found.reason) == (Result.ADVISORY, "1 advisory finding")
 
 
 _rows = st.lists(
@@ -130,5 +171,5 @@ def test_everything_planned_is_accounted_for_and_no_error_is_green(drawn):
     counted = [o for grades in drawn for o, b, w in grades if b and w]
     if E in counted or F in counted or not flat:
         assert found.result in (Result.BLOCKED, Result.INCONCLUSIVE)
-    if F in counted and E not in counted:
+    if F in counted:
         assert found.result is Result.BLOCKED

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gradegate.github.publish import OUTPUTS
+from gradegate.github.publish import outputs
 from gradegate.settings import COMMENT_MODES, from_inputs
 
 ROOT = Path(__file__).parents[2]
@@ -68,7 +68,7 @@ def test_every_mode_of_the_comment_is_documented() -> None:
 
 
 def test_the_outputs_are_those_that_the_code_sets() -> None:
-    assert set(ACTION["outputs"]) == set(OUTPUTS)
+    assert set(ACTION["outputs"]) == set(outputs())
 
 
 @pytest.mark.parametrize("kind", ["inputs", "outputs"])

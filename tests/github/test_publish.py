@@ -13,7 +13,7 @@ from gradegate.conversation import Usage
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github.client import connect
 from gradegate.github.event import Event
-from gradegate.github.publish import OUTPUTS, Step, publish, publish_mistakes
+from gradegate.github.publish import Step, outputs, publish, publish_mistakes
 from gradegate.reporting.commands import command
 from gradegate.reporting.report import Document, Sink
 from gradegate.result import Counts, Decision, Result, RunResult
@@ -106,7 +106,7 @@ def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(st
         "markdown-path": "r.md",
         "html-path": "r.html",
     }
-    assert set(OUTPUTS) == set(returned)
+    assert set(outputs()) == set(returned)
     assert f"Comment: {url}" in stage.said
 
 
@@ -221,7 +221,7 @@ def test_words_of_a_server_are_no_commands(stage: Stage) -> None:
         ("", "a/r.json", "a/r.json"),
         ("evals", "r.json", "evals/r.json"),
         ("evals", "../r.json", "r.json"),
-        ("evals", "{root}/workspace/out/R.JSON", "out/R.JSON"),
+        ("evals", "{root}/workspace/out/r.json", "out/r.json"),
     ],
 )
 def test_report_paths_are_relative_to_the_workspace(stage: Stage, cwd: str, path: str, output: str) -> None:

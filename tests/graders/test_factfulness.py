@@ -12,8 +12,9 @@ from gradegate.errors import Unreadable
 from gradegate.figures import cut
 from gradegate.grading import reading
 from gradegate.grading.metrics.claims import read_claims, read_verdicts
-from gradegate.grading.metrics.factscore import Standing, VotedClaim, exact, score, standing, undecided
+from gradegate.grading.metrics.factscore import Standing, VotedClaim, score, standing, undecided
 from gradegate.grading.metrics.verdicts import Given
+from gradegate.limits import exact
 from support.fake_llm import FakeLlm
 
 T, F, TIE, U = Standing.TRUE, Standing.FALSE, Standing.TIE, Standing.UNKNOWN
@@ -244,12 +245,11 @@ def test_every_share_of_a_hundred_passes_at_itself_and_not_above(true):
     from gradegate.conversation import NO_USAGE
     from gradegate.graders.factfulness import Factfulness
     from gradegate.grading.conclude import Bound, conclude
-    from gradegate.result import Outcome, Verdict
-    from gradegate.suite import Assertion
+    from gradegate.result import Asserted, Outcome, Verdict
 
     verdict = Verdict(float(score([T] * true + [F] * (100 - true), Fraction(1, 4))))
     for limit, outcome in ((true / 100, Outcome.PASS), (true / 100 + 1e-6, Outcome.FAIL)):
-        bound = Bound(Assertion("factfulness", threshold=limit), Factfulness(value="x"))
+        bound = Bound(Asserted("factfulness"), Factfulness(value="x"), limit)
         assert conclude(bound, verdict, NO_USAGE).outcome is outcome
 
 

@@ -24,15 +24,26 @@ def ran(gate, llm, *members, reply="no verdict", kind="assert-set", others=(), t
         ([GOOD, BAD], {"threshold": 0.51}, "fail", 0.5),
         ([{**GOOD, "weight": 3}, BAD], {"threshold": 0.75}, "pass", 0.75),
         ([GOOD, {**BAD, "weight": 0}], {}, "pass", 1),
-        ([{**BAD, "weight": 0}], {}, "pass", None),
-        ([GOOD, {**BAD, "blocking": False}], {}, "pass", 0.5),
+        ([{**BAD, "weight": 0}], {}, "fail", None),  # counts for nothing, and shows what it has
+        ([{**BAD, "blocking": False}, RUBRIC], {}, "error", None),
+        ([GOOD, {**BAD, "blocking": False}], {}, "pass", 1),
         ([BAD, BAD], {"threshold": 0}, "pass", 0),
     ],
 )
 def test_members_and_threshold(gate, llm, members, keys, outcome, score):
     grades = ran(gate, llm, *members, **keys).grades
     assert (grades[0]["assertion"], grades[0]["outcome"], grades[0]["score"]) == ("assert-set", outcome, score)
-    assert [grade["assertion"] for grade in grades[1:]] == ["contains"] * len(members)
+    assert [grade["assertion"] for grade in grades[1:]] == [member["type"] for member in members]
+
+
+@pytest.mark.parametrize("advice", [{"blocking": False}, {"weight": 0}])
+def test_a_set_of_which_nothing_counts_blocks_nothing_and_earns_no_pass(gate, llm, advice):
+    failing = ran(gate, llm, {**BAD, **advice}, others=[GOOD])
+    assert (failing.code, failing.results["outcome"], failing.grades[0]["outcome"]) == (0, "advisory", "fail")
+    alone = ran(gate, llm, {**BAD, **advice})
+    assert (alone.code, alone.results["outcome"], alone.results["rules"]) == (0, "advisory", [])
+    unclear = ran(gate, llm, {**RUBRIC, **advice})
+    assert (unclear.code, unclear.results["outcome"]) == (3, "inconclusive")
 
 
 def test_the_set_decides_in_the_place_of_its_members(gate, llm):

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.reporting.redact import conceal, redactor
-from gradegate.result import Grade, Outcome, Row, RunResult
-from gradegate.suite import Assertion
+from gradegate.result import Asserted, Grade, Outcome, Row, RunResult, cases_of
 
 SECRET = 'sk-"canary"/äö+& 1'
 
@@ -30,11 +29,11 @@ def test_a_secret_that_holds_another_goes_as_a_whole():
 
 def test_a_run_is_concealed_in_depth_and_not_copied_without_need():
     def row(text):
-        grade = Grade(Assertion("contains"), Outcome.FAIL, 0.0, reason=text, evidence={"list": [{"k": text}]})
+        grade = Grade(Asserted("contains"), Outcome.FAIL, 0.0, reason=text, evidence={"list": [{"k": text}]})
         return Row("s", "d", "p", "l", text, {"v": text}, Outcome.FAIL, output=text, grades=(grade,))
 
     clean, dirty = row("nothing"), row(f"has {SECRET}")
-    run = conceal(RunResult((clean, dirty)), redactor([SECRET]))
+    run = conceal(RunResult(cases_of((clean, dirty))), redactor([SECRET]))
     assert run.rows[0] is clean
     assert SECRET not in repr(run)
     assert run.rows[1].grades[0].evidence == {"list": [{"k": "has ***"}]}

@@ -9,8 +9,8 @@ import pytest
 
 from gradegate.errors import Origin
 from gradegate.reporting import wording
-from gradegate.result import Decision, Outcome, Row, RuleResult
-from gradegate.suite import NOWHERE, Assertion, Rule
+from gradegate.result import Asserted, Decision, Outcome, Row, RuleResult
+from gradegate.suite import NOWHERE, Rule
 from support.samples import CONFIG, EVERY, FACTS, blocked, grade, inconclusive, passed, row
 
 PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
@@ -81,7 +81,7 @@ def test_scores_stand_beside_their_threshold(score: float | None, threshold: flo
     ],
 )
 def test_expectations_are_text(kind: str, value: Any, words: str) -> None:
-    assert wording.expected(Assertion(kind, value)) == words
+    assert wording.expected(Asserted(kind, value)) == words
 
 
 @pytest.mark.parametrize(
@@ -130,4 +130,4 @@ def test_an_assertion_without_a_place_points_to_its_case() -> None:
         "failed (advisory)",
     ]
     assert wording.titled(FACTS, several=True) == f"facts ({CONFIG})"
-    assert wording.called(Assertion("llm-rubric", metric="tone")) == "llm-rubric (tone)"
+    assert wording.called(Asserted("llm-rubric", metric="tone")) == "llm-rubric (tone)"

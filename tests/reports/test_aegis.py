@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,20 +15,21 @@ from gradegate.conversation import Usage
 from gradegate.deciding.gate import decide
 from gradegate.pipeline import check_outputs
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, Grade, Outcome, Row, RunResult
-from gradegate.suite import Assertion, Policy, Rule
+from gradegate.result import Asserted, Decision, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.suite import Policy, Rule
 from support import samples
 
-FACTS = Assertion("factfulness", threshold=0.7, model_slug="o4-mini", config={"n_runs": 3}, blocking=True)
-SAME = Assertion("exact_match", value="gold", threshold=1.0)
+FACTS = Asserted("factfulness", model_slug="o4-mini", config={"n_runs": 3})
+SAME = Asserted("exact_match", value="gold")
+LIMITS = {"factfulness": 0.7, "exact_match": 1.0}
 RUN = Rule("the run", min_score=0.8, by_metric=True, scale=100, suite="run.json")
 ABOUT = {"threshold": 80, "model_slug": "o4-mini", "is_blocking": True, "data_collection_id": 7, "alias": "smoke"}
 
 
-def grade(assertion: Assertion, score: float | None, **more: Any) -> Grade:
-    limit = assertion.threshold or 0.0
+def grade(assertion: Asserted, score: float | None, threshold: float | None = None, **more: Any) -> Grade:
+    limit = LIMITS.get(assertion.type, 1.0) if threshold is None else threshold
     outcome = Outcome.ERROR if score is None else Outcome.PASS if score >= limit else Outcome.FAIL
-    return Grade(assertion, outcome, score, assertion.threshold, more.pop("reason", "so"), **more)
+    return Grade(assertion, outcome, score, limit, more.pop("reason", "so"), **more)
 
 
 def row(*grades: Grade, **variables: Any) -> Row:
@@ -37,7 +37,7 @@ def row(*grades: Grade, **variables: Any) -> Row:
 
 
 def written(*rows: Row, about: Any = None) -> dict[str, Any]:
-    run = RunResult(rows, about={"run.json": ABOUT} if about is None else about)
+    run = RunResult(cases_of(rows), about={"run.json": ABOUT} if about is None else about)
     return loaded(decide(run, [Policy((RUN,))]))
 
 
@@ -125,13 +125,15 @@ def test_the_mean_is_that_of_the_metrics_means() -> None:
 
 
 def test_without_a_threshold_of_the_run_nothing_is_said_of_it() -> None:
-    decision = decide(RunResult((row(grade(FACTS, 1.0)),)), [Policy((Rule("r", every_case=True, suite="run.json"),))])
+    decision = decide(
+        RunResult(cases_of([row(grade(FACTS, 1.0))])), [Policy((Rule("r", every_case=True, suite="run.json"),))]
+    )
     assert loaded(decision)["is_gte_threshold"] is None
 
 
 @given(st.integers(0, 100))
 def test_a_whole_number_of_hundredths_stays_one(number: int) -> None:
-    line = written(row(grade(replace(FACTS, threshold=number / 100), number / 100)))["evaluations"][0]
+    line = written(row(grade(FACTS, number / 100, threshold=number / 100)))["evaluations"][0]
     assert (line["result"], line["threshold"]) == (number, number)
 
 
@@ -141,8 +143,8 @@ def test_arguments_are_given_back_as_they_were_sent(shortname: str) -> None:
         "json_schema_match": ("is-json", {"type": "object"}, {}),
         "faith": ("faithfulness", None, {"penalize_ambiguous_claims": True}),
     }[shortname]
-    assertion = Assertion(kind, value=value, threshold=1.0, config=config)
-    line = written(row(grade(assertion, 1.0, metric=shortname)))["evaluations"][0]
+    assertion = Asserted(kind, value=value, metric=shortname, config=config)
+    line = written(row(grade(assertion, 1.0)))["evaluations"][0]
     assert line["metric_shortname"] == shortname
     assert line["metric_args"] == ({"schema": value} if value else {})
 

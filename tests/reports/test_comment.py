@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gradegate.reporting.markdown import BREAK, utf8, utf16
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, Outcome, Row, RuleResult
+from gradegate.result import Decision, Outcome, Row, RuleResult, cases_of
 from gradegate.suite import Note, Rule
 from support import samples
 
@@ -51,13 +51,18 @@ def prose(tree: ET.Element) -> Iterator[str]:
 def filled(text: str) -> Decision:
     """A decision with one text in every place that somebody else writes."""
     failing = samples.failing()
-    grade = replace(failing.grades[0], reason=text, evidence={"k": text}, metric=text)
+    grade = replace(
+        failing.grades[0],
+        reason=text,
+        evidence={"k": text},
+        assertion=replace(failing.grades[0].assertion, metric=text),
+    )
     grade = replace(grade, assertion=replace(grade.assertion, type=text, value=text))
     texts = {"description": text, "provider": text, "prompt_label": text, "output": text, "prompt": text, "suite": text}
     row = replace(failing, **texts, vars={"v": text}, grades=(grade,))  # type: ignore[arg-type]
     rule = RuleResult(Rule(text, min_pass_rate=0.5), Outcome.FAIL, text, failed=1, pass_rate=0.0)
     decision = samples.decision(samples.blocked().result, text, row, rules=(rule,), models=(text,), interrupted=text)
-    return replace(decision, notes=(Note(text),))
+    return replace(decision, run=replace(decision.run, notes=(Note(text),)))
 
 
 # The fold holds one block for each text that is there, so that only texts of something are compared.
@@ -153,7 +158,7 @@ def test_no_text_makes_it_too_long(name: str, text: str) -> None:
     limit, measure = LIMITS[name]
     decision = filled(text)
     rows = [replace(row, case=n, error=f"{n}{text}") for n in range(300) for row in decision.run.rows]
-    run = replace(decision.run, rows=tuple(rows), models=(text,) * 50, notes=(Note(text),) * 200)
+    run = replace(decision.run, cases=cases_of(rows), models=(text,) * 50, notes=(Note(text),) * 200)
     page = written(replace(decision, run=run, rules=decision.rules * 200), name)
     assert measure(page) <= limit
     assert "more rules in results.json" in page or name == "summary"
@@ -196,5 +201,5 @@ def test_names_are_shown_where_there_are_several() -> None:
 
 def test_a_note_of_the_run_and_the_gate_is_said_once() -> None:
     decision = samples.blocked()
-    page = written(replace(decision, notes=decision.run.notes))
+    page = written(replace(decision, run=replace(decision.run, notes=decision.run.notes * 2)))
     assert page.count("the threshold 0 can never fail") == 1

@@ -53,8 +53,23 @@ def test_the_promised_keys_are_there() -> None:
         "expected": "Albany is the capital city of New York state",
         "blocking": True,
         "inner": False,
+        "set": False,
         "weight": 1.0,
+        "config": {},
+        "model_slug": "",
+        "scale": 1,
+        "setup": False,
         "evidence": {"category": "D", "reply": '{"category": "D",\n "reason": "names New York City"}'},
+        "usage": {
+            "calls": 0,
+            "prompt_tokens": 0,
+            "completion_tokens": 0,
+            "cost_usd": 0.0,
+            "known_usd": 0.0,
+            "unpriced": 0,
+            "seconds": 0.0,
+            "reasks": 0,
+        },
         "source": {"file": samples.CONFIG, "line": 21},
     }
 

@@ -200,7 +200,7 @@ def test_a_prompt_sees_what_its_provider_answered_before(gate, llm: FakeLlm):
     assert ran.code == 0, ran.err
     assert asked(llm) == ["Q1", "[Q1|A1]Q2", "[Q1|A1][[Q1|A1]Q2|A2]Q3"]
     assert ran.cases[1]["prompt"] == "[Q1|A1]Q2"
-    assert [len(case["turns"]) for case in ran.cases] == [0, 0, 0]
+    assert [len(case["turns"]) for case in ran.cases] == [0, 4, 6]
 
 
 def test_conversations_are_kept_apart_by_id_prompt_provider_and_repetition(gate, llm: FakeLlm):

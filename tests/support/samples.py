@@ -8,8 +8,8 @@ from dataclasses import replace
 from gradegate.conversation import Turn, Usage
 from gradegate.errors import Origin
 from gradegate.reporting.report import Links
-from gradegate.result import Counts, Decision, Grade, Outcome, Result, Row, RuleResult, RunResult
-from gradegate.suite import Assertion, Note, Rule, Select
+from gradegate.result import Asserted, Counts, Decision, Grade, Outcome, Result, Row, RuleResult, RunResult, cases_of
+from gradegate.suite import Note, Rule, Select
 
 CONFIG = "evals/capitals.yaml"
 LINKS = Links("https://github.com", "octo/shop", "0123abc", "https://github.com/octo/shop/actions/runs/7")
@@ -20,7 +20,7 @@ GRADER = Usage(calls=6, prompt_tokens=1900, completion_tokens=240, unpriced=6, s
 def grade(outcome: Outcome, kind: str = "factuality", line: int = 12, **options: object) -> Grade:
     """A grade of one assertion; ``value`` and ``blocking`` belong to the assertion, the rest to the grade."""
     own = {key: options.pop(key) for key in ("value", "blocking", "weight") if key in options}
-    assertion = Assertion(kind, origin=Origin(CONFIG, line), **own)  # type: ignore[arg-type]
+    assertion = Asserted(kind, origin=Origin(CONFIG, line), **own)  # type: ignore[arg-type]
     return Grade(assertion, outcome, **options)  # type: ignore[arg-type]
 
 
@@ -123,7 +123,7 @@ def decision(
         "models": ("openai:chat:gpt-5",),
         **options,
     }
-    return Decision(result, reason, rules, RunResult(rows, **given), *counted(rows))  # type: ignore[arg-type]
+    return Decision(result, reason, rules, RunResult(cases_of(rows), **given), *counted(rows))  # type: ignore[arg-type]
 
 
 FACTS = Rule("facts", Select(assertion="factuality"), min_pass_rate=0.95, suite=CONFIG, origin=Origin(CONFIG, 4))
@@ -184,15 +184,14 @@ def odd() -> Decision:
     rules = tuple(
         RuleResult(Rule(text, min_score=1e308, suite=text), Outcome.ERROR, text, score=float("nan")) for text in NASTY
     )
-    notes = tuple(Note(text, Origin(text, 3)) for text in NASTY)
-    made = decision(Result.BLOCKED, NASTY[3], *rows, rules=rules, notes=notes, models=NASTY, interrupted=NASTY[1])
-    return replace(made, notes=(Note(NASTY[2]),))
+    notes = (*(Note(text, Origin(text, 3)) for text in NASTY), Note(NASTY[2]))
+    return decision(Result.BLOCKED, NASTY[3], *rows, rules=rules, notes=notes, models=NASTY, interrupted=NASTY[1])
 
 
 def _odd_row(text: str, number: int) -> Row:
     huge = {text: [text, {text: float("inf")}], "bytes": b"\xff", "deep": _deep(100), "big": 10**5000, 3: {1, 2}}
-    failed = Grade(Assertion(text or "x", huge, metric=text), Outcome.FAIL, 1e308, float("inf"), text, huge)
-    error = Grade(Assertion("llm-rubric", text, blocking=False, origin=Origin(text)), Outcome.ERROR, reason=text)
+    failed = Grade(Asserted(text or "x", huge, metric=text), Outcome.FAIL, 1e308, float("inf"), text, huge)
+    error = Grade(Asserted("llm-rubric", text, blocking=False, origin=Origin(text)), Outcome.ERROR, reason=text)
     outcome = (Outcome.FAIL, Outcome.ERROR, Outcome.PASS)[number % 3]
     usage = Usage(1, 1, 1, float("nan"), 0, float("inf"))
     return Row(

@@ -1,17 +1,40 @@
-"""What a pull request does to its own gate: rules loosened, cases dropped, keys sent elsewhere; pure."""
+"""What a pull request does to its own gate: rules loosened, cases dropped, keys sent elsewhere."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
-from gradegate.errors import Origin
+from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import to_json
+from gradegate.grading.grader import GRADERS
+from gradegate.planning.load import Located, read
+from gradegate.settings import Settings
 from gradegate.suite import Assertion, Case, Note, Policy, ProviderSpec, Rule, Suite
 
 _STRICTNESS = {"block": 2.0, "inconclusive": 1.0}
-_LESS_IS_STRICTER = ("latency", "cost")  # their threshold is a limit from above
 _ADDRESSES = ("apiBaseUrl", "apiHost", "url", "apiEndpoint")
+
+
+def with_changes(head: Located, settings: Settings) -> Located:
+    """The suite with the ways in which it checks less than the base does, where there is a base. Raises ConfigError."""
+    if not settings.base:
+        return head
+    root = settings.cwd / settings.base
+    if not root.is_dir():
+        raise ConfigError.at(f"the base `{settings.base}` is no directory", None, "check the base commit out there")
+    suite, file = head.suite, head.suite.file
+    try:
+        base = read(root / file, replace(settings, environ={**settings.environ, "GITHUB_WORKSPACE": str(root)})).suite
+    except ConfigError as e:
+        why = f"not compared with the base, where it cannot be read: {e.mistakes[0].what}"
+        return replace(head, suite=replace(suite, notes=(*suite.notes, Note(why, Origin(file)))))
+    weakened = compare(base, suite)
+    notes = tuple(Note(f"this pull request checks less: {note.text}", note.origin) for note in weakened)
+    changes = "block" if "block" in (base.policy.changes, suite.policy.changes) else "report"
+    policy = replace(suite.policy, weakened=weakened, changes=changes)
+    return replace(head, suite=replace(suite, policy=policy, notes=(*suite.notes, *notes)))
 
 
 def compare(base: Suite, head: Suite) -> tuple[Note, ...]:
@@ -83,9 +106,8 @@ def _case(old: Case, new: Case) -> Iterator[Note]:
 
 def _weakened(old: Assertion, new: Assertion) -> Iterator[str]:
     if old.threshold is not None and new.threshold != old.threshold:
-        reversed_ = old.type.removeprefix("not-") in _LESS_IS_STRICTER
-        lower = new.threshold is None or (new.threshold < old.threshold) != reversed_
-        if lower:
+        looser = new.threshold is None or (new.threshold < old.threshold) != _less_is_stricter(old.type)
+        if looser:
             now = "nothing" if new.threshold is None else f"{new.threshold:g}"
             yield f"asks for less: threshold {old.threshold:g} became {now}"
     if old.blocking and not new.blocking:
@@ -94,24 +116,20 @@ def _weakened(old: Assertion, new: Assertion) -> Iterator[str]:
         yield "no longer counts: its weight became 0"
 
 
+def _less_is_stricter(kind: str) -> bool:
+    """Whether a lower threshold lets less pass: where it is a limit from above, and where ``not-`` turns it round."""
+    grader = GRADERS.find(kind.removeprefix("not-"))
+    return (grader is not None and grader.scoring.most) != kind.startswith("not-")
+
+
 def _models(base: Suite, head: Suite) -> Iterator[Note]:
-    known = Counter(_address(spec) for spec in _specs(base))
+    known = Counter(_address(spec) for spec in base.specs())
     seen: set[str] = set()
-    for spec in _specs(head):
+    for spec in head.specs():
         address = _address(spec)
         if address not in known and address not in seen:
             seen.add(address)
             yield Note(f"a model is asked that was not asked before: {address}", spec.origin)
-
-
-def _specs(suite: Suite) -> Iterator[ProviderSpec]:
-    yield from suite.targets
-    yield from suite.graders.values()
-    for case in suite.cases:
-        yield from case.options.graders.values()
-        yield from ([case.target] if case.target else [])
-        for assertion in case.assertions:
-            yield from assertion.graders.values()
 
 
 def _address(spec: ProviderSpec) -> str:

@@ -1,62 +1,59 @@
-"""The action: reads its inputs and the event, runs, writes the reports and publishes them."""
+"""The action: reads its inputs and the event, runs, and publishes what came of it."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from gradegate import pipeline
+from gradegate.deciding.exit import MISTAKE, exit_code
 from gradegate.errors import ConfigError
 from gradegate.github.client import connect
-from gradegate.github.event import links, read_event
-from gradegate.github.publish import Step, publish, publish_mistakes, warn
+from gradegate.github.event import Event, links, read_event
+from gradegate.github.publish import Step, publish, publish_mistakes, say, warn
+from gradegate.pipeline import deliver
 from gradegate.reporting.commands import command
-from gradegate.result import Decision
 from gradegate.running.progress import progress
 from gradegate.settings import ActionSettings, from_inputs
 
-MISTAKE = 2  # what the command exits with after a ConfigError
 PUBLISHED = ("annotations", "summary", "comment")
 
 
-def main(environ: Mapping[str, str], cwd: Path, exit_code: Callable[[Decision], int]) -> int:
+def main(environ: Mapping[str, str], cwd: Path) -> int:
     """Run one step of a workflow and give its exit code. Raises ConfigError after publishing its mistakes."""
-    settings = _settings(environ, cwd)
-    step = Step(settings, read_event(environ), connect(environ, settings.token), pipeline.say)
+    event = read_event(environ)
+    settings = _settings(environ, cwd, event)
+    step = Step(settings, event, connect(environ, settings.token), say)
     try:
-        return _run(step, exit_code)
+        return _run(step)
     except ConfigError as e:
         publish_mistakes(step, e, MISTAKE)
         raise
 
 
-def _settings(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
+def _settings(environ: Mapping[str, str], cwd: Path, event: Event) -> ActionSettings:
     try:
-        return from_inputs(environ, cwd)
+        settings = from_inputs(environ, cwd)
     except ConfigError as e:
         for mistake in e.mistakes:
-            pipeline.say(command("error", str(mistake)))
+            say(command("error", str(mistake)))
         raise
+    return replace(settings, run=replace(settings.run, commit=event.head_sha))
 
 
-def _run(step: Step, exit_code: Callable[[Decision], int]) -> int:
+def _run(step: Step) -> int:
     settings = step.settings.run
-    outputs = pipeline.check_outputs(settings.outputs)
-    prepared = pipeline.prepare(settings)
-    hide = pipeline.build_redactor(prepared)
-    with progress(len(prepared.plan.jobs), settings.in_ci) as watch:
-        decision = pipeline.evaluate(prepared, settings.reask, watch)
-    code = exit_code(decision)
-    if decision.run.interrupted:  # a cancelled job has seconds left
-        step = replace(step, github=connect(step.environ, step.settings.token, hurry=True))
     where = links(step.event, step.environ)
-    failures = pipeline.write_reports(outputs, settings.cwd, decision, where, hide)
-    sys.stdout.writelines(pipeline.render("console", decision, where, hide).parts)
-    for failure in failures:
+    delivered = deliver(settings, ("console", *PUBLISHED), where, partial(progress, in_ci=settings.in_ci))
+    console, *documents = delivered.documents
+    code = exit_code(delivered.decision)
+    if delivered.decision.run.interrupted:  # a cancelled job has seconds left
+        step = replace(step, github=connect(step.environ, step.settings.token, hurry=True))
+    sys.stdout.writelines(console.parts)
+    for failure in delivered.failures.values():
         warn(step, failure)
-    lost = {path for path in outputs if not (settings.cwd / path).is_file()}
-    documents = [pipeline.render(name, decision, where, hide) for name in PUBLISHED]
-    publish(step, decision, code, documents, [path for path in outputs if path not in lost])
+    written = [path for path in settings.outputs if path not in delivered.failures]
+    publish(step, delivered.decision, code, documents, written)
     return code

@@ -14,15 +14,14 @@ from gradegate.github.client import GitHub
 from gradegate.github.event import Event
 from gradegate.github.sticky import Posted, Refused, upsert_comment
 from gradegate.reporting.commands import command, harmless
+from gradegate.reporting.deliver import report_of
 from gradegate.reporting.redact import redactor
-from gradegate.reporting.report import Document, Sink
+from gradegate.reporting.report import REPORTS, Document, Sink
 from gradegate.reporting.visible import visible
 from gradegate.result import Counts, Decision, Result
 from gradegate.settings import ActionSettings
 
-PATHS = {".json": "results-path", ".xml": "junit-path", ".md": "markdown-path", ".html": "html-path"}
 COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "cost-usd", "tokens")
-OUTPUTS = ("outcome", "exit-code", *COUNTED, "comment-url", *PATHS.values())
 FAILING = (Result.BLOCKED, Result.INCONCLUSIVE)
 MOST_MISTAKES = 50
 LONGEST_MISTAKE = 1000  # characters; with as many as are shown, within what a comment holds
@@ -44,6 +43,12 @@ class Step:
         return self.settings.run.environ
 
 
+def outputs() -> tuple[str, ...]:
+    """The names of all outputs of the action."""
+    paths = (report.path_output for _, report in REPORTS if report.path_output)
+    return ("outcome", "exit-code", *COUNTED, "comment-url", *paths)
+
+
 def publish(
     step: Step, decision: Decision, exit_code: int, documents: Iterable[Document], written: Iterable[str | Path]
 ) -> dict[str, str]:
@@ -56,8 +61,8 @@ def publish(
         step.say(texts[Sink.ANNOTATIONS].rstrip("\n"))  # first: the runner shows ten of a kind and no more
     _summarise(step, texts.get(Sink.SUMMARY, ""))
     url = _comment(step, texts.get(Sink.COMMENT, ""), failing=decision.result in FAILING)
-    found = {"outcome": decision.result.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url}
-    return _set_outputs(step, {**found, **_paths(step, written)})
+    values = {"outcome": decision.result.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url}
+    return _set_outputs(step, {**values, **_paths(step, written)})
 
 
 def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str, str]:
@@ -122,13 +127,13 @@ def _rate(counts: Counts) -> str:
 
 def _paths(step: Step, written: Iterable[str | Path]) -> dict[str, str]:
     """Find the first report of each kind, relative to the workspace: the container's own paths mean nothing to later steps."""
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     root = step.environ.get("GITHUB_WORKSPACE") or os.fspath(step.settings.run.cwd)
     for path in written:
-        name = PATHS.get(Path(path).suffix.lower())
-        if name:
-            found.setdefault(name, os.path.relpath(step.settings.run.cwd / path, root))
-    return found
+        report = report_of(os.fspath(path))
+        if report is not None and report.path_output:
+            paths.setdefault(report.path_output, os.path.relpath(step.settings.run.cwd / path, root))
+    return paths
 
 
 def _set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:
@@ -149,6 +154,11 @@ def _mistakes_text(error: ConfigError) -> str:
     return (
         f"### gradegate could not run\n\nThe config is mistaken; nothing was asked.\n\n{fence}text\n{lines}\n{fence}\n"
     )
+
+
+def say(text: str) -> None:
+    """Print a line and let it be seen at once."""
+    print(text, flush=True)
 
 
 def warn(step: Step, words: str) -> None:

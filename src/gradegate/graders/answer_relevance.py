@@ -9,11 +9,12 @@ from typing import Any
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict, Unreadable
 from gradegate.grading import reading
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import vectors
 from gradegate.grading.metrics.context import lacks_query
 from gradegate.grading.rubric import shape
+from gradegate.limits import EPSILON
 from gradegate.result import Verdict
 
 QUESTIONS = 3
@@ -26,8 +27,9 @@ _AROUND = ('""', "''", "“”", "‘’", "«»", "``", "**")
 class AnswerRelevance(Grader):
     """The answer is about what was asked: questions generated from it resemble the query."""
 
-    models = ("text", "embedding")
-    threshold_default = 0.5
+    scoring = Scoring(0.5, tolerance=EPSILON)
+    asks = Asks(("text", "embedding"))
+    written = Written(csv_threshold=0.75)
 
     language: str = ""
 

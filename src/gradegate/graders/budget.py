@@ -8,8 +8,9 @@ from pydantic import Field
 
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
+from gradegate.limits import reached
 from gradegate.result import Verdict
 
 Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -20,7 +21,8 @@ Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class Latency(Grader):
     """The target answered within this many milliseconds."""
 
-    owns_threshold = True
+    scoring = Scoring(own=True, most=True)
+    written = Written(csv_threshold=0.75)
 
     threshold: Limit
 
@@ -29,7 +31,7 @@ class Latency(Grader):
         if not transcript.usage.calls:
             raise NoVerdict("the answer was recorded, so its latency is not known")
         taken = transcript.usage.seconds * 1000
-        passed = taken <= self.threshold
+        passed = reached(self.threshold, taken)
         reason = f"the answer took {taken:.0f} ms of {self.threshold:g} ms"
         return Verdict(float(passed), passed, reason, {"milliseconds": round(taken, 1)})
 
@@ -39,7 +41,8 @@ class Latency(Grader):
 class Cost(Grader):
     """The answer cost at most this many US dollars."""
 
-    owns_threshold = True
+    scoring = Scoring(own=True, most=True)
+    written = Written(csv_threshold=0.75)
 
     threshold: Limit
 
@@ -48,5 +51,5 @@ class Cost(Grader):
         cost = transcript.usage.known_cost
         if cost is None or not transcript.usage.calls:
             raise NoVerdict("the price of this answer is not known; set `cost` or `inputCost` and `outputCost`")
-        passed = cost <= self.threshold
+        passed = reached(self.threshold, cost)
         return Verdict(float(passed), passed, f"the answer cost ${cost:.6f} of ${self.threshold:g}", {"usd": cost})

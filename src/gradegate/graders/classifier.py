@@ -6,7 +6,7 @@ import math
 
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict, ProviderError, Trouble
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.result import Verdict
 
@@ -16,9 +16,9 @@ from gradegate.result import Verdict
 class Classifier(Grader):
     """A classification model gives the answer a label with at least so much confidence."""
 
-    models = ("classification",)
-    threshold_default = 1.0
-    share = True
+    scoring = Scoring(1.0, share=True)
+    asks = Asks(("classification",))
+    written = Written(csv_threshold=0.75)
 
     value: str | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
 from gradegate.grading import reading
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
@@ -18,7 +18,7 @@ SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["y
 class ClosedQa(Grader):
     """A model checks whether the answer meets one criterion, yes or no."""
 
-    models = ("text",)
+    asks = Asks(("text",))
 
     value: str
     language: str = ""

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
 from gradegate.grading import reading
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import context, sentences, verdicts, yesno
 from gradegate.grading.metrics.context import ContextTransform
@@ -34,10 +34,9 @@ _NO_STATEMENTS = re.compile(
 class ContextFaithfulness(Grader):
     """The context supports what the answer says."""
 
-    models = ("text",)
-    threshold_default = 0.5
-    share = True
-    steps: ClassVar[tuple[str, ...]] = ("statements", "verdicts")
+    scoring = Scoring(0.5, share=True)
+    asks = Asks(("text",), steps=("statements", "verdicts"))
+    written = Written(csv_threshold=0.75)
 
     context_transform: ContextTransform | None = None
     language: str = ""

@@ -10,7 +10,7 @@ from typing import Any
 from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
 from gradegate.grading import reading
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import context, sentences, verdicts
 from gradegate.grading.metrics.context import ContextTransform
@@ -43,9 +43,9 @@ _TOTAL = re.compile(
 class ContextRecall(Grader):
     """The context holds what an expected answer says."""
 
-    models = ("text",)
-    threshold_default = 0.5
-    share = True
+    scoring = Scoring(0.5, share=True)
+    asks = Asks(("text",))
+    written = Written(csv_threshold=0.75)
 
     value: str
     context_transform: ContextTransform | None = None

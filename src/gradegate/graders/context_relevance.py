@@ -11,7 +11,7 @@ from typing import Any
 from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
 from gradegate.grading import reading
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import context
 from gradegate.grading.metrics.context import ContextTransform
@@ -34,9 +34,9 @@ _NOT = re.compile(r"\b(?:not\s+(?:\w+\s+)?relevant|irrelevant|unrelated)\b", re.
 class ContextRelevance(Grader):
     """The context is about the query, and about little else."""
 
-    models = ("text",)
-    threshold_default = 0.5
-    share = True
+    scoring = Scoring(0.5, share=True)
+    asks = Asks(("text",))
+    written = Written(csv_threshold=0.75)
 
     context_transform: ContextTransform | None = None
     language: str = ""

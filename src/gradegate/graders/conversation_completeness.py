@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -22,7 +23,7 @@ _VERDICT = shape(reason={"type": "string"}, verdict={"type": "string", "enum": [
 class ConversationCompleteness(Metric):
     """The user got from the conversation what he or she wanted."""
 
-    steps = ("intentions", "verdicts", "reason")
+    asks = replace(Metric.asks, steps=("intentions", "verdicts", "reason"))
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The share of the user's intentions that were satisfied; 1 when the user wanted nothing."""

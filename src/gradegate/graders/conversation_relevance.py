@@ -8,7 +8,7 @@ from functools import partial
 from gradegate.conversation import Transcript, Window, exchanges, flat, windows
 from gradegate.errors import NoVerdict
 from gradegate.grading import reading
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import WindowSize
@@ -24,9 +24,8 @@ SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["y
 class ConversationRelevance(Grader):
     """Every answer in a conversation fits the messages before it."""
 
-    models = ("text",)
-    threshold_default = 0.5
-    share = True
+    scoring = Scoring(0.5, share=True)
+    asks = Asks(("text",))
 
     windowSize: WindowSize = 5  # noqa: N815  # the key in the config
     language: str = ""

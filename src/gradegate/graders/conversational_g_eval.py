@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +17,7 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, exchanges_of, images_in, script
 from gradegate.grading.rubric import shape
+from gradegate.limits import exact
 
 BEST = 10
 _STEPS = verdicts.texts_schema("steps")
@@ -28,7 +30,7 @@ _KNOWN = ("scenario", "expected_outcome", "chatbot_role")
 class ConversationalGEval(Metric):
     """A model judges a whole conversation step by step, on criteria in plain words."""
 
-    steps = ("steps", "evaluate", "reason")
+    asks = replace(Metric.asks, steps=("steps", "evaluate", "reason"))
 
     value: str = ""
     evaluation_steps: list[str] = Field(default_factory=list)
@@ -87,4 +89,4 @@ def _score(found: dict[str, Any]) -> Fraction | None:
     score = reading.number(found["score"])
     if score is None or not 0 <= score <= BEST:
         raise Unreadable(f'"score" is no number from 0 to {BEST}')
-    return Fraction(score)
+    return exact(score)

@@ -11,12 +11,13 @@ from pydantic import Field, field_validator
 
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import claims as steps
 from gradegate.grading.metrics.claims import Claim, Claims
-from gradegate.grading.metrics.factscore import VotedClaim, exact, score, undecided
+from gradegate.grading.metrics.factscore import VotedClaim, score, undecided
 from gradegate.grading.metrics.verdicts import Given
+from gradegate.limits import exact
 from gradegate.options import Number, Share
 from gradegate.result import Verdict
 
@@ -30,11 +31,8 @@ _Weight = Annotated[Share, Field(strict=True)]
 class Factfulness(Grader):
     """The claims of the answer are true, by the votes of independent runs of a grading model."""
 
-    models = ("text",)
-    threshold_default = 0.7
-    share = True
-    scale = 100
-    steps = steps.STEPS
+    scoring = Scoring(0.7, share=True, scale=100)
+    asks = Asks(("text",), steps=steps.STEPS)
 
     value: str | None = None  # the source; without it the variable `input` or `context`
     threshold: Number | None = None  # compared by the gate

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from gradegate.conversation import Transcript
 from gradegate.grading import reading
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
@@ -40,8 +40,8 @@ class Scores:
 class Factuality(Grader):
     """A model compares the facts of the answer with a reference answer (categories A to E)."""
 
-    models = ("text",)
-    above_zero = True
+    scoring = Scoring(above_zero=True)
+    asks = Asks(("text",))
 
     value: str
     factuality: Scores = Scores()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from gradegate.conversation import Image, Transcript
@@ -17,7 +18,7 @@ from gradegate.grading.metrics.retrieval import retrieved
 class Faithfulness(Metric):
     """The claims of an answer hold against the documents that were retrieved for it."""
 
-    steps = faith.STEPS
+    asks = replace(Metric.asks, steps=faith.STEPS)
 
     truths_extraction_limit: faith.Limit = None
     penalize_ambiguous_claims: bool = False

@@ -8,17 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict, Unreadable
 from gradegate.grading import reading
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import sentences, verdicts
 from gradegate.grading.rubric import shape
+from gradegate.limits import mean
 from gradegate.result import Verdict
 
 BEST = 10
@@ -37,11 +38,8 @@ _LABELLED = re.compile(
 class GEval(Grader):
     """A model scores the answer by steps that it works out from your criteria."""
 
-    models = ("text",)
-    threshold_default = 0.7
-    share = True
-    steps: ClassVar[tuple[str, ...]] = ("steps", "evaluate")
-    skips_shared_prompt = True
+    scoring = Scoring(0.7, share=True)
+    asks = Asks(("text",), steps=("steps", "evaluate"), skips_shared_prompt=True)
 
     value: Criterion | Annotated[list[Criterion], Field(min_length=1)]
     language: str = ""
@@ -51,7 +49,7 @@ class GEval(Grader):
         criteria = [self.value] if isinstance(self.value, str) else self.value
         ask: Callable[[int], tuple[float, str, tuple[str, ...]]] = partial(_ask, judge, transcript, criteria)
         found = judge.gather(*(partial(ask, number) for number in range(len(criteria))))
-        score = sum(points for points, _, _ in found) / len(found) / BEST
+        score = float(mean(points for points, _, _ in found) / BEST)
         rows = [
             {"criterion": criterion, "score": points / BEST, "reason": reason, "steps": list(steps)}
             for criterion, (points, reason, steps) in zip(criteria, found, strict=True)

@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 from pydantic import Field, field_validator
 
 from gradegate.conversation import Transcript
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.options import Number
 from gradegate.result import Verdict
@@ -29,8 +29,7 @@ _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?", re.ASCII)
 
 @options
 class _Same(Grader):
-    threshold_default = 1.0
-    share = True
+    scoring = Scoring(1.0, share=True)
 
     value: str  # the golden answer
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -22,7 +23,7 @@ _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 class Hallucination(Metric):
     """The answer contradicts none of the texts in ``context`` (higher is better, as in DeepEval from 4.2)."""
 
-    sees = False
+    asks = replace(Metric.asks, sees=False)
 
     value: str | list[str] = ""
 

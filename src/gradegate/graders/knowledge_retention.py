@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -24,7 +25,7 @@ _Question = tuple[tuple[str, ...], Turn]  # what was known before an answer, and
 class KnowledgeRetention(Metric):
     """The assistant never forgets what the user has told it in the conversation."""
 
-    steps = ("facts", "verdicts", "reason")
+    asks = replace(Metric.asks, steps=("facts", "verdicts", "reason"))
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The share of answers that forget nothing, among those with anything to remember; 1 when there is none."""

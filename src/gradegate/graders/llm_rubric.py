@@ -9,7 +9,7 @@ from typing import Any
 from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
 from gradegate.grading import reading
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
@@ -32,8 +32,8 @@ class _Given:
 class LlmRubric(Grader):
     """A model grades the answer against a rubric that you write in plain words."""
 
-    models = ("text",)
-    value_or_prompt = True
+    asks = Asks(("text",))
+    written = Written(value_or_prompt=True, keeps_blanks=True)
 
     value: Any = ""
     threshold: float | None = None  # compared by the gate; here it makes a score without ``pass`` readable

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from sys import float_info
-from typing import Annotated, ClassVar, Literal
+from fractions import Fraction
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
@@ -13,6 +13,7 @@ from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
+from gradegate.limits import exact, reached, weighted_mean
 from gradegate.options import Number
 from gradegate.result import Grade, Verdict
 
@@ -25,18 +26,19 @@ class Method:
     weights: Mapping[str, Annotated[Number, Field(ge=0)]] = Field(default_factory=dict)
     threshold: Number | None = None
 
-    def score(self, grades: Sequence[Grade]) -> float:
-        """Weighted mean or weighted sum. Raises NoVerdict when a score is missing or nothing has weight."""
+    def score(self, grades: Sequence[Grade]) -> Fraction:
+        """Weighted mean or weighted sum, exact. Raises NoVerdict when a score is missing or nothing has weight."""
         weighed = [(grade, self.weights.get(grade.assertion.type, 1.0)) for grade in grades]
-        weighed = [(grade, weight) for grade, weight in weighed if weight and not grade.assertion.members]
+        weighed = [(grade, weight) for grade, weight in weighed if weight and not grade.assertion.is_set]
         total = sum(weight for _, weight in weighed)
         if not total:
             raise NoVerdict("there is no other assertion with a weight whose scores could be compared")
         for grade, _ in weighed:
             if grade.score is None:
                 raise NoVerdict(f"an output has no score for `{grade.assertion.type}`: {grade.reason}")
-        summed = sum((grade.score or 0.0) * weight for grade, weight in weighed)
-        return summed if self.method == "sum" else summed / total
+        pairs = [(grade.score or 0.0, weight) for grade, weight in weighed]
+        average = weighted_mean(pairs)
+        return average * exact(total) if self.method == "sum" else average
 
 
 @GRADERS.register("max-score")
@@ -44,8 +46,7 @@ class Method:
 class MaxScore(Grader):
     """The output with the best scores in the test's other assertions passes, the others fail."""
 
-    compares: ClassVar[bool] = True
-    compares_scores: ClassVar[bool] = True
+    compares = "scores"
 
     value: Method = Method()
 
@@ -56,12 +57,17 @@ class MaxScore(Grader):
         scores = [self.value.score(own) for own in grades]
         best = max(range(len(scores)), key=lambda number: scores[number])
         limit = self.value.threshold
-        if limit is not None and scores[best] < limit - float_info.epsilon:  # a mean of 0.8s may come out below 0.8
+        if limit is not None and not reached(scores[best], limit):
             best = -1
-        shown = ", ".join(f"{score:.4g}" for score in scores)
+        shown = ", ".join(f"{float(score):.4g}" for score in scores)
         reason = f"{self.value.method} of the outputs: {shown}"
         reason += f"; none reaches {limit:g}" if best < 0 else f"; output {best} is the best, counted from 0"
         return [
-            Verdict(float(number == best), number == best, reason, {"scores": scores, "this output": number})
+            Verdict(
+                float(number == best),
+                number == best,
+                reason,
+                {"scores": list(map(float, scores)), "this output": number},
+            )
             for number in range(len(scores))
         ]

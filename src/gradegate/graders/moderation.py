@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from gradegate.conversation import Transcript
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.result import Verdict
 
@@ -17,7 +17,7 @@ from gradegate.result import Verdict
 class Moderation(Grader):
     """A moderation model flags nothing in the answer, or nothing in the categories that you name."""
 
-    models = ("moderation",)
+    asks = Asks(("moderation",))
 
     value: Annotated[list[str], Field(min_length=1)] | None = None
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
 from gradegate.grading import reading
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.sentences import lines
 from gradegate.grading.rubric import shape
@@ -41,8 +41,8 @@ _FORMS = (
 class SelectBest(Grader):
     """A model picks the best of all outputs of a test; that one passes, the others fail."""
 
-    models = ("text",)
-    compares: ClassVar[bool] = True
+    asks = Asks(("text",))
+    compares = "outputs"
 
     value: str
     language: str = ""

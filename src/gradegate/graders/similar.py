@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from sys import float_info
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from gradegate.conversation import Transcript
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import vectors
+from gradegate.limits import EPSILON, reached
 from gradegate.options import Number
 from gradegate.result import Verdict
 
-EPSILON = float_info.epsilon  # promptfoo's: a similarity of 0.75 may come out one bit below it
 DEFAULT = 0.75
 
 
@@ -24,9 +24,10 @@ DEFAULT = 0.75
 class Similar(Grader):
     """The answer means much the same as a text, or as one of several (cosine of embeddings)."""
 
-    models = ("embedding",)
-    threshold_default = DEFAULT
-    owns_threshold = True  # a distance is compared the other way round, and `not-` allows equality
+    # A distance is compared the other way round, and `not-` allows equality.
+    scoring = Scoring(DEFAULT, own=True, tolerance=EPSILON)
+    asks = Asks(("embedding",))
+    written = Written(csv_threshold=0.8)
     measure: ClassVar[Callable[[Sequence[float], Sequence[float]], float]] = vectors.cosine
 
     value: str | Annotated[list[str], Field(min_length=1)]
@@ -58,10 +59,13 @@ class Similar(Grader):
         return measured
 
     def _near(self, measured: float, limit: float) -> bool:
-        return measured >= limit - EPSILON
+        pair = (limit, measured) if self.scoring.most else (measured, limit)
+        return reached(*pair, self.scoring.tolerance)
 
     def _far(self, measured: float, limit: float) -> bool:
-        return measured <= limit + EPSILON
+        """At least as far as the limit: a measure that is equal to it is both near and far."""
+        pair = (measured, limit) if self.scoring.most else (limit, measured)
+        return reached(*pair, self.scoring.tolerance)
 
 
 @GRADERS.register("similar:dot")
@@ -77,6 +81,8 @@ class SimilarDot(Similar):
 class SimilarEuclidean(Similar):
     """The answer means much the same as a text (distance of embeddings, at most the threshold)."""
 
+    scoring = replace(Similar.scoring, most=True)
+
     measure = vectors.euclidean
 
     def _name(self) -> str:
@@ -84,9 +90,3 @@ class SimilarEuclidean(Similar):
 
     def _score(self, measured: float) -> float:
         return 1 / (1 + measured)
-
-    def _near(self, measured: float, limit: float) -> bool:
-        return measured <= limit + EPSILON
-
-    def _far(self, measured: float, limit: float) -> bool:
-        return measured >= limit - EPSILON

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.result import Verdict
 
@@ -26,8 +26,7 @@ _BLANK_LINE = regex.compile(r"\n[^\S\n]*\n")
 
 @options
 class _Counted(Grader):
-    threshold_default = 1.0
-    share = True
+    scoring = Scoring(1.0, share=True)
 
     min_count: _Count | None = None
     max_count: _Count | None = None

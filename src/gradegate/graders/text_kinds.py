@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 from pydantic import Field
 
 from gradegate.conversation import Transcript
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.result import Verdict
 
@@ -24,8 +24,7 @@ _TIME_OF_DAY = re.compile(r"%[HIXcTR]")
 
 @options
 class _Kind(Grader):
-    threshold_default = 1.0
-    share = True
+    scoring = Scoring(1.0, share=True)
 
     def fault(self, text: str) -> str:
         """Why a text is not of the kind; empty when it is."""
@@ -128,9 +127,7 @@ class IsValidXml(_Kind):
 
 @options
 class _Percentage(Grader):
-    share = True
-    scale = 100
-    threshold_default = 1.0
+    scoring = Scoring(1.0, share=True, scale=100)
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The share from 0 to 1 among the characters that are no white space; 0 for an empty answer."""

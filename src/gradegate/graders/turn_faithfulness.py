@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -10,8 +11,9 @@ from gradegate.conversation import Numbered, Transcript, Window, flat, unanswere
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import faithfulness as faith
-from gradegate.grading.metrics.metric import Measured, Metric, WindowSize, ask_once, exchanges_of, mean
+from gradegate.grading.metrics.metric import Measured, Metric, WindowSize, ask_once, exchanges_of
 from gradegate.grading.metrics.verdicts import Given
+from gradegate.limits import mean
 
 
 class _Case(NamedTuple):
@@ -34,7 +36,7 @@ class _Failure(NamedTuple):
 class TurnFaithfulness(Metric):
     """The claims of an assistant hold, throughout a conversation, against the documents retrieved for it."""
 
-    steps = faith.STEPS
+    asks = replace(Metric.asks, steps=faith.STEPS)
 
     truths_extraction_limit: faith.Limit = None
     penalize_ambiguous_claims: bool = False

@@ -2,71 +2,98 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 from gradegate.asking.provider import Provider
-from gradegate.conversation import Usage
+from gradegate.conversation import NO_USAGE, Usage
 from gradegate.errors import NoVerdict, ProviderError, Trouble
-from gradegate.figures import cut
+from gradegate.figures import cut, figures
 from gradegate.grading.grader import Grader
 from gradegate.grading.rubric import Rubric
-from gradegate.result import Grade, Outcome, Verdict
-from gradegate.suite import Assertion
-
-EPSILON = 2.220446049250313e-16  # a mean of 0.7s may come out one bit below 0.7
+from gradegate.limits import exact, reached, weighted_mean
+from gradegate.result import Asserted, Grade, Outcome, Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """An assertion with its grader and its models. ``members`` make it an assert-set, which has no grader."""
+    """An assertion with its grader and its models; ``threshold`` is the config's, None where it sets none."""
 
-    spec: Assertion
-    grader: Grader | None
-    metric: str = ""
+    asserted: Asserted
+    grader: Grader
+    threshold: float | None = None
     models: Mapping[str, Provider] = field(default_factory=dict)
     rubric: Rubric = field(default_factory=Rubric)
-    members: tuple[Bound, ...] = ()
 
     @property
-    def negated(self) -> bool:
-        """Whether the type starts with ``not-``."""
-        return self.spec.type.startswith("not-")
+    def bounds(self) -> tuple[Bound, ...]:
+        """The assertions whose graders are asked: this one."""
+        return (self,)
+
+    @property
+    def compares(self) -> bool:
+        """Whether all answers to a case are graded together."""
+        return bool(self.grader.compares)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundSet:
+    """An assert-set: several assertions that count as one."""
+
+    asserted: Asserted
+    bounds: tuple[Bound, ...]
+    threshold: float | None = None
+
+    @property
+    def compares(self) -> bool:
+        """Comparisons cannot be members of a set."""
+        return False
+
+
+Binding = Bound | BoundSet
 
 
 def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
     """Apply threshold and ``not-`` to a verdict. Raises NoVerdict when nothing in it decides."""
-    grader = bound.grader
-    if bound.negated and verdict.reverse is not None:
+    negated, scoring = bound.asserted.negated, bound.grader.scoring
+    if negated and verdict.reverse is not None:
         verdict = verdict.reverse
-    limit = None
-    if grader is not None and not grader.owns_threshold:
-        limit = bound.spec.threshold if bound.spec.threshold is not None else grader.threshold_default
-    passed = verdict.passed
-    if limit is not None:
-        passed = passed is not False and verdict.score >= limit - EPSILON
-    elif passed is None:
-        if grader is None or not grader.above_zero:
-            raise NoVerdict("the grader gave a score and the assertion has no threshold")
-        passed = verdict.score > 0
+    if not math.isfinite(verdict.score):
+        raise NoVerdict(f"the score {verdict.score} is not a finite number")
+    limit = scoring.default if bound.threshold is None else bound.threshold
+    passed = verdict.passed if scoring.own else _passed(bound, verdict, limit)
     score = verdict.score
-    if bound.negated:
-        passed, score = not passed, min(1.0, max(0.0, 1.0 - score))
+    if negated:
+        passed, score = not passed, _reversed(score)
     outcome = Outcome.PASS if passed else Outcome.FAIL
-    default = grader.threshold_default if grader is not None else None
-    shown = bound.spec.threshold if bound.spec.threshold is not None else default
-    reason = _reason(bound, verdict, outcome, limit)
-    scale = grader.scale if grader is not None else 1
-    return Grade(bound.spec, outcome, score, shown, reason, verdict.evidence, usage, False, bound.metric, scale=scale)
+    reason = _reason(bound, verdict, outcome, None if scoring.own else limit)
+    return Grade(bound.asserted, outcome, score, limit, reason, verdict.evidence, usage, scale=scoring.scale)
+
+
+def _passed(bound: Bound, verdict: Verdict, limit: float | None) -> bool:
+    scoring = bound.grader.scoring
+    if limit is not None:
+        return verdict.passed is not False and reached(verdict.score, limit, scoring.tolerance)
+    if verdict.passed is not None:
+        return verdict.passed
+    if not scoring.above_zero:
+        raise NoVerdict("the grader gave a score and the assertion has no threshold")
+    return verdict.score > 0
+
+
+def _reversed(score: float) -> float:
+    return float(min(Fraction(1), max(Fraction(0), 1 - exact(score))))
 
 
 def _reason(bound: Bound, verdict: Verdict, outcome: Outcome, limit: float | None) -> str:
     parts = []
-    if outcome is Outcome.FAIL and bound.negated:
-        parts.append(f"must not hold, but does ({bound.spec.type})")
+    if outcome is Outcome.FAIL and bound.asserted.negated:
+        parts.append(f"must not hold, but does ({bound.asserted.type})")
     elif outcome is Outcome.FAIL and verdict.passed is not False and limit is not None:
-        parts.append(_below(verdict.score, limit, bound.grader.scale if bound.grader else 1))
+        parts.append(_below(verdict.score, limit, bound.grader.scoring.scale))
     if verdict.reason:
         parts.append(verdict.reason)
     return ": ".join(parts)
@@ -78,7 +105,7 @@ def _below(score: float, limit: float, scale: int) -> str:
     return f"score {cut(score, scale)} is below the threshold {cut(limit, scale)}"
 
 
-def error(bound: Bound, cause: BaseException | str, usage: Usage) -> Grade:
+def error(bound: Binding, cause: BaseException | str, usage: Usage) -> Grade:
     """The grade of an assertion that could not be judged. ``not-`` does not touch it."""
     evidence: dict[str, Any] = {}
     if isinstance(cause, NoVerdict) and cause.replies:
@@ -86,38 +113,78 @@ def error(bound: Bound, cause: BaseException | str, usage: Usage) -> Grade:
     setup = isinstance(cause, ProviderError) and cause.trouble is Trouble.SETUP
     known = isinstance(cause, str | NoVerdict | ProviderError)
     reason = str(cause) if known else f"{type(cause).__name__}: {cause}"
-    return Grade(bound.spec, Outcome.ERROR, None, bound.spec.threshold, reason, evidence, usage, setup, bound.metric)
+    return Grade(bound.asserted, Outcome.ERROR, None, bound.threshold, reason, evidence, usage, setup)
 
 
-def conclude_set(bound: Bound, members: Sequence[Grade]) -> Grade:
+def missing(binding: Binding, why: str, setup: bool = False) -> list[Grade]:
+    """The grades of an assertion whose answer is missing: its own ERROR, and one for each member of a set."""
+    grades = [error(binding, f"the target gave no answer: {why}", NO_USAGE)]
+    if isinstance(binding, BoundSet):
+        grades += [replace(error(member, why, NO_USAGE), inner=True) for member in binding.bounds]
+    return [replace(grade, setup=setup) for grade in grades]
+
+
+# --- from grades to a set and to a case -----------------------------------------------------------------------
+
+
+class Conclusion(NamedTuple):
+    """What grades come to: the score is their weighted mean, None where there is none."""
+
+    outcome: Outcome
+    score: float | None
+    reason: str = ""  # where a threshold of the case or the set decided
+
+
+def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
     """The grade of an assert-set from those of its members."""
-    outcome, score = conclude_case(members, bound.spec.threshold)
-    reason = _set_reason(members, outcome)
-    if bound.negated and outcome is not Outcome.ERROR:
-        reason = "" if outcome is Outcome.FAIL else f"must not hold, but does ({bound.spec.type})"
+    outcome, score, why = conclude_case(members, binding.threshold)
+    reason = "; ".join(filter(None, (why, _members_reason(members, outcome))))
+    if binding.asserted.negated and outcome is not Outcome.ERROR:
+        reason = "" if outcome is Outcome.FAIL else f"must not hold, but does ({binding.asserted.type})"
         outcome = Outcome.PASS if outcome is Outcome.FAIL else Outcome.FAIL
-        score = None if score is None else min(1.0, max(0.0, 1.0 - score))
-    return Grade(bound.spec, outcome, score, bound.spec.threshold, reason, metric=bound.metric)
+        score = None if score is None else _reversed(score)
+    return Grade(binding.asserted, outcome, score, binding.threshold, reason)
 
 
-def _set_reason(members: Sequence[Grade], outcome: Outcome) -> str:
+def _members_reason(members: Sequence[Grade], outcome: Outcome) -> str:
     bad = [grade for grade in members if grade.outcome is outcome and outcome is not Outcome.PASS]
     return "; ".join(f"{grade.assertion.type}: {grade.reason}" for grade in bad)
 
 
-def conclude_case(grades: Sequence[Grade], threshold: float | None) -> tuple[Outcome, float | None]:
-    """The outcome of a case and its score, the weighted mean of what was graded.
+def conclude_case(grades: Sequence[Grade], threshold: float | None) -> Conclusion:
+    """What the grades of one answer come to.
 
-    Every grade that counts must pass; a ``threshold`` replaces that by the weighted mean. An ERROR among the grades
-    that count makes the case an ERROR all the same.
+    The worst of the grades that count decides: a FAIL, even beside an ERROR, then an ERROR. A ``threshold`` replaces
+    that by their weighted mean. Where no grade counts, all of them show what the answer has; such a case is in no
+    blocking rule.
     """
-    graded = [grade for grade in grades if grade.score is not None and not grade.inner]
-    weight = sum(grade.assertion.weight for grade in graded)
-    score = sum((grade.score or 0.0) * grade.assertion.weight for grade in graded) / weight if weight else None
-    counted = [grade for grade in grades if grade.counts]
-    if any(grade.outcome is Outcome.ERROR for grade in counted):
-        return Outcome.ERROR, score
-    if threshold is not None and score is not None:
-        return (Outcome.PASS if score >= threshold else Outcome.FAIL), score
-    failed = any(grade.outcome is Outcome.FAIL for grade in counted)
-    return (Outcome.FAIL if failed else Outcome.PASS), score
+    outer = [grade for grade in grades if not grade.inner]
+    deciding = [grade for grade in outer if grade.counts] or outer
+    mean = _mean(deciding)
+    score = None if mean is None else float(mean)
+    if threshold is not None and any(grade.assertion.weight for grade in deciding):
+        outcome, reason = _by_threshold(deciding, threshold)
+        return Conclusion(outcome, score, reason)
+    outcomes = {grade.outcome for grade in deciding}
+    worst = next((outcome for outcome in (Outcome.FAIL, Outcome.ERROR) if outcome in outcomes), Outcome.PASS)
+    return Conclusion(worst, score)
+
+
+def _mean(grades: Sequence[Grade], errors_score: float | None = None) -> Fraction | None:
+    """The weighted mean of the scores, None where nothing with weight has one; an ERROR takes ``errors_score``."""
+    scores = [(errors_score if grade.outcome is Outcome.ERROR else grade.score, grade) for grade in grades]
+    pairs = [(score, grade.assertion.weight) for score, grade in scores if score is not None]
+    return weighted_mean(pairs) if any(weight for _, weight in pairs) else None
+
+
+def _by_threshold(grades: Sequence[Grade], threshold: float) -> tuple[Outcome, str]:
+    strange = next((grade for grade in grades if grade.score is not None and not 0 <= grade.score <= 1), None)
+    if strange is not None:
+        what = f"the score {strange.score:g} of {strange.assertion.type} is outside 0 to 1, so no mean can be taken"
+        return Outcome.ERROR, what
+    best = _mean(grades, errors_score=1.0)
+    if best is not None and not reached(best, threshold):
+        shown = figures(float(best), threshold)
+        return Outcome.FAIL, f"the weighted mean {shown[0]} is below the threshold {shown[1]} of the test"
+    errored = any(grade.outcome is Outcome.ERROR for grade in grades)
+    return (Outcome.ERROR, "") if errored else (Outcome.PASS, "")

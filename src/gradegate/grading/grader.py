@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import pydantic.dataclasses
 
@@ -25,6 +26,47 @@ def options(kind: type[T]) -> type[T]:
     return pydantic.dataclasses.dataclass(frozen=True, slots=True, config=_LATE)(kind)  # type: ignore[return-value]  # the same class
 
 
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """What the score of a grader means, and from where it passes.
+
+    ``default`` is the threshold when the assertion sets none. With ``own`` the threshold is an option of the grader,
+    which compares it itself. ``most``: the threshold is a limit from above, so less is stricter.
+    """
+
+    default: float | None = None
+    above_zero: bool = False  # without a threshold, passes at score > 0
+    own: bool = False
+    most: bool = False
+    share: bool = False  # from 0 to 1: a threshold of 0 can never fail
+    scale: int = 1  # people see the score times this; above 1, cut to two decimals
+    tolerance: float = 0.0  # of a measured score, such as a cosine
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """Which models a grader asks, and how.
+
+    ``models`` are kinds: "text", "embedding", "classification", "moderation". ``steps`` are the prompts of a grader that
+    asks several questions, in the order of ``rubricPrompt``. ``sees``: it shows its model the images of a conversation.
+    """
+
+    models: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    sees: bool = False
+    skips_shared_prompt: bool = False  # a test's one-prompt ``rubricPrompt`` is meant for its other graders
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How configs write an assertion, where that is not the common way."""
+
+    value_or_prompt: bool = False  # judges nothing without a value, unless rubricPrompt says what to judge
+    lifted: bool = False  # `threshold`, `model` and `strict_mode` may be in `config`, as DeepEval has them
+    csv_threshold: float | None = None  # in a cell of a CSV file that names none, as promptfoo has it
+    keeps_blanks: bool = False  # the value of a CSV cell is not stripped, as promptfoo has it
+
+
 class Grader:
     """Base of all graders. A grader is decorated with ``options``; its fields are its options.
 
@@ -33,19 +75,11 @@ class Grader:
     a mistake at the assertion's line before any call. The first line of the class docstring is shown by ``list``.
     """
 
-    threshold_default: ClassVar[float | None] = None  # passes at score >= this, when the assertion sets none
-    above_zero: ClassVar[bool] = False  # without a threshold, passes at score > 0
-    owns_threshold: ClassVar[bool] = False  # the threshold is an option of the grader itself, compared by it
-    models: ClassVar[tuple[str, ...]] = ()  # the kinds of grader it asks: "text", "embedding", ...
-    scale: ClassVar[int] = 1  # people see the score times this; above 1, cut to two decimals
-    share: ClassVar[bool] = False  # the score is a share from 0 to 1: a threshold of 0 can never fail
-    value_or_prompt: ClassVar[bool] = False  # judges nothing without a value, unless rubricPrompt says what to judge
-    steps: ClassVar[tuple[str, ...]] = ()  # the prompts of a grader that asks several, in the order of rubricPrompt
-    sees: ClassVar[bool] = False  # shows its model the images of the conversation, so that model must take images
-    lifted: ClassVar[bool] = False  # `threshold`, `model` and `strict_mode` may stand in `config`, as DeepEval has them
-    skips_shared_prompt: ClassVar[bool] = False  # a test's one-prompt ``rubricPrompt`` is meant for its other graders
-    compares: ClassVar[bool] = False  # grades all answers to one case together, through ``compare``
-    compares_scores: ClassVar[bool] = False  # ... by the grades that they have so far, so there must be others
+    scoring: ClassVar[Scoring] = Scoring()
+    asks: ClassVar[Asks] = Asks()
+    written: ClassVar[Written] = Written()
+    # Grades all answers to one case together, through ``compare``: their outputs, or the scores that they have so far.
+    compares: ClassVar[Literal["", "outputs", "scores"]] = ""
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """What the test's variables lack for this grader, as a sentence; empty when nothing. Called before any call."""

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.reading import number
-from gradegate.planning.plan import Located
-from gradegate.suite import Assertion
+from gradegate.suite import Assertion, Suite
 
 _FORM = re.compile(r"([a-z][a-z-]*)(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
 
@@ -24,16 +23,16 @@ def parse(written: str) -> Assertion:
     return Assertion(found[1], found[3], threshold)
 
 
-def added(located: Located, written: Sequence[str]) -> Located:
+def added(suite: Suite, written: Sequence[str]) -> Suite:
     """The suite with these asserted of each of its cases, at the case's line. Raises ConfigError."""
     assertions = [parse(text) for text in written]
     if not assertions:
-        return located
+        return suite
     cases = tuple(
         replace(case, assertions=(*case.assertions, *(replace(one, origin=_origin(case.origin)) for one in assertions)))
-        for case in located.suite.cases
+        for case in suite.cases
     )
-    return replace(located, suite=replace(located.suite, cases=cases))
+    return replace(suite, cases=cases)
 
 
 def _origin(case: Origin) -> Origin:

@@ -17,9 +17,10 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.document import to_json
 from gradegate.files.workspace import Workspace
 from gradegate.grading import rubric
-from gradegate.grading.conclude import Bound
+from gradegate.grading.conclude import Binding, Bound, BoundSet
 from gradegate.grading.grader import GRADERS, Grader
 from gradegate.registry import suggest
+from gradegate.result import Asserted
 from gradegate.suite import Assertion, CaseOptions, Graders, ProviderSpec, Suite, Verbatim
 from gradegate.texts.template import TemplateError, is_template, render, render_values
 
@@ -76,7 +77,7 @@ class Binder:
 
     def _models(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> Mapping[str, Provider]:
         near, far = (spec.graders, options.graders), (self._own(spec), self.suite.graders)
-        return {need: self._model(need, spec, self._named(need, near, far)) for need in kind.models}
+        return {need: self._model(need, spec, self._named(need, near, far)) for need in kind.asks.models}
 
     def _own(self, spec: Assertion) -> Graders:
         """The grader of the command line; an assertion that names a model gets that model of its provider."""
@@ -116,34 +117,48 @@ class Binder:
 
     # --- assertions -------------------------------------------------------------------------------------------
 
-    def assertion(self, spec: Assertion, options: CaseOptions, variables: Mapping[str, Any]) -> Bound:
+    def assertion(self, spec: Assertion, options: CaseOptions, variables: Mapping[str, Any]) -> Binding:
         """Raises ConfigError with every mistake of the assertion."""
         if spec.type.removeprefix("not-") == SET:
             return self._set(spec, options, variables)
+        return self._one(spec, options, variables)
+
+    def _one(self, spec: Assertion, options: CaseOptions, variables: Mapping[str, Any]) -> Bound:
         kind = GRADERS.find(spec.type.removeprefix("not-"))
         if kind is None:
             raise _unknown(spec)
         if spec.members:
             raise ConfigError.at(f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`")
-        spec = _lifted(spec) if kind.lifted else spec
+        spec = _lifted(spec) if kind.written.lifted else spec
         errors: list[ConfigError] = []
-        grader: Grader | None = None
         models: Mapping[str, Provider] = {}
         prompts = rubric.Rubric()
-        try:
-            grader = self._grader(kind, spec, options, variables)
-        except ConfigError as e:
-            errors.append(e)
         try:
             models = self._models(kind, spec, options)
             prompts = self._rubric(kind, spec, options)
         except ConfigError as e:
             errors.append(e)
+        try:
+            grader = self._grader(kind, spec, options, variables)
+        except ConfigError as e:
+            raise ConfigError.join([e, *errors]) from e
         if errors:
             raise ConfigError.join(errors)
-        return Bound(spec, grader, self._metric(spec, variables), models, prompts)
+        return Bound(self._asserted(spec, grader, variables), grader, spec.threshold, models, prompts)
 
-    def _set(self, spec: Assertion, options: CaseOptions, variables: Mapping[str, Any]) -> Bound:
+    def _asserted(self, spec: Assertion, grader: Grader, variables: Mapping[str, Any]) -> Asserted:
+        return Asserted(
+            type=spec.type,
+            value=spec.value if spec.value is None else self._filled(spec, variables),
+            weight=spec.weight,
+            metric=self._metric(spec, variables),
+            blocking=spec.blocking,
+            config=spec.config,
+            model_slug=spec.model_slug,
+            origin=spec.origin,
+        )
+
+    def _set(self, spec: Assertion, options: CaseOptions, variables: Mapping[str, Any]) -> BoundSet:
         if not spec.members:
             raise ConfigError.at("the assert-set is empty", spec.origin, "give it `assert`")
         if spec.value is not None:
@@ -153,8 +168,17 @@ class Binder:
             kind = GRADERS.find(base)
             if base == SET or (kind is not None and kind.compares):
                 raise ConfigError.at(f"`{member.type}` cannot stand in an assert-set", member.origin, "move it out")
-        members = tuple(self.assertion(member, options, variables) for member in spec.members)
-        return Bound(spec, None, self._metric(spec, variables), members=members)
+        members = tuple(self._one(member, options, variables) for member in spec.members)
+        asserted = Asserted(
+            type=spec.type,
+            weight=spec.weight,
+            metric=self._metric(spec, variables),
+            # A set blocks as far as its members do: where none of them counts, nothing in it could block.
+            blocking=spec.blocking and any(member.asserted.counts for member in members),
+            is_set=True,
+            origin=spec.origin,
+        )
+        return BoundSet(asserted, members, spec.threshold)
 
     def _grader(
         self, kind: type[Grader], spec: Assertion, options: CaseOptions, variables: Mapping[str, Any]
@@ -193,7 +217,7 @@ class Binder:
                     f"`{spec.type}` takes no `value`", spec.origin, "remove it; a limit is `threshold`"
                 )
             yield "value", self._filled(spec, variables)
-        elif kind.value_or_prompt and not (spec.rubric_prompt or options.rubric_prompt):
+        elif kind.written.value_or_prompt and not (spec.rubric_prompt or options.rubric_prompt):
             raise ConfigError.at(f"`{spec.type}` has no `value`", spec.origin, "say what to judge by")
 
     def _filled(self, spec: Assertion, variables: Mapping[str, Any]) -> Any:
@@ -208,11 +232,11 @@ class Binder:
 
     def _rubric(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> rubric.Rubric:
         written = spec.rubric_prompt if spec.rubric_prompt is not None else options.rubric_prompt
-        shared = spec.rubric_prompt is None and kind.skips_shared_prompt and not isinstance(written, Mapping)
-        if "text" not in kind.models or shared:
+        shared = spec.rubric_prompt is None and kind.asks.skips_shared_prompt and not isinstance(written, Mapping)
+        if "text" not in kind.asks.models or shared:
             return rubric.Rubric()
         try:
-            return rubric.parse(written, kind.steps)
+            return rubric.parse(written, kind.asks.steps)
         except ValueError as e:
             raise ConfigError.at(f"`{spec.type}`: {e}", spec.origin, "correct `rubricPrompt`") from e
 

@@ -3,106 +3,70 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from gradegate.asking.http import Client
 from gradegate.asking.provider import Provider, Recorded
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files.workspace import Workspace
-from gradegate.grading.conclude import Bound
-from gradegate.planning import sight
+from gradegate.grading.conclude import Binding
+from gradegate.planning import checks
 from gradegate.planning.bind import Binder, check_options
+from gradegate.planning.job import CONVERSATION, Job, Plan, Render
+from gradegate.planning.load import Located
 from gradegate.planning.variables import Variables
-from gradegate.suite import Case, Note, Policy, PromptSpec, ProviderSpec, Suite
+from gradegate.settings import Settings
+from gradegate.suite import Case, Note, PromptSpec, ProviderSpec
 from gradegate.texts import chat
 from gradegate.texts.template import TemplateError, data, render_prompt, visible_env
 
-CONCURRENCY = 4  # promptfoo's default
-CONVERSATION = "_conversation"  # the variable with what was said before, as promptfoo has it
+DEFAULT_CONCURRENCY = 4  # promptfoo's default
+DEFAULT_TIMEOUT = 300.0  # seconds
 _USES_CONVERSATION = re.compile(r"\{[{%][^}]*\b_conversation\b")
 _RECORDED = Recorded()
-Render = Callable[[Sequence[Any]], str]
+_Target = tuple[ProviderSpec, Provider, list[PromptSpec]]  # with the prompts that it gets
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One question to one target, and what is asserted of the answer."""
-
-    suite: str
-    case: Case
-    number: int  # jobs with the same number are answers to the same case
-    repeat: int
-    target: Provider
-    prompt: PromptSpec
-    text: str  # the prompt, filled in
-    vars: Mapping[str, Any]
-    assertions: tuple[Bound, ...]
-    # Fills the prompt in once more, with the conversation so far; None when the prompt does not use it.
-    render: Render | None = None
+def concurrency(settings: Settings, suites: Iterable[Located]) -> int:
+    """How many calls may be in flight: what the command line says, else the most that a config says, else 4."""
+    configured = max((located.suite.max_concurrency or 0 for located in suites), default=0)
+    return settings.max_concurrency or configured or DEFAULT_CONCURRENCY
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """All jobs in order. ``timeout`` is in seconds, None for the default."""
-
-    jobs: tuple[Job, ...]
-    policies: tuple[Policy, ...]
-    notes: tuple[Note, ...] = ()
-    models: tuple[str, ...] = ()
-    concurrency: int = CONCURRENCY
-    timeout: float | None = None
-    about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what dialects keep for reports, by file
+def build_client(settings: Settings, suites: Sequence[Located]) -> Client:
+    """One client for all providers; its time-out is the command line's, else the longest of the configs'."""
+    configured = max((located.suite.timeout or 0.0 for located in suites), default=0.0)
+    timeout = settings.timeout or configured or DEFAULT_TIMEOUT
+    slots = concurrency(settings, suites)
+    return Client(timeout=timeout, retries=settings.retries, slots=slots, environ=settings.environ)
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
-    """A suite with the place its paths are relative to."""
-
-    suite: Suite
-    workspace: Workspace
-    folder: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What the command line wants of all suites."""
-
-    grader: str = ""
-    repeat: int | None = None
-    max_concurrency: int | None = None
-    filter_pattern: str = ""
-
-
-def plan(suites: Iterable[Located], wishes: Wishes, client: Client) -> Plan:
+def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
     """Raises ConfigError with every mistake of every suite."""
     pool: dict[str, Provider] = {}
     jobs: list[Job] = []
     notes: list[Note] = []
     mistakes: list[Mistake] = []
-    policies, wanted, timeouts = [], [wishes.max_concurrency or 0], []
-    about: dict[str, Mapping[str, Any]] = {}
     for located in suites:
-        planner = _Planner(located, wishes, client, pool, len(jobs))
-        found = planner.jobs()
+        planner = _Planner(located, settings, client, pool)
+        jobs += planner.jobs()
         mistakes += [*located.suite.mistakes, *planner.mistakes]
         notes += [*located.suite.notes, *planner.notes]
-        policies.append(located.suite.policy)
-        wanted.append(0 if wishes.max_concurrency else located.suite.max_concurrency or 0)
-        timeouts += [located.suite.timeout] if located.suite.timeout else []
-        about |= {located.suite.file: located.suite.about} if located.suite.about else {}
-        jobs += found
     if not mistakes and not any(job.assertions for job in jobs):
         mistakes.append(Mistake("no test asserts anything, so nothing would be checked", None, "add `assert`"))
     if mistakes:
         raise ConfigError(*_grouped(mistakes))
-    models = tuple(dict.fromkeys(_model_name(provider) for provider in pool.values()))
-    unique = tuple(dict.fromkeys(notes))
-    concurrency, timeout = max(wanted) or CONCURRENCY, max(timeouts, default=None)
-    return Plan(tuple(jobs), tuple(policies), unique, models, concurrency, timeout, about)
+    return Plan(
+        jobs=tuple(jobs),
+        policies=tuple(located.suite.policy for located in suites),
+        concurrency=concurrency(settings, suites),
+        notes=tuple(dict.fromkeys(notes)),
+        models=tuple(dict.fromkeys(_model_name(provider) for provider in pool.values())),
+        about={located.suite.file: located.suite.about for located in suites if located.suite.about},
+        digests={located.suite.file: located.digest for located in suites},
+        commit=settings.commit,
+    )
 
 
 def _model_name(provider: Provider) -> str:
@@ -131,10 +95,10 @@ def _place(origin: Origin | None) -> tuple[str, int]:
 @dataclass
 class _Planner:
     located: Located
-    wishes: Wishes
+    settings: Settings
     client: Client
     pool: dict[str, Provider]
-    number: int  # of the first case
+    number: int = 0  # of the next case
     mistakes: list[Mistake] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
@@ -143,7 +107,7 @@ class _Planner:
         self.suite = suite
         self.env = data(visible_env(suite.env, secrets=False))
         self.variables = Variables(self.located.workspace, self.located.folder, self.env)
-        grader = ProviderSpec(self.wishes.grader, origin=Origin("--grader")) if self.wishes.grader else None
+        grader = ProviderSpec(self.settings.grader, origin=Origin("--grader")) if self.settings.grader else None
         workspace, folder = self.located.workspace, self.located.folder
         self.binder = Binder(suite, workspace, folder, self.client, grader, self.pool)
 
@@ -157,12 +121,13 @@ class _Planner:
             except ConfigError as e:
                 self.mistakes += e.mistakes
         if len(targets) == len(self.suite.targets):
-            self._check_comparisons(jobs)
-        self._check_rules(jobs)
-        self._warn(jobs, cases)
+            self.mistakes += checks.comparisons(jobs)
+        if not self.mistakes and not self.suite.mistakes:
+            self.mistakes += checks.rules(self.suite, jobs)
+        self.notes += checks.warnings(jobs, cases)
         return jobs
 
-    def _targets(self) -> Iterator[tuple[ProviderSpec, Provider, list[PromptSpec]]]:
+    def _targets(self) -> Iterator[_Target]:
         for spec in self.suite.targets:
             try:
                 provider = self.binder.provider(spec)
@@ -179,7 +144,7 @@ class _Planner:
             yield spec, provider, prompts
 
     def _filtered(self) -> list[Case]:
-        pattern = self.wishes.filter_pattern
+        pattern = self.settings.filter_pattern
         if not pattern:
             return list(self.suite.cases)
         try:
@@ -191,24 +156,21 @@ class _Planner:
             self._say(f"--filter-pattern {pattern!r} matches no test of {self.suite.file}", None, "correct it")
         return found
 
-    def _case(self, case: Case, targets: list[tuple[ProviderSpec, Provider, list[PromptSpec]]]) -> Iterator[Job]:
+    def _case(self, case: Case, targets: list[_Target]) -> Iterator[Job]:
         self.mistakes += check_options(case.options, case.origin)
         self._check_names(case)
-        repeats = case.options.repeat or self.wishes.repeat or self.suite.repeat
+        repeats = case.options.repeat or self.settings.repeat or self.suite.repeat
         combinations = self._combinations(case)
         bound = [(values, self._bind(case, values)) for values in combinations]
         asked = self._asked(case, targets)
-        self.mistakes += [mistake for provider, _ in asked for mistake in sight.blind_target(case, provider)]
-        for repeat in range(repeats):
-            for values, assertions in bound:
-                number, self.number = self.number, self.number + 1
-                for provider, prompt in asked:
-                    text, render = self._prompt(case, prompt, values), self._render(case, prompt, values)
-                    yield Job(self.suite.file, case, number, repeat, provider, prompt, text, values, assertions, render)
+        self.mistakes += [mistake for provider, _ in asked for mistake in checks.blind_target(case, provider)]
+        for values, assertions in bound:
+            number, self.number = self.number, self.number + 1
+            for provider, prompt in asked:
+                text, render = self._prompt(case, prompt, values), self._render(case, prompt, values)
+                yield Job(self.suite.file, case, number, repeats, provider, prompt, text, values, assertions, render)
 
-    def _asked(
-        self, case: Case, targets: list[tuple[ProviderSpec, Provider, list[PromptSpec]]]
-    ) -> list[tuple[Provider, PromptSpec]]:
+    def _asked(self, case: Case, targets: list[_Target]) -> list[tuple[Provider, PromptSpec]]:
         """The targets of a case with the prompts that each gets; a recorded conversation is graded once."""
         if case.recorded and case.turns:
             return [(_RECORDED, PromptSpec(""))]
@@ -233,7 +195,7 @@ class _Planner:
             self.mistakes += e.mistakes
             return [case.vars]  # the assertions are looked at all the same
 
-    def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Bound, ...]:
+    def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
         variables = {"env": self.env, **values}
         bound = []
         for spec in case.assertions:
@@ -241,7 +203,7 @@ class _Planner:
                 bound.append(self.binder.assertion(spec, case.options, variables))
             except ConfigError as e:
                 self.mistakes += e.mistakes
-        self.mistakes += sight.blind_graders(case, bound)
+        self.mistakes += checks.blind_graders(case, bound)
         return tuple(bound)
 
     def _render(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> Render | None:
@@ -273,56 +235,8 @@ class _Planner:
                 if not any(_allows((name,), one) for one in known):
                     self._say(f"the test names a {kind} `{name}` that the config does not have", case.origin, "")
 
-    def _check_comparisons(self, jobs: list[Job]) -> None:
-        """Comparing takes two outputs of a case, and comparing scores takes assertions that give some."""
-        outputs = Counter(job.number for job in jobs)
-        for job in jobs:
-            comparing = [bound for bound in job.assertions if bound.grader is not None and bound.grader.compares]
-            for bound in comparing:
-                if outputs[job.number] < 2:
-                    what = f"`{bound.spec.type}` compares the outputs of a test, and this test has only one"
-                    self._say(what, bound.spec.origin, "give the test a second provider or prompt")
-                elif (
-                    bound.grader is not None
-                    and bound.grader.compares_scores
-                    and len(comparing) == len(job.case.assertions)
-                ):
-                    what = f"`{bound.spec.type}` compares scores, and no other assertion of the test gives any"
-                    self._say(what, bound.spec.origin, "add an assertion such as llm-rubric")
-
-    def _check_rules(self, jobs: list[Job]) -> None:
-        if self.mistakes or self.suite.mistakes:
-            return
-        for rule in self.suite.policy.rules:
-            if rule.every_case or any(
-                rule.select.takes(bound.spec.type, bound.metric, job.target.name, job.case.description)
-                for job in jobs
-                for bound in job.assertions
-                if not rule.blocking or bound.spec.blocking
-            ):
-                continue
-            cure = "correct `select`; its patterns are assertion, metric, provider and description"
-            self._say(f"the rule `{rule.name}` selects nothing", rule.origin, cure)
-
-    def _warn(self, jobs: list[Job], cases: list[Case]) -> None:
-        assertions = [bound for job in jobs for bound in job.assertions]
-        if assertions and all(bound.spec.weight == 0 for bound in assertions):
-            self._note("every assertion has `weight: 0`, so no failure counts", assertions[0].spec.origin)
-        for bound in assertions:
-            limit, grader = bound.spec.threshold, bound.grader
-            if grader is not None and grader.share and limit is not None and limit <= 0:
-                self._note(f"`{bound.spec.type}` can never fail: its threshold is {limit:g}", bound.spec.origin)
-        for case in cases:
-            if not case.assertions:
-                self._note("the test asserts nothing: its answer is not checked", case.origin)
-            if case.threshold is not None and case.threshold <= 0:
-                self._note(f"the test can never fail: its threshold is {case.threshold:g}", case.origin)
-
     def _say(self, what: str, origin: Origin | None, cure: str) -> None:
         self.mistakes.append(Mistake(what, origin, cure))
-
-    def _note(self, text: str, origin: Origin) -> None:
-        self.notes.append(Note(text, origin))
 
 
 def _allows(patterns: tuple[str, ...], name: str) -> bool:

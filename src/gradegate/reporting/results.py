@@ -40,6 +40,7 @@ class Spent(_Part):
     prompt_tokens: int
     completion_tokens: int
     cost_usd: float | None = Field(description="null when the price of any call is unknown.")
+    known_usd: float = Field(description="Of the calls whose price is known.")
     unpriced: int = Field(description="Calls whose price is unknown.")
     seconds: float
     reasks: int = Field(description="Graders asked again because their reply held no verdict.")
@@ -71,6 +72,10 @@ class RuleLine(_Part):
     score: float | None = None
     min_pass_rate: float | None = None
     min_score: float | None = None
+    select: dict[str, str] = Field(description="Patterns of the grades that it looks at; absent ones take everything.")
+    every_case: bool = Field(description="Each case must pass: the rule of a config without a gate block.")
+    by_metric: bool = Field(description="The mean score is that of the means of the metrics.")
+    scale: int = Field(description="People see scores times this.")
     source: SourceLine | None = None
 
 
@@ -86,9 +91,21 @@ class GradeLine(_Part):
     expected: Any = None
     blocking: bool
     inner: bool = Field(description="Of a member of an assert-set, whose own grade decides.")
+    set: bool = Field(description="Of an assert-set; the grades of its members follow.")
     weight: float | None
+    config: dict[str, Any]
+    model_slug: str
+    scale: int = Field(description="People see the score times this.")
+    setup: bool = Field(description="An error that only the user can fix, such as a wrong key.")
     evidence: dict[str, Any]
+    usage: Spent
     source: SourceLine | None
+
+
+class ImageLine(_Part):
+    """A document that is a picture, as data URI or URL."""
+
+    image: str
 
 
 class TurnLine(_Part):
@@ -96,6 +113,9 @@ class TurnLine(_Part):
 
     role: str
     content: str
+    retrieval_context: list[str | ImageLine]
+    images: list[str]
+    metadata: dict[str, Any]
 
 
 class CaseLine(_Part):
@@ -112,12 +132,16 @@ class CaseLine(_Part):
     output: str | None = Field(description="null when the provider gave no answer; error says why.")
     error: str
     outcome: Word
-    score: float | None
+    score: float | None = Field(description="The weighted mean of the grades that count.")
+    threshold: float | None = Field(description="The case's own.")
+    reason: str = Field(description="Where the case's own threshold decided.")
     seconds: float
     cost_usd: float | None
     tokens: int
+    usage: Spent
+    metadata: dict[str, Any] = Field(description="What the provider told beside the answer: tool calls, finish reason.")
     grades: list[GradeLine]
-    turns: list[TurnLine] = Field(description="The whole conversation where there is more than one exchange.")
+    turns: list[TurnLine] = Field(description="The conversation where there is more than a prompt and an answer.")
     source: SourceLine | None
 
 
@@ -128,10 +152,20 @@ class NoteLine(_Part):
     source: SourceLine | None
 
 
+class MadeLine(_Part):
+    """How the results came about."""
+
+    tool: str = Field(description="The version of gradegate.")
+    commit: str = Field(description="What was checked out; empty where that is not known.")
+    started: str = Field(description="UTC, ISO 8601.")
+    configs: dict[str, str] = Field(description="SHA-256 of each config, by its file.")
+
+
 class Head(_Part):
     """All of the results but the cases."""
 
     version: Literal[1]
+    made: MadeLine
     outcome: Literal["pass", "advisory", "blocked", "inconclusive"]
     reason: str
     summary: Summary
@@ -139,6 +173,8 @@ class Head(_Part):
     notes: list[NoteLine]
     interrupted: str = Field(description="Why the run stopped early; empty when it did not.")
     models: list[str]
+    setup: bool = Field(description="Inconclusive because of a wrong key or model.")
+    about: dict[str, dict[str, Any]] = Field(description="What a dialect keeps of a config, by its file.")
 
 
 class Results(Head):

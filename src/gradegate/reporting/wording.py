@@ -7,8 +7,8 @@ from gradegate.figures import cut, figure, figures, many, percents
 from gradegate.reporting.findings import unchecked
 from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
-from gradegate.result import Counts, Decision, Grade, Outcome, Result, Row, RuleResult
-from gradegate.suite import Assertion, Note, Rule
+from gradegate.result import Asserted, Counts, Decision, Grade, Outcome, Result, Row, RuleResult
+from gradegate.suite import Note, Rule
 
 HEADLINES = {
     Result.PASS: "Passed",
@@ -87,11 +87,11 @@ def ended(row: Row) -> str:
 
 
 def notes(decision: Decision) -> tuple[Note, ...]:
-    """The notes of the run and of the gate, each once."""
-    return tuple(dict.fromkeys((*decision.run.notes, *decision.notes)))
+    """The notes of the run, each once."""
+    return tuple(dict.fromkeys(decision.run.notes))
 
 
-def called(assertion: Assertion, metric: str = "") -> str:
+def called(assertion: Asserted, metric: str = "") -> str:
     """The type of an assertion, with its metric if it has one."""
     metric = one_line(metric or assertion.metric, 60)
     return one_line(assertion.type, 60) + (f" ({metric})" if metric else "")
@@ -110,7 +110,7 @@ def scored(grade: Grade) -> str:
     return f"score {score}, threshold {threshold}"
 
 
-def expected(assertion: Assertion) -> str:
+def expected(assertion: Asserted) -> str:
     """What was asserted, as text; empty for assertions that take no value."""
     text = shown(assertion.value)
     return f"not: {text}" if text and assertion.type.startswith("not-") else text

@@ -15,8 +15,7 @@ from gradegate.configs.shortnames import SHORTNAMES
 from gradegate.reporting.plain import finite, plain
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import encodable
-from gradegate.result import Decision, Grade, Outcome, Row, RuleResult
-from gradegate.suite import Assertion
+from gradegate.result import Asserted, Decision, Grade, Outcome, Row, RuleResult
 
 _WORDS = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}
 
@@ -109,7 +108,7 @@ def _shortname(grade: Grade) -> str:
     return encodable(grade.metric or grade.assertion.type)
 
 
-def _arguments(assertion: Assertion, shortname: str) -> dict[str, Any]:
+def _arguments(assertion: Asserted, shortname: str) -> dict[str, Any]:
     """The arguments as the payload has them, without what our assertion is given besides."""
     entry = SHORTNAMES.get(shortname)
     given: dict[str, Any] = {**assertion.config, "value": assertion.value}

@@ -16,4 +16,4 @@ def render(decision: Decision, links: Links) -> Document:
     return Document(Sink.COMMENT, (page(decision, links, _SHAPE),))
 
 
-REPORTS.register("comment")(Report("comment", Sink.COMMENT, ".md", "the pull request comment", render))
+REPORTS.register("comment")(Report("comment", Sink.COMMENT, ".md", "the pull request comment", render, "markdown-path"))

@@ -59,4 +59,4 @@ def _shown(value: Any) -> str:
     return visible(clip("" if value is None else str(value), _TEXT))
 
 
-REPORTS.register("html")(Report("html", Sink.FILE, ".html", "a page for a browser, in one file", render))
+REPORTS.register("html")(Report("html", Sink.FILE, ".html", "a page for a browser, in one file", render, "html-path"))

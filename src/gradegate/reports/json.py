@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
-from gradegate.conversation import Usage
+from gradegate.conversation import Image, Turn, Usage
 from gradegate.errors import Origin
 from gradegate.reporting.plain import finite, plain
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
@@ -15,6 +16,8 @@ from gradegate.reporting.results import (
     Counted,
     GradeLine,
     Head,
+    ImageLine,
+    MadeLine,
     NoteLine,
     RuleLine,
     SourceLine,
@@ -24,7 +27,7 @@ from gradegate.reporting.results import (
 )
 from gradegate.reporting.visible import encodable
 from gradegate.reporting.wording import notes
-from gradegate.result import Counts, Decision, Grade, Row, RuleResult
+from gradegate.result import Counts, Decision, Grade, Made, Row, RuleResult
 from gradegate.suite import Note
 
 
@@ -47,6 +50,7 @@ def _head(decision: Decision) -> Head:
     run = decision.run
     return Head(
         version=VERSION,
+        made=_made(run.made),
         outcome=decision.result.value,
         reason=encodable(decision.reason),
         summary=_summary(decision),
@@ -54,7 +58,14 @@ def _head(decision: Decision) -> Head:
         notes=[_note(note) for note in notes(decision)],
         interrupted=encodable(run.interrupted),
         models=[encodable(model) for model in run.models],
+        setup=decision.setup,
+        about={encodable(file): _object(about) for file, about in run.about.items()},
     )
+
+
+def _made(made: Made) -> MadeLine:
+    configs = {encodable(file): digest for file, digest in made.configs.items()}
+    return MadeLine(tool=made.tool, commit=made.commit, started=made.started, configs=configs)
 
 
 def _summary(decision: Decision) -> Summary:
@@ -87,6 +98,7 @@ def _spent(usage: Usage) -> Spent:
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         cost_usd=finite(usage.known_cost),
+        known_usd=finite(usage.cost) or 0.0,
         unpriced=usage.unpriced,
         seconds=_seconds(usage.seconds),
         reasks=usage.reasks,
@@ -108,6 +120,10 @@ def _rule(result: RuleResult) -> RuleLine:
         score=finite(result.score),
         min_pass_rate=finite(rule.min_pass_rate),
         min_score=finite(rule.min_score),
+        select={name: encodable(value) for name, value in asdict(rule.select).items() if value},
+        every_case=rule.every_case,
+        by_metric=rule.by_metric,
+        scale=rule.scale,
         source=_source(rule.origin),
     )
 
@@ -126,11 +142,15 @@ def _case(row: Row) -> CaseLine:
         error=encodable(row.error),
         outcome=row.outcome.value,
         score=finite(row.score),
+        threshold=finite(row.threshold),
+        reason=encodable(row.reason),
         seconds=_seconds(row.usage.seconds),
         cost_usd=finite(row.usage.known_cost),
         tokens=row.usage.tokens,
+        usage=_spent(row.usage),
+        metadata=_object(row.metadata),
         grades=[_grade(grade) for grade in row.grades],
-        turns=[TurnLine(role=turn.role, content=encodable(turn.content)) for turn in row.turns if len(row.turns) > 2],
+        turns=[_turn(turn) for turn in row.turns],
         source=_source(row.origin),
     )
 
@@ -139,7 +159,7 @@ def _grade(grade: Grade) -> GradeLine:
     assertion = grade.assertion
     return GradeLine(
         assertion=encodable(assertion.type),
-        metric=encodable(grade.metric or assertion.metric),
+        metric=encodable(grade.metric),
         outcome=grade.outcome.value,
         score=finite(grade.score),
         threshold=finite(grade.threshold),
@@ -147,9 +167,29 @@ def _grade(grade: Grade) -> GradeLine:
         expected=plain(assertion.value),
         blocking=assertion.blocking,
         inner=grade.inner,
+        set=assertion.is_set,
         weight=finite(assertion.weight),
+        config=_object(assertion.config),
+        model_slug=encodable(assertion.model_slug),
+        scale=grade.scale,
+        setup=grade.setup,
         evidence=_object(grade.evidence),
+        usage=_spent(grade.usage),
         source=_source(assertion.origin),
+    )
+
+
+def _turn(turn: Turn) -> TurnLine:
+    documents: list[str | ImageLine] = [
+        ImageLine(image=encodable(text)) if isinstance(text, Image) else encodable(text)
+        for text in turn.retrieval_context
+    ]
+    return TurnLine(
+        role=turn.role,
+        content=encodable(turn.content),
+        retrieval_context=documents,
+        images=[encodable(image) for image in turn.images],
+        metadata=_object(turn.metadata),
     )
 
 
@@ -166,7 +206,9 @@ def _object(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _seconds(seconds: float) -> float:
-    return round(finite(seconds) or 0.0, 3)
+    return finite(seconds) or 0.0
 
 
-REPORTS.register("json")(Report("json", Sink.FILE, ".json", "every case and grade, for programs", render))
+REPORTS.register("json")(
+    Report("json", Sink.FILE, ".json", "every case and grade, for programs", render, "results-path")
+)

@@ -112,4 +112,4 @@ def _seconds(row: Row) -> float:
     return seconds if 0 <= seconds < 1e9 else 0.0
 
 
-REPORTS.register("junit")(Report("junit", Sink.FILE, ".xml", "JUnit XML, for test reporters", render))
+REPORTS.register("junit")(Report("junit", Sink.FILE, ".xml", "JUnit XML, for test reporters", render, "junit-path"))

@@ -8,27 +8,29 @@ from typing import Any
 
 from gradegate.conversation import NO_USAGE, Message, Reply, Request, Transcript, Turn, Usage
 from gradegate.errors import ConfigError
-from gradegate.planning.plan import CONVERSATION, Job
+from gradegate.planning.job import CONVERSATION, Job
 from gradegate.texts import chat
 
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
 
 
-def chains(jobs: Sequence[Job]) -> list[list[int]]:
-    """Indexes of jobs, in groups: a group is one conversation and runs in order, groups run at once.
+def chains(jobs: Sequence[Job]) -> list[list[tuple[int, int]]]:
+    """Each answer as the index of its job and the repetition, in groups: a group is one conversation and runs in order.
 
     A prompt that uses ``_conversation`` sees the answers that its provider gave to it before, in tests of the same
     ``metadata.conversationId``, as in promptfoo; repetitions are conversations of their own.
     """
-    found: dict[object, list[int]] = {}
+    groups: dict[object, list[tuple[int, int]]] = {}
     for index, job in enumerate(jobs):
-        found.setdefault(index if job.render is None else _key(job), []).append(index)
-    return list(found.values())
+        for repeat in range(job.repeats):
+            key = (index, repeat) if job.render is None else _key(job, repeat)
+            groups.setdefault(key, []).append((index, repeat))
+    return list(groups.values())
 
 
-def _key(job: Job) -> object:
+def _key(job: Job, repeat: int) -> object:
     talk = str(job.case.metadata.get("conversationId", ""))
-    return (job.suite, job.target.name, job.prompt.label, job.prompt.text, talk, job.repeat)
+    return (job.suite, job.target.name, job.prompt.label, job.prompt.text, talk, repeat)
 
 
 def transcript(job: Job, history: History) -> Transcript:

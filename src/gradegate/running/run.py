@@ -4,28 +4,40 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TypeVar
 
+from gradegate import __version__
 from gradegate.asking.http import Client
-from gradegate.asking.parallel import gather
 from gradegate.conversation import NO_USAGE, Transcript
 from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
-from gradegate.grading.conclude import Bound, conclude, conclude_case, conclude_set, error
-from gradegate.grading.judge import Account, Judge
-from gradegate.planning.plan import Job, Plan
-from gradegate.result import Grade, Outcome, Row, RunResult
+from gradegate.grading.conclude import conclude_case, missing
+from gradegate.planning.job import Job, Plan
+from gradegate.result import CaseResult, Made, Outcome, Row, RunResult
 from gradegate.running import converse
+from gradegate.running.border import guarded
+from gradegate.running.compare import Answered, compared
+from gradegate.running.grade import grades_of
 
+T = TypeVar("T")
 LAST_WORDS = 3.0  # seconds that calls in flight get to notice that they were cut
 
 Watch = Callable[[Row], None]
+Place = tuple[int, int]  # of an answer: the index of its job, and the repetition
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An answer with what its graders saw; the transcript is kept only of answers that will be compared."""
+
+    row: Row
+    transcript: Transcript | None = None
 
 
 def run(plan: Plan, client: Client, reask: int, watch: Watch = lambda _: None) -> RunResult:
-    """Every job's row, in plan order. Ctrl-C and SIGTERM stop calls at once; what is missing becomes ERROR."""
+    """Every planned answer, in plan order. Ctrl-C and SIGTERM stop calls at once; what is missing becomes ERROR."""
     return _Run(plan, client, reask, watch).result()
 
 
@@ -35,38 +47,55 @@ class _Run:
         self._client = client
         self._reask = reask
         self._watch = watch
-        self._rows: list[Row | None] = [None] * len(plan.jobs)
-        self._transcripts: dict[int, Transcript] = {}  # kept only of answers that will be compared
-        self._planned: Counter[int] = Counter()  # answers to each case
-        self._chains = iter(converse.chains(plan.jobs))
+        self._answers: dict[Place, Asked] = {}
+        self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._stopped = ""
 
     def result(self) -> RunResult:
-        started = time.monotonic()
+        started, clock = datetime.now(UTC), time.monotonic()
         try:
-            self._run_threads(self._work, min(self._plan.concurrency, len(self._plan.jobs)))
-            self._compare()
+            self._in_threads(self._answer_chain, converse.chains(self._plan.jobs))
+            self._in_threads(self._compare, self._comparisons())
         except KeyboardInterrupt as e:
             self._stopped = "terminated" if isinstance(e, Terminated) else "interrupted"
             self._client.stop()
             self._wait_for_last_words()
-        why = f"not run: the run was {self._stopped}"
-        rows = tuple(row or _missing(job, why) for row, job in zip(self._rows, self._plan.jobs, strict=True))
+        cases = tuple(self._case(index, job) for index, job in enumerate(self._plan.jobs))
+        rows = [row for case in cases for row in case.rows]
         return RunResult(
-            rows,
-            sum((row.usage for row in rows), NO_USAGE),
-            sum((grade.usage for row in rows for grade in row.grades), NO_USAGE),
-            self._stopped,
-            self._plan.notes,
-            time.monotonic() - started,
-            self._plan.models,
-            self._plan.about,
+            cases=cases,
+            target_usage=sum((row.usage for row in rows), NO_USAGE),
+            grader_usage=sum((grade.usage for row in rows for grade in row.grades), NO_USAGE),
+            interrupted=self._stopped,
+            notes=self._plan.notes,
+            seconds=time.monotonic() - clock,
+            models=self._plan.models,
+            about=self._plan.about,
+            made=Made(__version__, self._plan.commit, started.isoformat(timespec="seconds"), self._plan.digests),
         )
 
-    def _run_threads(self, work: Callable[[], None], count: int) -> None:
+    def _case(self, index: int, job: Job) -> CaseResult:
+        asked = [self._answers.get((index, repeat)) for repeat in range(job.repeats)]
+        why = f"not run: the run was {self._stopped}"
+        return CaseResult(tuple(one.row if one else _missing(job, n, why) for n, one in enumerate(asked)))
+
+    def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
+        """Do the work for every item, as many at once as the plan allows, until the run is stopped."""
+        waiting = list(items)
+        left = iter(waiting)
+
+        def loop() -> None:
+            while not self._stopped:
+                with self._lock:
+                    item = next(left, None)
+                if item is None:
+                    return
+                work(item)
+
         # Daemons, so that a call which hangs in name resolution cannot hold the exit.
-        self._threads = [threading.Thread(target=work, daemon=True) for _ in range(count)]
+        count = min(self._plan.concurrency, len(waiting))
+        self._threads = [threading.Thread(target=loop, daemon=True) for _ in range(count)]
         for thread in self._threads:
             thread.start()
         for thread in self._threads:
@@ -77,132 +106,70 @@ class _Run:
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
 
-    def _work(self) -> None:
-        while not self._stopped:
-            with self._lock:
-                chain = next(self._chains, None)
-            if chain is None:
+    def _answer_chain(self, chain: Sequence[Place]) -> None:
+        history: converse.History = []
+        for place in chain:
+            answer = self._asked(*place, history)
+            if self._stopped:
                 return
-            history: converse.History = []
-            for index in chain:
-                row = self._row(index, self._plan.jobs[index], history)
-                if self._stopped:
-                    return
-                self._rows[index] = row
-                self._watch(row)
+            self._answers[place] = answer
+            self._watch(answer.row)
 
-    # --- one answer -------------------------------------------------------------------------------------------
-
-    def _row(self, index: int, job: Job, history: converse.History) -> Row:
-        try:
-            transcript = converse.transcript(job, history)
-        except GradegateError as e:
-            return _missing(job, str(e), setup=isinstance(e, ProviderError) and e.trouble is Trouble.SETUP)
-        except Exception as e:  # a defect in one provider must not lose the other rows
-            return _missing(job, f"{type(e).__name__}: {e}")
-        if any(bound.grader is not None and bound.grader.compares for bound in job.assertions):
-            self._transcripts[index] = transcript
-        tasks = [partial(self._grades, bound, transcript) for bound in job.assertions]
-        asks = [bound for bound in job.assertions if bound.models or bound.members]
-        found = gather(tasks) if len(asks) > 1 else [task() for task in tasks]
-        grades = tuple(grade for several in found for grade in several)
-        outcome, score = conclude_case(grades, job.case.threshold)
-        return replace(
-            _blank(job),
-            prompt=transcript.prompt,
-            outcome=outcome,
-            output=transcript.output,
-            grades=grades,
-            score=score,
-            usage=transcript.usage,
-            turns=transcript.turns if job.case.turns else (),
-        )
-
-    def _grades(self, bound: Bound, transcript: Transcript) -> list[Grade]:
-        """The grade of an assertion; of an assert-set, its own and then those of its members."""
-        if bound.members:
-            members = [self._grade(member, transcript) for member in bound.members]
-            return [conclude_set(bound, members), *(replace(grade, inner=True) for grade in members)]
-        return [self._grade(bound, transcript)]
-
-    def _grade(self, bound: Bound, transcript: Transcript) -> Grade:
-        account = Account()
-        assert bound.grader is not None  # only a set has none
-        if bound.grader.compares:
-            return error(bound, "not compared: an answer to this case is missing, or the run ended early", NO_USAGE)
-        try:
-            verdict = bound.grader.grade(transcript, self._judge(bound, transcript, account))
-            return conclude(bound, verdict, account.total)
-        except Exception as e:  # the border: whatever a grader raises is "could not tell"
-            return error(bound, e, account.total)
-
-    def _judge(self, bound: Bound, transcript: Transcript, account: Account, graded: str | None = None) -> Judge:
-        language = str(getattr(bound.grader, "language", ""))
-        text = transcript.output if graded is None else graded
-        return Judge(bound.models, bound.rubric, transcript.vars, account, self._reask, language, text)
+    def _asked(self, index: int, repeat: int, history: converse.History) -> Asked:
+        job = self._plan.jobs[index]
+        answer = guarded(lambda: converse.transcript(job, history), lambda error: error)
+        if isinstance(answer, Exception):
+            return Asked(_failed(job, repeat, answer))
+        row = _graded(job, repeat, answer, self._reask)
+        return Asked(row, answer if any(binding.compares for binding in job.assertions) else None)
 
     # --- comparisons ------------------------------------------------------------------------------------------
 
-    def _compare(self) -> None:
-        cases: dict[int, list[int]] = {}
-        for index in sorted(self._transcripts):
-            cases.setdefault(self._plan.jobs[index].number, []).append(index)
-        groups = iter(cases.values())
-        self._planned = Counter(job.number for job in self._plan.jobs)
+    def _comparisons(self) -> list[list[Place]]:
+        """The places of answers that are compared with one another; none where an answer is missing."""
+        groups: dict[tuple[str, int, int], list[Place]] = {}
+        for index, job in enumerate(self._plan.jobs):
+            for repeat in range(job.repeats):
+                groups.setdefault((job.suite, job.number, repeat), []).append((index, repeat))
+        return [group for group in groups.values() if all(self._transcript(place) for place in group)]
 
-        def work() -> None:
-            while True:
-                with self._lock:
-                    group = next(groups, None)
-                if group is None:
-                    return
-                self._compare_case(group)
+    def _transcript(self, place: Place) -> Transcript | None:
+        answer = self._answers.get(place)
+        return answer.transcript if answer else None
 
-        if cases:
-            self._run_threads(work, min(self._plan.concurrency, len(cases)))
-
-    def _compare_case(self, indexes: Sequence[int]) -> None:
-        if len(indexes) < self._planned[self._plan.jobs[indexes[0]].number]:
-            return  # an answer is missing; the grades say so already
-        for position, bound in enumerate(self._plan.jobs[indexes[0]].assertions):
-            if bound.grader is not None and bound.grader.compares:
-                grades = self._compared(bound, indexes)
-                for index, grade in zip(indexes, grades, strict=True):
-                    self._replace(index, position, grade)
-
-    def _compared(self, bound: Bound, indexes: Sequence[int]) -> list[Grade]:
-        account = Account()
-        assert bound.grader is not None
-        transcripts = [self._transcripts[index] for index in indexes]
-        graded = "\n".join(transcript.output for transcript in transcripts)
-        try:
-            so_far = [self._scored(index) for index in indexes]
-            judge = self._judge(bound, transcripts[0], account, graded)
-            verdicts = bound.grader.compare(transcripts, so_far, judge)
-            # The comparison is one question: its usage is booked once, on the first answer.
-            usages = [account.total, *[NO_USAGE] * (len(verdicts) - 1)]
-            return [conclude(bound, verdict, usage) for verdict, usage in zip(verdicts, usages, strict=True)]
-        except Exception as e:  # as for a single grade
-            return [error(bound, e, account.total if n == 0 else NO_USAGE) for n in range(len(indexes))]
-
-    def _scored(self, index: int) -> tuple[Grade, ...]:
-        """The grades of an answer that do not come from comparing it."""
-        row, bounds = self._rows[index], self._plan.jobs[index].assertions
-        compared = [bound.spec for bound in bounds if bound.grader is not None and bound.grader.compares]
-        given = row.grades if row is not None else ()
-        return tuple(grade for grade in given if not any(grade.assertion is spec for spec in compared))
-
-    def _replace(self, index: int, position: int, grade: Grade) -> None:
-        row, job = self._rows[index], self._plan.jobs[index]
-        if row is None:
-            return
-        offset = sum(1 + len(bound.members) for bound in job.assertions[:position])
-        grades = (*row.grades[:offset], grade, *row.grades[offset + 1 :])
-        outcome, score = conclude_case(grades, job.case.threshold)
-        self._rows[index] = replace(row, grades=grades, outcome=outcome, score=score)
+    def _compare(self, group: Sequence[Place]) -> None:
+        answers = [self._answers[place] for place in group]
+        parts = zip(group, answers, strict=True)
+        rows = compared(
+            [Answered(self._plan.jobs[i], a.row, a.transcript) for (i, _), a in parts if a.transcript], self._reask
+        )
+        for place, row in zip(group, rows, strict=True):
+            self._answers[place] = Asked(row)
 
 
-def _blank(job: Job) -> Row:
+def _graded(job: Job, repeat: int, answer: Transcript, reask: int) -> Row:
+    grades = grades_of(job, answer, reask)
+    outcome, score, reason = conclude_case(grades, job.case.threshold)
+    return replace(
+        _blank(job, repeat),
+        prompt=answer.prompt,
+        outcome=outcome,
+        output=answer.output,
+        grades=grades,
+        score=score,
+        reason=reason,
+        usage=answer.usage,
+        turns=answer.turns if _says_more(answer) else (),
+        metadata=answer.metadata,
+    )
+
+
+def _says_more(answer: Transcript) -> bool:
+    """Whether the turns hold more than a prompt and the answer to it."""
+    return len(answer.turns) != 2 or any(turn.retrieval_context or turn.images for turn in answer.turns)
+
+
+def _blank(job: Job, repeat: int) -> Row:
     return Row(
         suite=job.suite,
         description=job.case.description,
@@ -211,16 +178,20 @@ def _blank(job: Job) -> Row:
         prompt=job.text,
         vars=job.vars,
         outcome=Outcome.ERROR,
+        threshold=job.case.threshold,
         case=job.number,
-        repeat=job.repeat,
+        repeat=repeat,
         origin=job.case.origin,
     )
 
 
-def _missing(job: Job, why: str, setup: bool = False) -> Row:
-    """The row of an answer that there is not: every planned grade is there, as ERROR."""
-    grades: list[Grade] = []
-    for bound in job.assertions:
-        grades.append(replace(error(bound, f"the target gave no answer: {why}", NO_USAGE), setup=setup))
-        grades += [replace(error(member, why, NO_USAGE), inner=True, setup=setup) for member in bound.members]
-    return replace(_blank(job), error=why, grades=tuple(grades))
+def _failed(job: Job, repeat: int, error: Exception) -> Row:
+    """The row of an answer that the target did not give; a defect in one provider must not lose the other rows."""
+    why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
+    return _missing(job, repeat, why, setup=isinstance(error, ProviderError) and error.trouble is Trouble.SETUP)
+
+
+def _missing(job: Job, repeat: int, why: str, setup: bool = False) -> Row:
+    """The row of an answer that is missing: every planned grade is there, as ERROR."""
+    grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, setup))
+    return replace(_blank(job, repeat), error=why, grades=grades)

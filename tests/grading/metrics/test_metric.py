@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gradegate.asking.provider import Provider
 from gradegate.conversation import Reply, Request, Transcript, Turn, Usage
 from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS
+from gradegate.grading.grader import GRADERS, Scoring
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.metric import Metric
 
@@ -94,5 +94,4 @@ def test_a_score_is_a_share_or_there_is_none(kind, found):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_threshold_that_can_never_fail_is_known_as_such(kind):
-    assert GRADERS.find(kind).share
-    assert GRADERS.find(kind).threshold_default == 0.5
+    assert GRADERS.find(kind).scoring == Scoring(0.5, share=True)

@@ -76,8 +76,3 @@ def score(standings: Sequence[Standing], idk_penalty_weight: Fraction) -> Fracti
     true, unknown = standings.count(Standing.TRUE), standings.count(Standing.UNKNOWN)
     whole = len(standings) - unknown + idk_penalty_weight * unknown
     return Fraction(true) / whole if whole else None
-
-
-def exact(number: float) -> Fraction:
-    """The number as it was written: 0.1 is a tenth, not the nearest binary fraction."""
-    return Fraction(str(number))

@@ -6,14 +6,14 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
 from gradegate.conversation import Exchange, Image, Numbered, Transcript, Turn, exchanges
 from gradegate.errors import NoVerdict, ProviderError, Unreadable
 from gradegate.grading import reading
-from gradegate.grading.grader import Grader, options
+from gradegate.grading.grader import Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.context import ContextTransform
 from gradegate.grading.rubric import shape
@@ -49,12 +49,9 @@ class Metric(Grader):
     that do not depend on one another are always asked at once.
     """
 
-    models = ("text",)
-    threshold_default = 0.5
-    share = True
-    sees = True
-    lifted = True
-    steps: ClassVar[tuple[str, ...]] = ("verdicts", "reason")
+    scoring = Scoring(0.5, share=True)
+    asks = Asks(("text",), steps=("verdicts", "reason"), sees=True)
+    written = Written(lifted=True)
 
     threshold: Number | None = None  # compared by the gate
     include_reason: bool | Literal["llm"] = True
@@ -199,11 +196,6 @@ def ask_once(judge: Judge, questions: Iterable[K], ask: Callable[[K], V]) -> dic
     """The answers by question, all asked at once, equal ones once."""
     keys = list(dict.fromkeys(questions))
     return dict(zip(keys, judge.gather(*(partial(ask, key) for key in keys)), strict=True))
-
-
-def mean(scores: Sequence[Fraction]) -> Fraction:
-    """Exact arithmetic mean; raises ZeroDivisionError for none."""
-    return sum(scores, Fraction(0)) / len(scores)
 
 
 def clipped(text: str, most: int = 160) -> str:

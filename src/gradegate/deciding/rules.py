@@ -1,0 +1,104 @@
+"""One rule of a gate over the grades that it selects. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from gradegate.figures import cut, many
+from gradegate.limits import mean, reached
+from gradegate.result import Counts, Grade, Outcome, Row, RuleResult
+from gradegate.suite import Rule
+
+
+def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
+    """The rule over the rows of its suite."""
+    if rule.every_case:
+        return _every_case(
+            rule, [row for row in rows if (row.grades or row.error) and (row.counts or not rule.blocking)]
+        )
+    grades = [grade for row in rows for grade in row.grades if takes(rule, row, grade)]
+    counts = count(grade.outcome for grade in grades)
+    scores = [grade.score for grade in grades if grade.score is not None]
+    strange = next((score for score in scores if not 0 <= score <= 1), None)
+    average = _average(rule, grades) if scores else None
+    if counts.pass_rate is None:
+        outcome, reason = Outcome.ERROR, "nothing that it selects could be graded"
+    elif rule.min_score is not None and strange is not None:
+        outcome, reason = Outcome.ERROR, f"the score {strange:g} is outside 0 to 1, so no mean can be taken"
+    else:
+        misses = _misses(rule, counts, average)
+        outcome = Outcome.FAIL if misses else Outcome.PASS
+        reason = "; ".join(misses or _meets(rule, counts, average))
+    score = None if average is None else float(average)
+    return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate, score)
+
+
+def takes(rule: Rule, row: Row, grade: Grade) -> bool:
+    """Whether a rule looks at a grade."""
+    if row.suite != rule.suite or grade.assertion.weight == 0 or grade.inner:
+        return False
+    if rule.blocking and not grade.assertion.blocking:
+        return False
+    return rule.every_case or rule.select.takes(grade.assertion.type, grade.metric, row.provider, row.description)
+
+
+def count(outcomes: Iterable[Outcome]) -> Counts:
+    """How many of each."""
+    passed = failed = errored = 0
+    for outcome in outcomes:
+        passed += outcome is Outcome.PASS
+        failed += outcome is Outcome.FAIL
+        errored += outcome is Outcome.ERROR
+    return Counts(passed, failed, errored)
+
+
+def _average(rule: Rule, grades: Sequence[Grade]) -> Fraction:
+    """The mean score, or for a rule by metric the mean of the metrics' means."""
+    by_metric: dict[str, list[float]] = {}
+    for grade in grades:
+        if grade.score is not None:
+            name = (grade.metric or grade.assertion.type) if rule.by_metric else ""
+            by_metric.setdefault(name, []).append(grade.score)
+    return mean(mean(scores) for scores in by_metric.values())
+
+
+def _every_case(rule: Rule, rows: Sequence[Row]) -> RuleResult:
+    counts = count(row.outcome for row in rows)
+    graded = counts.passed + counts.failed
+    if not graded:
+        outcome, reason = Outcome.ERROR, "no case could be graded"
+    elif counts.failed:
+        outcome, reason = Outcome.FAIL, f"{counts.failed} of {many(graded, 'case')} failed"
+    else:
+        outcome, reason = Outcome.PASS, f"{graded} of {many(graded, 'case')} passed"
+    return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate)
+
+
+def _misses(rule: Rule, counts: Counts, average: Fraction | None) -> list[str]:
+    graded = counts.passed + counts.failed
+    misses = []
+    if rule.min_pass_rate is not None and not reached(Fraction(counts.passed, graded), rule.min_pass_rate):
+        misses.append(f"pass rate {_percent(counts.passed, graded)} is below {rule.min_pass_rate * 100:g}%")
+    if rule.min_score is not None and average is not None and not reached(average, rule.min_score):
+        misses.append(f"mean score {_shown(average, rule)} is below {_shown(rule.min_score, rule)}")
+    return misses
+
+
+def _meets(rule: Rule, counts: Counts, average: Fraction | None) -> list[str]:
+    graded = counts.passed + counts.failed
+    parts = []
+    if rule.min_pass_rate is not None:
+        parts.append(f"pass rate {_percent(counts.passed, graded)}, at least {rule.min_pass_rate * 100:g}%")
+    if rule.min_score is not None and average is not None:
+        parts.append(f"mean score {_shown(average, rule)}, at least {_shown(rule.min_score, rule)}")
+    return parts
+
+
+def _shown(score: float | Fraction, rule: Rule) -> str:
+    return f"{float(score):.4g}" if rule.scale == 1 else cut(float(score), rule.scale)
+
+
+def _percent(part: int, whole: int) -> str:
+    """Cut, not rounded: 94.99% never shows as 95."""
+    return f"{int(Fraction(part * 1000, whole)) / 10:g}%"

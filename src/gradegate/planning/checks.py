@@ -1,0 +1,87 @@
+"""Looks a plan over before anything is asked: what cannot work is a mistake, what cannot fail is noted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from gradegate.asking.provider import Provider
+from gradegate.conversation import Image
+from gradegate.errors import Mistake
+from gradegate.grading.conclude import Binding, Bound
+from gradegate.planning.job import Job
+from gradegate.suite import Case, Note, Rule, Suite
+
+
+def comparisons(jobs: Sequence[Job]) -> Iterator[Mistake]:
+    """Comparing takes two outputs of a case, and comparing scores takes assertions that give some."""
+    outputs = Counter(job.number for job in jobs)
+    for job in jobs:
+        comparing = [bound for binding in job.assertions for bound in binding.bounds if binding.compares]
+        for bound in comparing:
+            asserted = bound.asserted
+            if outputs[job.number] < 2:
+                what = f"`{asserted.type}` compares the outputs of a test, and this test has only one"
+                yield Mistake(what, asserted.origin, "give the test a second provider or prompt")
+            elif bound.grader.compares == "scores" and len(comparing) == len(job.case.assertions):
+                what = f"`{asserted.type}` compares scores, and no other assertion of the test gives any"
+                yield Mistake(what, asserted.origin, "add an assertion such as llm-rubric")
+
+
+def rules(suite: Suite, jobs: Sequence[Job]) -> Iterator[Mistake]:
+    """A rule that selects nothing checks nothing."""
+    for rule in suite.policy.rules:
+        if not rule.every_case and not any(_selects(rule, job) for job in jobs):
+            cure = "correct `select`; its patterns are assertion, metric, provider and description"
+            yield Mistake(f"the rule `{rule.name}` selects nothing", rule.origin, cure)
+
+
+def _selects(rule: Rule, job: Job) -> bool:
+    return any(
+        rule.select.takes(asserted.type, asserted.metric, job.target.name, job.case.description)
+        for asserted in (binding.asserted for binding in job.assertions)
+        if not rule.blocking or asserted.blocking
+    )
+
+
+def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
+    """What can never fail, and what is not checked."""
+    bindings = [binding for job in jobs for binding in job.assertions]
+    if bindings and all(binding.asserted.weight == 0 for binding in bindings):
+        yield Note("every assertion has `weight: 0`, so no failure counts", bindings[0].asserted.origin)
+    for binding in bindings:
+        limit = binding.threshold
+        if isinstance(binding, Bound) and binding.grader.scoring.share and limit is not None and limit <= 0:
+            what = f"`{binding.asserted.type}` can never fail: its threshold is {limit:g}"
+            yield Note(what, binding.asserted.origin)
+    for case in cases:
+        if not case.assertions:
+            yield Note("the test asserts nothing: its answer is not checked", case.origin)
+        if case.threshold is not None and case.threshold <= 0:
+            yield Note(f"the test can never fail: its threshold is {case.threshold:g}", case.origin)
+
+
+# --- models that cannot see -----------------------------------------------------------------------------------
+
+
+def blind_target(case: Case, target: Provider) -> Iterator[Mistake]:
+    """The mistake of holding a conversation with images with a target that takes none."""
+    if any(turn.images for turn in case.turns) and not case.recorded and not target.sees:
+        what = f"the conversation has images, and the target `{target.name}` takes none"
+        yield Mistake(what, case.origin, "name a target that takes images, or leave them out")
+
+
+def blind_graders(case: Case, bindings: Iterable[Binding]) -> Iterator[Mistake]:
+    """The mistake of each assertion whose grader is shown images and whose model takes none."""
+    if not has_images(case):
+        return
+    for bound in (bound for binding in bindings for bound in binding.bounds):
+        model = bound.models.get("text")
+        if bound.grader.asks.sees and model is not None and not model.sees:
+            what = f"`{bound.asserted.type}` shows images to `{model.name}`, which takes none"
+            yield Mistake(what, bound.asserted.origin, "name a grader that takes images")
+
+
+def has_images(case: Case) -> bool:
+    """Whether any turn holds an image, in its message or among its documents."""
+    return any(turn.images or any(isinstance(d, Image) for d in turn.retrieval_context) for turn in case.turns)

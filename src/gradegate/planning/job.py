@@ -1,0 +1,55 @@
+"""What a plan is made of: one question to one target, with what is asserted of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradegate.asking.provider import Provider
+from gradegate.grading.conclude import Binding
+from gradegate.suite import Case, Note, Policy, PromptSpec
+
+CONVERSATION = "_conversation"  # the variable with what was said before, as promptfoo has it
+Render = Callable[[Sequence[Any]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One question to one target, asked ``repeats`` times, and what is asserted of each answer."""
+
+    suite: str
+    case: Case
+    number: int  # jobs with the same number are answers to the same case
+    repeats: int
+    target: Provider
+    prompt: PromptSpec
+    text: str  # the prompt, filled in
+    vars: Mapping[str, Any]
+    assertions: tuple[Binding, ...]
+    # Fills the prompt in once more, with the conversation so far; None when the prompt does not use it.
+    render: Render | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All jobs in order; ``concurrency`` is how many calls may be in flight at once."""
+
+    jobs: tuple[Job, ...]
+    policies: tuple[Policy, ...]
+    concurrency: int
+    notes: tuple[Note, ...] = ()
+    models: tuple[str, ...] = ()
+    about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what dialects keep for reports, by file
+    digests: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each config, by file
+    commit: str = ""  # what was checked out, where it is known
+
+    @property
+    def answers(self) -> int:
+        """How many answers are planned."""
+        return sum(job.repeats for job in self.jobs)
+
+    @property
+    def assertions(self) -> int:
+        """How many assertions of answers are planned; a set is one."""
+        return sum(job.repeats * len(job.assertions) for job in self.jobs)

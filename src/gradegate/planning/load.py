@@ -1,0 +1,83 @@
+"""Reads the configs that a run is about into suites, each with the place that its paths are relative to."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradegate.configs import testfiles
+from gradegate.configs.dialect import DIALECTS, Source
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files import document
+from gradegate.files.workspace import Workspace
+from gradegate.planning import added
+from gradegate.settings import Settings
+from gradegate.suite import Suite
+
+DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", "gradegate.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A suite with the place its paths are relative to; ``digest`` is the SHA-256 of its file."""
+
+    suite: Suite
+    workspace: Workspace
+    folder: Path
+    digest: str = ""
+
+
+def load(settings: Settings) -> list[Located]:
+    """Every config that the settings name. Raises ConfigError with the mistakes of all that cannot be read."""
+    suites, errors = [], []
+    for path in config_paths(settings):
+        try:
+            suites.append(read(path, settings))
+        except ConfigError as e:
+            errors.append(e)
+    if errors:
+        raise ConfigError.join(errors)
+    return suites
+
+
+def read(path: Path, settings: Settings) -> Located:
+    """One config, with the assertions that the command line adds. Raises ConfigError."""
+    workspace = Workspace.around(path, settings.cwd, settings.environ)
+    name = workspace.name(path)
+    raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
+    content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else document.read(raw, name)
+    for dialect in DIALECTS.one_by_one():
+        if dialect.recognises(content):
+            suite = dialect.read(Source(path.absolute(), content, workspace, settings.environ))
+            suite = added.added(suite, settings.assertions)
+            return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())
+    formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
+    raise ConfigError.at("the file is no eval config that gradegate knows", Origin(name), f"it reads: {formats}")
+
+
+def config_paths(settings: Settings) -> list[Path]:
+    """The config files that were named, patterns expanded, or the one in the working directory. Raises ConfigError."""
+    if not settings.configs:
+        return [_default(settings.cwd)]
+    paths: list[Path] = []
+    mistakes = []
+    for written in settings.configs:
+        whole = str(settings.cwd / written)
+        patterned = any(character in written for character in "*?[")
+        matches = sorted(glob.glob(whole, recursive=True)) if patterned else [whole]  # noqa: PTH207  # may be absolute
+        files = [Path(match) for match in matches if Path(match).is_file()]
+        if not files:
+            mistakes.append(Mistake(f"the config `{written}` does not exist", None, "correct the path"))
+        paths += [path for path in files if path not in paths]
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return paths
+
+
+def _default(folder: Path) -> Path:
+    for name in DEFAULT_CONFIGS:
+        if (folder / name).is_file():
+            return folder / name
+    raise ConfigError.at("there is no promptfooconfig.yaml here", None, "name the config: gradegate run CONFIG")

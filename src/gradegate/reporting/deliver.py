@@ -1,0 +1,66 @@
+"""Finds the report for each path that the user names, and writes it there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from gradegate.errors import ConfigError, Mistake
+from gradegate.reporting.redact import Hide
+from gradegate.reporting.report import REPORTS, Document, Links, Report
+from gradegate.result import Decision
+
+
+def check_outputs(outputs: Iterable[str]) -> dict[str, Report]:
+    """The report for each path that -o names, by the longest suffix. Raises ConfigError."""
+    reports, mistakes = {}, []
+    for path in outputs:
+        report = report_of(path)
+        if report is None:
+            cure = "end it with " + ", ".join(sorted({report.suffix for _, report in REPORTS if report.suffix}))
+            mistakes.append(Mistake(f"no report is written as `{path}`", None, cure))
+        else:
+            reports[path] = report
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return reports
+
+
+def report_of(path: str) -> Report | None:
+    """The report that is written to a path of that name: the longest suffix decides, None where no report has it."""
+    return next(filter(None, map(_report, _suffixes(path))), None)
+
+
+def _suffixes(path: str) -> Iterator[str]:
+    """``.aegis.json``, then ``.json``: the longest that is a report's decides."""
+    name = path.rpartition("/")[2]
+    return (name[position:] for position, character in enumerate(name) if character == ".")
+
+
+def _report(suffix: str) -> Report | None:
+    return next((report for report in REPORTS.mentioning(suffix) if report.suffix == suffix), None)
+
+
+def render(name: str, decision: Decision, links: Links, hide: Hide) -> Document:
+    """The report of that name, secrets hidden."""
+    report = REPORTS.find(name)
+    assert report is not None, name
+    return _hidden(report.render(decision, links), hide)
+
+
+def write(reports: Mapping[str, Report], cwd: Path, decision: Decision, links: Links, hide: Hide) -> dict[str, str]:
+    """Write the files; gives why each that could not be written was not, which never changes the verdict."""
+    failures = {}
+    for path, report in reports.items():
+        try:
+            target = cwd / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+                file.writelines(_hidden(report.render(decision, links), hide).parts)
+        except OSError as e:
+            failures[path] = f"{path} could not be written: {e.strerror or e}"
+    return failures
+
+
+def _hidden(document: Document, hide: Hide) -> Document:
+    return Document(document.sink, (hide(part) for part in document.parts))

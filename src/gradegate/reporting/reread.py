@@ -1,0 +1,163 @@
+"""Reads results.json back into the values that it was written from, so that a run can be compared with an earlier one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from gradegate.conversation import Image, Turn, Usage
+from gradegate.errors import ConfigError, Origin
+from gradegate.reporting.results import (
+    CaseLine,
+    Counted,
+    GradeLine,
+    Results,
+    RuleLine,
+    SourceLine,
+    Spent,
+    TurnLine,
+)
+from gradegate.result import (
+    Asserted,
+    Counts,
+    Decision,
+    Grade,
+    Made,
+    Outcome,
+    Result,
+    Row,
+    RuleResult,
+    RunResult,
+    cases_of,
+)
+from gradegate.suite import NOWHERE, Note, Rule, Select
+
+
+def reread_file(path: Path) -> Decision:
+    """The decision that a results.json holds. Raises ConfigError when it cannot be read or is no results.json."""
+    try:
+        content = path.read_bytes()
+    except OSError as e:
+        raise ConfigError.at(f"`{path}` cannot be read: {e.strerror}", None, "correct the path") from e
+    return reread(content, str(path))
+
+
+def reread(content: bytes, name: str) -> Decision:
+    """The decision that the bytes of a results.json hold; ``name`` is for messages. Raises ConfigError."""
+    try:
+        results = Results.model_validate_json(content)
+    except ValidationError as e:
+        first = e.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the top"
+        what = f"not a results.json of this version: {first['msg']} at {place}"
+        raise ConfigError.at(what, Origin(name), "write it with `gradegate run -o results.json`") from e
+    return Decision(
+        result=Result(results.outcome),
+        reason=results.reason,
+        rules=tuple(map(_rule, results.rules)),
+        run=_run(results),
+        grades=_counts(results.summary),
+        cases=_counts(results.summary.cases),
+        setup=results.setup,
+    )
+
+
+def _run(results: Results) -> RunResult:
+    made = results.made
+    return RunResult(
+        cases=cases_of(map(_row, results.cases)),
+        target_usage=_usage(results.summary.target),
+        grader_usage=_usage(results.summary.grader),
+        interrupted=results.interrupted,
+        notes=tuple(Note(note.text, _origin(note.source) if note.source else None) for note in results.notes),
+        seconds=results.summary.seconds,
+        models=tuple(results.models),
+        about=results.about,
+        made=Made(made.tool, made.commit, made.started, made.configs),
+    )
+
+
+def _row(line: CaseLine) -> Row:
+    return Row(
+        suite=line.suite,
+        description=line.description,
+        provider=line.provider,
+        prompt_label=line.prompt_label,
+        prompt=line.prompt,
+        vars=line.vars,
+        outcome=Outcome(line.outcome),
+        output=line.output,
+        error=line.error,
+        grades=tuple(map(_grade, line.grades)),
+        score=line.score,
+        threshold=line.threshold,
+        reason=line.reason,
+        usage=_usage(line.usage),
+        case=line.case,
+        repeat=line.repeat,
+        turns=tuple(map(_turn, line.turns)),
+        metadata=line.metadata,
+        origin=_origin(line.source),
+    )
+
+
+def _grade(line: GradeLine) -> Grade:
+    asserted = Asserted(
+        type=line.assertion,
+        value=line.expected,
+        weight=line.weight or 0.0,
+        metric=line.metric,
+        blocking=line.blocking,
+        config=line.config,
+        model_slug=line.model_slug,
+        is_set=line.set,
+        origin=_origin(line.source),
+    )
+    return Grade(
+        assertion=asserted,
+        outcome=Outcome(line.outcome),
+        score=line.score,
+        threshold=line.threshold,
+        reason=line.reason,
+        evidence=line.evidence,
+        usage=_usage(line.usage),
+        setup=line.setup,
+        inner=line.inner,
+        scale=line.scale,
+    )
+
+
+def _turn(line: TurnLine) -> Turn:
+    documents = tuple(text if isinstance(text, str) else Image(text.image) for text in line.retrieval_context)
+    return Turn(line.role, line.content, documents, tuple(line.images), line.metadata)
+
+
+def _rule(line: RuleLine) -> RuleResult:
+    rule = Rule(
+        name=line.name,
+        select=Select(**line.select),
+        min_pass_rate=line.min_pass_rate,
+        min_score=line.min_score,
+        blocking=line.blocking,
+        every_case=line.every_case,
+        by_metric=line.by_metric,
+        scale=line.scale,
+        suite=line.suite,
+        origin=_origin(line.source),
+    )
+    counts = (line.passed, line.failed, line.errored)
+    return RuleResult(rule, Outcome(line.outcome), line.reason, *counts, line.pass_rate, line.score)
+
+
+def _usage(spent: Spent) -> Usage:
+    tokens = (spent.prompt_tokens, spent.completion_tokens)
+    return Usage(spent.calls, *tokens, spent.known_usd, spent.unpriced, spent.seconds, spent.reasks)
+
+
+def _counts(counted: Counted) -> Counts:
+    return Counts(counted.passed, counted.failed, counted.errored)
+
+
+def _origin(source: SourceLine | None) -> Origin:
+    return Origin(source.file, source.line) if source else NOWHERE

@@ -1,0 +1,48 @@
+"""Has one answer graded: every assertion by its grader, the questions of several at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from gradegate.asking.parallel import gather
+from gradegate.conversation import NO_USAGE, Transcript
+from gradegate.grading.conclude import Binding, Bound, BoundSet, conclude, conclude_set, error
+from gradegate.grading.judge import Account, Judge
+from gradegate.planning.job import Job
+from gradegate.result import Grade
+from gradegate.running.border import guarded
+
+
+def grades_of(job: Job, transcript: Transcript, reask: int) -> tuple[Grade, ...]:
+    """The grades of an answer in the order of its assertions; members of a set follow it."""
+    tasks = [partial(_grades, binding, transcript, reask) for binding in job.assertions]
+    asking = sum(any(bound.models for bound in binding.bounds) for binding in job.assertions)
+    grades = gather(tasks) if asking > 1 else [task() for task in tasks]
+    return tuple(grade for several in grades for grade in several)
+
+
+def judge_of(bound: Bound, transcript: Transcript, account: Account, reask: int, graded: str | None = None) -> Judge:
+    """The grading models of an assertion; ``graded`` is the text under judgement, by default the answer."""
+    language = str(getattr(bound.grader, "language", ""))
+    text = transcript.output if graded is None else graded
+    return Judge(bound.models, bound.rubric, transcript.vars, account, reask, language, text)
+
+
+def _grades(binding: Binding, transcript: Transcript, reask: int) -> list[Grade]:
+    if isinstance(binding, BoundSet):
+        members = [_grade(member, transcript, reask) for member in binding.bounds]
+        return [conclude_set(binding, members), *(replace(grade, inner=True) for grade in members)]
+    return [_grade(binding, transcript, reask)]
+
+
+def _grade(bound: Bound, transcript: Transcript, reask: int) -> Grade:
+    if bound.compares:
+        return error(bound, "not compared: an answer to this case is missing, or the run ended early", NO_USAGE)
+    account = Account()
+
+    def grade() -> Grade:
+        verdict = bound.grader.grade(transcript, judge_of(bound, transcript, account, reask))
+        return conclude(bound, verdict, account.total)
+
+    return guarded(grade, lambda e: error(bound, e, account.total))
