@@ -10,12 +10,9 @@ from typing import Any
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
+from gradegate.grading.grader import GRADERS, Written
 
 _TYPED = re.compile(r"^((?:not-)?[a-z][a-z0-9-]*)(?:\(([-+0-9.eE]+)\))?:(.*)$", re.DOTALL)
-_THRESHOLDED = frozenset(
-    "answer-relevance classifier context-faithfulness context-recall context-relevance cost latency similar".split()
-)
-_LISTS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
 _CODE = ("javascript:", "fn:", "eval:", "python:")
 
 
@@ -98,16 +95,21 @@ def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
     typed = _TYPED.match(stripped)
     if typed is None:
         return {"type": "equals", "value": stripped}
-    kind, threshold, value = typed[1], typed[2], typed[3]
-    base = kind.removeprefix("not-")
-    found: dict[str, Any] = {"type": kind}
-    if base not in ("is-json", "contains-json") or value.strip():
-        found["value"] = value if base == "llm-rubric" else value.strip()
+    return _typed(typed[1], typed[2], typed[3], origin)
+
+
+def _typed(kind: str, threshold: str | None, value: str, origin: Origin) -> dict[str, Any]:
+    """``TYPE(THRESHOLD):VALUE`` as an assertion; the grader of the type says how such a cell is read."""
+    grader = GRADERS.find(kind.removeprefix("not-"))
+    written = grader.written if grader is not None else Written()
+    assertion: dict[str, Any] = {"type": kind}
+    if value.strip() or grader is None or grader.needs_value():
+        assertion["value"] = value if written.keeps_blanks else value.strip()
     if threshold is not None:
-        found["threshold"] = _number(threshold, origin)
-    elif base in _THRESHOLDED:
-        found["threshold"] = 0.8 if base == "similar" else 0.75
-    return found
+        assertion["threshold"] = _number(threshold, origin)
+    elif written.csv_threshold is not None:
+        assertion["threshold"] = written.csv_threshold
+    return assertion
 
 
 def _number(cell: str, origin: Origin) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
@@ -80,6 +81,12 @@ class Grader:
     written: ClassVar[Written] = Written()
     # Grades all answers to one case together, through ``compare``: their outputs, or the scores that they have so far.
     compares: ClassVar[Literal["", "outputs", "scores"]] = ""
+
+    @classmethod
+    def needs_value(cls) -> bool:
+        """Whether an assertion of this type must have a ``value``."""
+        fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]  # every grader is one
+        return "value" in fields and fields["value"].default is fields["value"].default_factory is dataclasses.MISSING
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """What the test's variables lack for this grader, as a sentence; empty when nothing. Called before any call."""
