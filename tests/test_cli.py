@@ -23,6 +23,7 @@ CONFIG = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type"
         (["run", "none*.yaml"], 2, "the config `none*.yaml` does not exist"),
         (["run"], 2, "there is no promptfooconfig.yaml here"),
         (["run", "c.yaml", "-o", "x.pdf"], 2, "no report is written as `x.pdf`"),
+        (["eval", "c.yaml"], 0, "Passed"),
         (["run", "c.yaml", "-j", "0"], 2, "'0' is not a whole number from 1"),
         (["run", "c.yaml", "-g", "opneai:chat:x"], 0, "Passed"),
         (["run", "c.yaml", "--filter-pattern", "["], 2, "no regular expression"),

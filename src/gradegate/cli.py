@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="gradegate", description="Gates pull requests on LLM evals.")
     parser.add_argument("--version", action="version", version=f"gradegate {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    run = _command(commands, "run", _run, "run evals, write reports, decide")
+    run = _command(commands, "run", _run, "run evals, write reports, decide", aliases=["eval"])
     _config_arguments(run)
     _run_arguments(run)
     validate = _command(commands, "validate", _validate, "find every mistake in configs; makes no call")
@@ -73,8 +73,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: Any, name: str, function: Any, text: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text.capitalize() + ".")
+def _command(
+    commands: Any, name: str, function: Any, text: str, aliases: Sequence[str] = ()
+) -> argparse.ArgumentParser:
+    about = text.capitalize() + "."
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=about, aliases=list(aliases))
     parser.set_defaults(command=function)
     return parser
 

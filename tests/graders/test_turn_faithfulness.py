@@ -71,12 +71,17 @@ def test_tf7_no_complete_exchange_is_a_mistake_and_no_call(gate, llm: FakeLlm, c
     assert llm.requests == []
 
 
-def test_tf8_without_retrieval_context_claims_are_held_against_nothing_and_that_is_said(gate, llm: FakeLlm):
+@pytest.mark.parametrize("overlap", ["deepeval", "last"])
+def test_tf8_a_conversation_without_any_retrieval_context_is_a_mistake(gate, llm: FakeLlm, overlap):
+    ran = gate(config(llm, case(turns(("q1", "a1", "")), config={"overlap": overlap})))
+    assert (ran.code, llm.requests) == (2, [])
+    assert "no answer of the conversation has a `retrieval_context`" in ran.err
+
+
+def test_an_exchange_without_documents_beside_one_with_some_is_said(gate, llm: FakeLlm):
     script = Script(claims=lambda text: ["c1"], words={"c1": "no"})
-    grade = judged(gate, llm, script, turns(("q1", "a1", "")))
-    assert (grade["outcome"], grade["score"]) == ("fail", 0.0)
+    grade = judged(gate, llm, script, turns(("q1", "a1", ""), ("q2", "a2", "doc2")))
     assert "no retrieval context for turns 1-2: claims were held against nothing" in grade["reason"]
-    assert script.calls == {"claims": 1, "verdicts": 1}
 
 
 def verdicts(*words: str) -> str:
@@ -189,6 +194,14 @@ def test_the_limit_of_truths_holds_whatever_the_grader_gives(gate, llm: FakeLlm)
     assert "- t2" in asked
     assert "t3" not in asked
     assert grade["evidence"]["windows"][0]["truths"] == 2
+
+
+def test_the_limit_of_truths_holds_for_each_document(gate, llm: FakeLlm):
+    script = Script(claims=lambda text: ["c1"], truths=["t1", "t2"])
+    both = turns(("q1", "a1", "doc1"), ("q2", "a2", "doc2"))
+    grade = judged(gate, llm, script, both, config={"truths_extraction_limit": 1})
+    assert [window["truths"] for window in grade["evidence"]["windows"]] == [1, 2]
+    assert script.calls["truths"] == 2  # doc1 is in both windows and asked about once
 
 
 def test_evidence_says_which_claim_of_which_turn_was_contradicted_by_what(gate, llm: FakeLlm):

@@ -265,7 +265,7 @@ def test_a_map_that_lacks_the_kind_is_a_mistake(mistaken, assertion, what):
 @pytest.mark.parametrize(
     ("grader", "what"),
     [
-        (["openai:chat:a", "openai:chat:b"], "a grader is one provider, not a list"),
+        (["openai:chat:a", "openai:chat:b"], "a grader is one provider, not several"),
         ({"text": "openai:chat:a", "embeding": "openai:embeddings:e"}, "unknown kind of grader `embeding`"),
         ({"config": {"temperature": 0}}, "`id` is missing"),
         ("opnai:chat:a", 'no such provider `opnai:chat:a` -> did you mean "openai"?'),

@@ -119,7 +119,11 @@ def test_a_held_conversation_is_graded_turn_by_turn(gate, llm: FakeLlm):
     llm.reply = lambda path, body: (
         grader(path, body) if body["model"] == "judge" else f"c{len(body['messages']) // 2 + 1}"
     )
-    test = {"turns": user("q1", "q2"), "assert": [{"type": "turn-faithfulness", "config": {"window_size": 1}}]}
+    test = {
+        "turns": user("q1", "q2"),
+        "vars": {"retrieval_context": ["what is known"]},
+        "assert": [{"type": "turn-faithfulness", "config": {"window_size": 1}}],
+    }
     ran = gate(
         {
             "providers": [llm.spec("target")],
@@ -268,7 +272,10 @@ def test_graders_see_the_whole_conversation(gate, llm: FakeLlm):
         grader(path, body) if body["model"] == "judge" else f"c{body['messages'][-1]['content'][-1]}"
     )
     tests = [
-        {"vars": {"q": f"Q{n}"}, "assert": [{"type": "turn-faithfulness", "config": {"window_size": 1}}]}
+        {
+            "vars": {"q": f"Q{n}", "retrieval_context": "what is known"},
+            "assert": [{"type": "turn-faithfulness", "config": {"window_size": 1}}],
+        }
         for n in (1, 2)
     ]
     ran = gate(

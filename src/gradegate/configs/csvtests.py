@@ -33,6 +33,7 @@ def _rows(content: bytes, file: str) -> Iterator[tuple[list[str], list[str], int
     try:
         rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
         header = [name.strip() for name in next(rows, [])]
+        _check_columns(header, Origin(file, 1))
         line = rows.line_num + 1
         for row in rows:
             if any(cell.strip() for cell in row):
@@ -45,6 +46,13 @@ def _rows(content: bytes, file: str) -> Iterator[tuple[list[str], list[str], int
         raise ConfigError.at(f"not valid CSV: {e}", Origin(file, rows.line_num), "mend the quotes here") from e
     except UnicodeDecodeError as e:
         raise ConfigError.at("the file is not UTF-8 text", Origin(file), "save it as UTF-8") from e
+
+
+def _check_columns(header: list[str], origin: Origin) -> None:
+    twice = [name for name in dict.fromkeys(header) if name and header.count(name) > 1]
+    if twice:
+        cure = "number them: __expected1, __expected2" if twice[0] == "__expected" else "keep one"
+        raise ConfigError.at(f"the column `{twice[0]}` is there twice", origin, cure)
 
 
 def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:

@@ -28,6 +28,8 @@ UNSUPPORTED = {
 }
 
 
+# Keys that are known, and written at the wrong level.
+MISPLACED = {"rubricPrompt": "write it into `options` of the test or of `defaultTest`, or into the assertion"}
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
 Map = dict[str, Any]
 
@@ -201,6 +203,8 @@ def _mistake(found: Any, content: Any, file: str, path: Sequence[str | int], key
     if found["type"] == "extra_forbidden":
         if name in UNSUPPORTED:
             return Mistake(f"`{name}` is not supported", origin, UNSUPPORTED[name])
+        if name in MISPLACED:
+            return Mistake(f"`{name}` does not belong here", origin, MISPLACED[name])
         near = suggest(name, known_keys(keys, found["loc"]))
         return Mistake(f"unknown key `{name}`", origin, near or "remove it; keys of your own start with x-")
     if found["type"] == "missing":

@@ -49,8 +49,8 @@ def graders(written: Any, source: Source, origin: Origin) -> Graders:
             cure = "the kinds are " + ", ".join(KINDS)
             raise ConfigError.at(f"unknown kind of grader `{unknown[0]}`", _origin(written, origin), cure)
         return {kind: providers(spec, source, _origin(spec, origin))[0] for kind, spec in written.items() if spec}
-    if isinstance(written, list):
-        raise ConfigError.at("a grader is one provider, not a list", origin, "name one")
+    if isinstance(written, list) and len(written) != 1:
+        raise ConfigError.at("a grader is one provider, not several", origin, "name one")
     return {"*": providers(written, source, origin)[0]}
 
 

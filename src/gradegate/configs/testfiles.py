@@ -27,7 +27,15 @@ def tests_in(reference: str, source: Source, origin: Origin) -> Iterator[tuple[A
         if path.suffix not in SUFFIXES:
             cure = f"give the tests as a file of one of the kinds {', '.join(SUFFIXES)}"
             raise ConfigError.at(f"`{reference}` runs code or is of a kind that is not read", origin, cure)
-        yield from _read(path, source, origin)
+        empty = True
+        for test in _read(path, source, origin):
+            empty = False
+            yield test
+        if empty:
+            what = "the file holds no tests, so nothing would be checked"
+            raise ConfigError.at(
+                what, Origin(source.workspace.name(path), 1), "add some, or take the file out of `tests`"
+            )
 
 
 def _read(path: Path, source: Source, origin: Origin) -> Iterator[tuple[Any, str, Any]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
@@ -42,13 +42,6 @@ class Factfulness(Grader):
     no_claims: Literal["error", "pass", "fail"] = "error"
     temperature: _Temperature = 1.0  # of the runs: at 0 they would all say the same
     language: str = ""
-
-    @field_validator("threshold")
-    @classmethod
-    def _scale(cls, value: float | None) -> float | None:
-        if value is not None and not 0 <= value <= 1:
-            raise ValueError("must be from 0 to 1: what is 70 in Aegis is 0.7 here")
-        return value
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """A source."""

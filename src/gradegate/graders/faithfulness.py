@@ -28,10 +28,12 @@ class Faithfulness(Metric):
         found = retrieved(transcript)
         documents = (*dict.fromkeys(found.documents), *map(Image, found.images))
         spoken = faith.Said(found.question, transcript.output, images_in(transcript.turns))
-        truths, claims = judge.gather(
-            partial(faith.ask_truths, judge, self.truths_extraction_limit, documents),
+        limit = self.truths_extraction_limit
+        claims, *truths_of = judge.gather(
             partial(faith.ask_claims, judge, spoken),
+            *(partial(faith.ask_truths, judge, limit, some) for some in faith.asked_together(documents, limit)),
         )
+        truths = tuple(truth for truths in truths_of for truth in truths)
         judged = faith.HeldClaims(claims, faith.ask_verdicts(judge, claims, truths), truths)
         return self._measured(judged)
 

@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 from pydantic import Field, field_validator
 
 from gradegate.conversation import Transcript
-from gradegate.grading.grader import GRADERS, Grader, Scoring, options
+from gradegate.grading.grader import GRADERS, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.options import Number
 from gradegate.result import Verdict
@@ -60,6 +60,8 @@ def _readable(read: Callable[[str], T]) -> Callable[[str], str]:
 @options
 class ExactMatch(_Same):
     """The answer is the golden answer, character by character."""
+
+    written = Written(empty_value=True)
 
     case_sensitive: _Flag = True
     strip_whitespace: _Flag = False

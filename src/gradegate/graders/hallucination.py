@@ -13,7 +13,7 @@ from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, clipped, listed
+from gradegate.grading.metrics.metric import Measured, Metric, clipped, texts_of
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 
@@ -34,7 +34,7 @@ class Hallucination(Metric):
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The share of texts that the answer agrees with."""
         own = (self.value,) if isinstance(self.value, str) and self.value else tuple(self.value)
-        contexts = own or listed(transcript, "context")
+        contexts = own or texts_of(transcript.vars, "context")
         if not contexts:
             raise NoVerdict("there is no text to hold the answer against")
         given = judge.ask(

@@ -10,7 +10,7 @@ from pydantic import field_validator
 
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
-from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.grader import GRADERS, Grader, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.result import Verdict
 from gradegate.texts.template import show
@@ -23,6 +23,8 @@ _END = regex.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|(\$)")
 @options
 class Equals(Grader):
     """The answer is exactly this text, or JSON equal to this value."""
+
+    written = Written(empty_value=True)
 
     value: Any
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from gradegate.conversation import Numbered, Transcript, Window, flat, unanswered, windows
+from gradegate.conversation import Numbered, Transcript, Turn, Window, flat, unanswered, windows
+from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import faithfulness as faith
-from gradegate.grading.metrics.metric import Measured, Metric, WindowSize, ask_once, exchanges_of
+from gradegate.grading.metrics.metric import Measured, Metric, WindowSize, ask_once, documents_of, exchanges_of
 from gradegate.grading.metrics.verdicts import Given
 from gradegate.limits import mean
 
@@ -43,15 +45,30 @@ class TurnFaithfulness(Metric):
     window_size: WindowSize = 10
     overlap: Literal["deepeval", "last"] = "deepeval"
 
+    def needs_turns(self, turns: Sequence[Turn], variables: Mapping[str, Any]) -> str:
+        """Documents: of an answer, of any turn with ``overlap: last``, or found by ``contextTransform``."""
+        heard = [turn for turn in turns if turn.role == "assistant" or self.overlap == "last"]
+        there = any(turn.retrieval_context for turn in heard) or documents_of(variables)
+        if there or self.context_transform is not None:
+            return ""
+        return "no answer of the conversation has a `retrieval_context`; add it to the turns, or name it with contextTransform"
+
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The mean of the windows' shares of claims that hold (DeepEval); ``last``: each exchange is judged once."""
         cases = [self._case(window) for window in windows(exchanges_of(transcript), self.window_size)]
+        if not any(case.documents for case in cases):
+            raise NoVerdict(
+                "no answer of the conversation has a `retrieval_context`, so there is nothing to hold it against"
+            )
         asked = ask_once(
             judge,
-            [question for case in cases for question in (("truths", case.documents), ("claims", case.said))],
+            [question for case in cases for question in (*self._about(case), ("claims", case.said))],
             partial(self._ask, judge),
         )
-        pairs = [(asked["claims", case.said], asked["truths", case.documents]) for case in cases]
+        pairs = [
+            (asked["claims", case.said], tuple(truth for about in self._about(case) for truth in asked[about]))
+            for case in cases
+        ]
         given = ask_once(judge, pairs, lambda pair: faith.ask_verdicts(judge, *pair))
         judged = [faith.HeldClaims(claims, given[claims, truths], truths) for claims, truths in pairs]
         return self._measured(cases, judged, self._notes(transcript, cases))
@@ -67,6 +84,10 @@ class TurnFaithfulness(Metric):
             last = faith.said(judged)
             spoken = faith.Said("\n".join(filter(None, (earlier, last.asked))), last.answered, spoken.images)
         return _Case(window, documents, judged, spoken)
+
+    def _about(self, case: _Case) -> list[tuple[str, Any]]:
+        """The questions for the truths of a window's documents."""
+        return [("truths", some) for some in faith.asked_together(case.documents, self.truths_extraction_limit)]
 
     def _ask(self, judge: Judge, question: tuple[str, Any]) -> tuple[str, ...]:
         kind, about = question

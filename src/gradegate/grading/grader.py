@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import pydantic.dataclasses
 
-from gradegate.conversation import Transcript
+from gradegate.conversation import Transcript, Turn
 from gradegate.grading.judge import Judge
 from gradegate.registry import Registry
 from gradegate.result import Grade, Verdict
@@ -66,6 +66,7 @@ class Written:
     lifted: bool = False  # `threshold`, `model` and `strict_mode` may be in `config`, as DeepEval has them
     csv_threshold: float | None = None  # in a cell of a CSV file that names none, as promptfoo has it
     keeps_blanks: bool = False  # the value of a CSV cell is not stripped, as promptfoo has it
+    empty_value: bool = False  # an empty value is one that an answer may have
 
 
 class Grader:
@@ -90,6 +91,10 @@ class Grader:
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """What the test's variables lack for this grader, as a sentence; empty when nothing. Called before any call."""
+        return ""
+
+    def needs_turns(self, turns: Sequence[Turn], variables: Mapping[str, Any]) -> str:
+        """What the config's conversation lacks for this grader, as ``needs``; ``turns`` is empty for a single answer."""
         return ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

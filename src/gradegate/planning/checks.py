@@ -10,6 +10,7 @@ from gradegate.conversation import Image
 from gradegate.errors import Mistake
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.planning.job import Job
+from gradegate.result import Asserted
 from gradegate.suite import Case, Note, Rule, Suite
 
 
@@ -37,11 +38,32 @@ def rules(suite: Suite, jobs: Sequence[Job]) -> Iterator[Mistake]:
 
 
 def _selects(rule: Rule, job: Job) -> bool:
-    return any(
-        rule.select.takes(asserted.type, asserted.metric, job.target.name, job.case.description)
-        for asserted in (binding.asserted for binding in job.assertions)
-        if not rule.blocking or asserted.blocking
-    )
+    return any(_takes(rule, job, binding.asserted) for binding in job.assertions)
+
+
+def _takes(rule: Rule, job: Job, asserted: Asserted) -> bool:
+    if rule.blocking and not asserted.blocking:
+        return False
+    chosen = rule.select.takes(asserted.type, asserted.metric, job.target.name, job.case.description)
+    return rule.every_case or chosen
+
+
+def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
+    """Assertions that block and that no rule looks at, whichever target answers: their failure is advice alone."""
+    rules = suite.policy.rules
+    if any(rule.every_case for rule in rules):
+        return
+    left: dict[int, Asserted] = {}
+    taken: set[int] = set()
+    for job in jobs:
+        for asserted in (binding.asserted for binding in job.assertions if binding.asserted.counts):
+            if any(_takes(rule, job, asserted) for rule in rules):
+                taken.add(id(asserted))
+            else:
+                left[id(asserted)] = asserted
+    for asserted in (asserted for key, asserted in left.items() if key not in taken):
+        what = f"no rule of the gate looks at this `{asserted.type}`: its failure is reported and blocks nothing"
+        yield Note(what, asserted.origin)
 
 
 def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:

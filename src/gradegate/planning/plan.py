@@ -12,7 +12,8 @@ from gradegate.asking.provider import Provider, Recorded
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
 from gradegate.planning import checks
-from gradegate.planning.bind import Binder, check_options
+from gradegate.planning.assertions import Subject, as_share, bind, check_options
+from gradegate.planning.bind import Binder
 from gradegate.planning.job import CONVERSATION, Job, Plan, Render
 from gradegate.planning.load import Located
 from gradegate.planning.variables import Variables
@@ -124,6 +125,7 @@ class _Planner:
             self.mistakes += checks.comparisons(jobs)
         if not self.mistakes and not self.suite.mistakes:
             self.mistakes += checks.rules(self.suite, jobs)
+            self.notes += checks.unselected(self.suite, jobs)
         self.notes += checks.warnings(jobs, cases)
         return jobs
 
@@ -164,6 +166,7 @@ class _Planner:
         bound = [(values, self._bind(case, values)) for values in combinations]
         asked = self._asked(case, targets)
         self.mistakes += [mistake for provider, _ in asked for mistake in checks.blind_target(case, provider)]
+        self._check_case(case, asked, targets)
         for values, assertions in bound:
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
@@ -196,11 +199,11 @@ class _Planner:
             return [case.vars]  # the assertions are looked at all the same
 
     def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
-        variables = {"env": self.env, **values}
+        subject = Subject(case.options, {"env": self.env, **values}, case.turns)
         bound = []
         for spec in case.assertions:
             try:
-                bound.append(self.binder.assertion(spec, case.options, variables))
+                bound.append(bind(self.binder, spec, subject))
             except ConfigError as e:
                 self.mistakes += e.mistakes
         self.mistakes += checks.blind_graders(case, bound)
@@ -226,6 +229,16 @@ class _Planner:
         return text
 
     # --- checks -----------------------------------------------------------------------------------------------
+
+    def _check_case(self, case: Case, asked: Sequence[object], targets: Sequence[_Target]) -> None:
+        if not asked and len(targets) == len(self.suite.targets) and all(prompts for _, _, prompts in targets):
+            cure = "correct `providers` and `prompts` of the test, or of the providers"
+            self._say(
+                "no provider and prompt is left to answer this test, so nothing would be checked", case.origin, cure
+            )
+        if case.threshold is not None and case.threshold > 1:
+            what = f"the threshold {case.threshold:g} of the test can never be reached: it is over a mean from 0 to 1"
+            self._say(what, case.origin, as_share(case.threshold))
 
     def _check_names(self, case: Case) -> None:
         names = [name for spec in self.suite.targets for name in (spec.id, spec.label)]

@@ -66,8 +66,16 @@ def said(turns: Sequence[Numbered]) -> Said:
     return Said(asked, answered, images_in(turn for _, turn in turns))
 
 
+def asked_together(documents: tuple[str, ...], limit: int | None) -> tuple[tuple[str, ...], ...]:
+    """The documents in groups whose truths are asked for in one question: a limit holds for each document apart."""
+    return tuple((document,) for document in documents) if limit else (documents,)
+
+
 def ask_truths(judge: Judge, limit: int | None, documents: tuple[str, ...]) -> tuple[str, ...]:
-    """What the documents say, at most ``limit`` truths. No document, no truth, no call. Raises NoVerdict."""
+    """What the documents of one question say, at most ``limit`` truths. No document, no truth, no call.
+
+    Raises NoVerdict.
+    """
     if not documents:
         return ()
     texts, images = split(documents)

@@ -109,15 +109,16 @@ def _read_reason(answer: reading.Answer) -> str:
 def with_documents(transcript: Transcript, given: Transform | None = None) -> Transcript:
     """Gives answers the documents that stand elsewhere. Raises NoVerdict where ``given`` leads nowhere.
 
-    ``given`` finds them in each answer that has none; those of a single answer may also stand in the variables
-    ``retrieval_context`` or ``context``.
+    ``given`` finds them in each answer that has none; where no turn has any, the variables ``retrieval_context`` or
+    ``context`` hold those of every answer.
     """
     turns = transcript.turns
     if given is not None:
         turns = tuple(_found(turn, given, transcript) if turn.role == "assistant" else turn for turn in turns)
-    elif len(turns) == 2 and not any(turn.retrieval_context for turn in turns):
-        documents = listed(transcript, "retrieval_context", "context")
-        turns = (turns[0], replace(turns[1], retrieval_context=documents))
+    elif not any(turn.retrieval_context for turn in turns) and (documents := documents_of(transcript.vars)):
+        turns = tuple(
+            replace(turn, retrieval_context=documents) if turn.role == "assistant" else turn for turn in turns
+        )
     return replace(transcript, turns=turns)
 
 
@@ -131,10 +132,15 @@ def _found(turn: Turn, given: Transform, transcript: Transcript) -> Turn:
     return replace(turn, retrieval_context=tuple(item for item in items if item.strip()))
 
 
-def listed(transcript: Transcript, *names: str) -> tuple[str, ...]:
+def documents_of(variables: Mapping[str, Any]) -> tuple[str, ...]:
+    """The documents that the variables of a test hold."""
+    return texts_of(variables, "retrieval_context", "context")
+
+
+def texts_of(variables: Mapping[str, Any], *names: str) -> tuple[str, ...]:
     """The texts of the first of these variables that is there: a text, or a list of texts."""
     for name in names:
-        found = transcript.vars.get(name)
+        found = variables.get(name)
         if isinstance(found, str) and found.strip():
             return (found,)
         if isinstance(found, Sequence) and not isinstance(found, str) and found:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
-from gradegate.grading.metrics.metric import listed, question, split
+from gradegate.grading.metrics.metric import documents_of, question, split
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ def retrieved(transcript: Transcript) -> Retrieved:
     """What was found for the last answer. Raises NoVerdict when that is nothing."""
     documents, images = split(_last(transcript))
     if not documents and not images:  # a conversation may have them among its variables
-        documents = listed(transcript, "retrieval_context", "context")
+        documents = documents_of(transcript.vars)
     if not documents and not images:
         raise NoVerdict("there is no retrieval context; give the variable `retrieval_context` or `context`")
     return Retrieved(question(transcript), documents, images)

@@ -1,0 +1,258 @@
+"""Binds assertions: types to graders with their options, checked and filled in, and sets to their members."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from gradegate.asking.provider import Provider, split_id
+from gradegate.conversation import Turn
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.grading import rubric
+from gradegate.grading.conclude import Binding, Bound, BoundSet
+from gradegate.grading.grader import GRADERS, Grader
+from gradegate.planning.bind import Binder
+from gradegate.registry import suggest
+from gradegate.result import Asserted
+from gradegate.suite import Assertion, CaseOptions, ProviderSpec, Verbatim
+from gradegate.texts.template import TemplateError, is_template, render, render_values
+
+SET = "assert-set"
+# promptfoo's types that run code of the repository, or need what only promptfoo has.
+_CODE = frozenset({"javascript", "python", "ruby", "webhook"})
+_OTHERS = frozenset(
+    "is-xml contains-xml is-html contains-html is-sql contains-sql levenshtein word-count rouge-n bleu gleu meteor "
+    "perplexity perplexity-score is-refusal finish-reason guardrails tool-call-f1 is-valid-openai-tools-call "
+    "is-valid-function-call is-valid-openai-function-call skill-used trace-span-count trace-span-duration "
+    "trace-error-spans trajectory:tool-used trajectory:tool-sequence trajectory:tool-args-match trajectory:step-count "
+    "trajectory:goal-success agent-rubric search-rubric pi human".split()
+)
+# Keys of a test's `options` that steer promptfoo itself.
+_IGNORED_OPTIONS = frozenset({"disableConversationVar", "runSerially", "cache"})
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What assertions are bound for: the options, the variables and the conversation of a case."""
+
+    options: CaseOptions
+    variables: Mapping[str, Any]
+    turns: tuple[Turn, ...] = ()
+
+
+def bind(binder: Binder, spec: Assertion, subject: Subject) -> Binding:
+    """Raises ConfigError with every mistake of the assertion."""
+    if spec.type.removeprefix("not-") == SET:
+        return _set(binder, spec, subject)
+    return _one(binder, spec, subject)
+
+
+def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
+    kind = GRADERS.find(spec.type.removeprefix("not-"))
+    if kind is None:
+        raise _unknown(spec)
+    if spec.members:
+        raise ConfigError.at(f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`")
+    spec = _lifted(spec) if kind.written.lifted else spec
+    errors: list[ConfigError] = []
+    models: Mapping[str, Provider] = {}
+    prompts = rubric.Rubric()
+    try:
+        models = binder.models(kind, spec, subject.options)
+        prompts = _rubric(kind, spec, subject.options)
+        check_threshold(kind, spec)
+    except ConfigError as e:
+        errors.append(e)
+    try:
+        grader = _grader(kind, spec, subject)
+    except ConfigError as e:
+        raise ConfigError.join([e, *errors]) from e
+    if errors:
+        raise ConfigError.join(errors)
+    asserted = Asserted(
+        type=spec.type,
+        value=spec.value if spec.value is None else _filled(spec, subject.variables),
+        weight=spec.weight,
+        metric=_metric(spec, subject.variables),
+        blocking=spec.blocking,
+        config=spec.config,
+        model_slug=spec.model_slug,
+        origin=spec.origin,
+    )
+    return Bound(asserted, grader, spec.threshold, models, prompts)
+
+
+def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
+    if not spec.members:
+        raise ConfigError.at("the assert-set is empty", spec.origin, "give it `assert`")
+    if spec.value is not None:
+        raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, "give each member its own")
+    for member in spec.members:
+        base = member.type.removeprefix("not-")
+        kind = GRADERS.find(base)
+        if base == SET or (kind is not None and kind.compares):
+            raise ConfigError.at(f"`{member.type}` cannot stand in an assert-set", member.origin, "move it out")
+    members = tuple(_one(binder, member, subject) for member in spec.members)
+    asserted = Asserted(
+        type=spec.type,
+        weight=spec.weight,
+        metric=_metric(spec, subject.variables),
+        # A set blocks as far as its members do: where none of them counts, nothing in it could block.
+        blocking=spec.blocking and any(member.asserted.counts for member in members),
+        is_set=True,
+        origin=spec.origin,
+    )
+    return BoundSet(asserted, members, spec.threshold)
+
+
+def check_threshold(kind: type[Grader], spec: Assertion) -> None:
+    """A share is from 0 to 1, and so is a threshold on it. Raises ConfigError."""
+    limit = spec.threshold
+    if kind.scoring.share and isinstance(limit, int | float) and not 0 <= limit <= 1:
+        raise ConfigError.at(f"`{spec.type}`: the threshold {limit:g} is not from 0 to 1", spec.origin, as_share(limit))
+
+
+def as_share(limit: float) -> str:
+    """What to write in place of a threshold that is no share: of 50 perhaps 0.5."""
+    return f"write {limit / 100:g}" if 1 < limit <= 100 else "write a share such as 0.5"
+
+
+# --- a grader and its options ---------------------------------------------------------------------------------
+
+
+def _grader(kind: type[Grader], spec: Assertion, subject: Subject) -> Grader:
+    try:
+        grader = kind(**dict(_options(kind, spec, subject)))
+    except ValidationError as e:
+        raise ConfigError(*_option_mistakes(e, spec)) from e
+    lacking = grader.needs(subject.variables)
+    if lacking:
+        raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "add it to `vars`")
+    lacking = grader.needs_turns(subject.turns, subject.variables)
+    if lacking:
+        raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "without it there is nothing to judge by")
+    return grader
+
+
+def _options(kind: type[Grader], spec: Assertion, subject: Subject) -> Iterator[tuple[str, Any]]:
+    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # every grader is one
+    yield from ((name, value) for name, value in subject.options.settings.items() if name in names)
+    for name, value in spec.config.items():
+        if name not in names or name in ("value", "threshold"):
+            near = suggest(name, names) or "its options are " + (", ".join(names) or "none")
+            raise ConfigError.at(f"`{spec.type}` has no option `{name}`", spec.origin, near)
+        yield name, value
+    if spec.context_transform:
+        if "context_transform" not in names:
+            raise ConfigError.at(f"`{spec.type}` has no `contextTransform`", spec.origin, "remove it")
+        yield "context_transform", spec.context_transform
+    if spec.threshold is not None and "threshold" in names:
+        yield "threshold", spec.threshold
+    if spec.value is not None:
+        yield "value", _value(kind, names, spec, subject)
+    elif kind.written.value_or_prompt and not (spec.rubric_prompt or subject.options.rubric_prompt):
+        raise ConfigError.at(f"`{spec.type}` has no `value`", spec.origin, "say what to judge by")
+
+
+def _value(kind: type[Grader], names: list[str], spec: Assertion, subject: Subject) -> Any:
+    if "value" not in names:
+        raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, "remove it; a limit is `threshold`")
+    value = _filled(spec, subject.variables)
+    parts = value if isinstance(value, list) else [value]
+    empty = any(isinstance(part, str) and not part.strip() for part in parts)
+    if empty and not kind.written.empty_value:
+        what = f"the `value` of `{spec.type}` is empty" + (" once it is filled in" if str(spec.value).strip() else "")
+        raise ConfigError.at(what, spec.origin, "say what to compare or judge with")
+    return value
+
+
+def _filled(spec: Assertion, variables: Mapping[str, Any]) -> Any:
+    value = spec.value
+    if isinstance(value, Verbatim | Mapping):
+        return value  # text of a file, or a schema: no template
+    try:
+        return render_values(value, variables)
+    except TemplateError as e:
+        what = f"the value of `{spec.type}` cannot be filled in: {e}"
+        raise ConfigError.at(what, spec.origin, "correct the template") from e
+
+
+def _rubric(kind: type[Grader], spec: Assertion, options: CaseOptions) -> rubric.Rubric:
+    written = spec.rubric_prompt if spec.rubric_prompt is not None else options.rubric_prompt
+    shared = spec.rubric_prompt is None and kind.asks.skips_shared_prompt and not isinstance(written, Mapping)
+    if "text" not in kind.asks.models or shared:
+        return rubric.Rubric()
+    try:
+        return rubric.parse(written, kind.asks.steps)
+    except ValueError as e:
+        raise ConfigError.at(f"`{spec.type}`: {e}", spec.origin, "correct `rubricPrompt`") from e
+
+
+def _metric(spec: Assertion, variables: Mapping[str, Any]) -> str:
+    if not is_template(spec.metric):
+        return spec.metric
+    try:
+        return render(spec.metric, variables)
+    except TemplateError as e:
+        raise ConfigError.at(f"the metric's name cannot be filled in: {e}", spec.origin, "correct it") from e
+
+
+def check_options(options: CaseOptions, origin: Origin) -> list[Mistake]:
+    """Keys of a test's ``options`` that no grader knows."""
+    if not options.settings:
+        return []
+    known = {f.name for _, kind in GRADERS for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    strange = [name for name in options.settings if name not in known and name not in _IGNORED_OPTIONS]
+    return [Mistake(f"unknown option `{name}`", origin, suggest(name, known) or "remove it") for name in strange]
+
+
+def _lifted(spec: Assertion) -> Assertion:
+    """DeepEval's ``threshold``, ``model`` and ``strict_mode`` in ``config`` as what they mean for the assertion."""
+    config = dict(spec.config)
+    threshold, model = config.pop("threshold", None), config.pop("model", None)
+    threshold = threshold if spec.threshold is None else spec.threshold
+    if not isinstance(model, str | None):
+        raise ConfigError.at(f"`{spec.type}`: `model` is no text", spec.origin, "name a model, or give `provider`")
+    graders = spec.graders
+    if model and not graders:
+        named = model if split_id(model) else f"openai:chat:{model}"
+        graders = {"*": ProviderSpec(named, origin=spec.origin)}
+    if config.get("strict_mode") is True:
+        threshold = 1.0
+    return dataclasses.replace(spec, config=config, threshold=threshold, graders=graders)
+
+
+def _unknown(spec: Assertion) -> ConfigError:
+    base = spec.type.removeprefix("not-")
+    if base in _CODE:
+        cure = "use contains, regex, is-json or llm-rubric, or let the target check itself"
+        return ConfigError.at(f"`{spec.type}` runs code, which gradegate does not run", spec.origin, cure)
+    if base in _OTHERS or base.startswith("promptfoo:"):
+        cure = "remove it here, or keep it for promptfoo in a file of its own"
+        return ConfigError.at(f"`{spec.type}` is promptfoo's, and gradegate does not have it", spec.origin, cure)
+    near = suggest(base, [*GRADERS.names(), SET])
+    return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, near or "see `gradegate list`")
+
+
+def _option_mistakes(error: ValidationError, spec: Assertion) -> Iterator[Mistake]:
+    """One for each option: of the branches of a union that were tried, the last is said."""
+    by_option = {}
+    for found in error.errors(include_url=False):
+        steps = [str(step) for step in found["loc"] if re.fullmatch(r"\w+", str(step))]
+        by_option[".".join(steps) or "value"] = found
+    for name, found in by_option.items():
+        yield _option_mistake("contextTransform" if name == "context_transform" else name, found, spec)
+
+
+def _option_mistake(name: str, found: Any, spec: Assertion) -> Mistake:
+    if found["type"] in ("missing", "missing_argument"):
+        return Mistake(f"`{spec.type}` has no `{name}`", spec.origin, "add it")
+    text = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if found["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        text = "is not an option"
+    return Mistake(f"`{spec.type}`: `{name}` {text[0].lower() + text[1:]}", spec.origin, "correct it")
