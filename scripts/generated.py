@@ -1,8 +1,9 @@
-"""Writes the files that are made from the code; with --check, says which of them are stale."""
+"""Writes the files that are made from the code and from packages; with --check, says which of them are stale."""
 
 import sys
 from pathlib import Path
 
+import price_table
 import yaml
 
 from gradegate.grading.grader import GRADERS
@@ -10,18 +11,19 @@ from gradegate.listing import schema, summary
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
+PRICES = ROOT / "src" / "gradegate" / "asking" / "prices.yaml"
 
 
 def action() -> str:
     """The inputs and outputs of action.yml as a page."""
-    found = yaml.safe_load((ROOT / "action.yml").read_text())
+    written = yaml.safe_load((ROOT / "action.yml").read_text())
     lines = ["# Inputs and outputs of the action", "", "Made from [action.yml](../action.yml) by `make generated`.", ""]
     lines += ["| input | default | |", "|---|---|---|"]
-    for name, keys in found["inputs"].items():
+    for name, keys in written["inputs"].items():
         default = " ".join(f"`{line}`" for line in str(keys.get("default") or "").split("\n") if line)
         lines.append(f"| `{name}` | {default} | {keys['description']} |")
     lines += ["", "| output | |", "|---|---|"]
-    lines += [f"| `{name}` | {keys['description']} |" for name, keys in found["outputs"].items()]
+    lines += [f"| `{name}` | {keys['description']} |" for name, keys in written["outputs"].items()]
     return "\n".join(lines) + "\n"
 
 
@@ -65,6 +67,7 @@ FILES = {
     DOCS / "assertions" / "README.md": assertions,
     DOCS / "config.schema.json": lambda: schema("config"),
     DOCS / "results.schema.json": lambda: schema("results"),
+    PRICES: lambda: price_table.text(PRICES),
 }
 
 

@@ -1,19 +1,42 @@
-from datetime import date
+import re
+import tomllib
 from importlib import resources
+from pathlib import Path
 
+import price_table
 import pytest
 import yaml
 
 from gradegate.asking import prices, wire
 
-TABLE = yaml.safe_load(resources.files("gradegate").joinpath("asking", "prices.yaml").read_text())
+CONTENT = resources.files("gradegate").joinpath("asking", "prices.yaml").read_text()
+TABLE = yaml.safe_load(CONTENT)
+ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_table_is_dated_and_plausible():
-    assert isinstance(TABLE["date"], date)
-    for model, (given, wrote) in TABLE["models"].items():
-        assert 0 < given <= 200, model
-        assert wrote == 0 or given <= wrote <= 10 * given, model
+def test_the_table_names_its_source_and_is_plausible():
+    source = re.match(r"# genai-prices (\S+), \d{4}-\d\d-\d\d\. ", CONTENT)
+    development = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["dev"]
+    assert f"genai-prices=={source[1]}" in development
+    for model, (read, wrote) in TABLE.items():
+        assert 0 < read <= 200, model
+        assert 0 <= wrote <= 10 * read, model
+
+
+def test_the_table_keeps_its_day_until_the_package_changes(tmp_path):
+    old = tmp_path / "prices.yaml"
+    old.write_text(re.sub(r"\d{4}-\d\d-\d\d", "2026-08-01", CONTENT, count=1))
+    assert price_table.text(old).startswith(old.read_text().partition("2026-08-01")[0] + "2026-08-01")
+    old.write_text("# genai-prices 0.0.1, 2026-08-01. ")
+    assert "2026-08-01" not in price_table.text(old)
+
+
+def test_prices_are_those_of_the_day(tmp_path):
+    """OpenAI cut the price of o3 on 10 June 2025."""
+    old = tmp_path / "prices.yaml"
+    for day, rates in (("2025-06-09", [10, 40]), ("2025-06-10", [2, 8])):
+        old.write_text(re.sub(r"\d{4}-\d\d-\d\d", day, CONTENT, count=1))
+        assert yaml.safe_load(price_table.text(old))["o3"] == rates
 
 
 @pytest.mark.parametrize(
@@ -26,7 +49,11 @@ def test_the_table_is_dated_and_plausible():
         ("claude-sonnet-4-5-20250929", (3, 15)),
         ("claude-sonnet-4-20250514", (3, 15)),
         ("claude-3-5-haiku-20241022", (0.80, 4)),
+        ("gemini-2.5-pro", (1.25, 10)),  # of prompts up to 200,000 tokens; longer ones cost more
+        ("deepseek-reasoner", (0.55, 2.19)),  # at the dearest hour of the day
+        ("openai/gpt-oss-120b", (0.15, 0.60)),  # at Groq
         ("text-embedding-3-small", (0.02, 0)),
+        ("mistral-embed", (0.10, 0)),
     ],
 )
 def test_models_and_their_snapshots(model, dollars_per_million):
@@ -46,7 +73,7 @@ def test_what_is_not_in_the_table_has_no_price(model: str):
         ({}, "gpt-4o", (None, None), None),  # the answer does not say what it took
         ({"cost": 1e-6}, "nobody-knows", (1000, 100), 0.0011),
         ({"inputCost": 1e-6, "outputCost": 2e-6}, "gpt-4o", (1000, 100), 0.0012),
-        ({"inputCost": 1e-6}, "nobody-knows", (1000, 100), None),  # half a price is none
+        ({"inputCost": 1e-6}, "nobody-knows", (1000, 100), None),  # half a price is not a price
         ({"inputCost": 1e-6, "cost": 3e-6}, "nobody-knows", (1000, 100), 0.0013),
         ({"cost": 0}, "gpt-4o", (1000, 100), 0.0),
     ],

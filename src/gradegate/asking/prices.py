@@ -1,4 +1,7 @@
-"""Prices of models, from the dated table beside this module; an unknown model has no price, which is not zero."""
+"""Prices of models, from the dated table beside this module; an unknown model has no price, which is not zero.
+
+``make generated`` writes the table from the data of the ``genai-prices`` package.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from gradegate.files import document
 @cache
 def _table() -> dict[str, tuple[float, float]]:
     content = resources.files("gradegate.asking").joinpath("prices.yaml").read_bytes()
-    models = document.read(content, "prices.yaml")["models"]
+    models = document.read(content, "prices.yaml")
     return {name: (rates[0] / 1e6, rates[1] / 1e6) for name, rates in models.items()}
 
 
