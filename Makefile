@@ -2,13 +2,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 
 .PHONY: demo test check pytest bench generated lock clean
 
-demo: $(READY)
-	@cd examples/quickstart && ../../$(BIN)/gradegate run -o out/results.json -o out/junit.xml -o out/comment.md -o out/report.html
-	@echo "Reports: examples/quickstart/out/"
+# The packages that a run needs, and no tools: a run of the example is seconds away.
+demo: $(or $(wildcard $(READY)),$(RUNS))
+	@$(BIN)/python scripts/demo.py
 
 test: check pytest
 
@@ -34,9 +36,15 @@ lock: $(READY)
 	PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= $(BIN)/pip-compile --quiet --no-annotate --generate-hashes --strip-extras --no-emit-index-url --no-emit-trusted-host \
 	  --no-emit-find-links --no-emit-options --no-header --output-file requirements.lock pyproject.toml
 
-$(READY): pyproject.toml
+$(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+
+$(RUNS): requirements.lock | $(BIN)/python
+	$(PIP) --no-compile --requirement requirements.lock
+	@touch $(RUNS)
+
+$(READY): pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[dev]'
 	@touch $(READY)
 
 clean:
