@@ -1,4 +1,9 @@
-"""answer-relevance: whether the answer is about what was asked, by questions that the answer would answer."""
+"""answer-relevance: whether the answer is about what was asked, by questions that the answer would answer.
+
+Score: the mean cosine between the embedding of the query and those of three questions made from the answer. That is
+answer relevance of RAGAS (https://arxiv.org/abs/2309.15217) as promptfoo has it:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/answer-relevance/, ``src/matchers/rag.ts``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""latency and cost: what one answer of the target may take."""
+"""latency and cost: what one answer of the target may take.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#latency and #cost,
+``src/assertions/latency.ts`` and ``cost.ts``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""classifier: a classification model's score for a label."""
+"""classifier: a classification model's score for a label.
+
+Score: the confidence of the label, 0 where the model gives none; without a label the highest confidence. As in
+promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/classifier/,
+``src/matchers/classification.ts``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""model-graded-closedqa: a model checks whether the answer meets one criterion."""
+"""model-graded-closedqa: a model checks whether the answer meets one criterion.
+
+The question with the answers Y and N comes from ``closedqa.yaml`` of OpenAI's evals (https://github.com/openai/evals,
+evals/registry/modelgraded/), by way of promptfoo:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/model-graded-closedqa/,
+``src/matchers/llmGrading.ts``. The prompt is our own.
+"""
 
 from __future__ import annotations
 

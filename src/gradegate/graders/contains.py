@@ -1,4 +1,8 @@
-"""contains and its relatives: text that the answer must hold."""
+"""contains and its relatives: text that the answer must hold.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#contains,
+``src/assertions/contains.ts``.
+"""
 
 from __future__ import annotations
 

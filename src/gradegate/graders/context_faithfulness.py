@@ -1,4 +1,10 @@
-"""context-faithfulness: whether the context supports what the answer says."""
+"""context-faithfulness: whether the context supports what the answer says.
+
+Score: the share of the answer's statements that the context supports. That is faithfulness of RAGAS
+(https://arxiv.org/abs/2309.15217) as promptfoo has it:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-faithfulness/,
+``src/matchers/rag.ts``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""context-recall: how much of an expected answer the context holds."""
+"""context-recall: how much of an expected answer the context holds.
+
+Score: the share of the expected answer's sentences that can be attributed to the context. Context recall of RAGAS
+(https://docs.ragas.io, https://arxiv.org/abs/2309.15217) as promptfoo has it:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-recall/, ``src/matchers/rag.ts``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""context-relevance: how much of the context bears on the query."""
+"""context-relevance: how much of the context bears on the query.
+
+Score: the sentences of the context that are needed to answer, over all of its sentences. That is context relevance of
+RAGAS (https://arxiv.org/abs/2309.15217) as promptfoo has it:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-relevance/, ``src/matchers/rag.ts``.
+"""
 
 from __future__ import annotations
 

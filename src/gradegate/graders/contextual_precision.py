@@ -1,4 +1,8 @@
-"""contextual-precision: whether the documents that help stand before those that do not."""
+"""contextual-precision: whether the documents that help stand before those that do not.
+
+Score: the mean, over the ranks k of the documents that help, of (helpful documents among the first k) / k. Source:
+https://deepeval.com/docs/metrics-contextual-precision, ``deepeval/metrics/contextual_precision/``.
+"""
 
 from __future__ import annotations
 

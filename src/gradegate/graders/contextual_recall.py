@@ -1,4 +1,8 @@
-"""contextual-recall: how much of the expected answer the documents hold."""
+"""contextual-recall: how much of the expected answer the documents hold.
+
+Score: the share of the expected answer's sentences that a document holds. Source:
+https://deepeval.com/docs/metrics-contextual-recall, ``deepeval/metrics/contextual_recall/``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""contextual-relevancy: how much of what was retrieved has to do with the question."""
+"""contextual-relevancy: how much of what was retrieved has to do with the question.
+
+Score: the statements of all documents that bear on the question, over all statements. Source:
+https://deepeval.com/docs/metrics-contextual-relevancy, ``deepeval/metrics/contextual_relevancy/``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""conversation-completeness: whether a user got from a conversation what he or she wanted."""
+"""conversation-completeness: whether a user got from a conversation what he or she wanted.
+
+Score: the share of the user's wishes that were met. Source:
+https://deepeval.com/docs/metrics-conversation-completeness, ``deepeval/metrics/conversation_completeness/``.
+"""
 
 from __future__ import annotations
 

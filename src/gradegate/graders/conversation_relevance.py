@@ -1,4 +1,9 @@
-"""conversation-relevance: whether each answer of a conversation fits the messages before it."""
+"""conversation-relevance: whether each answer of a conversation fits the messages before it.
+
+Score: the share of the answers that fit, each judged within a window of messages. As in promptfoo:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conversation-relevance/,
+``src/external/assertions/deepeval.ts``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""conversational-g-eval: a conversation judged step by step, on criteria in plain words."""
+"""conversational-g-eval: a conversation judged step by step, on criteria in plain words.
+
+Score: the model's mark from 0 to 10, over 10. Source: G-Eval (https://arxiv.org/abs/2303.16634) as
+https://deepeval.com/docs/metrics-conversational-g-eval and ``deepeval/metrics/conversational_g_eval/`` have it,
+without its weighting by token probabilities.
+"""
 
 from __future__ import annotations
 

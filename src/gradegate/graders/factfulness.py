@@ -1,4 +1,10 @@
-"""factfulness: the claims of an answer, voted on by independent runs of a model that knows the world."""
+"""factfulness: the claims of an answer, voted on by independent runs of a model that knows the world.
+
+Score: true claims over claims that count, where a claim that no run knows counts ``idk_penalty_weight``. Source:
+https://docs.aegisevals.ai/docs/metrics/General/factfulness-metric, which gives no formula;
+``gradegate.grading.metrics.factscore`` says how we read it. The share of atomic claims that are true is that of
+FActScore (https://arxiv.org/abs/2305.14251).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""factuality: a model compares the facts of the answer with those of a reference."""
+"""factuality: a model compares the facts of the answer with those of a reference.
+
+The categories A to E are those of ``fact.yaml`` in OpenAI's evals (https://github.com/openai/evals,
+evals/registry/modelgraded/); their scores are those of promptfoo:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/factuality/, ``src/matchers/llmGrading.ts``.
+The prompt is our own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""faithfulness: what an answer claims, held against the documents that were retrieved for it."""
+"""faithfulness: what an answer claims, held against the documents that were retrieved for it.
+
+Score: the share of claims that no document contradicts (that one supports, with ``penalize_ambiguous_claims``).
+Source: https://deepeval.com/docs/metrics-faithfulness, ``deepeval/metrics/faithfulness/``, after RAGAS
+(https://arxiv.org/abs/2309.15217).
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """g-eval: a model works out steps for criteria in plain words, then scores the answer by them.
 
-The method is that of G-Eval (https://arxiv.org/abs/2303.16634) without its weighting by token probabilities.
+Score: the model's mark from 0 to 10, over 10; of several criteria the mean. The method is that of G-Eval
+(https://arxiv.org/abs/2303.16634) without its weighting by token probabilities, as promptfoo has it:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/g-eval/, ``src/matchers/llmGrading.ts``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """exact_match, numeric_match, json_equal, xml_equal: the answer is the same as a golden one, under stated rules.
 
-Arguments and defaults are those of Aegis's structural metrics (docs.aegisevals.ai/docs/metrics/structural).
+Arguments and defaults are those of Aegis's structural metrics (https://docs.aegisevals.ai/docs/metrics/structural/).
 """
 
 from __future__ import annotations

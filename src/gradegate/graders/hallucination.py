@@ -1,4 +1,9 @@
-"""hallucination: whether an answer agrees with texts that are known to be true."""
+"""hallucination: whether an answer agrees with texts that are known to be true.
+
+Score: the share of the texts that the answer does not contradict. Source:
+https://deepeval.com/docs/metrics-hallucination, ``deepeval/metrics/hallucination/``, with the sense that it has from
+version 4.2: higher is better.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""is-json and contains-json: the answer is, or holds, JSON, of a given JSON Schema where one is given."""
+"""is-json and contains-json: the answer is, or holds, JSON, of a given JSON Schema where one is given.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#is-json,
+``src/assertions/json.ts``; schemas as https://json-schema.org defines them.
+"""
 
 from __future__ import annotations
 

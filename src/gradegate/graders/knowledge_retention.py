@@ -1,4 +1,8 @@
-"""knowledge-retention: whether an assistant remembers what the user has told it."""
+"""knowledge-retention: whether an assistant remembers what the user has told it.
+
+Score: the share of the assistant's messages that forget nothing. Source:
+https://deepeval.com/docs/metrics-knowledge-retention, ``deepeval/metrics/knowledge_retention/``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""llm-rubric: a model grades the answer against a rubric in plain words."""
+"""llm-rubric: a model grades the answer against a rubric in plain words.
+
+The reply's ``pass``, ``score`` and ``reason`` are those of promptfoo:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/llm-rubric/, ``src/matchers/llmGrading.ts``.
+A reply without ``pass``, which passes there, is no verdict here.
+"""
 
 from __future__ import annotations
 

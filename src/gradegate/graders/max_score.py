@@ -1,4 +1,8 @@
-"""max-score: the output that does best in the test's other assertions."""
+"""max-score: the output that does best in the test's other assertions.
+
+The mean (or the sum) of the other assertions' scores, by the weights of ``value``; the highest wins. As in promptfoo:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/max-score/, ``src/matchers/comparison.ts``.
+"""
 
 from __future__ import annotations
 

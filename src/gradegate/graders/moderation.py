@@ -1,4 +1,8 @@
-"""moderation: a moderation model flags nothing in the answer."""
+"""moderation: a moderation model flags nothing in the answer.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/moderation/,
+``src/matchers/moderation.ts``; the categories are those of https://platform.openai.com/docs/guides/moderation.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""role-adherence: whether an assistant keeps to its role throughout a conversation."""
+"""role-adherence: whether an assistant keeps to its role throughout a conversation.
+
+Score: the share of the assistant's messages that keep to the role. Source:
+https://deepeval.com/docs/metrics-role-adherence, ``deepeval/metrics/role_adherence/``.
+"""
 
 from __future__ import annotations
 

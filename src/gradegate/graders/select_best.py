@@ -1,4 +1,8 @@
-"""select-best: a model picks the best of all outputs of one test."""
+"""select-best: a model picks the best of all outputs of one test.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/select-best/,
+``src/matchers/comparison.ts``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""similar: how near the answer's embedding is to that of an expected text."""
+"""similar: how near the answer's embedding is to that of an expected text.
+
+Score: the cosine or the dot product of the embeddings, or 1 / (1 + their Euclidean distance). As in promptfoo:
+https://www.promptfoo.dev/docs/configuration/expected-outputs/similar/, ``src/matchers/similarity.ts``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""equals, starts-with and regex: the form of the answer as text."""
+"""equals, starts-with and regex: the form of the answer as text.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#equality,
+``src/assertions/equals.ts``, ``startsWith.ts`` and ``regex.ts``.
+"""
 
 from __future__ import annotations
 

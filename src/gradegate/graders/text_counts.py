@@ -1,6 +1,6 @@
 """word_ct_match, char_ct_match, sent_ct_match, par_ct_match: the answer has as many as it should.
 
-Arguments and defaults are those of Aegis's structural metrics (docs.aegisevals.ai/docs/metrics/structural).
+Arguments and defaults are those of Aegis's structural metrics (https://docs.aegisevals.ai/docs/metrics/structural/).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """is_boolean, is_numeric, is_string, is_date, is_valid_xml, alpha_perc, alphanum_perc: what kind of text the answer is.
 
-Arguments and defaults are those of Aegis's structural metrics (docs.aegisevals.ai/docs/metrics/structural).
+Arguments and defaults are those of Aegis's structural metrics (https://docs.aegisevals.ai/docs/metrics/structural/).
 """
 
 from __future__ import annotations

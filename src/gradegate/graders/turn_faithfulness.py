@@ -1,4 +1,8 @@
-"""turn-faithfulness: what an assistant claims in a conversation, held against what was retrieved for it."""
+"""turn-faithfulness: what an assistant claims in a conversation, held against what was retrieved for it.
+
+Score: the mean over windows of the share of claims that hold; each exchange ends one window of at most
+``window_size``. Source: https://deepeval.com/docs/metrics-turn-faithfulness, ``deepeval/metrics/turn_faithfulness/``.
+"""
 
 from __future__ import annotations
 

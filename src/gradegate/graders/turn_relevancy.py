@@ -1,4 +1,8 @@
-"""turn-relevancy: whether each answer of a conversation fits what came before it."""
+"""turn-relevancy: whether each answer of a conversation fits what came before it.
+
+Score: the share of the windows whose last answer fits. Source: https://deepeval.com/docs/metrics-turn-relevancy,
+``deepeval/metrics/turn_relevancy/``.
+"""
 
 from __future__ import annotations
 
