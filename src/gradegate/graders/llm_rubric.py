@@ -2,7 +2,7 @@
 
 The reply's ``pass``, ``score`` and ``reason`` are those of promptfoo:
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/llm-rubric/, ``src/matchers/llmGrading.ts``.
-A reply without ``pass``, which passes there, is no verdict here.
+A reply without ``pass``, which passes there, is not a verdict here (with a threshold, a score alone is one).
 """
 
 from __future__ import annotations
