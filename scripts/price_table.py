@@ -43,7 +43,7 @@ def text(path: Path) -> str:
         kept = {name: rates for name, rates in fresh.items() if not _is_snapshot(name, rates, written | fresh)}
         written |= fresh
         lines += [f"# {(provider.pricing_urls or [provider.name])[0]}"] if kept else []
-        lines += [f"{name}: [{_plain(given)}, {_plain(wrote)}]" for name, (given, wrote) in kept.items()]
+        lines += [f"{name}: [{_plain(sent)}, {_plain(received)}]" for name, (sent, received) in kept.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -56,16 +56,16 @@ def _rates(provider: Provider, day: date) -> Iterator[tuple[str, Rates]]:
     """Every name of every model that costs by the token, with its price."""
     for model in provider.models:
         price = _price(model, day)
-        given, wrote = _base(getattr(price, "input_mtok", None)), _base(getattr(price, "output_mtok", None))
+        sent, received = _base(getattr(price, "input_mtok", None)), _base(getattr(price, "output_mtok", None))
         if "embed" in model.id:
-            wrote = Decimal(0)
-        if given is None or wrote is None or any(getattr(price, unit, None) is not None for unit in OTHER_UNITS):
+            received = Decimal(0)
+        if sent is None or received is None or any(getattr(price, unit, None) is not None for unit in OTHER_UNITS):
             continue
         if provider.id == "google" and model.id.startswith("claude"):  # at Google's cloud, which is not AI Studio
             continue
         for name in _names(model.match) | {model.id}:
             if not SKIPPED.search(name) and provider.find_model(name) is model:
-                yield name, (given, wrote)
+                yield name, (sent, received)
 
 
 def _price(model: ModelInfo, day: date) -> ModelPrice:

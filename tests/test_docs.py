@@ -1,0 +1,46 @@
+"""The pages for people: links lead somewhere, and the commands that they name exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def without_code(page):
+    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page):
+    """The anchors that GitHub gives to a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", without_code(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_to_files_and_headings(page):
+    for link in LINK.findall(without_code(page)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_the_readme_begins_with_the_two_commands_and_make_has_them():
+    first_minute = (ROOT / "README.md").read_text().partition("## The first minute")[2].partition("\n## ")[0]
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"\bmake (\w+)", first_minute))
+    assert {"demo", "test"} <= named <= targets
+
+
+def test_every_folder_of_the_sources_is_a_room_of_the_design():
+    rooms = (ROOT / "docs" / "design.md").read_text().partition("## The rooms")[2].partition("\n## ")[0]
+    for path in sorted((ROOT / "src" / "gradegate").iterdir()):
+        if path.stem not in ("__init__", "__pycache__"):
+            name = f"`{path.name}/`" if path.is_dir() else f"`{path.stem}`"
+            assert name in rooms, name
