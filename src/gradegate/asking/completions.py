@@ -33,7 +33,7 @@ class ChatCompletions(Provider):
 
     sees = True
     sent: ClassVar[Sequence[str]] = SENT
-    known: tuple[str, ...] = (*SENT, *ACCESS, *PRICES)
+    options: tuple[str, ...] = (*SENT, *ACCESS, *PRICES)
 
     def __init__(
         self, setting: Setting, url: str, headers: Mapping[str, str], model: str, reasons: bool = False
@@ -96,7 +96,7 @@ class Embeddings(Provider):
 
     kinds = ("embedding",)
     sent: ClassVar[Sequence[str]] = ("dimensions", "user")
-    known: tuple[str, ...] = ("dimensions", "user", *ACCESS, *PRICES)
+    options: tuple[str, ...] = ("dimensions", "user", *ACCESS, *PRICES)
     most: ClassVar[int] = 2048  # texts that one request may hold
 
     def __init__(self, setting: Setting, url: str, headers: Mapping[str, str], model: str) -> None:

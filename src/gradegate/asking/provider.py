@@ -22,7 +22,7 @@ class Provider:
     host: str = ""  # where questions go, empty when nothing leaves the machine
     sees: bool = False  # takes images
     names_model: bool = True  # its id goes on with the name of a model
-    known: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
+    options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
 
     def complete(self, request: Request) -> Reply:

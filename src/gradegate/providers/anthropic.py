@@ -55,8 +55,8 @@ class Anthropic(Provider):
     """A model at ``{base}/v1/messages``."""
 
     sees = True
-    known = (*SENT, *PRICES, "model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "passthrough", "extra_body")
-    known = (*known, "beta", "effort", "output_format")
+    options = (*SENT, *PRICES, "model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "passthrough", "extra_body")
+    options = (*options, "beta", "effort", "output_format")
 
     def __init__(self, setting: Setting) -> None:
         config = setting.spec.config

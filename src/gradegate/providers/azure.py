@@ -27,7 +27,7 @@ _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
 class AzureChat(ChatCompletions):
     """A deployed chat model."""
 
-    known = (*ChatCompletions.known, *_OPTIONS)
+    options = (*ChatCompletions.options, *_OPTIONS)
 
     def __init__(self, setting: Setting) -> None:
         deployment = _deployment(setting)
@@ -42,7 +42,7 @@ class AzureChat(ChatCompletions):
 class AzureEmbeddings(Embeddings):
     """A deployed embedding model."""
 
-    known = (*Embeddings.known, *_OPTIONS)
+    options = (*Embeddings.options, *_OPTIONS)
 
     def __init__(self, setting: Setting) -> None:
         deployment = _deployment(setting)

@@ -47,7 +47,7 @@ class OpenRouter(Compatible):
     """A chat model by way of OpenRouter, which says what each call costs."""
 
     base, variable, tells_cost = "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", True
-    known = (*Compatible.known, "models", "route", "provider", "transforms", "plugins", "reasoning")
+    options = (*Compatible.options, "models", "route", "provider", "transforms", "plugins", "reasoning")
     sent = (*Compatible.sent, "models", "route", "provider", "transforms", "plugins", "reasoning")
 
 
@@ -55,7 +55,7 @@ class Groq(Compatible):
     """A chat model of Groq."""
 
     base, variable = "https://api.groq.com/openai/v1", "GROQ_API_KEY"
-    known = (*Compatible.known, "reasoning_format", "include_reasoning")
+    options = (*Compatible.options, "reasoning_format", "include_reasoning")
     sent = (*Compatible.sent, "reasoning_format", "include_reasoning")
 
 
@@ -63,7 +63,7 @@ class XAi(Compatible):
     """A chat model of xAI."""
 
     base, variable = "https://api.x.ai/v1", "XAI_API_KEY"
-    known = (*Compatible.known, "search_parameters")
+    options = (*Compatible.options, "search_parameters")
     sent = (*Compatible.sent, "search_parameters")
 
 

@@ -10,7 +10,7 @@ class Echo(Provider):
     """The answer is the prompt."""
 
     names_model = False
-    known = ()
+    options = ()
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name

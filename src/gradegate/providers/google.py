@@ -46,8 +46,8 @@ class Google(Provider):
     """A model at ``{base}/models/{model}:generateContent``."""
 
     sees = True
-    known = (*GENERATION, *_ALIASES, *BESIDE, *PRICES, "generationConfig", "service_tier", "apiVersion")
-    known = (*known, "model", "apiKey", "apiKeyEnvar", "apiHost", "apiBaseUrl", "headers", "passthrough")
+    options = (*GENERATION, *_ALIASES, *BESIDE, *PRICES, "generationConfig", "service_tier", "apiVersion")
+    options = (*options, "model", "apiKey", "apiKeyEnvar", "apiHost", "apiBaseUrl", "headers", "passthrough")
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name

@@ -23,7 +23,7 @@ class HuggingFaceClassification(Provider):
     """A text classification model: labels with scores."""
 
     kinds = ("classification",)
-    known = (*ACCESS, "function_to_apply", "top_k")
+    options = (*ACCESS, "function_to_apply", "top_k")
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
@@ -47,7 +47,7 @@ class HuggingFaceEmbeddings(Provider):
     """A feature extraction model; one request for all texts."""
 
     kinds = ("embedding",)
-    known = (*ACCESS, "normalize", "prompt_name", "truncate", "truncation_direction")
+    options = (*ACCESS, "normalize", "prompt_name", "truncate", "truncation_direction")
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name

@@ -26,7 +26,7 @@ class MistralChat(ChatCompletions):
     """A chat model at ``{base}/chat/completions``."""
 
     sent = SENT
-    known = (*SENT, *ACCESS, *PRICES)
+    options = (*SENT, *ACCESS, *PRICES)
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "mistral:MODEL")
@@ -45,7 +45,7 @@ class MistralEmbeddings(Embeddings):
     """An embedding model at ``{base}/embeddings``."""
 
     sent = ("output_dimension", "output_dtype", "metadata")
-    known = (*sent, *ACCESS, *PRICES)
+    options = (*sent, *ACCESS, *PRICES)
     most = 128
 
     def __init__(self, setting: Setting) -> None:

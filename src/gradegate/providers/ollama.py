@@ -30,7 +30,7 @@ class Ollama(Provider):
     """A chat model at ``{base}/api/chat``."""
 
     sees = True
-    known = (*OPTIONS, *BESIDE, *ACCESS, "max_tokens")
+    options = (*OPTIONS, *BESIDE, *ACCESS, "max_tokens")
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
@@ -74,7 +74,7 @@ class OllamaEmbeddings(Provider):
     """An embedding model at ``{base}/api/embed``; one request for all texts."""
 
     kinds = ("embedding",)
-    known = (*OPTIONS, *ACCESS, "keep_alive", "truncate", "dimensions")
+    options = (*OPTIONS, *ACCESS, "keep_alive", "truncate", "dimensions")
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name

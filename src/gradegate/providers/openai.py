@@ -21,7 +21,7 @@ _OTHERS = frozenset(
 class OpenAiChat(ChatCompletions):
     """A chat model at ``{base}/chat/completions``."""
 
-    known = (*ChatCompletions.known, "organization", "apiKeyRequired")
+    options = (*ChatCompletions.options, "organization", "apiKeyRequired")
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:chat:MODEL")

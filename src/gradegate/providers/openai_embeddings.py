@@ -15,7 +15,7 @@ from gradegate.asking.wire import need_model
 class OpenAiEmbeddings(Embeddings):
     """An embedding model at ``{base}/embeddings``."""
 
-    known = (*Embeddings.known, *ACCESS)
+    options = (*Embeddings.options, *ACCESS)
 
     def __init__(self, setting: Setting) -> None:
         url = base(setting)

@@ -20,7 +20,7 @@ class OpenAiModeration(Provider):
     """A moderation model at ``{base}/moderations``."""
 
     kinds = ("moderation",)
-    known = tuple(ACCESS)
+    options = tuple(ACCESS)
 
     def __init__(self, setting: Setting) -> None:
         url = base(setting)

@@ -31,7 +31,7 @@ class OpenAiResponses(Provider):
     """A model at ``{base}/responses``."""
 
     sees = True
-    known = (*SENT, *ACCESS, *PRICES, "max_tokens", "reasoning_effort", "verbosity", "response_format")
+    options = (*SENT, *ACCESS, *PRICES, "max_tokens", "reasoning_effort", "verbosity", "response_format")
 
     def __init__(self, setting: Setting) -> None:
         url = base(setting)

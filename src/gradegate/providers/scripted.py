@@ -34,7 +34,7 @@ class Scripted(Provider):
 
     sees = True
     names_model = False
-    known = ("file",)
+    options = ("file",)
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name

@@ -50,7 +50,7 @@ class Web(Provider):
     """An application that is asked over HTTP."""
 
     names_model = False
-    known = ("url", "method", "headers", "queryParams", "body", "transformResponse", "responseParser")
+    options = ("url", "method", "headers", "queryParams", "body", "transformResponse", "responseParser")
     unsupported = _UNSUPPORTED
 
     def __init__(self, setting: Setting) -> None:
