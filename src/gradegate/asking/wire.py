@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from gradegate.asking.http import Client, Response
+from gradegate.asking.http import Client
 from gradegate.asking.prices import price
 from gradegate.asking.provider import Setting, secret
+from gradegate.asking.response import Response
 from gradegate.conversation import Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 
