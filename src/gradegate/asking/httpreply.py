@@ -48,10 +48,10 @@ class Extract:
 
     def apply(self, text: str, host: str) -> tuple[str, Mapping[str, Any]]:
         """The output as text and the metadata. Raises ProviderError."""
-        found = self.output.apply(text, host) if self.output else _whole(text)
-        if found is None:
+        output = self.output.apply(text, host) if self.output else _whole(text)
+        if output is None:
             raise ProviderError(f"{host} answered null where its output should stand", Trouble.MALFORMED)
-        shown = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+        shown = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
         return shown, {name: path.apply(text, host) for name, path in self.metadata.items()}
 
 
@@ -80,15 +80,15 @@ def parse(written: Any) -> Extract:
 def _path(text: str, written: Any) -> _Path:
     if text == "text":
         return _Path(text, None)
-    found = steps(text.removeprefix("json")) if text.startswith("json") else None
-    if found is None:
+    path = steps(text.removeprefix("json")) if text.startswith("json") else None
+    if path is None:
         raise _code(written)
-    return _Path(text, found)
+    return _Path(text, path)
 
 
 def _members(text: str, written: Any) -> dict[str, Any]:
     """``{key: path, key: {key: path}}`` by key."""
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     rest = text[1:-1].strip() if text.endswith("}") else None
     while rest:
         key = _KEY.match(rest)
@@ -96,10 +96,10 @@ def _members(text: str, written: Any) -> dict[str, Any]:
             raise _code(written)
         value, rest = _value(rest[key.end() :])
         name = next(group for group in key.groups() if group is not None)
-        found[name] = _members(value, written) if value.startswith("{") else _path(value, written)
+        members[name] = _members(value, written) if value.startswith("{") else _path(value, written)
     if rest is None:
         raise _code(written)
-    return found
+    return members
 
 
 def _value(text: str) -> tuple[str, str]:
@@ -115,10 +115,10 @@ def _value(text: str) -> tuple[str, str]:
 def _whole(text: str) -> Any:
     """The answer as it is; a JSON string without its quotes."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return found if isinstance(found, str) else text
+    return value if isinstance(value, str) else text
 
 
 def _code(written: Any) -> ValueError:
