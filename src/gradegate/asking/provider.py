@@ -22,6 +22,7 @@ class Provider:
     host: str = ""  # where questions go, empty when nothing leaves the machine
     sees: bool = False  # takes images
     names_model: bool = True  # its id goes on with the name of a model
+    replies_from: str = "model"  # or what is behind an address; "file" or "prompt" where it stands in for a model
     options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
 

@@ -10,6 +10,7 @@ class Echo(Provider):
     """The answer is the prompt."""
 
     names_model = False
+    replies_from = "prompt"
     options = ()
 
     def __init__(self, setting: Setting) -> None:

@@ -34,6 +34,7 @@ class Scripted(Provider):
 
     sees = True
     names_model = False
+    replies_from = "file"
     options = ("file",)
 
     def __init__(self, setting: Setting) -> None:
