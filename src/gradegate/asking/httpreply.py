@@ -15,6 +15,11 @@ FORMS = (
     "`text`, `json`, a path such as `json.choices[0].message.content`, or "
     "`{output: json.answer, metadata: {documents: json.sources}}`"
 )
+# Members of an answer that say more about an error, and are no answer.
+_ABOUT_ERRORS = frozenset(
+    "error errors message detail details description code status statuscode status_code type title instance trace "
+    "traceback stack path timestamp time request_id requestid trace_id traceid id success ok".split()
+)
 _ARROW = re.compile(r"\(?\s*json\s*(?:,\s*text\s*(?:,\s*context\s*)?)?\)?\s*=>\s*")
 _RETURN = re.compile(r"\{\s*return\s+(.*?);?\s*\}", re.DOTALL)
 _KEY = re.compile(r"\s*(?:([A-Za-z_$][\w$]*)|'([^']*)'|\"([^\"]*)\")\s*:\s*")
@@ -53,6 +58,36 @@ class Extract:
             raise ProviderError(f"{host} answered null where its output should stand", Trouble.MALFORMED)
         shown = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
         return shown, {name: path.apply(text, host) for name, path in self.metadata.items()}
+
+
+def error_in(text: str) -> Any:
+    """The ``error`` or ``errors`` of a JSON object that says nothing else, as some applications answer with 200.
+
+    None where there is none, or where another member of the object holds a text, a list or an object of its own.
+    """
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(body, dict):
+        return None
+    rest = [value for name, value in body.items() if name.lower() not in _ABOUT_ERRORS]
+    if any(value and isinstance(value, str | list | dict) for value in rest):
+        return None
+    return body.get("error") or body.get("errors") or None
+
+
+def is_broken_json(text: str) -> bool:
+    """Whether a text begins as JSON and does not go on as such; several JSON texts in a row are not broken."""
+    if text.lstrip()[:1] not in ("{", "[", '"'):
+        return False
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as e:
+        return e.msg != "Extra data"
+    except (ValueError, RecursionError):
+        return False
+    return False
 
 
 def parse(written: Any) -> Extract:
