@@ -91,8 +91,7 @@ def _finish(choice: JsonObject) -> str:
 def _content(message: JsonObject) -> str | None:
     """The text of a message; None where it has none.
 
-    Reasoning stands in fields and parts of its own (``reasoning_content``, ``{"type": "thinking"}``): none of it is
-    the answer.
+    Reasoning has fields and parts of its own (``reasoning_content``, ``{"type": "thinking"}``), which are left out.
     """
     content = message.get("content")
     if isinstance(content, list):

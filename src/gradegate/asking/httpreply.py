@@ -63,7 +63,7 @@ class Extract:
 def error_in(text: str) -> Any:
     """The ``error`` or ``errors`` of a JSON object that says nothing else, as some applications answer with 200.
 
-    None where there is none, or where another member of the object holds a text, a list or an object of its own.
+    None for anything else, such as an object in which another member holds a text, a list or an object.
     """
     try:
         body = json.loads(text)

@@ -55,12 +55,12 @@ class Shape:
         return self._structure.ask(schema, in_form)
 
     def body(self, request: Request) -> dict[str, Any]:
-        """The body of a request, without what names the model where that stands in the URL."""
+        """The body of a request, without what names the model where the URL does."""
         raise NotImplementedError
 
     def sets_format(self, body: JsonObject) -> bool:
-        """Whether the config itself says in which form the answer comes."""
-        raise NotImplementedError
+        """Whether the config itself says in which form the answer comes; False where the API has only one."""
+        return False
 
     def read(self, response: JsonObject) -> Answer:
         """The answer in a response. Raises NoAnswer."""
@@ -102,12 +102,12 @@ def without_system(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]
 
 
 def members(value: Any) -> JsonObject:
-    """An object of a response; empty where there is none."""
+    """A value of a response that should be an object; anything else is an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
 def objects(value: Any) -> list[JsonObject]:
-    """The objects of a list of a response; what is none is left out."""
+    """The objects of a list of a response; other items are left out."""
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
