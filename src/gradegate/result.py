@@ -165,6 +165,18 @@ class Made:
     configs: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class AskedModel:
+    """A target or grader of a run; ``replies_from`` is "model", or "file" or "prompt" where none was asked."""
+
+    name: str
+    host: str = ""  # empty when nothing left the machine
+    replies_from: str = "model"
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.host}" if self.host else self.name
+
+
 @dataclass(frozen=True)
 class RunResult:
     """Everything that was planned, in plan order; what was not run is there as ERROR."""
@@ -175,7 +187,7 @@ class RunResult:
     interrupted: str = ""  # why the run stopped early, empty when it did not
     notes: tuple[Note, ...] = ()
     seconds: float = 0.0
-    models: tuple[str, ...] = ()  # "openai:chat:gpt-5 at api.openai.com", targets and graders
+    models: tuple[AskedModel, ...] = ()  # targets and graders
     about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of suites, by file
     made: Made = Made()
 

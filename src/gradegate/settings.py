@@ -19,6 +19,7 @@ KEYS = {
     "google-api-key": "GOOGLE_API_KEY",
     "mistral-api-key": "MISTRAL_API_KEY",
 }
+# Names of variables and options whose values are secret.
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 SHORTEST_SECRET = 8  # shorter values are placeholders: hiding "k" would garble every report
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from gradegate.asking import http
+from gradegate.asking import retries
 from gradegate.asking.http import Client
 from gradegate.errors import ProviderError, Trouble
 from support.fake_llm import FakeLlm
@@ -100,7 +100,7 @@ def test_a_lasting_fault_is_given_back_after_the_last_try(llm: FakeLlm):
 
 
 def test_a_host_that_stays_busy_is_asked_once_a_call_until_it_answers(llm: FakeLlm, monkeypatch):
-    monkeypatch.setattr(http, "BUSY_SECONDS", 0.2)
+    monkeypatch.setattr(retries, "BUSY_SECONDS", 0.2)
     status = 429
     llm.reply = lambda path, body: (status, {})
     tool = client(first_pause=0.05)

@@ -28,8 +28,10 @@ def test_the_reason_names_what_counts_and_what_does_not(gate, llm):
     assert graded(gate, llm, ["hate", "violence"], value=["hate"])["reason"] == "flagged: hate (not counted: violence)"
 
 
-def test_an_empty_answer_passes_unasked(gate, llm):
-    assert graded(gate, llm, ["hate"], output=" ")["outcome"] == "pass"
+def test_an_empty_answer_that_is_recorded_passes_unasked(gate, llm):
+    recorded = config(llm, {"type": "moderation"})
+    recorded["tests"][0]["providerOutput"] = " "
+    assert gate(recorded).grades[0]["outcome"] == "pass"
     assert llm.requests == []
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.reporting.redact import conceal, redactor
-from gradegate.result import Asserted, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.result import AskedModel, Asserted, Grade, Outcome, Row, RunResult, cases_of
 
 SECRET = 'sk-"canary"/äö+& 1'
 
@@ -44,3 +44,10 @@ def test_a_run_is_concealed_in_depth_and_not_copied_without_need():
 def test_no_text_keeps_a_secret(secret, before, after):
     if secret.strip():
         assert secret not in redactor([secret])(before + secret + after).replace("***", "\0")
+
+
+def test_the_names_of_models_are_hidden_too():
+    model = AskedModel(f"http://h/{SECRET}", f"{SECRET}.example.com", "file")
+    run = conceal(RunResult((), models=(model,)), redactor([SECRET]))
+    assert [str(model) for model in run.models] == ["http://h/*** at ***.example.com"]
+    assert run.models[0].replies_from == "file"

@@ -13,6 +13,7 @@ from gradegate.reporting.deliver import render
 from gradegate.reporting.report import Links
 from gradegate.reporting.reread import reread, reread_file
 from gradegate.result import (
+    AskedModel,
     Asserted,
     Counts,
     Decision,
@@ -104,7 +105,7 @@ RUN = st.builds(
         tuple
     ),
     seconds=SHARE,
-    models=st.lists(TEXT, max_size=2).map(tuple),
+    models=st.lists(st.builds(AskedModel, TEXT, TEXT, st.sampled_from(["model", "file"])), max_size=2).map(tuple),
     about=st.dictionaries(TEXT, OBJECT, max_size=2),
     made=st.builds(Made, TEXT, TEXT, TEXT, st.dictionaries(TEXT, TEXT, max_size=2)),
 )

@@ -9,10 +9,12 @@ import pytest
 
 from gradegate.errors import Origin
 from gradegate.reporting import wording
-from gradegate.result import Asserted, Decision, Outcome, Row, RuleResult
+from gradegate.result import AskedModel, Asserted, Decision, Outcome, Row, RuleResult
 from gradegate.suite import NOWHERE, Rule
 from support.samples import CONFIG, EVERY, FACTS, blocked, grade, inconclusive, passed, row
 
+GPT, ECHO = AskedModel("openai:chat:gpt-5", "api.openai.com"), AskedModel("echo", replies_from="prompt")
+FILE = AskedModel("scripted:a.yaml", replies_from="file")
 PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 
 
@@ -33,14 +35,14 @@ def test_the_verdict_in_a_few_words(decision: Decision, words: str) -> None:
     ("models", "words"),
     [
         ((), ""),
-        (("openai:chat:gpt-5",), ""),
-        (("echo",), ""),
-        (("scripted:replies.yaml",), "No model was asked: replies came from a file"),
-        (("scripted:a.yaml", "echo"), "No model was asked: replies came from a file"),
-        (("openai:chat:gpt-5", "scripted:a.yaml"), "No model was asked for scripted:a.yaml: replies came from a file"),
+        ((GPT,), ""),
+        ((ECHO,), ""),
+        ((FILE,), "No model was asked: replies came from a file"),
+        ((FILE, ECHO), "No model was asked: replies came from a file"),
+        ((GPT, FILE), "No model was asked for scripted:a.yaml: replies came from a file"),
     ],
 )
-def test_replies_from_a_file_are_no_model(models: tuple[str, ...], words: str) -> None:
+def test_replies_from_a_file_are_no_model(models: tuple[AskedModel, ...], words: str) -> None:
     assert wording.no_model(models) == words
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gradegate.reporting.markdown import BREAK, utf8, utf16
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, Outcome, Row, RuleResult, cases_of
+from gradegate.result import AskedModel, Decision, Outcome, Row, RuleResult, cases_of
 from gradegate.suite import Note, Rule
 from support import samples
 
@@ -61,7 +61,9 @@ def filled(text: str) -> Decision:
     texts = {"description": text, "provider": text, "prompt_label": text, "output": text, "prompt": text, "suite": text}
     row = replace(failing, **texts, vars={"v": text}, grades=(grade,))  # type: ignore[arg-type]
     rule = RuleResult(Rule(text, min_pass_rate=0.5), Outcome.FAIL, text, failed=1, pass_rate=0.0)
-    decision = samples.decision(samples.blocked().result, text, row, rules=(rule,), models=(text,), interrupted=text)
+    decision = samples.decision(
+        samples.blocked().result, text, row, rules=(rule,), models=(AskedModel(text, text),), interrupted=text
+    )
     return replace(decision, run=replace(decision.run, notes=(Note(text),)))
 
 
@@ -158,7 +160,7 @@ def test_no_text_makes_it_too_long(name: str, text: str) -> None:
     limit, measure = LIMITS[name]
     decision = filled(text)
     rows = [replace(row, case=n, error=f"{n}{text}") for n in range(300) for row in decision.run.rows]
-    run = replace(decision.run, cases=cases_of(rows), models=(text,) * 50, notes=(Note(text),) * 200)
+    run = replace(decision.run, cases=cases_of(rows), models=(AskedModel(text, text),) * 50, notes=(Note(text),) * 200)
     page = written(replace(decision, run=run, rules=decision.rules * 200), name)
     assert measure(page) <= limit
     assert "more rules in results.json" in page or name == "summary"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision
+from gradegate.result import AskedModel, Decision
 from support import samples
 
 NAMES = ["aegis", "annotations", "comment", "console", "html", "json", "junit", "summary"]
@@ -54,7 +54,10 @@ def test_replies_from_a_file_are_said_to_be_so(name: str) -> None:
     report = REPORTS.find(name)
     assert report is not None
     scripted = samples.decision(
-        samples.passed().result, "", samples.passing(), models=("scripted:replies.yaml", "echo")
+        samples.passed().result,
+        "",
+        samples.passing(),
+        models=(AskedModel("a", replies_from="file"), AskedModel("b", replies_from="prompt")),
     )
     assert "No model was asked: replies came from a file" in report.render(scripted, Links()).text
     assert "No model was asked" not in report.render(samples.passed(), Links()).text

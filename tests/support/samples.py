@@ -8,7 +8,19 @@ from dataclasses import replace
 from gradegate.conversation import Turn, Usage
 from gradegate.errors import Origin
 from gradegate.reporting.report import Links
-from gradegate.result import Asserted, Counts, Decision, Grade, Outcome, Result, Row, RuleResult, RunResult, cases_of
+from gradegate.result import (
+    AskedModel,
+    Asserted,
+    Counts,
+    Decision,
+    Grade,
+    Outcome,
+    Result,
+    Row,
+    RuleResult,
+    RunResult,
+    cases_of,
+)
 from gradegate.suite import Note, Rule, Select
 
 CONFIG = "evals/capitals.yaml"
@@ -120,7 +132,7 @@ def decision(
         "target_usage": TARGET,
         "grader_usage": GRADER,
         "seconds": 6.789,
-        "models": ("openai:chat:gpt-5",),
+        "models": (AskedModel("openai:chat:gpt-5"),),
         **options,
     }
     return Decision(result, reason, rules, RunResult(cases_of(rows), **given), *counted(rows))  # type: ignore[arg-type]
@@ -149,7 +161,7 @@ def blocked() -> Decision:
     rows = (passing(), failing(), unclear(), unanswered("Alaska"), unanswered("Hawaii"), advised())
     notes = (Note("the threshold 0 can never fail", Origin(CONFIG, 55)),)
     reason = 'The rule "facts" is missed: 66.7% of its assertions pass, and 95% must.'
-    models = ("openai:chat:gpt-5 at api.openai.com", "openai:chat:gpt-5-mini at api.openai.com")
+    models = tuple(AskedModel(f"openai:chat:{name}", "api.openai.com") for name in ("gpt-5", "gpt-5-mini"))
     return decision(Result.BLOCKED, reason, *rows, rules=rules, notes=notes, models=models)
 
 
@@ -185,7 +197,7 @@ def odd() -> Decision:
         RuleResult(Rule(text, min_score=1e308, suite=text), Outcome.ERROR, text, score=float("nan")) for text in NASTY
     )
     notes = (*(Note(text, Origin(text, 3)) for text in NASTY), Note(NASTY[2]))
-    return decision(Result.BLOCKED, NASTY[3], *rows, rules=rules, notes=notes, models=NASTY, interrupted=NASTY[1])
+    return decision(Result.BLOCKED, NASTY[3], *rows, rules=rules, notes=notes, models=tuple(AskedModel(text, text) for text in NASTY), interrupted=NASTY[1])
 
 
 def _odd_row(text: str, number: int) -> Row:

@@ -1,17 +1,17 @@
-"""Chat Completions and embeddings of OpenAI's form, for every vendor that serves them."""
+"""The Chat Completions shape of OpenAI, for every vendor that serves it.
+
+API: https://platform.openai.com/docs/api-reference/chat/create, as in the types of the ``openai`` package 3.54.
+"""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
-from gradegate.asking.negotiation import Structure, Temperature, json_schema
-from gradegate.asking.provider import Provider, Setting
-from gradegate.asking.wire import host_of, picked, post, token_usage, vectors
-from gradegate.conversation import Message, Reply, Request, Usage
-from gradegate.errors import ProviderError, Trouble
+from gradegate.asking.negotiation import Structure, Temperature
+from gradegate.asking.shape import Answer, JsonObject, NoAnswer, Shape, as_text, finish_reason, members, objects, picked
+from gradegate.conversation import Message, Request
 
 # Options that go into the request as they are.
 SENT = tuple(
@@ -20,111 +20,89 @@ SENT = tuple(
     "reasoning_effort verbosity service_tier metadata modalities prediction prompt_cache_key safety_identifier "
     "web_search_options".split()
 )
-# Where the API is, and who asks.
-ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiHost", "apiBaseUrl", "headers", "passthrough")
-PRICES = ("cost", "inputCost", "outputCost")
 # These models take no temperature, and `max_completion_tokens` in place of `max_tokens`.
 _REASONING = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")
 _TEXTS = ("text", "output_text", None)  # parts of a message that are text; a part of the type `thinking` is not
+_FINISHED = {
+    "function_call": "tool_calls",  # its name before there were tools
+    "model_length": "length",  # Mistral: the context is full
+    "max_tokens": "length",  # gateways that pass on the words of Anthropic and Google
+    "max_output_tokens": "length",
+    "end_turn": "stop",  # xAI, and gateways
+    "eos": "stop",  # Together
+}
 
 
-class ChatCompletions(Provider):
-    """A chat model that is asked at ``url`` with ``headers``."""
+def reasons(model: str) -> bool:
+    """Whether an OpenAI model reasons before it answers, and so takes no temperature."""
+    return bool(_REASONING.search(model))
 
-    sees = True
-    sent: ClassVar[Sequence[str]] = SENT
-    known: tuple[str, ...] = (*SENT, *ACCESS, *PRICES)
+
+class Completions(Shape):
+    """Questions to a chat model, and its answers. ``sent`` names the options that go into the request as they are."""
 
     def __init__(
-        self, setting: Setting, url: str, headers: Mapping[str, str], model: str, reasons: bool = False
+        self, model: str, config: JsonObject, sent: Sequence[str] = SENT, *, reasoning: bool | None = None
     ) -> None:
-        self.name = setting.spec.name
-        self.host = host_of(url)
-        self._client, self._config = setting.client, setting.spec.config
-        self._url, self._headers, self._model = url, headers, model
-        self._reasons = reasons or bool(_REASONING.search(model))
-        self._structure = Structure(json_schema)
-        self._temperature = Temperature(self._config, taken=not self._reasons)
+        self._model, self._sent = model, sent
+        self._reasons = reasons(model) if reasoning is None else reasoning
+        super().__init__(config, Structure(_json_schema), Temperature(config, taken=not self._reasons))
 
-    def complete(self, request: Request) -> Reply:
-        """Raises ProviderError."""
-        body = self._body(request)
-        schema = None if "response_format" in body else request.schema
-
-        def ask(shape: Mapping[str, Any]) -> Reply:
-            return self._temperature.ask(request.options, lambda heat: self._send({**heat, **body, **shape}))
-
-        return self._structure.ask(schema, ask)
-
-    def _body(self, request: Request) -> dict[str, Any]:
-        options = {**picked(self._config, self.sent), **request.options}
+    def body(self, request: Request) -> dict[str, Any]:
+        """The whole body, with the model."""
+        options = {**picked(self.config, self._sent), **request.options}
         options.pop("temperature", None)  # sent where the model takes any
-        options |= self._config.get("passthrough") or {}
+        options |= self.config.get("passthrough") or {}
         if self._reasons and "max_tokens" in options:
             options["max_completion_tokens"] = options.pop("max_tokens")
-        return {"model": self._model, "messages": [_message(m) for m in request.messages], **options}
+        return {"model": self._model, "messages": [_message(message) for message in request.messages], **options}
 
-    def _send(self, body: Mapping[str, Any]) -> Reply:
-        try:
-            found, seconds = post(self._client, self._url, self._headers, body)
-        except ProviderError as e:
-            if e.trouble is Trouble.REFUSED:  # a filter in front of the model declined: that is its answer
-                return Reply(str(e), Usage(1, unpriced=1), "content_filter", refused=True)
-            raise
-        try:
-            choice = found["choices"][0]
-            finish = _FINISHED.get(str(choice.get("finish_reason")), str(choice.get("finish_reason") or ""))
-            text, refused = _text(choice["message"], finish)
-        except (KeyError, IndexError, TypeError, AttributeError) as e:
-            raise ProviderError(f"{self.host} answered without a message", Trouble.MALFORMED) from e
-        return Reply(text, self._usage(found, seconds), finish, refused or finish == "content_filter")
+    def sets_format(self, body: JsonObject) -> bool:
+        """``response_format``."""
+        return "response_format" in body
 
-    def _usage(self, found: Mapping[str, Any], seconds: float) -> Usage:
-        tokens = found.get("usage") or {}
-        model = self._priced_as(found)
-        return token_usage(self._config, model, tokens.get("prompt_tokens"), tokens.get("completion_tokens"), seconds)
-
-    def _priced_as(self, found: Mapping[str, Any]) -> str:
-        return self._model
-
-
-_FINISHED = {"model_length": "length", "max_tokens": "length"}
+    def read(self, response: JsonObject) -> Answer:
+        """The first choice. Raises NoAnswer."""
+        choices = objects(response.get("choices"))
+        message = choices[0].get("message") if choices else None
+        if not isinstance(message, dict):
+            raise NoAnswer("without a message")
+        finish = _finish(choices[0])
+        usage = members(response.get("usage"))
+        tokens = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        if message.get("refusal"):
+            return Answer(str(message["refusal"]), finish, True, (), *tokens)
+        text, called = _content(message), message.get("tool_calls") or message.get("function_call")
+        calls = objects(called if isinstance(called, list) else [called])
+        if called and not text:
+            text = as_text(called)
+        if text is None and finish not in ("length", "content_filter"):
+            raise NoAnswer("without a message")
+        return Answer(text or "", finish, finish == "content_filter", calls, *tokens)
 
 
-class Embeddings(Provider):
-    """An embedding model that is asked at ``url`` with ``headers``; one request for all texts."""
+def _finish(choice: JsonObject) -> str:
+    """OpenRouter gives the vendor's own word too, which may say of a "stop" that it was the token limit."""
+    finish = finish_reason(choice.get("finish_reason"), _FINISHED)
+    native = finish_reason(choice.get("native_finish_reason"), _FINISHED)
+    return native if native == "length" and finish in ("stop", "tool_calls", "") else finish
 
-    kinds = ("embedding",)
-    sent: ClassVar[Sequence[str]] = ("dimensions", "user")
-    known: tuple[str, ...] = ("dimensions", "user", *ACCESS, *PRICES)
-    most: ClassVar[int] = 2048  # texts that one request may hold
 
-    def __init__(self, setting: Setting, url: str, headers: Mapping[str, str], model: str) -> None:
-        self.name = setting.spec.name
-        self.host = host_of(url)
-        self._client, self._config = setting.client, setting.spec.config
-        self._url, self._headers, self._model = url, headers, model
+def _content(message: JsonObject) -> str | None:
+    """The text of a message; None where it has none.
 
-    def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
-        """One vector for each text, in order. Raises ProviderError."""
-        found: list[list[float]] = []
-        usage = Usage()
-        for start in range(0, len(texts), self.most):
-            some, cost = self._some(texts[start : start + self.most])
-            found += some
-            usage = usage + cost
-        return found, usage
+    Reasoning has fields and parts of its own (``reasoning_content``, ``{"type": "thinking"}``), which are left out.
+    """
+    content = message.get("content")
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in objects(content) if part.get("type") in _TEXTS)
+    return None if content is None else str(content)
 
-    def _some(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
-        options = {**picked(self._config, self.sent), **(self._config.get("passthrough") or {})}
-        body = {"model": self._model, "input": list(texts), **options}
-        found, seconds = post(self._client, self._url, self._headers, body)
-        tokens = (found.get("usage") or {}).get("prompt_tokens")
-        model = self._priced_as(found)
-        return vectors(found, self.host, len(texts)), token_usage(self._config, model, tokens, None, seconds)
 
-    def _priced_as(self, found: Mapping[str, Any]) -> str:
-        return self._model
+def _json_schema(schema: JsonObject) -> JsonObject:
+    """As OpenAI and Mistral have it."""
+    named = {"name": "verdict", "strict": True, "schema": schema}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
 def _message(message: Message) -> dict[str, Any]:
@@ -132,23 +110,3 @@ def _message(message: Message) -> dict[str, Any]:
         return {"role": message.role, "content": message.content}
     images = [{"type": "image_url", "image_url": {"url": image}} for image in message.images]
     return {"role": message.role, "content": [{"type": "text", "text": message.content}, *images]}
-
-
-def _text(message: Mapping[str, Any], finish: str) -> tuple[str, bool]:
-    """The text of a message and whether it is a refusal; tool calls are given as JSON text.
-
-    Reasoning stands in fields and parts of its own (``reasoning_content``, ``{"type": "thinking"}``): none of it is
-    the answer.
-    """
-    if message.get("refusal"):
-        return str(message["refusal"]), True
-    content = message.get("content")
-    if isinstance(content, list):
-        parts = [part for part in content if isinstance(part, dict)]
-        content = "".join(str(part.get("text", "")) for part in parts if part.get("type") in _TEXTS)
-    called = message.get("tool_calls") or message.get("function_call")
-    if called and not content:
-        return json.dumps(called, ensure_ascii=False), False
-    if content is None and finish not in ("length", "content_filter"):
-        raise KeyError("content")
-    return str(content or ""), False

@@ -15,6 +15,11 @@ FORMS = (
     "`text`, `json`, a path such as `json.choices[0].message.content`, or "
     "`{output: json.answer, metadata: {documents: json.sources}}`"
 )
+# Members of an answer that say more about an error, and are no answer.
+_ABOUT_ERRORS = frozenset(
+    "error errors message detail details description code status statuscode status_code type title instance trace "
+    "traceback stack path timestamp time request_id requestid trace_id traceid id success ok".split()
+)
 _ARROW = re.compile(r"\(?\s*json\s*(?:,\s*text\s*(?:,\s*context\s*)?)?\)?\s*=>\s*")
 _RETURN = re.compile(r"\{\s*return\s+(.*?);?\s*\}", re.DOTALL)
 _KEY = re.compile(r"\s*(?:([A-Za-z_$][\w$]*)|'([^']*)'|\"([^\"]*)\")\s*:\s*")
@@ -48,11 +53,41 @@ class Extract:
 
     def apply(self, text: str, host: str) -> tuple[str, Mapping[str, Any]]:
         """The output as text and the metadata. Raises ProviderError."""
-        found = self.output.apply(text, host) if self.output else _whole(text)
-        if found is None:
+        output = self.output.apply(text, host) if self.output else _whole(text)
+        if output is None:
             raise ProviderError(f"{host} answered null where its output should stand", Trouble.MALFORMED)
-        shown = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+        shown = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
         return shown, {name: path.apply(text, host) for name, path in self.metadata.items()}
+
+
+def error_in(text: str) -> Any:
+    """The ``error`` or ``errors`` of a JSON object that says nothing else, as some applications answer with 200.
+
+    None for anything else, such as an object in which another member holds a text, a list or an object.
+    """
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(body, dict):
+        return None
+    rest = [value for name, value in body.items() if name.lower() not in _ABOUT_ERRORS]
+    if any(value and isinstance(value, str | list | dict) for value in rest):
+        return None
+    return body.get("error") or body.get("errors") or None
+
+
+def is_broken_json(text: str) -> bool:
+    """Whether a text begins as JSON and does not go on as such; several JSON texts in a row are not broken."""
+    if text.lstrip()[:1] not in ("{", "[", '"'):
+        return False
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as e:
+        return e.msg != "Extra data"
+    except (ValueError, RecursionError):
+        return False
+    return False
 
 
 def parse(written: Any) -> Extract:
@@ -80,15 +115,15 @@ def parse(written: Any) -> Extract:
 def _path(text: str, written: Any) -> _Path:
     if text == "text":
         return _Path(text, None)
-    found = steps(text.removeprefix("json")) if text.startswith("json") else None
-    if found is None:
+    path = steps(text.removeprefix("json")) if text.startswith("json") else None
+    if path is None:
         raise _code(written)
-    return _Path(text, found)
+    return _Path(text, path)
 
 
 def _members(text: str, written: Any) -> dict[str, Any]:
     """``{key: path, key: {key: path}}`` by key."""
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     rest = text[1:-1].strip() if text.endswith("}") else None
     while rest:
         key = _KEY.match(rest)
@@ -96,10 +131,10 @@ def _members(text: str, written: Any) -> dict[str, Any]:
             raise _code(written)
         value, rest = _value(rest[key.end() :])
         name = next(group for group in key.groups() if group is not None)
-        found[name] = _members(value, written) if value.startswith("{") else _path(value, written)
+        members[name] = _members(value, written) if value.startswith("{") else _path(value, written)
     if rest is None:
         raise _code(written)
-    return found
+    return members
 
 
 def _value(text: str) -> tuple[str, str]:
@@ -115,10 +150,10 @@ def _value(text: str) -> tuple[str, str]:
 def _whole(text: str) -> Any:
     """The answer as it is; a JSON string without its quotes."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return found if isinstance(found, str) else text
+    return value if isinstance(value, str) else text
 
 
 def _code(written: Any) -> ValueError:

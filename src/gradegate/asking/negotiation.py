@@ -44,29 +44,25 @@ class Structure:
 class Temperature:
     """Temperature 0 where nobody asks for another one, until the model says that it takes none.
 
-    What the user's config sets is sent as it is; ``taken`` says whether the model is thought to take any.
+    ``taken`` says whether the model is thought to take any; where it is not, what the config sets is sent only if
+    ``insists``.
     """
 
-    def __init__(self, config: Mapping[str, Any], taken: bool = True) -> None:
+    def __init__(self, config: Mapping[str, Any], *, taken: bool = True, insists: bool = False) -> None:
         self._own = config.get("temperature")
         self._taken = taken
+        self._insists = insists
 
     def ask(self, options: Mapping[str, Any], send: Send) -> Reply:
         """Send with ``temperature`` of the request's options, of the config, or 0. Raises ProviderError."""
-        wanted = options.get("temperature", 0 if self._own is None else self._own)
         if not self._taken:
-            return send({})
+            return send({"temperature": self._own} if self._insists and self._own is not None else {})
+        heat = options.get("temperature", 0 if self._own is None else self._own)
         try:
-            return send({"temperature": wanted})
+            return send({"temperature": heat})
         except ProviderError as e:
-            if e.status not in REFUSALS or "temperature" not in str(e) or wanted == self._own:
+            if e.status not in REFUSALS or "temperature" not in str(e) or heat == self._own:
                 raise
         reply = send({})
         self._taken = False
         return reply
-
-
-def json_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``response_format`` of Chat Completions, as OpenAI and Mistral have it."""
-    wanted = {"name": "verdict", "strict": True, "schema": schema}
-    return {"response_format": {"type": "json_schema", "json_schema": wanted}}

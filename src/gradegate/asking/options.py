@@ -1,4 +1,4 @@
-"""Tells the options of a provider from what nobody knows: a slip of the pen must not change a run in silence."""
+"""Checks the options of a provider: a slip of the pen must not change a run in silence."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ PASSED_OVER = frozenset(
 
 def check(spec: ProviderSpec, build: Build) -> None:
     """Raises ConfigError for every option that neither the provider nor promptfoo knows."""
-    mistakes = tuple(_mistakes(spec, getattr(build, "known", None), getattr(build, "unsupported", {})))
+    mistakes = tuple(_mistakes(spec, getattr(build, "options", None), getattr(build, "unsupported", {})))
     if mistakes:
         raise ConfigError(*mistakes)
 
 
-def _mistakes(spec: ProviderSpec, known: tuple[str, ...] | None, unsupported: Mapping[str, str]) -> Iterator[Mistake]:
-    if known is None:  # a provider that says nothing about its options
+def _mistakes(spec: ProviderSpec, options: tuple[str, ...] | None, unsupported: Mapping[str, str]) -> Iterator[Mistake]:
+    if options is None:  # a provider that says nothing about its options
         return
     for name in spec.config:
         if name in unsupported:
             yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])
-        elif name not in known and name not in PASSED_OVER:
-            listed = "its options are " + ", ".join(sorted(known)) if known else "it takes no options"
+        elif name not in options and name not in PASSED_OVER:
+            listed = "its options are " + ", ".join(sorted(options)) if options else "it takes no options"
             what = f"`{spec.id}` has no option `{name}`"
-            yield Mistake(what, spec.origin, suggest(name, known) or listed)
+            yield Mistake(what, spec.origin, suggest(name, options) or listed)

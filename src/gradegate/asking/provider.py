@@ -22,7 +22,8 @@ class Provider:
     host: str = ""  # where questions go, empty when nothing leaves the machine
     sees: bool = False  # takes images
     names_model: bool = True  # its id goes on with the name of a model
-    known: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
+    replies_from: str = "model"  # or what is behind an address; "file" or "prompt" where it stands in for a model
+    options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
 
     def complete(self, request: Request) -> Reply:
@@ -82,10 +83,10 @@ def serving(spec: ProviderSpec, model: str) -> ProviderSpec:
 
     One whose id names no model, such as a script or an address, stays as it is.
     """
-    found = split_id(spec.id)
-    if found is None or found[1].startswith("//") or not getattr(PROVIDERS.find(found[0]), "names_model", True):
+    parts = split_id(spec.id)
+    if parts is None or parts[1].startswith("//") or not getattr(PROVIDERS.find(parts[0]), "names_model", True):
         return spec
-    return replace(spec, id=f"{found[0]}:{model}")
+    return replace(spec, id=f"{parts[0]}:{model}")
 
 
 def secret(setting: Setting, *names: str) -> str | None:
@@ -93,8 +94,8 @@ def secret(setting: Setting, *names: str) -> str | None:
     config = setting.spec.config
     if config.get("apiKey"):
         return str(config["apiKey"])
-    wanted: Any = config.get("apiKeyEnvar")
-    for name in (str(wanted),) if wanted else names:
+    variable: Any = config.get("apiKeyEnvar")
+    for name in (str(variable),) if variable else names:
         if setting.env.get(name):
             return setting.env[name]
     return None

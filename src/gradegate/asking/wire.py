@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from gradegate.asking.http import Client, Response
+from gradegate.asking.http import Client
 from gradegate.asking.prices import price
 from gradegate.asking.provider import Setting, secret
+from gradegate.asking.response import Response
 from gradegate.conversation import Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 
@@ -22,7 +22,9 @@ SETUP_CODES = frozenset(
 )
 # The prompt was blocked: https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter
 FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
-_DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE | re.DOTALL)
+# Options of providers: where the API is and who asks, and what it costs.
+ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiHost", "apiBaseUrl", "headers", "passthrough")
+PRICES = ("cost", "inputCost", "outputCost")
 
 
 # --- what a provider is built from ----------------------------------------------------------------------------
@@ -30,15 +32,15 @@ _DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE |
 
 def base_url(setting: Setting, written: Any) -> str:
     """An address of a config or of the environment, without the slash at its end. Raises ConfigError for no URL."""
-    found = str(written).strip().rstrip("/")
+    url = str(written).strip().rstrip("/")
     try:
-        fine = urlsplit(found).scheme in ("http", "https") and urlsplit(found).hostname
+        fine = urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname
     except ValueError:
         fine = False
     if not fine:
         cure = "write the whole address, such as https://host/v1"
-        raise ConfigError.at(f"`{found}` is no address for `{setting.spec.id}`", setting.spec.origin, cure)
-    return found
+        raise ConfigError.at(f"`{url}` is no address for `{setting.spec.id}`", setting.spec.origin, cure)
+    return url
 
 
 def host_of(url: str) -> str:
@@ -69,26 +71,15 @@ def own_headers(config: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): str(value) for name, value in (config.get("headers") or {}).items()}
 
 
-def picked(config: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The options of a config that go into the request as they are; null means that none is set."""
-    return {name: config[name] for name in names if config.get(name) is not None}
-
-
-def base64_image(image: str) -> tuple[str, str] | None:
-    """Media type and base64 text of a data URI; None for a URL."""
-    found = _DATA_URI.fullmatch(image.strip())
-    return (found[1].lower(), "".join(found[2].split())) if found else None
-
-
 # --- sending --------------------------------------------------------------------------------------------------
 
 
 def post(client: Client, url: str, headers: Mapping[str, str], body: Any) -> tuple[dict[str, Any], float]:
     """Send JSON, give the JSON object that came back and the seconds it took. Raises ProviderError."""
-    found, seconds = post_any(client, url, headers, body)
-    if not isinstance(found, dict):
+    content, seconds = post_any(client, url, headers, body)
+    if not isinstance(content, dict):
         raise ProviderError(f"{host_of(url)} answered JSON that is no object", Trouble.MALFORMED)
-    return found, seconds
+    return content, seconds
 
 
 def post_any(client: Client, url: str, headers: Mapping[str, str], body: Any) -> tuple[Any, float]:
@@ -96,10 +87,10 @@ def post_any(client: Client, url: str, headers: Mapping[str, str], body: Any) ->
     answer = client.send("POST", url, headers=headers, body=body)
     if not 200 <= answer.status < 300:
         raise refusal(answer)
-    found = answer.json()
-    if isinstance(found, dict) and found.get("error"):  # some gateways answer 200 with an error inside
-        raise ProviderError(f"{answer.host}: {_words(found)}", Trouble.STATUS, answer.status)
-    return found, answer.seconds
+    content = answer.json()
+    if isinstance(content, dict) and content.get("error"):  # some gateways answer 200 with an error inside
+        raise ProviderError(f"{answer.host}: {words(content)}", Trouble.STATUS, answer.status)
+    return content, answer.seconds
 
 
 def refusal(answer: Response) -> ProviderError:
@@ -117,9 +108,9 @@ def refusal(answer: Response) -> ProviderError:
         setup, to = True, host_of(answer.headers.get("location", "")) or "another place"
         what = f"it redirects to {to}, which is not followed, so that the key goes nowhere else"
     text = f"{answer.host} answered {answer.status}" + (f" ({what})" if what else "")
-    words = _words(body)
+    said = words(body)
     trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else Trouble.STATUS
-    return ProviderError(text + (f": {words}" if words else ""), trouble, answer.status)
+    return ProviderError(text + (f": {said}" if said else ""), trouble, answer.status)
 
 
 def _codes(body: Any) -> set[str]:
@@ -133,7 +124,7 @@ def _codes(body: Any) -> set[str]:
     return {code for code in (error.get("code"), *reasons) if isinstance(code, str)}
 
 
-def _words(body: Any) -> str:
+def words(body: Any) -> str:
     """The message in an error body: ``{"error": {"message"}}``, ``{"error": "..."}``, ``{"message"}``, or text.
 
     FastAPI, which many model servers and Mistral use, writes ``{"detail": ...}``.
@@ -148,25 +139,25 @@ def _words(body: Any) -> str:
     return " ".join(str(body).split())[:500]
 
 
-def vectors(found: Mapping[str, Any], host: str, count: int) -> list[list[float]]:
+def vectors(response: Mapping[str, Any], host: str, texts: int) -> list[list[float]]:
     """The embeddings of OpenAI's form, ``{"data": [{"index", "embedding"}]}``, in order. Raises ProviderError."""
-    data = found.get("data")
-    rows = [row for row in data if isinstance(row, dict)] if isinstance(data, list) else []
-    if len(rows) != count:
-        raise ProviderError(f"{host} gave {len(rows)} vectors for {count} texts", Trouble.MALFORMED)
+    listed = response.get("data")
+    rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    if len(rows) != texts:
+        raise ProviderError(f"{host} gave {len(rows)} vectors for {texts} texts", Trouble.MALFORMED)
     places = [row.get("index") for row in rows]
-    if sorted(places, key=str) == sorted(range(count), key=str):
+    if sorted(places, key=str) == sorted(range(texts), key=str):
         rows = sorted(rows, key=lambda row: row["index"])
     elif any(place is not None for place in places):
         raise ProviderError(f"{host} numbered its vectors {places}", Trouble.MALFORMED)
     return [vector(row.get("embedding"), host) for row in rows]
 
 
-def vector(found: Any, host: str) -> list[float]:
+def vector(numbers: Any, host: str) -> list[float]:
     """A list of finite numbers. Raises ProviderError."""
-    if not isinstance(found, list) or not found or not all(map(_is_number, found)):
+    if not isinstance(numbers, list) or not numbers or not all(map(_is_number, numbers)):
         raise ProviderError(f"{host} gave no list of numbers for an embedding", Trouble.MALFORMED)
-    return [float(part) for part in found]
+    return [float(part) for part in numbers]
 
 
 def _is_number(part: Any) -> bool:
@@ -178,14 +169,15 @@ def _is_number(part: Any) -> bool:
 
 def token_usage(config: Mapping[str, Any], model: str, prompt: Any, completion: Any, seconds: float) -> Usage:
     """The usage of one call. ``cost``, or ``inputCost`` and ``outputCost``, are US dollars per token."""
-    given, wrote = _count(prompt), _count(completion)
+    read, wrote = count(prompt), count(completion)
     both = config.get("cost")
     own = (config.get("inputCost", both), config.get("outputCost", both))
     rates = own if own[0] is not None and own[1] is not None else price(model)
     if rates is None or (prompt is None and completion is None):
-        return Usage(1, given, wrote, 0.0, 1, seconds)
-    return Usage(1, given, wrote, given * float(rates[0]) + wrote * float(rates[1]), 0, seconds)
+        return Usage(1, read, wrote, 0.0, 1, seconds)
+    return Usage(1, read, wrote, read * float(rates[0]) + wrote * float(rates[1]), 0, seconds)
 
 
-def _count(tokens: Any) -> int:
+def count(tokens: Any) -> int:
+    """A number of tokens as a response gives it; 0 for anything that is not one."""
     return tokens if isinstance(tokens, int) and tokens > 0 else 0

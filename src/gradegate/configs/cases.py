@@ -12,6 +12,7 @@ from gradegate.configs.keys import UNSUPPORTED, AssertionKeys, OptionKeys, TestK
 from gradegate.configs.turns import read_turns
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
+from gradegate.files.code import is_code
 from gradegate.suite import Assertion, Case, CaseOptions, ProviderSpec, Verbatim
 
 
@@ -113,12 +114,12 @@ class CaseReader:
             return [self._value(item, origin, inline) for item in value]
         if not isinstance(value, str) or not value.startswith("file://"):
             return value
+        if is_code(value):
+            raise ConfigError.at(f"`{value}` is code, which gradegate does not run", origin, "use another assertion")
         suffix = value.rpartition(".")[2].partition(":")[0]
         if suffix in ("json", "yaml", "yml"):
             content = self.desk.source.workspace.read(value, self.desk.source.folder, origin)
             return document.read(content, value.removeprefix("file://"))
-        if suffix in ("py", "js", "ts", "mjs", "cjs", "rb"):
-            raise ConfigError.at(f"`{value}` is code, which gradegate does not run", origin, "use another assertion")
         text = self.desk.source.workspace.text(value, self.desk.source.folder, origin)
         return Verbatim(text.strip()) if inline else text  # as in promptfoo, only external tests fill such text in
 

@@ -9,6 +9,7 @@ from typing import Any
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import PromptKeys
 from gradegate.errors import ConfigError, Origin
+from gradegate.files.code import is_code
 from gradegate.suite import PromptSpec
 
 _PATHS = (".txt", ".md", ".j2", ".json", ".yaml", ".yml", ".jsonl")
@@ -40,6 +41,8 @@ def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
     elif not isinstance(item, str):
         raise ConfigError.at("a prompt is a text, `file://...` or a mapping with `raw`", origin, "quote it")
     elif item.startswith("file://") or _is_path(item):
+        if is_code(item):
+            raise ConfigError.at(f"`{item}` is code, which gradegate does not run", origin, "write the prompt as text")
         yield from _files(item, origin, desk)
     elif item.startswith(("exec:", "langfuse://", "portkey://", "helicone://")):
         raise ConfigError.at(f"`{item}` is not fetched or run", origin, "put the prompt into the repository")
@@ -58,7 +61,7 @@ def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
         if path.suffix == ".txt":
             parts = [part.strip("\n") for part in f"\n{text}\n".split("\n---\n")]
         elif path.suffix == ".jsonl":
-            parts = [line for line in text.splitlines() if line.strip()]
+            parts = [line.rstrip("\r") for line in text.split("\n") if line.strip()]  # U+2028 and its like end no line
         for number, part in enumerate(parts, 1):
             yield PromptSpec(part, name if len(parts) == 1 else f"{name} #{number}", Origin(name, 1))
 

@@ -11,11 +11,11 @@ from gradegate.configs.dialect import Source
 from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
+from gradegate.files.code import is_code
 from gradegate.suite import Graders, ProviderSpec
 from gradegate.texts.template import TemplateError, render_env, visible_env
 
 KINDS = ("text", "embedding", "classification", "moderation")
-_IN_CODE = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".go", ".sh")
 
 
 def providers(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
@@ -81,8 +81,7 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin) -> Prov
 
 
 def _checked(spec: ProviderSpec) -> ProviderSpec:
-    path = spec.id.removeprefix("file://").partition(":")[0]
-    if spec.id.startswith(("exec:", "python:", "package:")) or (path.endswith(_IN_CODE)):
+    if spec.id.startswith(("exec:", "python:", "package:")) or is_code(spec.id):
         cure = "serve it over HTTP and name it as an openai:chat: or http: provider"
         raise ConfigError.at(f"`{spec.id}` runs code of the repository, with its secrets at hand", spec.origin, cure)
     return spec

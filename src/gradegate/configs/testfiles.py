@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 from gradegate.configs import csvtests, goldens
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Origin
-from gradegate.files import document
+from gradegate.files import document, jsonlines
+from gradegate.files.code import is_code
 
 TABLES = (".jsonl", ".csv")
 SUFFIXES = (".yaml", ".yml", ".json", *TABLES)
@@ -23,10 +23,12 @@ def tests_in(reference: str, source: Source, origin: Origin) -> Iterator[tuple[A
     """
     if reference.startswith(("huggingface://", "http://", "https://")):
         raise ConfigError.at(f"`{reference}` is not fetched", origin, "download the tests into the repository")
+    cure = f"give the tests as a file of one of the kinds {', '.join(SUFFIXES)}"
+    if is_code(reference):
+        raise ConfigError.at(f"`{reference}` is code, which gradegate does not run", origin, cure)
     for path in source.workspace.glob(reference, source.folder, origin):
         if path.suffix not in SUFFIXES:
-            cure = f"give the tests as a file of one of the kinds {', '.join(SUFFIXES)}"
-            raise ConfigError.at(f"`{reference}` runs code or is of a kind that is not read", origin, cure)
+            raise ConfigError.at(f"`{reference}` is of a kind that is not read", origin, cure)
         empty = True
         for test in _read(path, source, origin):
             empty = False
@@ -49,28 +51,15 @@ def _read(path: Path, source: Source, origin: Origin) -> Iterator[tuple[Any, str
             rows = list(csvtests.read(content, name))
         yield from ((test, name, test) for test in rows)
     else:
-        found = document.read(content, name)
-        found = goldens.tests(found, name, joined=False) if goldens.are_goldens(found) else found
-        if not isinstance(found, list):
-            if not isinstance(found, dict):
+        tests = document.read(content, name)
+        tests = goldens.tests(tests, name, joined=False) if goldens.are_goldens(tests) else tests
+        if not isinstance(tests, list):
+            if not isinstance(tests, dict):
                 raise ConfigError.at("the file holds no tests", Origin(name, 1), "write a list of tests")
-            found = found["tests"] if isinstance(found.get("tests"), list) else [found]
-        yield from ((test, name, found) for test in found)
+            tests = tests["tests"] if isinstance(tests.get("tests"), list) else [tests]
+        yield from ((test, name, tests) for test in tests)
 
 
 def table(content: bytes, name: str) -> list[document.Map]:
     """The rows of a file of JSON lines or CSV, as they are, each with its line. Raises ConfigError."""
-    return list(_json_lines(content, name) if name.endswith(".jsonl") else csvtests.table(content, name))
-
-
-def _json_lines(content: bytes, name: str) -> Iterator[document.Map]:
-    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError) as e:
-            raise ConfigError.at(f"not valid JSON: {e}", Origin(name, number), "write one JSON object a line") from e
-        if not isinstance(found, dict):
-            raise ConfigError.at("the line is no JSON object", Origin(name, number), "write one JSON object a line")
-        yield document.at_line(found, number)
+    return list(jsonlines.read(content, name) if name.endswith(".jsonl") else csvtests.table(content, name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
@@ -13,7 +12,7 @@ from gradegate.configs.dialect import Source
 from gradegate.configs.keys import mistakes
 from gradegate.conversation import Image, Turn, exchanges
 from gradegate.errors import ConfigError, Origin
-from gradegate.files import document
+from gradegate.files import document, jsonlines
 
 
 class ImageKeys(BaseModel):
@@ -51,7 +50,7 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
     if isinstance(written, str):
         content = source.workspace.read(written, source.folder, origin)
         file = source.workspace.name(source.workspace.locate(written, source.folder, origin))
-        written = _json_lines(content, file) if file.endswith(".jsonl") else document.read(content, file)
+        written = jsonlines.read(content, file) if file.endswith(".jsonl") else document.read(content, file)
         if isinstance(written, dict) and isinstance(written.get("turns"), list):
             written = written["turns"]
     if not written:
@@ -86,14 +85,3 @@ def _document(item: str | ImageKeys, source: Source, origin: Origin) -> str:
     if isinstance(item, ImageKeys):
         return Image(images.load(item.image, source, origin))
     return Image(item) if images.is_data(item) else item
-
-
-def _json_lines(content: bytes, file: str) -> document.Seq:
-    turns = document.Seq(1)
-    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
-        if line.strip():
-            try:
-                turns.append(document.at_line(json.loads(line), number))
-            except (ValueError, RecursionError) as e:
-                raise ConfigError.at(f"not valid JSON: {e}", Origin(file, number), "write one turn a line") from e
-    return turns

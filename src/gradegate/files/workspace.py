@@ -85,7 +85,8 @@ class Workspace:
             step, _, written = written.partition("/")
             anchor = anchor / step
         anchor = Path("/") if written.startswith("/") else anchor
-        found = [self.locate(str(path), base, origin) for path in sorted(anchor.glob(written.lstrip("/")))]
-        if not [path for path in found if path.is_file()]:
+        paths = [self.locate(str(path), base, origin) for path in sorted(anchor.glob(written.lstrip("/")))]
+        files = [path for path in paths if path.is_file()]
+        if not files:
             raise ConfigError.at(f"`{pattern}` matches no file", origin, "correct the pattern")
-        return [path for path in found if path.is_file()]
+        return files

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate import __version__
-from gradegate.asking.http import Client, Response
+from gradegate.asking.http import Client
+from gradegate.asking.response import Response
 from gradegate.errors import GradegateError, ProviderError, Trouble
 from gradegate.github.event import Event
 

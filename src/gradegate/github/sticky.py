@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
 
-from gradegate.asking.http import Response
+from gradegate.asking.response import Response
 from gradegate.github.client import GitHub, Identity, Later, Never, as_json, refusal, whoami
 from gradegate.github.event import Event
 

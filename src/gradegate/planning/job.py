@@ -8,6 +8,7 @@ from typing import Any
 
 from gradegate.asking.provider import Provider
 from gradegate.grading.conclude import Binding
+from gradegate.result import AskedModel
 from gradegate.suite import Case, Note, Policy, PromptSpec
 
 CONVERSATION = "_conversation"  # the variable with what was said before, as promptfoo has it
@@ -39,7 +40,7 @@ class Plan:
     policies: tuple[Policy, ...]
     concurrency: int
     notes: tuple[Note, ...] = ()
-    models: tuple[str, ...] = ()
+    models: tuple[AskedModel, ...] = ()
     about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what dialects keep for reports, by file
     digests: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each config, by file
     commit: str = ""  # what was checked out, where it is known

@@ -17,6 +17,7 @@ from gradegate.planning.bind import Binder
 from gradegate.planning.job import CONVERSATION, Job, Plan, Render
 from gradegate.planning.load import Located
 from gradegate.planning.variables import Variables
+from gradegate.result import AskedModel
 from gradegate.settings import Settings
 from gradegate.suite import Case, Note, PromptSpec, ProviderSpec
 from gradegate.texts import chat
@@ -63,16 +64,15 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         policies=tuple(located.suite.policy for located in suites),
         concurrency=concurrency(settings, suites),
         notes=tuple(dict.fromkeys(notes)),
-        models=tuple(dict.fromkeys(_model_name(provider) for provider in pool.values())),
+        models=tuple(dict.fromkeys(_asked_model(provider) for provider in pool.values())),
         about={located.suite.file: located.suite.about for located in suites if located.suite.about},
         digests={located.suite.file: located.digest for located in suites},
         commit=settings.commit,
     )
 
 
-def _model_name(provider: Provider) -> str:
-    name = provider.id or provider.name
-    return f"{name} at {provider.host}" if provider.host else name
+def _asked_model(provider: Provider) -> AskedModel:
+    return AskedModel(provider.id or provider.name, provider.host, provider.replies_from)
 
 
 def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:

@@ -11,13 +11,13 @@ from typing import Any
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
+from gradegate.files.code import is_code
 from gradegate.files.workspace import Workspace
 from gradegate.suite import Verbatim
 from gradegate.texts.template import TemplateError, is_template, render
 
 ROUNDS = 5  # how deep variables may refer to one another
 MOST = 10_000  # combinations of one test
-_CODE = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb")
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
@@ -57,10 +57,13 @@ class Variables:
         return self._files[reference]
 
     def _load(self, reference: str, origin: Origin) -> Iterator[str]:
+        code = ConfigError.at(f"`{reference}` is code, which gradegate does not run", origin, "write the value")
+        if is_code(reference):
+            raise code
         for path in self._workspace.glob(reference, self._folder, origin):
             suffix = path.suffix.lower()
-            if suffix in _CODE or path.suffix.partition(":")[0] in _CODE:
-                raise ConfigError.at(f"`{reference}` is code, which gradegate does not run", origin, "write the value")
+            if is_code(path.name):
+                raise code
             if suffix == ".pdf":
                 raise ConfigError.at(f"`{reference}`: PDF is not read", origin, "save its text as .txt or .md")
             if suffix in (".yaml", ".yml", ".json"):

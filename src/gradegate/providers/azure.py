@@ -8,13 +8,14 @@ OpenAI's own below ``/openai/v1`` and takes the deployment as model. A blocked p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote
 
-from gradegate.asking.completions import ChatCompletions, Embeddings
+from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.completions import SENT, Completions, reasons
+from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.provider import PROVIDERS, Setting
-from gradegate.asking.wire import base_url, need_key, own_headers
+from gradegate.asking.shape import JsonObject
+from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, own_headers
 from gradegate.errors import ConfigError
 
 API_VERSION = "2024-10-21"  # the latest dated version that is no preview; it has structured output
@@ -24,41 +25,41 @@ _HOSTS = ("AZURE_OPENAI_API_HOST", "AZURE_API_HOST")
 _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
 
 
-class AzureChat(ChatCompletions):
+class AzureChat(ChatModel):
     """A deployed chat model."""
 
-    known = (*ChatCompletions.known, *_OPTIONS)
+    options = (*SENT, *ACCESS, *PRICES, *_OPTIONS)
 
     def __init__(self, setting: Setting) -> None:
-        deployment = _deployment(setting)
-        reasons = bool(setting.spec.config.get("isReasoningModel"))
+        config, deployment = setting.spec.config, _deployment(setting)
+        reasoning = bool(config.get("isReasoningModel")) or reasons(deployment)
         url = _url(setting, deployment, "chat/completions")
-        super().__init__(setting, url, _headers(setting), deployment, reasons)
+        shape = Completions(deployment, config, reasoning=reasoning)
+        super().__init__(setting, shape, url, _headers(setting), deployment)
 
-    def _priced_as(self, found: Mapping[str, Any]) -> str:
-        return _priced_as(self._config, found)
+    def _priced_as(self, response: JsonObject) -> str:
+        return _priced_as(self._config, response)
 
 
 class AzureEmbeddings(Embeddings):
     """A deployed embedding model."""
 
-    known = (*Embeddings.known, *_OPTIONS)
+    options = (*Embeddings.options, *_OPTIONS)
 
     def __init__(self, setting: Setting) -> None:
         deployment = _deployment(setting)
         super().__init__(setting, _url(setting, deployment, "embeddings"), _headers(setting), deployment)
 
-    def _priced_as(self, found: Mapping[str, Any]) -> str:
-        return _priced_as(self._config, found)
+    def _priced_as(self, response: JsonObject) -> str:
+        return _priced_as(self._config, response)
 
 
 def _deployment(setting: Setting) -> str:
-    found = setting.model or str(setting.spec.config.get("deployment_id") or "")
-    if not found:
-        raise ConfigError.at(
-            f"`{setting.spec.id}` names no deployment", setting.spec.origin, "write it after the colon"
-        )
-    return found
+    name = setting.model or str(setting.spec.config.get("deployment_id") or "")
+    if not name:
+        what = f"`{setting.spec.id}` names no deployment"
+        raise ConfigError.at(what, setting.spec.origin, "write it after the colon")
+    return name
 
 
 def _headers(setting: Setting) -> dict[str, str]:
@@ -88,9 +89,9 @@ def _base(setting: Setting) -> str:
     return base_url(setting, base or "https://" + str(host).removeprefix("https://").removeprefix("http://"))
 
 
-def _priced_as(config: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+def _priced_as(config: JsonObject, response: JsonObject) -> str:
     """The model behind a deployment, whose name says nothing: ``modelName`` of the config, else the answer's."""
-    return str(config.get("modelName") or found.get("model") or "")
+    return str(config.get("modelName") or response.get("model") or "")
 
 
 PROVIDERS.register("azure:chat", "azureopenai:chat")(AzureChat)

@@ -7,22 +7,25 @@ https://docs.x.ai/docs/api-reference, https://api-docs.deepseek.com, https://doc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from gradegate.asking.completions import ChatCompletions
+from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.completions import SENT, Completions
 from gradegate.asking.provider import PROVIDERS, Setting
-from gradegate.asking.wire import base_url, need_key, need_model, own_headers
+from gradegate.asking.shape import Answer, JsonObject, members
+from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
 from gradegate.conversation import Usage
 
 
-class Compatible(ChatCompletions):
+class Compatible(ChatModel):
     """A chat model of a service with the API of OpenAI."""
 
     base: ClassVar[str]
     variable: ClassVar[str]  # of the environment, with the key
     tells_cost: ClassVar[bool] = False
+    own: ClassVar[tuple[str, ...]] = ()  # options that go into the request beside those of OpenAI
+    options = (*SENT, *ACCESS, *PRICES)
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, f"{setting.spec.id.partition(':')[0]}:MODEL")
@@ -30,14 +33,15 @@ class Compatible(ChatCompletions):
         url = base_url(setting, f"https://{config['apiHost']}/v1" if config.get("apiHost") else self._base(config))
         key = need_key(setting, self.variable)
         headers = {"Authorization": f"Bearer {key}", **own_headers(config)}
-        super().__init__(setting, f"{url}/chat/completions", headers, model)
+        shape = Completions(model, config, (*SENT, *self.own))
+        super().__init__(setting, shape, f"{url}/chat/completions", headers, model)
 
-    def _base(self, config: Mapping[str, Any]) -> Any:
+    def _base(self, config: JsonObject) -> Any:
         return config.get("apiBaseUrl") or self.base
 
-    def _usage(self, found: Mapping[str, Any], seconds: float) -> Usage:
-        usage = super()._usage(found, seconds)
-        cost = (found.get("usage") or {}).get("cost") if self.tells_cost else None
+    def _usage(self, answer: Answer, response: JsonObject, seconds: float) -> Usage:
+        usage = super()._usage(answer, response, seconds)
+        cost = members(response.get("usage")).get("cost") if self.tells_cost else None
         if isinstance(cost, int | float) and not isinstance(cost, bool) and "cost" not in self._config:
             return replace(usage, cost=float(cost), unpriced=0)
         return usage
@@ -47,24 +51,24 @@ class OpenRouter(Compatible):
     """A chat model by way of OpenRouter, which says what each call costs."""
 
     base, variable, tells_cost = "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", True
-    known = (*Compatible.known, "models", "route", "provider", "transforms", "plugins", "reasoning")
-    sent = (*Compatible.sent, "models", "route", "provider", "transforms", "plugins", "reasoning")
+    own = ("models", "route", "provider", "transforms", "plugins", "reasoning")
+    options = (*Compatible.options, *own)
 
 
 class Groq(Compatible):
     """A chat model of Groq."""
 
     base, variable = "https://api.groq.com/openai/v1", "GROQ_API_KEY"
-    known = (*Compatible.known, "reasoning_format", "include_reasoning")
-    sent = (*Compatible.sent, "reasoning_format", "include_reasoning")
+    own = ("reasoning_format", "include_reasoning")
+    options = (*Compatible.options, *own)
 
 
 class XAi(Compatible):
     """A chat model of xAI."""
 
     base, variable = "https://api.x.ai/v1", "XAI_API_KEY"
-    known = (*Compatible.known, "search_parameters")
-    sent = (*Compatible.sent, "search_parameters")
+    own = ("search_parameters",)
+    options = (*Compatible.options, *own)
 
 
 class DeepSeek(Compatible):

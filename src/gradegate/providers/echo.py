@@ -10,7 +10,8 @@ class Echo(Provider):
     """The answer is the prompt."""
 
     names_model = False
-    known = ()
+    replies_from = "prompt"
+    options = ()
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
-from gradegate.asking.wire import base_url, host_of, need_key, need_model, own_headers, picked, post_any, vector
+from gradegate.asking.shape import picked
+from gradegate.asking.wire import base_url, host_of, need_key, need_model, own_headers, post_any, vector
 from gradegate.conversation import Usage
 from gradegate.errors import ProviderError, Trouble
 
@@ -23,7 +24,7 @@ class HuggingFaceClassification(Provider):
     """A text classification model: labels with scores."""
 
     kinds = ("classification",)
-    known = (*ACCESS, "function_to_apply", "top_k")
+    options = (*ACCESS, "function_to_apply", "top_k")
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
@@ -36,8 +37,9 @@ class HuggingFaceClassification(Provider):
         """Raises ProviderError."""
         parameters = picked(self._config, ("function_to_apply", "top_k"))
         body = {"inputs": text, **({"parameters": parameters} if parameters else {}), **_passed(self._config)}
-        found, seconds = post_any(self._client, self._url, self._headers, body)
-        rows = found[0] if isinstance(found, list) and found and isinstance(found[0], list) else found
+        rows, seconds = post_any(self._client, self._url, self._headers, body)
+        if isinstance(rows, list) and rows and isinstance(rows[0], list):
+            rows = rows[0]
         if not isinstance(rows, list) or not all(map(_is_label, rows)):
             raise ProviderError(f"{self.host} answered without labels and scores", Trouble.MALFORMED)
         return {row["label"]: float(row["score"]) for row in rows}, _usage(seconds)
@@ -47,7 +49,7 @@ class HuggingFaceEmbeddings(Provider):
     """A feature extraction model; one request for all texts."""
 
     kinds = ("embedding",)
-    known = (*ACCESS, "normalize", "prompt_name", "truncate", "truncation_direction")
+    options = (*ACCESS, "normalize", "prompt_name", "truncate", "truncation_direction")
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
@@ -60,10 +62,10 @@ class HuggingFaceEmbeddings(Provider):
         """One vector for each text, in order. Raises ProviderError."""
         options = picked(self._config, ("normalize", "prompt_name", "truncate", "truncation_direction"))
         body = {"inputs": list(texts), **options, **_passed(self._config)}
-        found, seconds = post_any(self._client, self._url, self._headers, body)
-        if not isinstance(found, list) or len(found) != len(texts):
+        rows, seconds = post_any(self._client, self._url, self._headers, body)
+        if not isinstance(rows, list) or len(rows) != len(texts):
             raise ProviderError(f"{self.host} gave no vector for each of {len(texts)} texts", Trouble.MALFORMED)
-        return [self._pooled(row) for row in found], _usage(seconds)
+        return [self._pooled(row) for row in rows], _usage(seconds)
 
     def _pooled(self, row: Any) -> list[float]:
         """A vector for the text; a model that gives one for each token leaves the choice to the user."""

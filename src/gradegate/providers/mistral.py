@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradegate.asking.completions import ACCESS, PRICES, ChatCompletions, Embeddings
+from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.completions import Completions
+from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.provider import PROVIDERS, Setting
-from gradegate.asking.wire import base_url, need_key, need_model, own_headers
+from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
 from gradegate.conversation import Request
 from gradegate.errors import ConfigError
 
@@ -22,30 +24,32 @@ SENT = tuple(
 )
 
 
-class MistralChat(ChatCompletions):
+class _Completions(Completions):
+    def body(self, request: Request) -> dict[str, Any]:
+        body = super().body(request)
+        if "seed" in body:
+            body["random_seed"] = body.pop("seed")
+        return body
+
+
+class MistralChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
-    sent = SENT
-    known = (*SENT, *ACCESS, *PRICES)
+    options = (*SENT, *ACCESS, *PRICES)
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "mistral:MODEL")
         if model.partition(":")[0] in ("embedding", "embeddings", "moderation"):
             raise ConfigError.at(f"`{setting.spec.id}` names no model", setting.spec.origin, "write it after the colon")
-        super().__init__(setting, f"{_base(setting)}/chat/completions", _headers(setting), model)
-
-    def _body(self, request: Request) -> dict[str, Any]:
-        body = super()._body(request)
-        if "seed" in body:
-            body["random_seed"] = body.pop("seed")
-        return body
+        shape = _Completions(model, setting.spec.config, SENT)
+        super().__init__(setting, shape, f"{_base(setting)}/chat/completions", _headers(setting), model)
 
 
 class MistralEmbeddings(Embeddings):
     """An embedding model at ``{base}/embeddings``."""
 
     sent = ("output_dimension", "output_dtype", "metadata")
-    known = (*sent, *ACCESS, *PRICES)
+    options = (*sent, *ACCESS, *PRICES)
     most = 128
 
     def __init__(self, setting: Setting) -> None:

@@ -6,14 +6,25 @@ API: https://github.com/ollama/ollama/blob/main/docs/api.md (``/api/chat``, ``/a
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from gradegate.asking.negotiation import Structure
+from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.negotiation import Structure, Temperature
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
-from gradegate.asking.wire import base64_image, base_url, host_of, need_model, own_headers, picked, post, vector
-from gradegate.conversation import Message, Reply, Request, Usage
+from gradegate.asking.shape import (
+    Answer,
+    JsonObject,
+    NoAnswer,
+    Shape,
+    as_text,
+    base64_image,
+    finish_reason,
+    objects,
+    picked,
+)
+from gradegate.asking.wire import base_url, count, host_of, need_model, own_headers, post, vector
+from gradegate.conversation import Message, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 
 # Members of `options`, and what stands beside it.
@@ -26,55 +37,66 @@ BESIDE = ("format", "keep_alive", "think", "tools")
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "passthrough", "options")
 
 
-class Ollama(Provider):
+class OllamaChat(Shape):
+    """Questions in the form of ``/api/chat``, and its answers."""
+
+    def __init__(self, model: str, config: JsonObject) -> None:
+        self._model = model
+        super().__init__(config, Structure(lambda schema: {"format": schema}), Temperature(config, taken=False))
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """The whole body, with the model. Raises ProviderError for an image that is not at hand."""
+        own = picked(self.config, OPTIONS)
+        if self.config.get("max_tokens") is not None:
+            own.setdefault("num_predict", self.config["max_tokens"])
+        return {
+            "model": self._model,
+            "messages": [_message(message) for message in request.messages],
+            "stream": False,
+            "options": {"temperature": 0, **(self.config.get("options") or {}), **own, **request.options},
+            **picked(self.config, BESIDE),
+            **(self.config.get("passthrough") or {}),
+        }
+
+    def sets_format(self, body: JsonObject) -> bool:
+        """``format``."""
+        return "format" in body
+
+    def read(self, response: JsonObject) -> Answer:
+        """The message; one that is not done is unfinished whatever its reason says. Raises NoAnswer."""
+        message = response.get("message")
+        if not isinstance(message, dict):
+            raise NoAnswer("without a message")
+        text, called = str(message.get("content") or ""), message.get("tool_calls")
+        if called and not text:
+            text = as_text(called)
+        finish = "unfinished" if response.get("done") is False else finish_reason(response.get("done_reason"), {})
+        tokens = response.get("prompt_eval_count"), response.get("eval_count")
+        return Answer(text, finish, False, objects(called), *tokens)
+
+
+class Ollama(ChatModel):
     """A chat model at ``{base}/api/chat``."""
 
-    sees = True
-    known = (*OPTIONS, *BESIDE, *ACCESS, "max_tokens")
+    options = (*OPTIONS, *BESIDE, *ACCESS, "max_tokens")
 
     def __init__(self, setting: Setting) -> None:
-        self.name = setting.spec.name
-        self._model = need_model(setting, "ollama:chat:MODEL")
-        if self._model.partition(":")[0] in ("embedding", "embeddings"):
+        model = need_model(setting, "ollama:chat:MODEL")
+        if model.partition(":")[0] in ("embedding", "embeddings"):
             raise ConfigError.at(f"`{setting.spec.id}` names no model", setting.spec.origin, "write it after the colon")
-        self._url, self._headers = f"{_base(setting)}/api/chat", _headers(setting)
-        self.host = host_of(self._url)
-        self._client, self._config = setting.client, setting.spec.config
-        self._structure = Structure(lambda schema: {"format": schema})
+        url = f"{_base(setting)}/api/chat"
+        shape = OllamaChat(model, setting.spec.config)
+        super().__init__(setting, shape, url, _headers(setting), model)
 
-    def complete(self, request: Request) -> Reply:
-        """Raises ProviderError."""
-        own = picked(self._config, OPTIONS)
-        if self._config.get("max_tokens") is not None:
-            own.setdefault("num_predict", self._config["max_tokens"])
-        body = {
-            "model": self._model,
-            "messages": [_message(message, self.host) for message in request.messages],
-            "stream": False,
-            "options": {"temperature": 0, **(self._config.get("options") or {}), **own, **request.options},
-            **picked(self._config, BESIDE),
-            **(self._config.get("passthrough") or {}),
-        }
-        schema = None if "format" in body else request.schema
-        return self._structure.ask(schema, lambda shape: self._send({**body, **shape}))
-
-    def _send(self, body: Mapping[str, Any]) -> Reply:
-        found, seconds = post(self._client, self._url, self._headers, body)
-        message = found.get("message")
-        if not isinstance(message, dict):
-            raise ProviderError(f"{self.host} answered without a message", Trouble.MALFORMED)
-        text, calls = str(message.get("content") or ""), message.get("tool_calls")
-        if calls and not text:
-            text = json.dumps(calls, ensure_ascii=False)
-        counts = (_count(found.get("prompt_eval_count")), _count(found.get("eval_count")))
-        return Reply(text, Usage(1, *counts, seconds=seconds), str(found.get("done_reason") or ""))
+    def _usage(self, answer: Answer, response: JsonObject, seconds: float) -> Usage:
+        return Usage(1, count(answer.prompt_tokens), count(answer.completion_tokens), seconds=seconds)
 
 
 class OllamaEmbeddings(Provider):
     """An embedding model at ``{base}/api/embed``; one request for all texts."""
 
     kinds = ("embedding",)
-    known = (*OPTIONS, *ACCESS, "keep_alive", "truncate", "dimensions")
+    options = (*OPTIONS, *ACCESS, "keep_alive", "truncate", "dimensions")
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
@@ -93,11 +115,11 @@ class OllamaEmbeddings(Provider):
             **picked(self._config, ("keep_alive", "truncate", "dimensions")),
             **(self._config.get("passthrough") or {}),
         }
-        found, seconds = post(self._client, self._url, self._headers, body)
-        rows = found.get("embeddings")
+        response, seconds = post(self._client, self._url, self._headers, body)
+        rows = response.get("embeddings")
         if not isinstance(rows, list) or len(rows) != len(texts):
             raise ProviderError(f"{self.host} gave no vector for each of {len(texts)} texts", Trouble.MALFORMED)
-        usage = Usage(1, _count(found.get("prompt_eval_count")), seconds=seconds)
+        usage = Usage(1, count(response.get("prompt_eval_count")), seconds=seconds)
         return [vector(row, self.host) for row in rows], usage
 
 
@@ -111,20 +133,16 @@ def _headers(setting: Setting) -> dict[str, str]:
     return {**({"Authorization": f"Bearer {key}"} if key else {}), **own_headers(setting.spec.config)}
 
 
-def _message(message: Message, host: str) -> dict[str, Any]:
-    images = [base64_image(image) for image in message.images]
-    if None in images:
-        raise ProviderError(f"{host} takes images as data, not as a URL", Trouble.SETUP)
+def _message(message: Message) -> dict[str, Any]:
+    encoded = [base64_image(image) for image in message.images]
+    if None in encoded:
+        raise ProviderError("Ollama takes images as data, not as a URL", Trouble.SETUP)
     role = "system" if message.role == "developer" else message.role
     return {
         "role": role,
         "content": message.content,
-        **({"images": [found[1] for found in images if found]} if images else {}),
+        **({"images": [image[1] for image in encoded if image]} if encoded else {}),
     }
-
-
-def _count(tokens: Any) -> int:
-    return tokens if isinstance(tokens, int) and tokens > 0 else 0
 
 
 PROVIDERS.register("ollama", "ollama:chat", "ollama:completion")(Ollama)

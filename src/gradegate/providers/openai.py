@@ -5,10 +5,11 @@ API: https://platform.openai.com/docs/api-reference/chat/create, as in the types
 
 from __future__ import annotations
 
-from gradegate.asking.completions import ChatCompletions
-from gradegate.asking.openai_access import base, headers
+from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.completions import SENT, Completions
+from gradegate.asking.openai_access import ACCESS, base, headers
 from gradegate.asking.provider import PROVIDERS, Setting
-from gradegate.asking.wire import need_model
+from gradegate.asking.wire import PRICES, need_model
 from gradegate.errors import ConfigError
 
 # promptfoo's other prefixes below `openai:`; a chat model of such a name does not exist.
@@ -18,18 +19,18 @@ _OTHERS = frozenset(
 )
 
 
-class OpenAiChat(ChatCompletions):
+class OpenAiChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
-    known = (*ChatCompletions.known, "organization", "apiKeyRequired")
+    options = (*SENT, *ACCESS, *PRICES)
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:chat:MODEL")
         if model.partition(":")[0] in _OTHERS and ":" in model:
             cure = "use openai:chat:, openai:responses:, openai:embeddings: or openai:moderation:"
             raise ConfigError.at(f"`{setting.spec.id}` is not supported", setting.spec.origin, cure)
-        url = base(setting)
-        super().__init__(setting, f"{url}/chat/completions", headers(setting, url), model)
+        url, shape = base(setting), Completions(model, setting.spec.config)
+        super().__init__(setting, shape, f"{url}/chat/completions", headers(setting, url), model)
 
 
 PROVIDERS.register("openai:chat", "openai")(OpenAiChat)

@@ -6,7 +6,7 @@ up to 2,048 texts in one request, none of them empty; vectors carry the ``index`
 
 from __future__ import annotations
 
-from gradegate.asking.completions import Embeddings
+from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.openai_access import ACCESS, base, headers
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.wire import need_model
@@ -15,7 +15,7 @@ from gradegate.asking.wire import need_model
 class OpenAiEmbeddings(Embeddings):
     """An embedding model at ``{base}/embeddings``."""
 
-    known = (*Embeddings.known, *ACCESS)
+    options = (*Embeddings.options, *ACCESS)
 
     def __init__(self, setting: Setting) -> None:
         url = base(setting)

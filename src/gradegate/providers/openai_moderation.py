@@ -20,7 +20,7 @@ class OpenAiModeration(Provider):
     """A moderation model at ``{base}/moderations``."""
 
     kinds = ("moderation",)
-    known = tuple(ACCESS)
+    options = tuple(ACCESS)
 
     def __init__(self, setting: Setting) -> None:
         url = base(setting)
@@ -33,8 +33,8 @@ class OpenAiModeration(Provider):
     def moderate(self, text: str) -> tuple[Sequence[str], Usage]:
         """Raises ProviderError."""
         body = {"model": self._model, "input": text, **(self._config.get("passthrough") or {})}
-        found, seconds = post(self._client, self._url, self._headers, body)
-        results = found.get("results")
+        response, seconds = post(self._client, self._url, self._headers, body)
+        results = response.get("results")
         if not isinstance(results, list) or not results:
             raise ProviderError(f"{self.host} answered without a result", Trouble.MALFORMED)
         return [name for result in results for name in self._flags(result)], Usage(1, seconds=seconds)

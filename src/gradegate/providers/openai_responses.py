@@ -5,56 +5,46 @@ API: https://platform.openai.com/docs/api-reference/responses/create, as in the 
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradegate.asking.completions import PRICES
+from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.completions import reasons
 from gradegate.asking.negotiation import Structure, Temperature
 from gradegate.asking.openai_access import ACCESS, base, headers
-from gradegate.asking.provider import PROVIDERS, Provider, Setting
-from gradegate.asking.wire import host_of, need_model, picked, post, token_usage
-from gradegate.conversation import Message, Reply, Request, Usage
-from gradegate.errors import ProviderError, Trouble
+from gradegate.asking.provider import PROVIDERS, Setting
+from gradegate.asking.shape import (
+    Answer,
+    JsonObject,
+    NoAnswer,
+    Shape,
+    as_text,
+    finish_reason,
+    members,
+    objects,
+    picked,
+)
+from gradegate.asking.wire import PRICES, need_model
+from gradegate.conversation import Message, Request
 
 SENT = tuple(
     "temperature top_p max_output_tokens max_tool_calls instructions reasoning text tools tool_choice truncation user "
     "parallel_tool_calls previous_response_id store metadata include service_tier prompt prompt_cache_key "
     "safety_identifier top_logprobs conversation".split()
 )
-_REASONING = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")  # take no temperature
-_INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}
+_FINISHED = {"completed": "stop", "max_output_tokens": "length"}
 
 
-class OpenAiResponses(Provider):
-    """A model at ``{base}/responses``."""
+class Responses(Shape):
+    """Questions in the form of the Responses API, and its answers."""
 
-    sees = True
-    known = (*SENT, *ACCESS, *PRICES, "max_tokens", "reasoning_effort", "verbosity", "response_format")
+    def __init__(self, model: str, config: JsonObject) -> None:
+        self._model = model
+        super().__init__(config, Structure(_formatted), Temperature(config, taken=not reasons(model)))
 
-    def __init__(self, setting: Setting) -> None:
-        url = base(setting)
-        self.name = setting.spec.name
-        self.host = host_of(url)
-        self._client, self._config = setting.client, setting.spec.config
-        self._url, self._headers = f"{url}/responses", headers(setting, url)
-        self._model = need_model(setting, "openai:responses:MODEL")
-        self._structure = Structure(self._shaped)
-        self._temperature = Temperature(self._config, taken=not _REASONING.search(self._model))
-
-    def complete(self, request: Request) -> Reply:
-        """Raises ProviderError."""
-        body = self._body(request)
-        schema = None if "format" in body.get("text", ()) else request.schema
-
-        def ask(shape: Mapping[str, Any]) -> Reply:
-            return self._temperature.ask(request.options, lambda heat: self._send({**heat, **body, **shape}))
-
-        return self._structure.ask(schema, ask)
-
-    def _body(self, request: Request) -> dict[str, Any]:
-        config = self._config
+    def body(self, request: Request) -> dict[str, Any]:
+        """The whole body, with the model."""
+        config = self.config
         options = picked(config, SENT)
         options.pop("temperature", None)  # sent where the model takes any
         if config.get("max_tokens") is not None:
@@ -72,38 +62,39 @@ class OpenAiResponses(Provider):
             **(config.get("passthrough") or {}),
         }
 
-    def _shaped(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        shape = {"format": {"type": "json_schema", "name": "verdict", "strict": True, "schema": schema}}
-        return {"text": {**picked(self._config, ("verbosity",)), **(self._config.get("text") or {}), **shape}}
+    def sets_format(self, body: JsonObject) -> bool:
+        """A format of ``text``."""
+        return "format" in body.get("text", ())
 
-    def _send(self, body: Mapping[str, Any]) -> Reply:
-        try:
-            found, seconds = post(self._client, self._url, self._headers, body)
-        except ProviderError as e:
-            if e.trouble is Trouble.REFUSED:  # a filter in front of the model declined: that is its answer
-                return Reply(str(e), Usage(1, unpriced=1), "content_filter", refused=True)
-            raise
-        why = str((found.get("incomplete_details") or {}).get("reason") or "")
-        finish = _INCOMPLETE.get(why, why) or "stop"
-        text, refused = self._text(found.get("output"), finish)
-        tokens = found.get("usage") or {}
-        cost = (tokens.get("input_tokens"), tokens.get("output_tokens"), seconds)
-        return Reply(text, token_usage(self._config, self._model, *cost), finish, refused or finish == "content_filter")
-
-    def _text(self, output: Any, finish: str) -> tuple[str, bool]:
-        """The text of all messages and whether it is a refusal; without a message, the tool calls as JSON text."""
-        items = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
-        parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or ()]
-        refusals = [str(part["refusal"]) for part in parts if part.get("type") == "refusal"]
-        if refusals:
-            return "".join(refusals), True
-        texts = [str(part.get("text", "")) for part in parts if part.get("type") == "output_text"]
+    def read(self, response: JsonObject) -> Answer:
+        """The text of all messages, else the tool calls as JSON text. Raises NoAnswer."""
+        items = objects(response.get("output"))
+        parts = [part for item in items if item.get("type") == "message" for part in objects(item.get("content"))]
         calls = [item for item in items if str(item.get("type")).endswith("_call")]
-        if calls and not any(texts):
-            return json.dumps(calls, ensure_ascii=False), False
-        if not texts and finish == "stop":
-            raise ProviderError(f"{self.host} answered without a message", Trouble.MALFORMED)
-        return "".join(texts), False
+        finish, usage = _finish(response), members(response.get("usage"))
+        tokens = usage.get("input_tokens"), usage.get("output_tokens")
+        refusals = _texts(parts, "refusal", "refusal")
+        if refusals:
+            return Answer("".join(refusals), finish, True, calls, *tokens)
+        texts = _texts(parts, "output_text", "text")
+        if not texts and not calls and finish not in ("length", "content_filter"):
+            raise NoAnswer("without a message" + ("" if finish in ("stop", "") else f" (status {finish})"))
+        text = as_text(calls) if calls and not any(texts) else "".join(texts)
+        return Answer(text, finish, finish == "content_filter", calls, *tokens)
+
+
+def _finish(response: JsonObject) -> str:
+    """Why an incomplete response ended, else its status: only a completed one has come to its end."""
+    why = members(response.get("incomplete_details")).get("reason")
+    return finish_reason(why or response.get("status"), _FINISHED)
+
+
+def _texts(parts: Sequence[JsonObject], kind: str, key: str) -> list[str]:
+    return [str(part.get(key, "")) for part in parts if part.get("type") == kind]
+
+
+def _formatted(schema: JsonObject) -> JsonObject:
+    return {"text": {"format": {"type": "json_schema", "name": "verdict", "strict": True, "schema": schema}}}
 
 
 def _item(message: Message) -> dict[str, Any]:
@@ -118,6 +109,18 @@ def _format(written: Any) -> Any:
     if isinstance(written, Mapping) and isinstance(written.get("json_schema"), Mapping):
         return {"type": "json_schema", **written["json_schema"]}
     return written
+
+
+class OpenAiResponses(ChatModel):
+    """A model at ``{base}/responses``."""
+
+    options = (*SENT, *ACCESS, *PRICES, "max_tokens", "reasoning_effort", "verbosity", "response_format")
+
+    def __init__(self, setting: Setting) -> None:
+        url = base(setting)
+        model = need_model(setting, "openai:responses:MODEL")
+        shape = Responses(model, setting.spec.config)
+        super().__init__(setting, shape, f"{url}/responses", headers(setting, url), model)
 
 
 PROVIDERS.register("openai:responses")(OpenAiResponses)

@@ -34,7 +34,8 @@ class Scripted(Provider):
 
     sees = True
     names_model = False
-    known = ("file",)
+    replies_from = "file"
+    options = ("file",)
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name

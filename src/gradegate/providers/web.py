@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradegate.asking import httpbody
-from gradegate.asking.httpreply import Extract, parse
+from gradegate.asking.httpreply import Extract, error_in, is_broken_json, parse
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
-from gradegate.asking.wire import base_url, host_of, refusal
+from gradegate.asking.response import Response
+from gradegate.asking.wire import base_url, host_of, refusal, words
 from gradegate.conversation import Message, Reply, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.texts.template import TemplateError, render, uses, visible_env
@@ -50,7 +51,7 @@ class Web(Provider):
     """An application that is asked over HTTP."""
 
     names_model = False
-    known = ("url", "method", "headers", "queryParams", "body", "transformResponse", "responseParser")
+    options = ("url", "method", "headers", "queryParams", "body", "transformResponse", "responseParser")
     unsupported = _UNSUPPORTED
 
     def __init__(self, setting: Setting) -> None:
@@ -87,9 +88,23 @@ class Web(Provider):
         answer = self._client.send(self._method, url, headers=headers, body=body)
         if not 200 <= answer.status < 300:
             raise refusal(answer)
-        text, metadata = self._extract.apply(answer.body.decode("utf-8", "replace"), answer.host)
+        text, metadata = self._extract.apply(_body(answer), answer.host)
         # It is not known what the application asked in turn, so the price of its answer is unknown.
         return Reply(text, Usage(1, unpriced=1, seconds=answer.seconds), metadata=metadata)
+
+
+def _body(answer: Response) -> str:
+    """The text of an answer. Raises ProviderError when it is empty, cut, or nothing but an error."""
+    text = answer.body.decode("utf-8", "replace")
+    if not text.strip():
+        raise ProviderError(f"{answer.host} answered with an empty body", Trouble.MALFORMED)
+    error = error_in(text)
+    if error is not None:
+        raise ProviderError(f"{answer.host} answered with an error: {words(error)}", Trouble.STATUS, answer.status)
+    if "json" in answer.headers.get("content-type", "").lower() and is_broken_json(text):
+        what = f"{answer.host} answered JSON that is cut or broken: {text[-80:]!r} is its end"
+        raise ProviderError(what, Trouble.MALFORMED)
+    return text
 
 
 def _texts(config: Mapping[str, Any], key: str) -> Mapping[str, str]:

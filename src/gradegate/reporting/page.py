@@ -152,7 +152,7 @@ def _foot(decision: Decision, scope: Scope, shape: Shape) -> str:
     lines = fit((_note(note, scope) for note in told), shape.limit // 8, shape.measure)
     if len(told) > len(lines):
         lines.append(f"- {many(len(told) - len(lines), 'more note')} in results.json\n")
-    names = fit((code(model, 120) for model in run.models), shape.limit // 16, shape.measure)
+    names = fit((code(str(model), 120) for model in run.models), shape.limit // 16, shape.measure)
     asked = ", ".join(names) + (f" and {len(run.models) - len(names):,} more" if len(names) < len(run.models) else "")
     took = f"Target: {spent(run.target_usage)}. Grader: {spent(run.grader_usage)}. {run.seconds:,.1f} s."
     return "".join(lines) + ("\n" if lines else "") + f"<sub>{took}<br>Models: {asked or 'none'}</sub>\n"

@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from gradegate.conversation import Turn
-from gradegate.result import Asserted, CaseResult, Grade, Row, RunResult
+from gradegate.result import AskedModel, Asserted, CaseResult, Grade, Row, RunResult
 from gradegate.suite import Note
 
 T = TypeVar("T")
 HIDDEN = "***"
 Hide = Callable[[str], str]
 # Values that hold text from models, providers, the config or the environment.
-_OPEN = (RunResult, CaseResult, Row, Grade, Asserted, Note, Turn)
+_OPEN = (RunResult, CaseResult, Row, Grade, Asserted, AskedModel, Note, Turn)
 
 
 def redactor(secrets: Iterable[str]) -> Hide:

@@ -19,6 +19,7 @@ from gradegate.reporting.results import (
     TurnLine,
 )
 from gradegate.result import (
+    AskedModel,
     Asserted,
     Counts,
     Decision,
@@ -72,7 +73,7 @@ def _run(results: Results) -> RunResult:
         interrupted=results.interrupted,
         notes=tuple(Note(note.text, _origin(note.source) if note.source else None) for note in results.notes),
         seconds=results.summary.seconds,
-        models=tuple(results.models),
+        models=tuple(AskedModel(line.name, line.host, line.replies_from) for line in results.asked),
         about=results.about,
         made=Made(made.tool, made.commit, made.started, made.configs),
     )

@@ -161,6 +161,14 @@ class MadeLine(_Part):
     configs: dict[str, str] = Field(description="SHA-256 of each config, by its file.")
 
 
+class AskedLine(_Part):
+    """A target or grader."""
+
+    name: str
+    host: str = Field(description="Where questions went; empty when nothing left the machine.")
+    replies_from: str = Field(description='"model", or "file" or "prompt" where no model was asked.')
+
+
 class Head(_Part):
     """All of the results but the cases."""
 
@@ -173,6 +181,7 @@ class Head(_Part):
     notes: list[NoteLine]
     interrupted: str = Field(description="Why the run stopped early; empty when it did not.")
     models: list[str]
+    asked: list[AskedLine] = Field(description="The models, each in its parts.")
     setup: bool = Field(description="Inconclusive because of a wrong key or model.")
     about: dict[str, dict[str, Any]] = Field(description="What a dialect keeps of a config, by its file.")
 

@@ -7,7 +7,7 @@ from gradegate.figures import cut, figure, figures, many, percents
 from gradegate.reporting.findings import unchecked
 from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
-from gradegate.result import Asserted, Counts, Decision, Grade, Outcome, Result, Row, RuleResult
+from gradegate.result import AskedModel, Asserted, Counts, Decision, Grade, Outcome, Result, Row, RuleResult
 from gradegate.suite import Note, Rule
 
 HEADLINES = {
@@ -19,7 +19,6 @@ HEADLINES = {
 SIGNS = {Result.PASS: "✅", Result.ADVISORY: "⚠️", Result.BLOCKED: "❌", Result.INCONCLUSIVE: "❔"}
 OUTCOMES = {Outcome.PASS: "passed", Outcome.FAIL: "failed", Outcome.ERROR: "could not tell"}
 _MET = {Outcome.PASS: "met", Outcome.FAIL: "missed", Outcome.ERROR: "could not tell"}
-_DOUBLES = ("scripted", "echo")  # providers that stand in for a model
 
 
 def headline(decision: Decision) -> str:
@@ -28,14 +27,14 @@ def headline(decision: Decision) -> str:
     return "Inconclusive: the set-up is wrong" if setup else HEADLINES[decision.result]
 
 
-def no_model(models: tuple[str, ...]) -> str:
+def no_model(models: tuple[AskedModel, ...]) -> str:
     """Says so when replies came from a file, and of which model where others were asked; else an empty string."""
-    scripted = [model for model in models if model.startswith("scripted")]
-    if not scripted:
+    recorded = [model for model in models if model.replies_from == "file"]
+    if not recorded:
         return ""
-    if all(model.startswith(_DOUBLES) for model in models):
+    if not any(model.replies_from == "model" for model in models):
         return "No model was asked: replies came from a file"
-    names = ", ".join(one_line(model, 80) for model in scripted)
+    names = ", ".join(one_line(str(model), 80) for model in recorded)
     return f"No model was asked for {names}: replies came from a file"
 
 

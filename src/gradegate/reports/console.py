@@ -46,7 +46,7 @@ def _texts(decision: Decision) -> Iterator[str]:
     for note in notes(decision):
         yield f"note: {': '.join(filter(None, (place(note.origin), one_line(note.text, _TEXT))))}"
     if run.models:
-        yield f"models: {', '.join(one_line(model, 120) for model in run.models)}"
+        yield f"models: {', '.join(one_line(str(model), 120) for model in run.models)}"
     unasked = no_model(run.models)
     if unasked:
         yield f"{unasked}."

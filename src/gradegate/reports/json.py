@@ -12,6 +12,7 @@ from gradegate.reporting.plain import finite, plain
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.results import (
     VERSION,
+    AskedLine,
     CaseLine,
     Counted,
     GradeLine,
@@ -27,7 +28,7 @@ from gradegate.reporting.results import (
 )
 from gradegate.reporting.visible import encodable
 from gradegate.reporting.wording import notes
-from gradegate.result import Counts, Decision, Grade, Made, Row, RuleResult
+from gradegate.result import AskedModel, Counts, Decision, Grade, Made, Row, RuleResult
 from gradegate.suite import Note
 
 
@@ -57,10 +58,15 @@ def _head(decision: Decision) -> Head:
         rules=[_rule(rule) for rule in decision.rules],
         notes=[_note(note) for note in notes(decision)],
         interrupted=encodable(run.interrupted),
-        models=[encodable(model) for model in run.models],
+        models=[encodable(str(model)) for model in run.models],
+        asked=[_asked(model) for model in run.models],
         setup=decision.setup,
         about={encodable(file): _object(about) for file, about in run.about.items()},
     )
+
+
+def _asked(model: AskedModel) -> AskedLine:
+    return AskedLine(name=encodable(model.name), host=encodable(model.host), replies_from=model.replies_from)
 
 
 def _made(made: Made) -> MadeLine:

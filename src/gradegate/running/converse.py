@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradegate.conversation import NO_USAGE, Message, Reply, Request, Transcript, Turn, Usage
-from gradegate.errors import ConfigError
+from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.planning.job import CONVERSATION, Job
 from gradegate.texts import chat
 
+# Finish reasons by which a vendor says that it failed, or is not done: what there is of the answer is a piece of one.
+BROKEN_OFF = frozenset({"error", "failed", "cancelled", "in_progress", "queued", "unfinished"})
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
 
 
@@ -55,9 +57,28 @@ def _single(job: Job, text: str) -> Transcript:
     if job.case.output is not None:
         return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
     messages = chat.parse(text) or (Message("user", text),)
-    reply = job.target.complete(Request(messages, prompt=text, vars=job.vars))
+    reply = _answer(job, Request(messages, prompt=text, vars=job.vars))
     turns = (Turn("user", text), Turn("assistant", reply.text, metadata=_metadata(reply)))
     return Transcript(text, turns, job.vars, reply.usage, _metadata(reply))
+
+
+def _answer(job: Job, request: Request) -> Reply:
+    """The target's reply. Raises ProviderError also for one that holds no answer: filtered, broken off or empty.
+
+    A refusal in words is an answer, and so is one that was cut at its token limit.
+    """
+    reply = job.target.complete(request)
+    who, ended = job.target.host or job.target.name, reply.finish_reason
+    if ended == "content_filter":
+        words = reply.text.strip()
+        what = f"{who}: a content filter stopped the answer" + (f": {words}" if words else "")
+        raise ProviderError(what, Trouble.REFUSED)
+    if ended in BROKEN_OFF:
+        raise ProviderError(f"{who} did not finish its answer (finish reason {ended})", Trouble.MALFORMED)
+    if not reply.text.strip() and not reply.metadata.get("tool_calls"):
+        limit = " at its token limit" if ended == "length" else ""
+        raise ProviderError(f"{who} answered with an empty text{limit}", Trouble.MALFORMED)
+    return reply
 
 
 def _metadata(reply: Reply) -> dict[str, Any]:
@@ -88,7 +109,7 @@ def _held(job: Job) -> Transcript:
     for turn in job.case.turns:
         turns.append(turn)
         messages = tuple(Message(said.role, said.content, said.images) for said in turns)
-        reply = job.target.complete(Request((*lead, *messages), prompt=turn.content, vars=job.vars))
+        reply = _answer(job, Request((*lead, *messages), prompt=turn.content, vars=job.vars))
         metadata = _metadata(reply)
         turns.append(Turn("assistant", reply.text, metadata=metadata))
         usage = usage + reply.usage

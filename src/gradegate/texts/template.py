@@ -13,11 +13,12 @@ from jinja2 import meta, nodes
 from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from gradegate.settings import SECRET_NAME
+
 MAX_CHARACTERS = 8 * 1024 * 1024
 _MARK = re.compile(r"\{[{%#]")
 # What a runner hands to the action itself is no variable of the user's.
 _PRIVATE = re.compile(r"^(ACTIONS_|INPUT_|RUNNER_|GITHUB_TOKEN$)")
-SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 
 
 class TemplateError(ValueError):
@@ -220,5 +221,5 @@ def visible_env(environ: Mapping[str, str], secrets: bool) -> dict[str, str]:
     return {
         name: value
         for name, value in environ.items()
-        if not _PRIVATE.match(name) and (secrets or not SECRET.search(name))
+        if not _PRIVATE.match(name) and (secrets or not SECRET_NAME.search(name))
     }

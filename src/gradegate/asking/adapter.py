@@ -1,0 +1,169 @@
+"""One HTTP request over pooled connections; the only module that leans on undocumented parts of requests and urllib3.
+
+These parts are: that a ``PoolManager`` takes its pools from ``pool_classes_by_scheme`` and a pool its connections from
+``ConnectionCls``; that an ``HTTPAdapter`` makes its managers in ``init_poolmanager`` and ``proxy_manager_for``; that a
+connection sends head and body through its own ``send``, keeps its socket in ``sock``, and connects in ``connect``; that
+a response says in ``length_remaining`` whether it was read to its end. ``tests/asking/test_adapter.py`` checks each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from requests.utils import get_environ_proxies
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+from gradegate.asking import deadlines
+from gradegate.asking.response import Response
+from gradegate.errors import ProviderError, Trouble
+
+MAX_BYTES = 16 * 1024 * 1024
+CONNECT_SECONDS = 10.0
+_FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
+_UNSENDABLE = (
+    requests.exceptions.InvalidURL,
+    requests.exceptions.InvalidSchema,
+    requests.exceptions.MissingSchema,
+    requests.exceptions.InvalidHeader,
+    UnicodeError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request; ``host`` as messages show it."""
+
+    method: str
+    url: str
+    host: str
+    headers: Mapping[str, str]
+    content: bytes | None
+
+
+class Connections:
+    """Connections that are kept and used again. No redirect is followed, and no cookie or ``.netrc`` is read."""
+
+    def __init__(self, size: int, environ: Mapping[str, str]) -> None:
+        self._session = requests.Session()
+        self._session.trust_env = False
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, Adapter(pool_maxsize=size, pool_connections=32))
+        self._proxies: dict[str, dict[str, str]] = {}
+        self._verify = environ.get("REQUESTS_CA_BUNDLE") or environ.get("SSL_CERT_FILE") or True
+
+    def send(self, ask: Ask, seconds: float) -> Response:
+        """The response to one request. Raises ProviderError: SETUP, UNREACHABLE, or MALFORMED when it is too long."""
+        try:
+            return self._send(ask, seconds)
+        except _UNSENDABLE as e:
+            raise ProviderError(f"{ask.host or 'the provider'} cannot be asked: {e}", Trouble.SETUP) from e
+        except _FOREIGN as e:
+            raise ProviderError(f"{ask.host} cannot be reached: {_innermost(e)}", Trouble.UNREACHABLE) from e
+
+    def _send(self, ask: Ask, seconds: float) -> Response:
+        started = time.monotonic()
+        headers = {"Content-Type": "application/json", "Accept": "application/json", **ask.headers}
+        request = requests.Request(ask.method, ask.url, headers=headers, data=ask.content).prepare()
+        # Straight to the adapter: no cookies, no redirects, no .netrc, and a third less work a call.
+        response = self._session.get_adapter(ask.url).send(
+            request,
+            stream=True,
+            timeout=(min(CONNECT_SECONDS, seconds), seconds),
+            verify=self._verify,
+            proxies=self._proxies_for(ask),
+        )
+        try:
+            content: bytes = response.raw.read(MAX_BYTES + 1, decode_content=True)
+        finally:
+            response.raw.release_conn() if response.raw.length_remaining == 0 else response.close()
+        if len(content) > MAX_BYTES:
+            raise ProviderError(f"{ask.host} answered more than {MAX_BYTES >> 20} MiB", Trouble.MALFORMED)
+        lower = {name.lower(): value for name, value in response.headers.items()}
+        return Response(response.status_code, lower, content, ask.host, time.monotonic() - started)
+
+    def _proxies_for(self, ask: Ask) -> dict[str, str]:
+        if ask.host not in self._proxies:
+            self._proxies[ask.host] = dict(get_environ_proxies(ask.url))
+        return self._proxies[ask.host]
+
+
+class _Watched:
+    """Tells the call of this thread which connection it uses, from the first packet on.
+
+    Head and body leave in one packet: each system call hands the interpreter to another thread and has to get it back.
+    """
+
+    _held: list[bytes] | None = None
+
+    def connect(self) -> Any:
+        self._tell()
+        return super().connect()  # type: ignore[misc]
+
+    def request(self, *args: Any, **kwargs: Any) -> Any:
+        self._tell()
+        self._held = []
+        try:
+            super().request(*args, **kwargs)  # type: ignore[misc]
+        finally:
+            held, self._held = b"".join(self._held), None
+        self.send(held)
+        self._tell()
+
+    def send(self, data: Any) -> Any:
+        if self._held is not None and isinstance(data, bytes):
+            self._held.append(data)
+        else:
+            super().send(data)  # type: ignore[misc]
+
+    def _tell(self) -> None:
+        call = deadlines.current()
+        if call is not None:
+            call.uses(self)
+
+
+class _Plain(_Watched, HTTPConnection):
+    pass
+
+
+class _Secure(_Watched, HTTPSConnection):
+    pass
+
+
+class _PlainPool(HTTPConnectionPool):
+    ConnectionCls = _Plain
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls = _Secure
+
+
+_POOLS = {"http": _PlainPool, "https": _SecurePool}
+
+
+class Adapter(HTTPAdapter):
+    """Hands out connections that can be watched, with a proxy and without."""
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """As requests makes it, with our pools."""
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = _POOLS
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        """As requests makes it, with our pools."""
+        manager = super().proxy_manager_for(*args, **kwargs)
+        manager.pool_classes_by_scheme = _POOLS
+        return manager
+
+
+def _innermost(error: BaseException) -> str:
+    """The plainest words in a chain of wrapped exceptions: ``Connection refused`` and not three class names."""
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

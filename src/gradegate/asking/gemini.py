@@ -1,0 +1,136 @@
+"""The generateContent shape of Gemini, the same at Google AI Studio and Vertex AI.
+
+API: https://ai.google.dev/api/generate-content, as in the types of the ``google-genai`` package 3.4:
+``responseJsonSchema`` takes JSON Schema; parts with ``thought`` are reasoning.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from gradegate.asking.negotiation import Structure, Temperature
+from gradegate.asking.shape import (
+    Answer,
+    JsonObject,
+    NoAnswer,
+    Shape,
+    as_text,
+    base64_image,
+    finish_reason,
+    members,
+    objects,
+    picked,
+    without_system,
+)
+from gradegate.conversation import Message, Request
+
+# Options of `generationConfig`, under promptfoo's names and the API's, and those that stand beside it.
+GENERATION = tuple(
+    "temperature topP topK maxOutputTokens stopSequences seed presencePenalty frequencyPenalty candidateCount "
+    "thinkingConfig responseMimeType responseSchema responseJsonSchema responseModalities mediaResolution".split()
+)
+_ALIASES = {"top_p": "topP", "top_k": "topK", "max_tokens": "maxOutputTokens"}
+BESIDE = ("safetySettings", "tools", "toolConfig", "systemInstruction", "cachedContent", "labels")
+OPTIONS = (*GENERATION, *_ALIASES, *BESIDE, "generationConfig", "service_tier", "passthrough")
+_FORMATS = ("responseSchema", "responseJsonSchema", "responseMimeType")
+_DECLINED = (
+    "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII LANGUAGE IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT "
+    "IMAGE_RECITATION MODEL_ARMOR ESCALATION".lower().split()
+)
+_FINISHED = {"max_tokens": "length", **dict.fromkeys(_DECLINED, "content_filter")}
+
+
+class Gemini(Shape):
+    """Questions to Gemini, and its answers; the URL names the model."""
+
+    def __init__(self, config: JsonObject) -> None:
+        # Every model takes a temperature, and `body` sets it: there is nothing to try.
+        super().__init__(config, Structure(_json_schema, _mime_type), Temperature(config, taken=False))
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """The whole body."""
+        system, rest = without_system(request.messages)
+        beside = picked(self.config, BESIDE)
+        if isinstance(beside.get("systemInstruction"), str):
+            beside["systemInstruction"] = {"parts": [{"text": beside["systemInstruction"]}]}
+        return {
+            "contents": [{"role": _role(message), "parts": _parts(message)} for message in rest],
+            **beside,
+            **({"systemInstruction": {"parts": [{"text": system}]}} if system else {}),
+            **(self.config.get("passthrough") or {}),
+            "generationConfig": self._generation(request.options),
+        }
+
+    def _generation(self, options: JsonObject) -> dict[str, Any]:
+        named = {_ALIASES.get(name, name): value for name, value in (*self.config.items(), *options.items())}
+        own = {_camel(name): value for name, value in (self.config.get("generationConfig") or {}).items()}
+        generation = {"temperature": 0, **own, **picked(named, GENERATION)}
+        if isinstance(generation.get("responseSchema"), str):
+            generation["responseSchema"] = json.loads(generation["responseSchema"])
+        if "responseSchema" in generation or "responseJsonSchema" in generation:
+            generation.setdefault("responseMimeType", "application/json")
+        return generation
+
+    def sets_format(self, body: JsonObject) -> bool:
+        """A schema or a MIME type of ``generationConfig``."""
+        return any(name in body["generationConfig"] for name in _FORMATS)
+
+    def read(self, response: JsonObject) -> Answer:
+        """The first candidate; a prompt that was blocked has none. Raises NoAnswer."""
+        usage = members(response.get("usageMetadata"))
+        wrote = [usage.get(name) for name in ("candidatesTokenCount", "thoughtsTokenCount")]
+        counts = [count for count in wrote if isinstance(count, int)]
+        tokens = usage.get("promptTokenCount"), sum(counts) if counts else None
+        feedback = members(response.get("promptFeedback"))
+        if feedback.get("blockReason"):
+            words = feedback.get("blockReasonMessage") or f"the prompt was blocked: {feedback['blockReason']}"
+            return Answer(str(words), "content_filter", True, (), *tokens)
+        candidates = response.get("candidates")
+        if not isinstance(candidates, list) or not candidates or not isinstance(candidates[0], dict):
+            raise NoAnswer("without a candidate")
+        return _answer(candidates[0], tokens)
+
+
+def _answer(candidate: JsonObject, tokens: tuple[Any, Any]) -> Answer:
+    word = candidate.get("finishReason")
+    finish = finish_reason(word, _FINISHED)
+    parts = objects(members(candidate.get("content")).get("parts"))
+    texts = [str(part["text"]) for part in parts if "text" in part and not part.get("thought")]
+    calls = objects([part.get("functionCall") for part in parts])
+    text = as_text(calls) if calls and not any(texts) else "".join(texts)
+    if finish == "content_filter":
+        words = text or str(candidate.get("finishMessage") or f"the answer was blocked: {word}")
+        return Answer(words, finish, True, calls, *tokens)
+    if not parts and finish != "length":
+        raise NoAnswer(f"without a text (finishReason {word or 'absent'})")
+    return Answer(text, finish, False, calls, *tokens)
+
+
+def _json_schema(schema: JsonObject) -> JsonObject:
+    return {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": schema}}
+
+
+def _mime_type(schema: JsonObject) -> JsonObject:
+    return {"generationConfig": {"responseMimeType": "application/json"}}
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _role(message: Message) -> str:
+    return "model" if message.role == "assistant" else "user"
+
+
+def _parts(message: Message) -> Sequence[JsonObject]:
+    parts: list[JsonObject] = [{"text": message.content}]
+    for image in message.images:
+        encoded = base64_image(image)
+        if encoded:
+            parts.append({"inlineData": {"mimeType": encoded[0], "data": encoded[1]}})
+        else:
+            parts.append({"fileData": {"fileUri": image.strip()}})
+    return parts

@@ -1,0 +1,134 @@
+"""The Messages shape of Claude, the same at Anthropic, Amazon Bedrock and Google Vertex AI.
+
+API: https://platform.claude.com/docs/en/api/messages, as in the types of the ``anthropic`` package 2.12. Structured
+output: ``output_config.format``, else a forced tool
+(https://platform.claude.com/docs/en/build-with-claude/structured-outputs).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gradegate.asking.negotiation import Structure, Temperature
+from gradegate.asking.shape import (
+    Answer,
+    JsonObject,
+    NoAnswer,
+    Shape,
+    as_text,
+    base64_image,
+    finish_reason,
+    members,
+    objects,
+    picked,
+    without_system,
+)
+from gradegate.conversation import Message, Request
+
+SAMPLING = ("temperature", "top_p", "top_k")
+SENT = (
+    *SAMPLING,
+    *"max_tokens stop_sequences metadata service_tier thinking tools tool_choice output_config speed".split(),
+    *"cache_control container inference_geo".split(),
+)
+OPTIONS = (*SENT, "effort", "output_format", "extra_body", "passthrough")
+MAX_TOKENS = 8192  # the API wants a limit; thinking counts towards it
+TOOL = "give_verdict"
+_SAMPLED = re.compile(r"claude-(2|3|instant|(opus|sonnet|haiku)-4(-[0-6])?($|-\d{8}|-latest|@))")
+_FINISHED = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+
+
+class Messages(Shape):
+    """Questions to Claude, and its answers; ``model`` tells whether it takes a temperature."""
+
+    def __init__(self, model: str, config: JsonObject) -> None:
+        thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")
+        sampled = bool(_SAMPLED.search(model)) and not thinks
+        super().__init__(config, Structure(_formatted, _tool), Temperature(config, taken=sampled, insists=True))
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """Without the model, which Bedrock and Vertex name in the URL."""
+        config = self.config
+        system, rest = without_system(request.messages)
+        output = {**picked(config, ("effort",)), **(config.get("output_config") or {})}
+        if config.get("output_format"):  # its name before it became `output_config.format`
+            output["format"] = config["output_format"]
+        options = picked(config, SENT)
+        options.pop("temperature", None)  # sent where the model takes any
+        return {
+            "max_tokens": MAX_TOKENS,
+            "messages": [_message(message) for message in rest],
+            **({"system": system} if system else {}),
+            **options,
+            **{name: value for name, value in request.options.items() if name in SENT and name not in SAMPLING},
+            **({"output_config": output} if output else {}),
+            **(config.get("extra_body") or {}),
+            **(config.get("passthrough") or {}),
+        }
+
+    def sets_format(self, body: JsonObject) -> bool:
+        """Tools, or a format of ``output_config``."""
+        return "tools" in body or "format" in body.get("output_config", ())
+
+    def read(self, response: JsonObject) -> Answer:
+        """Text blocks, else tool calls; blocks of thinking are no answer. Raises NoAnswer."""
+        content = response.get("content")
+        blocks = objects(content)
+        if not isinstance(content, list) or len(blocks) != len(content):
+            raise NoAnswer("without content")
+        texts = [str(block.get("text", "")) for block in blocks if block.get("type") == "text"]
+        calls = [block for block in blocks if block.get("type") == "tool_use"]
+        finish = finish_reason(response.get("stop_reason"), _FINISHED)
+        if len(calls) == 1 and calls[0].get("name") == TOOL:  # our own tool: its input is the answer, and complete
+            texts = texts if any(texts) else [as_text(calls[0].get("input"))]
+            calls, finish = [], "stop" if finish == "tool_calls" else finish
+        if not texts and not calls and finish in ("stop", ""):
+            raise NoAnswer("without a text")
+        text = "".join(texts) or (as_text(calls) if calls else "")
+        refused = finish == "content_filter"
+        if refused:
+            text = text or str(members(response.get("stop_details")).get("explanation") or "")
+        usage = members(response.get("usage"))
+        return Answer(text, finish, refused, calls, _prompt_tokens(usage), usage.get("output_tokens"))
+
+
+def _prompt_tokens(usage: JsonObject) -> int | None:
+    """``input_tokens`` leaves out what the cache was written with and read from."""
+    counts = [usage.get(f"{kind}input_tokens") for kind in ("", "cache_creation_", "cache_read_")]
+    numbers = [count for count in counts if isinstance(count, int)]
+    return sum(numbers) if numbers else None
+
+
+def _formatted(schema: JsonObject) -> JsonObject:
+    return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+
+
+def _tool(schema: JsonObject) -> JsonObject:
+    """A tool that the model is made to call: its input has the shape."""
+    tool = {"name": TOOL, "description": "Give the verdict.", "input_schema": schema}
+    return {"tools": [tool], "tool_choice": {"type": "tool", "name": TOOL}}
+
+
+def _message(message: Message) -> dict[str, Any]:
+    role = "assistant" if message.role == "assistant" else "user"
+    if not message.images:
+        return {"role": role, "content": message.content}
+    images = [{"type": "image", "source": _source(image)} for image in message.images]
+    texts = [{"type": "text", "text": message.content}] if message.content else []
+    return {"role": role, "content": [*images, *texts]}
+
+
+def _source(image: str) -> Mapping[str, str]:
+    encoded = base64_image(image)
+    if encoded:
+        return {"type": "base64", "media_type": encoded[0], "data": encoded[1]}
+    return {"type": "url", "url": image.strip()}

@@ -1,0 +1,116 @@
+"""What chat APIs share apart from where they are: a request body out of a question, and an answer out of a response."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gradegate.asking.negotiation import Structure, Temperature
+from gradegate.conversation import Message, Reply, Request
+
+JsonObject = Mapping[str, Any]
+Send = Callable[[JsonObject], Reply]
+_DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a response says. ``text`` is the refusal where the model declined, the tool calls as JSON where it called.
+
+    ``finish_reason`` is "stop", "length", "tool_calls", "content_filter", "" when the response gives none, or the
+    vendor's own word in lower case for whatever else ended the answer.
+    """
+
+    text: str
+    finish_reason: str = ""
+    refused: bool = False
+    tool_calls: Sequence[JsonObject] = ()
+    prompt_tokens: Any = None  # as the response has them; None where it has none
+    completion_tokens: Any = None
+
+
+class NoAnswer(ValueError):
+    """A response without an answer; the message goes on from "the host answered"."""
+
+
+class Shape:
+    """The form of one chat API; ``config`` is the provider's. A shape knows no host, no key and no header."""
+
+    def __init__(self, config: JsonObject, structure: Structure, temperature: Temperature) -> None:
+        self.config = config
+        self._structure = structure
+        self._temperature = temperature
+
+    def ask(self, request: Request, send: Send) -> Reply:
+        """Send the question in the best form that the endpoint takes. Raises what ``send`` raises."""
+        body = self.body(request)
+        schema = None if self.sets_format(body) else request.schema
+
+        def in_form(form: JsonObject) -> Reply:
+            return self._temperature.ask(request.options, lambda heat: send(joined(heat, body, form)))
+
+        return self._structure.ask(schema, in_form)
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """The body of a request, without what names the model where the URL does."""
+        raise NotImplementedError
+
+    def sets_format(self, body: JsonObject) -> bool:
+        """Whether the config itself says in which form the answer comes; False where the API has only one."""
+        return False
+
+    def read(self, response: JsonObject) -> Answer:
+        """The answer in a response. Raises NoAnswer."""
+        raise NotImplementedError
+
+
+def picked(config: JsonObject, names: Sequence[str]) -> dict[str, Any]:
+    """The options of a config that go into the request as they are; null means that none is set."""
+    return {name: config[name] for name in names if config.get(name) is not None}
+
+
+def base64_image(image: str) -> tuple[str, str] | None:
+    """Media type and base64 text of a data URI; None for a URL."""
+    match = _DATA_URI.fullmatch(image.strip())
+    return (match[1].lower(), "".join(match[2].split())) if match else None
+
+
+def joined(*parts: JsonObject) -> dict[str, Any]:
+    """The parts in one; later ones win, and objects under the same key are joined in turn."""
+    whole: dict[str, Any] = {}
+    for part in parts:
+        for key, value in part.items():
+            both = isinstance(value, Mapping) and isinstance(whole.get(key), Mapping)
+            whole[key] = {**whole[key], **value} if both else value
+    return whole
+
+
+def finish_reason(word: Any, names: Mapping[str, str]) -> str:
+    """A vendor's word in lower case, or what ``names`` has for it; empty for none."""
+    lower = str(word or "").lower()
+    return names.get(lower, lower)
+
+
+def without_system(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
+    """The system's messages as one text and the rest, for APIs that answer nothing but a user."""
+    system = "\n\n".join(message.content for message in messages if message.role in ("system", "developer"))
+    rest = [message for message in messages if message.role not in ("system", "developer")]
+    return (system, rest) if rest else ("", [Message("user", system)])
+
+
+def members(value: Any) -> JsonObject:
+    """A value of a response that should be an object; anything else is an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def objects(value: Any) -> list[JsonObject]:
+    """The objects of a list of a response; other items are left out."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def as_text(calls: Any) -> str:
+    """Tool calls as JSON text."""
+    return json.dumps(calls, ensure_ascii=False)

@@ -1,0 +1,18 @@
+"""What counts as code: files that gradegate names and never runs."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+ENDINGS = frozenset(
+    ".py .js .mjs .cjs .jsx .ts .mts .cts .tsx .rb .go .sh .bash .ps1 .php .pl .lua .java".split()
+)  # in lower case
+
+
+def is_code(reference: str) -> bool:
+    """Whether a path, with ``file://`` before it or not, is that of a program; ``x.py:function`` names one too.
+
+    An address such as ``https://host/x.php`` or an id such as ``openai:chat:m.js`` is not a path.
+    """
+    path = reference.removeprefix("file://").partition(":")[0]
+    return PurePosixPath(path).suffix.lower() in ENDINGS

@@ -1,0 +1,66 @@
+"""Plain data that remembers its lines: what YAML and JSON files are read into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+MAX_DEPTH = 64
+
+
+class Map(dict[str, Any]):
+    """A mapping with the line it starts at, and the line of each key."""
+
+    __slots__ = ("line", "lines")
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+        self.lines: Sequence[int] = ()
+
+
+class Seq(list[Any]):
+    """A list with the line it starts at."""
+
+    __slots__ = ("line",)
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+
+
+def line_of(document: Any, path: Sequence[str | int]) -> int:
+    """The line of the value at a path, or of the nearest thing around it that has one."""
+    line = getattr(document, "line", 0)
+    for step in path:
+        if isinstance(document, Map) and step in document:
+            position = list(document).index(str(step))
+            if position < len(document.lines):
+                line = document.lines[position]
+            document = document[str(step)]
+        elif isinstance(document, Seq) and isinstance(step, int) and 0 <= step < len(document):
+            document = document[step]
+        else:
+            break
+        line = getattr(document, "line", line) if isinstance(document, Map) else line
+    return int(line)
+
+
+def at_line(value: Any, line: int, levels: int = -1) -> Any:
+    """Plain data, every mapping and list of which is said to start at ``line``.
+
+    Raises RecursionError for more than ``levels`` levels of mappings and lists; -1 is any number.
+    """
+    if not isinstance(value, dict | list):
+        return value
+    if levels == 0:
+        raise RecursionError("nested too deeply")
+    if isinstance(value, dict):
+        mapping = Map(line)
+        for key, item in value.items():
+            mapping[key] = at_line(item, line, levels - 1)
+        mapping.lines = (line,) * len(mapping)
+        return mapping
+    items = Seq(line)
+    items.extend(at_line(item, line, levels - 1) for item in value)
+    return items

@@ -1,0 +1,198 @@
+"""Reads YAML into plain data that remembers its lines, and refuses what only an attacker would write.
+
+Built on PyYAML's event parser (libyaml where it is installed) instead of its loader: a loader holds a node with two
+marks for every scalar, five kilobytes for a test case, and knows neither duplicate keys nor alias bombs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files.lines import MAX_DEPTH, Map, Seq, line_of
+
+MAX_ALIASED = 1_000_000  # values that aliases may stand for, all together
+_PARSER: Any = yaml.cyaml.CParser if yaml.__with_libyaml__ else yaml.Loader  # type: ignore[attr-defined]
+
+
+def read(text: str, file: str) -> Any:
+    """The value of one document. Raises ConfigError with file, line and column."""
+    return _Reader(text, file).document()
+
+
+# The core schema of YAML 1.2 (yaml.org/spec/1.2.2, 10.3.2), as js-yaml has it: `yes`, `no` and `on` are text.
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_INT = re.compile(r"[-+]?[0-9]+$")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")
+_SPECIAL = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
+_TAGS = {"str": str, "int": int, "float": float, "bool": None, "null": None}
+_MAP, _SEQ = "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"
+
+
+def _plain(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "0123456789+-.":
+        return text
+    if _INT.match(text):
+        return int(text)
+    if _FLOAT.match(text):
+        return float(text)
+    if text[:2] in ("0x", "0o"):
+        try:
+            return int(text, 0)
+        except ValueError:
+            return text
+    return float(_SPECIAL[text.lower()]) if text.lower() in _SPECIAL else text
+
+
+class _Reader:
+    """Turns events into values. ``_sizes`` counts the values below each anchor, so that aliases have a price."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self._file = file
+        self._events = self._parse(text)
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._aliased = 0
+        self._mistakes: list[Mistake] = []
+        self._keys: dict[str, str] = {}  # one string for each distinct key
+
+    def document(self) -> Any:
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                break
+        else:
+            return None
+        value, _ = self._value(next(self._events), 0)
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                line = event.start_mark.line + 1  # type: ignore[union-attr]  # events of a parser have marks
+                raise self._error("the file holds more than one YAML document", line, "keep one document to a file")
+        if self._mistakes:
+            raise ConfigError(*self._mistakes)
+        return value
+
+    def _parse(self, text: str) -> Iterator[Any]:
+        try:
+            parser = _PARSER(text)
+            while parser.check_event():
+                yield parser.get_event()
+        except yaml.MarkedYAMLError as e:
+            mark = e.problem_mark or e.context_mark
+            line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+            problem = " ".join(filter(None, (e.context, e.problem)))
+            raise self._error(f"not valid YAML, column {column}: {problem}", line, "correct the YAML here") from e
+        except yaml.reader.ReaderError as e:
+            line = text.count("\n", 0, e.position) + 1
+            raise self._error(f"not valid YAML: character {e.character!r} is not allowed", line, "delete it") from e
+
+    def _value(self, event: Any, depth: int) -> tuple[Any, int]:
+        """The value that starts with an event, and how many values it holds."""
+        if isinstance(event, yaml.ScalarEvent):
+            value, size = self._scalar(event), 1
+        elif isinstance(event, yaml.AliasEvent):
+            return self._alias(event)
+        elif event.tag not in (None, "!", _MAP, _SEQ):
+            raise self._strange_tag(event)
+        elif depth >= MAX_DEPTH:
+            line = event.start_mark.line + 1
+            raise self._error(f"nested deeper than {MAX_DEPTH} levels", line, "flatten it")
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value, size = self._sequence(event, depth)
+        else:
+            value, size = self._mapping(event, depth)
+        if event.anchor:
+            self._anchors[event.anchor] = (value, size)
+        return value, size
+
+    def _scalar(self, event: Any) -> Any:
+        if event.tag is None or event.tag == "!":
+            return self._untagged(event) if event.implicit[0] and event.tag is None else event.value
+        kind = event.tag.removeprefix("tag:yaml.org,2002:")
+        if kind not in _TAGS:
+            raise self._strange_tag(event)
+        convert = _TAGS[kind]
+        try:
+            return convert(event.value) if convert else _plain(event.value)
+        except ValueError as e:
+            line = event.start_mark.line + 1
+            raise self._error(f"{event.value!r} is not of the type {kind}", line, "write another value") from e
+
+    def _untagged(self, event: Any) -> Any:
+        try:
+            return _plain(event.value)
+        except ValueError as e:  # Python turns no more than 4,300 digits into a number
+            line = event.start_mark.line + 1
+            raise self._error("a number with too many digits", line, "quote it if it is text") from e
+
+    def _alias(self, event: Any) -> tuple[Any, int]:
+        line = event.start_mark.line + 1
+        if event.anchor not in self._anchors:
+            raise self._error(
+                f"the alias *{event.anchor} has no anchor above it", line, f"define &{event.anchor} first"
+            )
+        value, size = self._anchors[event.anchor]
+        self._aliased += size
+        if self._aliased > MAX_ALIASED:
+            raise self._error("aliases multiply this file beyond its limit", line, "write the values out")
+        return value, size
+
+    def _sequence(self, start: Any, depth: int) -> tuple[Seq, int]:
+        items, total = Seq(start.start_mark.line + 1), 1
+        for event in self._events:
+            if isinstance(event, yaml.SequenceEndEvent):
+                break
+            value, size = self._value(event, depth + 1)
+            items.append(value)
+            total += size
+        return items, total
+
+    def _mapping(self, start: Any, depth: int) -> tuple[Map, int]:
+        mapping, lines, merged, total = Map(start.start_mark.line + 1), [], [], 1
+        for event in self._events:
+            if isinstance(event, yaml.MappingEndEvent):
+                break
+            line = event.start_mark.line + 1
+            key = self._key(event)
+            value, size = self._value(next(self._events), depth + 1)
+            total += size
+            if key == "<<" and event.implicit[0]:
+                merged.extend(self._merged(value, line))
+            elif key in mapping:
+                self._mistakes.append(Mistake(f"the key `{key}` stands twice", Origin(self._file, line), "keep one"))
+            else:
+                mapping[key] = value
+                lines.append(line)
+        for source in merged:
+            for key in source:
+                if key not in mapping:
+                    mapping[key] = source[key]
+                    lines.append(line_of(source, [key]))
+        mapping.lines = tuple(lines)
+        return mapping, total
+
+    def _key(self, event: Any) -> str:
+        if not isinstance(event, yaml.ScalarEvent):
+            raise self._error("a key must be text", event.start_mark.line + 1, "quote it if it holds {{ }}")
+        return self._keys.setdefault(event.value, event.value)
+
+    def _merged(self, value: Any, line: int) -> list[Map]:
+        sources = value if isinstance(value, Seq) else [value]
+        if not all(isinstance(source, Map) for source in sources):
+            raise self._error("`<<` merges mappings only", line, "give it an alias of a mapping")
+        return list(sources)
+
+    def _strange_tag(self, event: Any) -> ConfigError:
+        line = event.start_mark.line + 1
+        return self._error(f"the tag {event.tag!r} is not supported", line, "write the value without a tag")
+
+    def _error(self, what: str, line: int, cure: str) -> ConfigError:
+        return ConfigError(*self._mistakes, Mistake(what, Origin(self._file, line), cure))

@@ -1,0 +1,206 @@
+"""Why an answer ended, in one vocabulary for all vendors: only what has come to its end is a "stop"."""
+
+from importlib import import_module
+from typing import Any, get_args
+
+import pytest
+
+from gradegate.asking import completions, gemini, messages
+from gradegate.asking.shape import finish_reason
+from gradegate.providers import openai_responses
+from support.fake_llm import FakeLlm, chat
+from support.vendors import ask, build, claude, ollama, output_text, responses, said
+from support.vendors import gemini as gemini_reply
+
+STANDARD = {"stop", "length", "tool_calls", "content_filter"}
+CHATS = ["openai:chat:m", "mistral:m", "groq:m", "xai:m", "deepseek:m", "together:m", "openrouter:m"]
+CALL = {"tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}
+
+
+def reason(llm: FakeLlm, provider_id: str, answer: Any) -> str:
+    llm.reply = lambda path, body: answer
+    base = llm.base.removesuffix("/v1") if provider_id.startswith(("anthropic", "ollama")) else llm.base
+    return ask(build(provider_id, {"apiBaseUrl": base, "apiKey": "k"})).finish_reason
+
+
+@pytest.mark.parametrize("provider_id", CHATS)
+@pytest.mark.parametrize(
+    ("word", "meaning"),
+    [
+        ("stop", "stop"),
+        ("STOP", "stop"),  # gateways pass on the words of Google
+        ("end_turn", "stop"),
+        ("eos", "stop"),
+        ("length", "length"),
+        ("MAX_TOKENS", "length"),
+        ("max_tokens", "length"),
+        ("model_length", "length"),
+        ("tool_calls", "tool_calls"),
+        ("function_call", "tool_calls"),
+        ("content_filter", "content_filter"),
+        ("error", "error"),
+        ("insufficient_system_resource", "insufficient_system_resource"),
+        ("Something_New", "something_new"),
+        (None, ""),
+        ("", ""),
+    ],
+)
+def test_chat_completions(llm: FakeLlm, provider_id: str, word: str | None, meaning: str):
+    assert reason(llm, provider_id, chat("yes", finish_reason=word)) == meaning
+
+
+def test_chat_completions_without_any_reason(llm: FakeLlm):
+    answer = chat("yes")
+    del answer["choices"][0]["finish_reason"]
+    assert reason(llm, "openai:chat:m", answer) == ""
+
+
+@pytest.mark.parametrize(
+    ("word", "native", "meaning"),
+    [
+        ("stop", "MAX_TOKENS", "length"),
+        ("stop", "max_tokens", "length"),
+        ("stop", "length", "length"),
+        ("stop", "max_output_tokens", "length"),
+        (None, "MAX_TOKENS", "length"),
+        ("stop", "STOP", "stop"),
+        ("stop", "end_turn", "stop"),
+        ("stop", None, "stop"),
+        ("length", "stop", "length"),
+        ("error", "MAX_TOKENS", "error"),
+        ("content_filter", "MAX_TOKENS", "content_filter"),
+    ],
+)
+def test_openrouter_gives_the_vendors_own_word_too(llm: FakeLlm, word: str | None, native: str | None, meaning: str):
+    answer = chat("yes", finish_reason=word, native_finish_reason=native)
+    assert reason(llm, "openrouter:m", answer) == meaning
+
+
+@pytest.mark.parametrize(
+    ("word", "meaning"),
+    [
+        ("end_turn", "stop"),
+        ("stop_sequence", "stop"),
+        ("max_tokens", "length"),
+        ("model_context_window_exceeded", "length"),
+        ("tool_use", "tool_calls"),
+        ("refusal", "content_filter"),
+        ("pause_turn", "pause_turn"),
+        ("something_new", "something_new"),
+        (None, ""),
+    ],
+)
+def test_anthropic(llm: FakeLlm, word: str | None, meaning: str):
+    assert reason(llm, "anthropic:m", claude({"type": "text", "text": "yes"}, stop_reason=word)) == meaning
+
+
+def test_a_verdict_through_our_own_tool_has_come_to_its_end(llm: FakeLlm):
+    call = {"type": "tool_use", "id": "t", "name": messages.TOOL, "input": {"pass": True}}
+    assert reason(llm, "anthropic:m", claude(call, stop_reason="tool_use")) == "stop"
+    assert reason(llm, "anthropic:m", claude(call, stop_reason="max_tokens")) == "length"
+    assert reason(llm, "anthropic:m", claude({**call, "name": "f"}, stop_reason="tool_use")) == "tool_calls"
+
+
+@pytest.mark.parametrize(
+    ("word", "meaning"),
+    [
+        ("STOP", "stop"),
+        ("MAX_TOKENS", "length"),
+        ("SAFETY", "content_filter"),
+        ("RECITATION", "content_filter"),
+        ("PROHIBITED_CONTENT", "content_filter"),
+        ("IMAGE_RECITATION", "content_filter"),
+        ("OTHER", "other"),
+        ("MALFORMED_FUNCTION_CALL", "malformed_function_call"),
+        ("FINISH_REASON_UNSPECIFIED", "finish_reason_unspecified"),
+        (None, ""),
+    ],
+)
+def test_google(llm: FakeLlm, word: str | None, meaning: str):
+    assert reason(llm, "google:m", gemini_reply({"text": "yes"}, finish=word)) == meaning
+
+
+@pytest.mark.parametrize(
+    ("status", "details", "meaning"),
+    [
+        ("completed", None, "stop"),
+        ("incomplete", {"reason": "max_output_tokens"}, "length"),
+        ("incomplete", {"reason": "content_filter"}, "content_filter"),
+        ("incomplete", {"reason": "max_messages"}, "max_messages"),
+        ("incomplete", None, "incomplete"),
+        ("incomplete", {}, "incomplete"),
+        ("in_progress", None, "in_progress"),
+        ("queued", None, "queued"),
+        ("failed", None, "failed"),
+        ("cancelled", None, "cancelled"),
+        (None, None, ""),
+    ],
+)
+def test_openai_responses(llm: FakeLlm, status: str | None, details: dict | None, meaning: str):
+    answer = responses(said(output_text("yes")), status=status, incomplete_details=details)
+    assert reason(llm, "openai:responses:m", answer) == meaning
+
+
+@pytest.mark.parametrize(
+    ("done", "word", "meaning"),
+    [
+        (True, "stop", "stop"),
+        (True, "length", "length"),
+        (True, "load", "load"),
+        (True, None, ""),
+        (False, "stop", "unfinished"),
+        (False, None, "unfinished"),
+    ],
+)
+def test_ollama(llm: FakeLlm, done: bool, word: str | None, meaning: str):
+    assert reason(llm, "ollama:m", {**ollama("yes"), "done": done, "done_reason": word}) == meaning
+
+
+# --- what the vendors' own types name: a new word in one of them is decided on here ---------------------------------
+
+
+def others(words: Any, names: dict[str, str]) -> set[str]:
+    """The words that stay the vendor's own."""
+    return {finish_reason(word, names) for word in words} - STANDARD
+
+
+def test_every_word_of_the_vendors_types_is_decided_on():
+    choice = import_module("openai.types.chat.chat_completion").Choice
+    assert others(get_args(choice.model_fields["finish_reason"].annotation), completions._FINISHED) == set()
+    status = import_module("openai.types.responses.response_status").ResponseStatus
+    waiting = {"failed", "in_progress", "cancelled", "queued", "incomplete"}
+    assert others(get_args(status), openai_responses._FINISHED) == waiting
+    assert others(get_args(import_module("anthropic.types").StopReason), messages._FINISHED) == {"pause_turn"}
+    mistral = import_module("mistralai.client.models.chatcompletionchoice").ChatCompletionChoiceFinishReason
+    assert others(get_args(get_args(mistral)[0]), completions._FINISHED) == {"error"}
+    google = {word.value for word in import_module("google.genai.types").FinishReason}
+    broken = "malformed_function_call unexpected_tool_call too_many_tool_calls malformed_response".split()
+    odd = "finish_reason_unspecified other image_other no_image missing_thought_signature continuation".split()
+    assert others(google, gemini._FINISHED) == {*broken, *odd, "pup_limited_disabled"}
+
+
+# --- tool calls ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "answer", "calls"),
+    [
+        ("openai:chat:m", chat("", message={"content": None, **CALL}), CALL["tool_calls"]),
+        ("openai:chat:m", chat("", message={"content": "Let me look.", **CALL}), CALL["tool_calls"]),
+        ("openai:chat:m", chat("", message={"content": None, "function_call": {"name": "f"}}), [{"name": "f"}]),
+        ("anthropic:m", claude({"type": "tool_use", "name": "f", "input": {}}), None),
+        ("google:m", gemini_reply({"functionCall": {"name": "f", "args": {}}}), [{"name": "f", "args": {}}]),
+        ("openai:responses:m", responses({"type": "function_call", "name": "f"}), None),
+        ("ollama:m", ollama("", tool_calls=[{"function": {"name": "f"}}]), [{"function": {"name": "f"}}]),
+    ],
+)
+def test_tool_calls_are_kept_as_the_vendor_writes_them(llm: FakeLlm, provider_id: str, answer: dict, calls):
+    llm.reply = lambda path, body: answer
+    base = llm.base.removesuffix("/v1") if provider_id.startswith(("anthropic", "ollama")) else llm.base
+    reply = ask(build(provider_id, {"apiBaseUrl": base, "apiKey": "k"}))
+    assert reply.metadata == {"tool_calls": calls or answer.get("content") or answer.get("output")}
+
+
+def test_an_answer_in_words_has_no_tool_calls(llm: FakeLlm):
+    llm.reply = lambda path, body: "yes"
+    assert ask(build("openai:chat:m", {"apiBaseUrl": llm.base, "apiKey": "k"})).metadata == {}

@@ -1,0 +1,98 @@
+"""The shapes apart from any host: whatever a response holds, an answer is read or said to be missing."""
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.asking.completions import Completions
+from gradegate.asking.gemini import Gemini
+from gradegate.asking.messages import Messages
+from gradegate.asking.shape import Answer, NoAnswer, Shape, joined
+from gradegate.providers.ollama import OllamaChat
+from gradegate.providers.openai_responses import Responses
+from support.vendors import CHAT, THOUGHT, claude, gemini, ollama, output_text, responses, said
+
+SHAPES = {
+    "completions": (Completions("m", {}), CHAT),
+    "messages": (Messages("claude-sonnet-4-5", {}), claude({"type": "text", "text": "It is so."})),
+    "gemini": (Gemini({}), gemini({"text": "It is so."})),
+    "responses": (Responses("m", {}), responses(THOUGHT, said(output_text("It is so.")))),
+    "ollama": (OllamaChat("m", {}), ollama("It is so.")),
+}
+_anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def paths(value: Any, so_far: tuple = ()) -> list[tuple]:
+    """Every place in a nested value."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [so_far, *(path for key, item in items for path in paths(item, (*so_far, key)))]
+
+
+def changed(value: Any, path: tuple, new: Any) -> Any:
+    """The value with something else at one place."""
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = changed(copy[path[0]], path[1:], new)
+    return copy
+
+
+def read(shape: Shape, response: Any) -> Answer | None:
+    try:
+        return shape.read(response)
+    except NoAnswer:
+        return None
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_whole_response_is_read(name: str):
+    shape, response = SHAPES[name]
+    answer = shape.read(response)
+    assert (answer.text, answer.finish_reason, answer.refused, answer.tool_calls) == ("It is so.", "stop", False, [])
+    assert (answer.prompt_tokens, answer.completion_tokens) == (50, 10)
+
+
+@given(st.data())
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_response_with_anything_in_any_place_is_read_or_none(name: str, data: st.DataObject):
+    shape, response = SHAPES[name]
+    path = data.draw(st.sampled_from([path for path in paths(response) if path]))
+    answer = read(shape, changed(response, path, data.draw(_anything)))
+    assert answer is None or isinstance(answer.text, str)
+
+
+@given(st.dictionaries(st.text(max_size=8), _anything, max_size=4))
+@pytest.mark.parametrize("name", SHAPES)
+def test_any_object_is_read_or_none(name: str, response: dict):
+    answer = read(SHAPES[name][0], response)
+    assert answer is None or isinstance(answer.text, str)
+
+
+def test_parts_of_a_body_are_joined():
+    assert joined({"a": {"x": 1, "y": 2}, "b": 1}, {"a": {"y": 3}, "b": {"z": 1}}) == {
+        "a": {"x": 1, "y": 3},
+        "b": {"z": 1},
+    }
+
+
+@pytest.mark.parametrize("name", ["shape", "completions", "messages", "gemini"])
+def test_a_shape_knows_no_host_no_key_and_no_http(name: str):
+    """So that another host of the same API is a short file."""
+    tree = ast.parse(Path("src/gradegate/asking", f"{name}.py").read_text())
+    imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    own = {module for module in imported if module.startswith("gradegate.")}
+    assert own <= {
+        "gradegate.asking.negotiation",
+        "gradegate.asking.shape",
+        "gradegate.conversation",
+    }
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert not names & {"url", "host", "headers", "environ", "secret"}

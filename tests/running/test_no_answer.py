@@ -1,0 +1,217 @@
+"""A target that gives no answer is an ERROR for its row, whatever is asserted of the answer."""
+
+import pytest
+
+from support.fake_llm import FakeLlm, chat
+from support.vendors import claude, gemini, ollama, output_text, responses, said
+
+CALL = {"tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}
+# Each of these would pass for an answer without the word.
+ASSERTIONS = [{"type": "not-contains", "value": "secret"}, {"type": "not-icontains-any", "value": ["secret"]}]
+
+
+def run(gate, provider: dict | str, **files: str):
+    config = {"prompts": ["hi"], "providers": [provider], "tests": [{"assert": ASSERTIONS}]}
+    return gate(config, **files)
+
+
+def one(llm: FakeLlm, provider_id: str) -> dict:
+    base = llm.base.removesuffix("/v1") if provider_id.startswith(("anthropic", "ollama")) else llm.base
+    return {"id": provider_id, "config": {"apiBaseUrl": base, "apiKey": "k"}}
+
+
+def http(llm: FakeLlm, **config) -> dict:
+    return {"id": "http", "config": {"url": llm.base, "method": "POST", "body": {"q": "{{prompt}}"}, **config}}
+
+
+def no_answer(ran, words: str) -> None:
+    assert ran.code == 3, ran.out + ran.err
+    assert [grade["outcome"] for grade in ran.grades] == ["error", "error"]
+    assert all(words in grade["reason"] for grade in ran.grades), ran.grades[0]["reason"]
+    summary = ran.results["summary"]
+    assert (summary["planned"], summary["passed"], summary["failed"], summary["errored"]) == (2, 0, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "answer"),
+    [
+        ("openai:chat:m", chat("")),
+        ("openai:chat:m", chat(" \n")),
+        ("openai:chat:m", chat("", message={"reasoning_content": "I think so."})),
+        ("openai:chat:m", chat("", message={"content": [{"type": "thinking", "thinking": "so"}]})),
+        ("openai:chat:m", chat("", message={"tool_calls": []})),
+        ("anthropic:m", claude({"type": "text", "text": ""})),
+        ("google:m", gemini({"text": ""})),
+        ("google:m", gemini({"text": "hm", "thought": True})),
+        ("openai:responses:m", responses(said(output_text("")))),
+        ("ollama:m", ollama("")),
+        ("ollama:m", ollama("", done_reason="load")),
+    ],
+)
+def test_an_empty_text(gate, llm: FakeLlm, provider_id: str, answer: dict):
+    llm.reply = lambda path, body: answer
+    no_answer(run(gate, one(llm, provider_id)), f"127.0.0.1:{llm.port} answered with an empty text")
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "answer"),
+    [
+        ("openai:chat:m", chat("", finish_reason="length")),
+        ("openai:chat:m", chat("", finish_reason="length", message={"content": None})),
+        ("anthropic:m", claude(stop_reason="max_tokens")),
+        ("google:m", gemini(finish="MAX_TOKENS")),
+    ],
+)
+def test_a_text_that_thinking_left_no_room_for(gate, llm: FakeLlm, provider_id: str, answer: dict):
+    llm.reply = lambda path, body: answer
+    no_answer(run(gate, one(llm, provider_id)), "answered with an empty text at its token limit")
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "answer"),
+    [
+        ("openai:chat:m", chat("I can", finish_reason="content_filter")),
+        ("openai:chat:m", (400, {"error": {"code": "content_filter", "message": "The prompt was filtered"}})),
+        ("anthropic:m", claude({"type": "text", "text": "I can"}, stop_reason="refusal")),
+        ("google:m", gemini(finish="SAFETY")),
+        ("google:m", {"promptFeedback": {"blockReason": "SAFETY"}}),
+        (
+            "openai:responses:m",
+            responses(status="incomplete", incomplete_details={"reason": "content_filter"}),
+        ),
+    ],
+)
+def test_an_answer_that_a_filter_stopped(gate, llm: FakeLlm, provider_id: str, answer):
+    llm.reply = lambda path, body: answer
+    no_answer(run(gate, one(llm, provider_id)), "a content filter stopped the answer")
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "answer"),
+    [
+        ("openrouter:m", chat("The beg", finish_reason="error")),
+        ("mistral:m", chat("The beg", finish_reason="error")),
+        ("openai:responses:m", responses(said(output_text("The beg")), status="in_progress")),
+        ("openai:responses:m", responses(said(output_text("The beg")), status="failed")),
+        ("openai:responses:m", responses(said(output_text("The beg")), status="cancelled")),
+        ("ollama:m", {**ollama("The beg"), "done": False}),
+    ],
+)
+def test_an_answer_that_was_broken_off(gate, llm: FakeLlm, provider_id: str, answer: dict):
+    llm.reply = lambda path, body: answer
+    no_answer(run(gate, one(llm, provider_id)), "did not finish its answer")
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "answered with an empty body"),
+        (b" \r\n", "answered with an empty body"),
+        ({"error": "out of memory"}, "answered with an error: out of memory"),
+        ({"error": {"message": "out of memory", "code": 7}}, "answered with an error: out of memory"),
+        ({"error": "out of memory", "status": 500, "answer": None}, "answered with an error: out of memory"),
+        ({"error": "Bad", "message": "out of memory", "request_id": "r"}, "answered with an error: Bad"),
+        ({"errors": [{"message": "no field"}], "data": None}, "answered with an error: no field"),
+        (b'{"answer": "The beg', "answered JSON that is cut or broken"),
+        (b'{"answer": ', "answered JSON that is cut or broken"),
+        (b'["a", ', "answered JSON that is cut or broken"),
+        (b'""', "answered with an empty text"),
+    ],
+)
+def test_an_application_that_answers_200_and_says_nothing(gate, llm: FakeLlm, body, words: str):
+    llm.reply = lambda path, request: (200, body)
+    no_answer(run(gate, http(llm)), words)
+
+
+@pytest.mark.parametrize("transform", ["json.answer", "text", "json.error"])
+def test_an_error_is_one_wherever_the_answer_would_stand(gate, llm: FakeLlm, transform: str):
+    llm.reply = lambda path, request: (200, {"error": "out of memory"})
+    no_answer(run(gate, http(llm, transformResponse=transform)), "answered with an error: out of memory")
+
+
+def test_an_output_that_is_empty(gate, llm: FakeLlm):
+    llm.reply = lambda path, request: (200, {"answer": "", "sources": ["a"]})
+    no_answer(run(gate, http(llm, transformResponse="json.answer")), "answered with an empty text")
+
+
+def test_a_body_that_stops_short(gate, llm: FakeLlm):
+    llm.reply = lambda path, request: b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nThe beg"
+    no_answer(run(gate, http(llm)), "cannot be reached")
+
+
+def test_a_turn_of_a_conversation(gate, llm: FakeLlm):
+    answers = iter(["Hello.", ""])
+    llm.reply = lambda path, body: next(answers)
+    turns = [{"role": "user", "content": "hi"}, {"role": "user", "content": "and?"}]
+    config = {"providers": [one(llm, "openai:chat:m")], "tests": [{"turns": turns, "assert": ASSERTIONS}]}
+    no_answer(gate(config), "answered with an empty text")
+
+
+def test_a_script_that_says_nothing(gate):
+    no_answer(run(gate, "scripted:r.yaml", **{"r.yaml": "- reply: ''\n"}), "answered with an empty text")
+
+
+# --- what is an answer ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "answer"),
+    [
+        ("openai:chat:m", chat("", message={"content": None, "refusal": "I will not."})),
+        ("openai:responses:m", responses(said({"type": "refusal", "refusal": "I will not."}))),
+        ("openai:chat:m", chat("I will not.")),
+        ("openai:chat:m", chat("The beg", finish_reason="length")),
+        ("openai:chat:m", chat("", message={"content": None, **CALL}, finish_reason="tool_calls")),
+        ("openai:chat:m", chat("", message={"content": "", **CALL}, finish_reason="tool_calls")),
+        ("anthropic:m", claude({"type": "tool_use", "name": "f", "input": {}}, stop_reason="tool_use")),
+        ("openai:chat:m", chat("yes", finish_reason=None)),
+        ("openai:chat:m", chat("yes", finish_reason="pause_turn")),
+    ],
+)
+def test_refusals_in_words_cut_answers_and_tool_calls(gate, llm: FakeLlm, provider_id: str, answer: dict):
+    llm.reply = lambda path, body: answer
+    ran = run(gate, one(llm, provider_id))
+    assert (ran.code, [grade["outcome"] for grade in ran.grades]) == (0, ["pass", "pass"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": None, "answer": "yes"},
+        {"error": "a word that I was asked to explain", "answer": "yes"},
+        {"errors": [], "answer": "yes"},
+        b'{"a": 1}\n{"b": 2}\n',  # JSON lines under a JSON content type
+        b"{curly} words",
+        b"plain words",
+        b"0",
+        b"[]",
+    ],
+)
+def test_bodies_that_say_something(gate, llm: FakeLlm, body):
+    llm.reply = lambda path, request: (
+        body_as_text(body) if isinstance(body, bytes) and body.startswith(b"{curly") else (200, body)
+    )
+    assert run(gate, http(llm)).code == 0
+
+
+def body_as_text(body: bytes) -> bytes:
+    """A whole response that does not call itself JSON."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+def test_an_empty_answer_that_the_config_records(gate):
+    test = {"providerOutput": "", "assert": ASSERTIONS}
+    assert gate({"prompts": ["hi"], "providers": ["echo"], "tests": [test]}).code == 0
+
+
+def test_tool_calls_are_at_hand_for_a_transform(gate, llm: FakeLlm):
+    judge = '{"sentences": ["f"]}'
+    looking = chat("Let me look.", message=CALL, finish_reason="tool_calls")
+    llm.reply = lambda path, body: judge if "CONTEXT" in str(body).upper() else looking
+    path = "context.metadata.tool_calls[0].function.name"
+    assertion = {"type": "context-relevance", "contextTransform": path, "threshold": 1, "provider": llm.spec("judge")}
+    test = {"vars": {"query": "which?"}, "assert": [assertion]}
+    ran = gate({"prompts": ["hi"], "providers": [one(llm, "openai:chat:m")], "tests": [test]})
+    assert ran.code == 0, ran.grades
+    assert any("\nf\n" in prompt for prompt in llm.prompts)
