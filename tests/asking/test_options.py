@@ -67,3 +67,9 @@ def test_all_mistakes_of_a_run_are_said_before_any_call(gate, llm: FakeLlm):
     assert 'has no option `temprature` -> did you mean "temperature"?' in ran.err
     assert 'has no option `max_token` -> did you mean "max_tokens"?' in ran.err
     assert llm.requests == []
+
+
+def test_an_option_is_listed_once():
+    with pytest.raises(ConfigError) as caught:
+        build("google:m", {"apiKey": "k", "zzz": 1})
+    assert str(caught.value).count("passthrough") == 1

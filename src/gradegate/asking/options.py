@@ -41,6 +41,6 @@ def _mistakes(spec: ProviderSpec, options: tuple[str, ...] | None, unsupported: 
         if name in unsupported:
             yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])
         elif name not in options and name not in PASSED_OVER:
-            listed = "its options are " + ", ".join(sorted(options)) if options else "it takes no options"
+            listed = "its options are " + ", ".join(sorted(set(options))) if options else "it takes no options"
             what = f"`{spec.id}` has no option `{name}`"
             yield Mistake(what, spec.origin, suggest(name, options) or listed)
