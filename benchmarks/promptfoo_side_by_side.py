@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -119,18 +120,20 @@ def _through(command: list[str], config: Path, verdicts: Any) -> both.Ran:
             check=False,
         )
         if not out.exists():
-            return both.Ran(model.of_targets(), [], (ran.stderr + ran.stdout).strip()[-2000:] or f"exit {ran.returncode}")
+            return both.Ran(
+                model.of_targets(), [], (ran.stderr + ran.stdout).strip()[-2000:] or f"exit {ran.returncode}"
+            )
         return both.Ran(model.of_targets(), verdicts(json.loads(out.read_text())))
 
 
 # --- the table ------------------------------------------------------------------------------------------------
 
 
-def compare(config: Path, command: list[str], intended: Mapping[str, Any]) -> tuple[bool, dict[str, Any]]:
-    """Prints a config's line and its differences; whether all are intended, and what to hold gradegate to."""
-    theirs, ours = through_promptfoo(config, command), through_gradegate(config)
+def compare(config: Path, theirs: both.Ran, ours: both.Ran, intended: Mapping[str, Any]) -> bool:
+    """Prints a config's line and its differences; whether all of them are intended."""
     meant = intended["configs"].get(config.stem, {})
-    asked = both.differences(both.translated(theirs.requests, intended["requests"]), ours.requests)
+    rules = intended["requests"]
+    asked = both.differences(both.translated(theirs.requests, rules), both.translated(ours.requests, rules))
     decided = both.differences(theirs.cases, ours.cases) or ([] if theirs.cases == ours.cases else ["~ another order"])
     words = [_word(asked, meant.get("requests")), _word(decided, meant.get("verdicts"))]
     print(f"{config.stem:<34}{len(ours.requests):>5} requests {words[0]:<10}{len(ours.cases):>4} cases {words[1]}")
@@ -143,11 +146,10 @@ def compare(config: Path, command: list[str], intended: Mapping[str, Any]) -> tu
     for line in (*asked, *decided):
         print(f"    {line}")
     sys.stdout.flush()
-    held = {"promptfoo": theirs.plain(), **({"gradegate": ours.plain()} if meant else {})}
     unused = [part for part, lines in (("requests", asked), ("verdicts", decided)) if meant.get(part) and not lines]
     if unused:
         print(f"    intended.yaml names a difference that there is not: {', '.join(unused)}")
-    return "DIFFERENT" not in words and not unused, held
+    return "DIFFERENT" not in words and not unused
 
 
 def _word(lines: list[str], reason: str | None) -> str:
@@ -159,15 +161,19 @@ def main() -> int:
     parser.add_argument("--promptfoo", default="", metavar="VERSION", help="default: the newest 0.12x of npm")
     parser.add_argument("--configs", type=Path, default=both.CONFIGS, metavar="FOLDER")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="configs by name, without the suffix")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="configs at once (default: 2)")
     parser.add_argument("--record", action="store_true", help="write expected.json for the tests")
     options = parser.parse_args()
     command, version = installed(options.promptfoo)
     print(f"promptfoo {version}: - only promptfoo, + only gradegate")
     configs = sorted(path for path in options.configs.glob("*.yaml") if not options.only or path.stem in options.only)
     intended, held, equal = both.intended(), {}, 0
-    for config in configs:
-        same, held[config.stem] = compare(config, command, intended)
-        equal += same
+    with ThreadPoolExecutor(options.jobs) as pool:
+        pairs = pool.map(lambda config: (through_promptfoo(config, command), through_gradegate(config)), configs)
+        for config, (theirs, ours) in zip(configs, pairs, strict=True):
+            equal += compare(config, theirs, ours, intended)
+            meant = {"gradegate": ours.plain()} if config.stem in intended["configs"] else {}
+            held[config.stem] = {"promptfoo": theirs.plain(), **meant}
     print(f"{equal} of {len(configs)} configs are asked and decided as in promptfoo {version}, or differ as intended")
     if options.record:
         before = json.loads(both.EXPECTED.read_text())["configs"] if options.only and both.EXPECTED.exists() else {}

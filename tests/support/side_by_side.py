@@ -39,7 +39,9 @@ def judgement(model: str, text: str) -> str:
         "judge-factuality": json.dumps({"reason": "so it is", "category": "D" if low else "C"}),
         "judge-closedqa": "It was weighed.\nN" if low else "It was weighed.\nY",
         "judge-select": "1",
-        "judge-geval": json.dumps({"steps": ["Look."], "score": 2 if low else 8, "reason": "so"}, separators=(",", ":")),
+        "judge-geval": json.dumps(
+            {"steps": ["Look."], "score": 2 if low else 8, "reason": "so"}, separators=(",", ":")
+        ),
         "judge-conversation": json.dumps({"verdict": "no" if low else "yes", "reason": "so it is"}),
     }[model]
 
@@ -87,12 +89,26 @@ def reply(path: str, body: Any) -> Any:
         message = {"role": "assistant", "content": said}
         usage = {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10}
         choice = {"index": 0, "finish_reason": "stop", "message": message}
-        return {"id": "c", "object": "chat.completion", "created": 0, "model": model, "choices": [choice], "usage": usage}
+        return {
+            "id": "c",
+            "object": "chat.completion",
+            "created": 0,
+            "model": model,
+            "choices": [choice],
+            "usage": usage,
+        }
     if path.endswith("/responses"):
         part = {"type": "output_text", "text": said, "annotations": []}
         message = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [part]}
         usage = {"input_tokens": 5, "output_tokens": 5, "total_tokens": 10}
-        return {"id": "r", "object": "response", "status": "completed", "model": model, "output": [message], "usage": usage}
+        return {
+            "id": "r",
+            "object": "response",
+            "status": "completed",
+            "model": model,
+            "output": [message],
+            "usage": usage,
+        }
     if path.endswith("/messages"):
         usage = {"input_tokens": 5, "output_tokens": 5}
         content = [{"type": "text", "text": said}]
@@ -239,13 +255,31 @@ def intended() -> Mapping[str, Any]:
 
 
 def translated(requests: Sequence[Mapping[str, Any]], rules: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """promptfoo's requests as gradegate means to send them: without the members that the rules name."""
+    """Requests without what the rules leave out: members of these values, other names, text in parts."""
     rows = [json.loads(json.dumps(row)) for row in requests]
     for row in rows:
         for rule in rules:
-            if re.search(rule["path"], row["path"]) and isinstance(row["body"], dict):
-                _without(row["body"], rule["without"])
+            body = row["body"]
+            if not isinstance(body, dict) or not re.search(rule["path"], row["path"]):
+                continue
+            if re.search(rule.get("model", ""), _model(row["path"], body)):
+                _without(body, rule.get("without", {}))
+                for name, other in rule.get("named", {}).items():
+                    if name in body:
+                        body[other] = body.pop(name)
+                row["body"] = _joined(body) if rule.get("parts") else body
     return sorted(rows, key=_canonical)
+
+
+def _joined(value: Any) -> Any:
+    """Lists of text parts as one text."""
+    if isinstance(value, dict):
+        return {key: _joined(item) for key, item in value.items()}
+    if not isinstance(value, list):
+        return value
+    if value and all(isinstance(part, dict) and set(part) == {"type", "text"} for part in value):
+        return "\n\n".join(part["text"] for part in value)
+    return [_joined(item) for item in value]
 
 
 def _without(body: dict[str, Any], members: Mapping[str, Any]) -> None:

@@ -127,7 +127,9 @@ class Embeddings(Provider):
         return self._model
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: Message) -> Mapping[str, Any]:
+    if message.written is not None:
+        return message.written
     if not message.images:
         return {"role": message.role, "content": message.content}
     images = [{"type": "image_url", "image_url": {"url": image}} for image in message.images]

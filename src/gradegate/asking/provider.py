@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 from gradegate.asking.http import Client
 from gradegate.conversation import Reply, Request, Usage
-from gradegate.errors import Origin, ProviderError, Trouble
+from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
 from gradegate.registry import Registry
 from gradegate.suite import ProviderSpec
 
@@ -23,6 +24,7 @@ class Provider:
     sees: bool = False  # takes images
     names_model: bool = True  # its id goes on with the name of a model
     known: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
+    others: tuple[str, ...] = ()  # patterns of what promptfoo has right below the vendor's prefix that is not a model
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
 
     def complete(self, request: Request) -> Reply:
@@ -75,6 +77,14 @@ def split_id(provider_id: str) -> tuple[str, str] | None:
         if PROVIDERS.find(prefix) is not None:
             return prefix, ":".join(parts[length:])
     return None
+
+
+def check_id(spec: ProviderSpec, build: Build) -> None:
+    """Raises ConfigError for an id that promptfoo knows and that is not a model: an agent, a voice, pictures."""
+    kind = (*spec.id.split(":"), "")[1]
+    if any(fnmatchcase(kind, pattern) for pattern in getattr(build, "others", ())):
+        cure = "name a model, or serve it over HTTP and name its URL"
+        raise ConfigError.at(f"`{spec.id}` is not a model that gradegate asks", spec.origin, cure)
 
 
 def serving(spec: ProviderSpec, model: str) -> ProviderSpec:

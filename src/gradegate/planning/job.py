@@ -10,7 +10,6 @@ from gradegate.asking.provider import Provider
 from gradegate.grading.conclude import Binding
 from gradegate.suite import Case, Note, Policy, PromptSpec
 
-CONVERSATION = "_conversation"  # the variable with what was said before, as promptfoo has it
 Render = Callable[[Sequence[Any]], str]
 
 

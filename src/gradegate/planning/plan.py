@@ -9,18 +9,20 @@ from typing import Any
 
 from gradegate.asking.http import Client
 from gradegate.asking.provider import Provider, Recorded
+from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
 from gradegate.planning import checks
 from gradegate.planning.assertions import Subject, as_share, bind, check_options
 from gradegate.planning.bind import Binder
-from gradegate.planning.job import CONVERSATION, Job, Plan, Render
+from gradegate.planning.job import Job, Plan, Render
 from gradegate.planning.load import Located
 from gradegate.planning.variables import Variables
 from gradegate.settings import Settings
 from gradegate.suite import Case, Note, PromptSpec, ProviderSpec
 from gradegate.texts import chat
-from gradegate.texts.template import TemplateError, data, render_prompt, visible_env
+from gradegate.texts.prompt import fill
+from gradegate.texts.template import TemplateError, data, visible_env
 
 DEFAULT_CONCURRENCY = 4  # promptfoo's default
 DEFAULT_TIMEOUT = 300.0  # seconds
@@ -193,10 +195,13 @@ class _Planner:
 
     def _combinations(self, case: Case) -> list[Mapping[str, Any]]:
         try:
+            told(case.vars.get(CONVERSATION) or ())
             return self.variables.resolve(case.vars, case.options.expand_vars, case.origin)
         except ConfigError as e:
             self.mistakes += e.mistakes
-            return [case.vars]  # the assertions are looked at all the same
+        except ValueError as e:
+            self._say(f"`{CONVERSATION}` cannot be read: {e}", case.origin, "write what was said, oldest first")
+        return [case.vars]  # the assertions are looked at all the same
 
     def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
         subject = Subject(case.options, {"env": self.env, **values}, case.turns)
@@ -211,16 +216,16 @@ class _Planner:
 
     def _render(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> Render | None:
         source = case.options.prefix + prompt.text + case.options.suffix
-        off = case.turns or case.options.settings.get("disableConversationVar")
+        off = case.turns or case.options.settings.get("disableConversationVar") or values.get(CONVERSATION)
         if off or not _USES_CONVERSATION.search(source):
             return None
         variables = {"env": self.env, **values}
-        return lambda before: render_prompt(source, {**variables, CONVERSATION: list(before)})
+        return lambda before: fill(source, {**variables, CONVERSATION: list(before)})
 
     def _prompt(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> str:
         source = case.options.prefix + prompt.text + case.options.suffix
         try:
-            text = render_prompt(source, {"env": self.env, **values})
+            text = fill(source, {"env": self.env, **values})
         except TemplateError as e:
             self._say(f"the prompt cannot be filled in: {e}", prompt.origin, "mend the template")
             return ""

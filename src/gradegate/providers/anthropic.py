@@ -55,6 +55,7 @@ class Anthropic(Provider):
     """A model at ``{base}/v1/messages``."""
 
     sees = True
+    others = ("claude-agent-sdk*", "claude-code*", "completion")
     known = (*SENT, *PRICES, "model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "passthrough", "extra_body")
     known = (*known, "beta", "effort", "output_format")
 

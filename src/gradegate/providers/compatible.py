@@ -55,6 +55,7 @@ class Groq(Compatible):
     """A chat model of Groq."""
 
     base, variable = "https://api.groq.com/openai/v1", "GROQ_API_KEY"
+    others = ("responses",)
     known = (*Compatible.known, "reasoning_format", "include_reasoning")
     sent = (*Compatible.sent, "reasoning_format", "include_reasoning")
 
@@ -63,6 +64,7 @@ class XAi(Compatible):
     """A chat model of xAI."""
 
     base, variable = "https://api.x.ai/v1", "XAI_API_KEY"
+    others = ("embedding", "embeddings", "image", "responses", "video", "voice")
     known = (*Compatible.known, "search_parameters")
     sent = (*Compatible.sent, "search_parameters")
 

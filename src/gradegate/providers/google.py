@@ -46,6 +46,7 @@ class Google(Provider):
     """A model at ``{base}/models/{model}:generateContent``."""
 
     sees = True
+    others = ("embedding", "embeddings", "image", "live", "video", "*-image", "*-image-*")
     known = (*GENERATION, *_ALIASES, *BESIDE, *PRICES, "generationConfig", "service_tier", "apiVersion")
     known = (*known, "model", "apiKey", "apiKeyEnvar", "apiHost", "apiBaseUrl", "headers", "passthrough")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradegate.asking.completions import PRICES
@@ -66,7 +66,7 @@ class OpenAiResponses(Provider):
             text["format"] = _format(config["response_format"])
         return {
             "model": self._model,
-            "input": [_item(message) for message in request.messages],
+            "input": _input(request.messages),
             **options,
             **({"text": text} if text else {}),
             **(config.get("passthrough") or {}),
@@ -104,6 +104,13 @@ class OpenAiResponses(Provider):
         if not texts and finish == "stop":
             raise ProviderError(f"{self.host} answered without a message", Trouble.MALFORMED)
         return "".join(texts), False
+
+
+def _input(messages: Sequence[Message]) -> str | list[dict[str, Any]]:
+    only = messages[0] if len(messages) == 1 else None
+    if only and only.role == "user" and not only.images and only.written is None:
+        return only.content
+    return [_item(message) for message in messages]
 
 
 def _item(message: Message) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from gradegate.errors import ConfigError
 from gradegate.files import document
 
 _START = re.compile(r'\s*\[\s*\{\s*"role"')
-ROLES = ("system", "developer", "user", "assistant", "tool")
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
 def parse(text: str) -> tuple[Message, ...] | None:
@@ -51,12 +51,14 @@ def _message(item: Mapping[str, Any]) -> Message | None:
     if role not in ROLES:
         return None
     if isinstance(content, str):
-        return Message(role, content)
+        return Message(role, content, written=item)
+    if content is None and (item.get("tool_calls") or item.get("function_call")):
+        return Message(role, "", written=item)
     if not isinstance(content, Sequence) or not all(isinstance(part, Mapping) for part in content):
         return None
     texts = [str(part.get("text", "")) for part in content if part.get("type") in ("text", "input_text")]
     images = [image for part in content if (image := _image(part))]
-    return Message(role, "\n".join(texts), tuple(images))
+    return Message(role, "\n".join(texts), tuple(images), item)
 
 
 def _image(part: Mapping[str, Any]) -> str:
