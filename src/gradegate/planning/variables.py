@@ -15,7 +15,7 @@ from gradegate.files import document
 from gradegate.files.workspace import Workspace
 from gradegate.suite import Verbatim
 from gradegate.texts.prompt import stays
-from gradegate.texts.template import TemplateError, is_template, render_env, show
+from gradegate.texts.template import TemplateError, is_template, render, show, uses
 
 ROUNDS = 5  # how deep variables may refer to one another
 _REFERENCE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -99,7 +99,7 @@ class Variables:
         if stays(text):
             return text
         try:
-            return str(render_env(text, self._env))
+            return render(text, {"env": self._env}) if uses(text) == {"env"} else text
         except TemplateError as e:
             what = f"the variable `{name}` cannot be filled in: {e}"
             raise ConfigError.at(what, origin, "correct the template") from e

@@ -11,6 +11,7 @@ from gradegate.conversation import Message
 from gradegate.errors import ConfigError
 from gradegate.files import document
 
+_LIST = re.compile(r"\s*\[\s*\{.*\}\s*\]\s*", re.DOTALL)
 _START = re.compile(r'\s*\[\s*\{\s*"role"')
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
@@ -30,7 +31,8 @@ def parse(text: str) -> tuple[Message, ...] | None:
 
 def broken(text: str) -> bool:
     """Whether the text is meant as chat JSON and cannot be read as such."""
-    return _START.match(text) is not None and parse(text) is None
+    listed = _START.match(text) is not None or ('"role"' in text and _LIST.fullmatch(text) is not None)
+    return listed and parse(text) is None
 
 
 def messages(value: Any) -> tuple[Message, ...] | None:
