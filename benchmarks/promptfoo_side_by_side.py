@@ -17,7 +17,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -129,11 +128,10 @@ def _through(command: list[str], config: Path, verdicts: Any) -> both.Ran:
 # --- the table ------------------------------------------------------------------------------------------------
 
 
-def compare(config: Path, theirs: both.Ran, ours: both.Ran, intended: Mapping[str, Any]) -> bool:
+def compare(config: Path, theirs: both.Ran, ours: both.Ran) -> bool:
     """Prints a config's line and its differences; whether all of them are intended."""
-    meant = intended["configs"].get(config.stem, {})
-    rules = intended["requests"]
-    asked = both.differences(both.translated(theirs.requests, rules), both.translated(ours.requests, rules))
+    meant = both.intended()["configs"].get(config.stem, {})
+    asked = both.differences(both.plain_requests(theirs.requests), both.plain_requests(ours.requests))
     decided = both.differences(theirs.cases, ours.cases) or ([] if theirs.cases == ours.cases else ["~ another order"])
     words = [_word(asked, meant.get("requests")), _word(decided, meant.get("verdicts"))]
     print(f"{config.stem:<34}{len(ours.requests):>5} requests {words[0]:<10}{len(ours.cases):>4} cases {words[1]}")
@@ -167,12 +165,12 @@ def main() -> int:
     command, version = installed(options.promptfoo)
     print(f"promptfoo {version}: - only promptfoo, + only gradegate")
     configs = sorted(path for path in options.configs.glob("*.yaml") if not options.only or path.stem in options.only)
-    intended, held, equal = both.intended(), {}, 0
+    held, equal = {}, 0
     with ThreadPoolExecutor(options.jobs) as pool:
         pairs = pool.map(lambda config: (through_promptfoo(config, command), through_gradegate(config)), configs)
         for config, (theirs, ours) in zip(configs, pairs, strict=True):
-            equal += compare(config, theirs, ours, intended)
-            meant = {"gradegate": ours.plain()} if config.stem in intended["configs"] else {}
+            equal += compare(config, theirs, ours)
+            meant = {"gradegate": ours.plain()} if config.stem in both.intended()["configs"] else {}
             held[config.stem] = {"promptfoo": theirs.plain(), **meant}
     print(f"{equal} of {len(configs)} configs are asked and decided as in promptfoo {version}, or differ as intended")
     if options.record:

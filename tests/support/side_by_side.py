@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -249,16 +250,17 @@ def _components(row: Mapping[str, Any]) -> Iterator[list[str]]:
 # --- what differs ---------------------------------------------------------------------------------------------
 
 
+@cache
 def intended() -> Mapping[str, Any]:
     """The differences that are meant, each with its reason."""
     return yaml.safe_load(INTENDED.read_text())
 
 
-def translated(requests: Sequence[Mapping[str, Any]], rules: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Requests without what the rules leave out: members of these values, other names, text in parts."""
+def plain_requests(requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Requests without what the intended differences leave out: members of these values, other names, text in parts."""
     rows = [json.loads(json.dumps(row)) for row in requests]
     for row in rows:
-        for rule in rules:
+        for rule in intended()["requests"]:
             body = row["body"]
             if not isinstance(body, dict) or not re.search(rule["path"], row["path"]):
                 continue

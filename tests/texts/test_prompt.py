@@ -86,5 +86,5 @@ def test_a_value_that_cannot_be_read_is_said():
 def test_any_text_is_filled_or_refused(source, value):
     try:
         assert isinstance(fill(source, {"x": value}), str)
-    except TemplateError as e:
-        assert str(e)
+    except TemplateError:
+        return
