@@ -392,12 +392,15 @@ def test_a_conversation_in_the_config_is_what_conversation_relevance_grades(gate
 
 
 def test_the_answer_follows_a_conversation_in_the_config(gate, llm: FakeLlm):
-    grader = Script(words={"c2": "no"})
-    config = conversing(
-        llm, [{"input": "q1", "output": "c1"}], {"type": "turn-faithfulness", "config": {"window_size": 1}}
-    )
-    llm.reply = lambda path, body: grader(path, body) if body["model"] == "judge" else "c2"
-    assert gate(config).grades[0]["score"] == 0.5
+    config = conversing(llm, [{"input": "q1", "output": "c1"}], {"type": "turn-relevancy"})
+    llm.reply = lambda path, body: '{"verdict": "yes", "reason": "r"}' if body["model"] == "judge" else "c2"
+    ran = gate(config)
+    assert ran.code == 0, ran.err
+    judged = [prompt for prompt, body in zip(llm.prompts, llm.bodies, strict=True) if body["model"] == "judge"]
+    assert [[said for said in ("q1", "c1", "now?", "c2") if said in prompt] for prompt in judged] == [
+        ["q1", "c1"],
+        ["q1", "c1", "now?", "c2"],
+    ]
 
 
 @pytest.mark.parametrize("told", ["text", [{"output": "a"}], [{"input": "a"}], ["a"], {"input": "a", "output": "b"}])
