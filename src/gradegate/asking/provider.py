@@ -104,6 +104,9 @@ def secret(setting: Setting, *names: str) -> str | None:
     if config.get("apiKey"):
         return str(config["apiKey"])
     wanted: Any = config.get("apiKeyEnvar")
+    if wanted and not setting.env.get(str(wanted)):
+        what = f"`apiKeyEnvar` of `{setting.spec.id}` names {wanted}, which is not set"
+        raise ConfigError.at(what, setting.spec.origin, "set it, or correct the name")
     for name in (str(wanted),) if wanted else names:
         if setting.env.get(name):
             return setting.env[name]

@@ -17,6 +17,7 @@ from gradegate.planning.assertions import Subject, as_share, bind, check_options
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
 from gradegate.planning.load import Located
+from gradegate.planning.names import Names
 from gradegate.planning.variables import Variables
 from gradegate.settings import Settings
 from gradegate.suite import Case, Note, PromptSpec, ProviderSpec
@@ -113,6 +114,8 @@ class _Planner:
         grader = ProviderSpec(self.settings.grader, origin=Origin("--grader")) if self.settings.grader else None
         workspace, folder = self.located.workspace, self.located.folder
         self.binder = Binder(suite, workspace, folder, self.client, grader, self.pool)
+        defined = {name for case in suite.cases for name in case.vars}
+        self.names = Names(defined, partial=bool(self.settings.filter_pattern))
 
     def jobs(self) -> list[Job]:
         targets = list(self._targets())
@@ -125,10 +128,11 @@ class _Planner:
                 self.mistakes += e.mistakes
         if len(targets) == len(self.suite.targets):
             self.mistakes += checks.comparisons(jobs)
+            self.mistakes += self.names.mistakes()
         if not self.mistakes and not self.suite.mistakes:
             self.mistakes += checks.rules(self.suite, jobs)
             self.notes += checks.unselected(self.suite, jobs)
-        self.notes += checks.warnings(jobs, cases)
+        self.notes += (*checks.warnings(jobs, cases), *self.names.notes())
         return jobs
 
     def _targets(self) -> Iterator[_Target]:
@@ -169,7 +173,10 @@ class _Planner:
         asked = self._asked(case, targets)
         self.mistakes += [mistake for provider, _ in asked for mistake in checks.blind_target(case, provider)]
         self._check_case(case, asked, targets)
+        # A request that is a template of the config may do without a prompt where the config names none.
+        shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)
         for values, assertions in bound:
+            self.names.see(case, values, shown)
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
                 text, render = self._prompt(case, prompt, values), self._render(case, prompt, values)

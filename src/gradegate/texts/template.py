@@ -202,6 +202,24 @@ def uses(source: str) -> frozenset[str]:
         raise TemplateError(f"{e.message} (line {e.lineno} of the template)") from e
 
 
+@lru_cache(maxsize=512)
+def needs(source: str) -> frozenset[str]:
+    """The variables that a template does not work without: those that it asks for and nowhere tests or defaults.
+
+    Raises TemplateError.
+    """
+    asked = uses(source)
+    if not asked:
+        return asked
+    tree = _ENVIRONMENT.parse(source)
+    guards: list[nodes.Node] = [*tree.find_all((nodes.Or, nodes.And, nodes.Test))]
+    guards += [branch.test for branch in tree.find_all(nodes.If)]
+    guards += [choice.test for choice in tree.find_all(nodes.CondExpr)]
+    guards += [call for call in tree.find_all(nodes.Filter) if call.name in ("default", "d")]
+    names = [name for guard in guards for name in (guard, *guard.find_all(nodes.Name)) if isinstance(name, nodes.Name)]
+    return asked - {name.name for name in names}
+
+
 def render_env(value: Any, env: Mapping[str, str]) -> Any:
     """Fill every string that needs the environment alone; what asks for more is filled when it is known."""
     if isinstance(value, str):
