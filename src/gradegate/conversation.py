@@ -5,6 +5,7 @@ Frozen values, without input or output.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -32,11 +33,15 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message; ``images`` are data URIs or URLs that follow the text."""
+    """One chat message; ``images`` are data URIs or URLs that follow the text.
+
+    ``written`` is the message of a chat prompt with all its keys, for endpoints that take messages of that form.
+    """
 
     role: str
     content: str
     images: tuple[str, ...] = ()
+    written: Mapping[str, Any] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,31 @@ class Transcript:
     def output(self) -> str:
         """The last assistant message."""
         return next((turn.content for turn in reversed(self.turns) if turn.role == "assistant"), "")
+
+
+# --- what was said before -------------------------------------------------------------------------------------
+
+CONVERSATION = "_conversation"  # the variable with what was said before, as promptfoo has it
+
+
+def told(items: Any) -> tuple[Turn, ...]:
+    """The turns of ``_conversation``: a list of ``{input, output}``, oldest first, where ``prompt`` may be the input.
+
+    Raises ValueError for anything else.
+    """
+    if not isinstance(items, Sequence) or isinstance(items, str):
+        raise ValueError("it is a list of `{input, output}`")
+    turns: list[Turn] = []
+    for number, item in enumerate(items, 1):
+        if not isinstance(item, Mapping) or "output" not in item or not {"input", "prompt"} & set(item):
+            raise ValueError(f"item {number} has no `input` and `output`")
+        said = item["input"] if "input" in item else item["prompt"]
+        turns += [Turn("user", _as_text(said)), Turn("assistant", _as_text(item["output"]))]
+    return tuple(turns)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 # --- exchanges and windows ------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ def test_tests_from_files(gate):
         **{
             "t/a.yaml": "- vars: {x: a}\n  assert: [{type: equals, value: a}]\n",
             "t/b.yaml": "- vars: {x: b}\n  assert:\n  - type: equals\n    value: file://../v.txt\n",
-            "v.txt": "{{x}}\n",
+            "v.txt": "{{x}}",
             "t/d.json": json.dumps([{"vars": {"x": "d"}, "assert": [{"type": "equals", "value": "d"}]}]),
             "t/e.jsonl": '{"vars": {"x": "e"}, "assert": [{"type": "equals", "value": "e"}]}\n',
             "t/f.csv": 'x,__expected,__description\n"f, g","equals:f, g",from a table\nh,"contains-any:h,i",\nj,j,\n',
@@ -130,8 +130,8 @@ tests:
     )
     assert ran.code == 0, ran.out
     assert echoed(ran)[:2] == [
-        'text with |Rome|v|[{"a":1}]|hello Rome',
-        'text with |Oslo|v|[{"a":1}]|hello Oslo',
+        'text with {{braces}}|Rome|v|[{"a":1}]|hello Rome',
+        'text with {{braces}}|Oslo|v|[{"a":1}]|hello Oslo',
     ]
 
 
@@ -287,7 +287,7 @@ outputPath: out.json
         ({"type": "icontains-any", "value": ["Q", "A"]}, "a", True),
         ({"type": "icontains-all", "value": "A,B"}, "ab", True),
         ({"type": "starts-with", "value": "He"}, "Hello", True),
-        ({"type": "regex", "value": r"^\d+$"}, "12\n", False),
+        ({"type": "regex", "value": r"^\d+$"}, "12\n\n", False),
         ({"type": "regex", "value": r"(?<y>\d{4})-[$]"}, "2024-$", True),
         ({"type": "is-json"}, "[1]", True),
         ({"type": "is-json"}, "NaN", False),

@@ -23,7 +23,7 @@ def space(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("reference", "text"), [("file://a.txt", "a\n"), ("file://../shared.txt", "shared"), ("good.txt", "shared")]
+    ("reference", "text"), [("file://a.txt", "a\n\n"), ("file://../shared.txt", "shared\n"), ("good.txt", "shared\n")]
 )
 def test_files_inside_are_read(space, reference, text):
     workspace, base = space

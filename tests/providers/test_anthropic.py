@@ -204,7 +204,6 @@ def test_reports_show_where_the_key_goes(env, host):
             "no key for `anthropic:messages:claude-opus-5` -> set ANTHROPIC_API_KEY",
         ),
         ("anthropic:messages:", {"ANTHROPIC_API_KEY": "k"}, "names no model"),
-        ("anthropic:claude-agent-sdk", {"ANTHROPIC_API_KEY": "k"}, "is not supported -> use anthropic:messages:MODEL"),
     ],
 )
 def test_what_is_missing_is_a_mistake(provider_id, env, what):

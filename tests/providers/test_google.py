@@ -161,7 +161,6 @@ def test_a_key_goes_to_the_host_that_reports_show():
     [
         ("google:gemini-2.5-pro", {}, "no key for `google:gemini-2.5-pro` -> set GOOGLE_API_KEY"),
         ("google", {"GOOGLE_API_KEY": "k"}, "names no model"),
-        ("google:live:gemini-2.5-flash", {"GOOGLE_API_KEY": "k"}, "is not supported"),
     ],
 )
 def test_what_is_missing_is_a_mistake(provider_id, env, what):

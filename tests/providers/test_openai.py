@@ -208,12 +208,6 @@ def test_own_headers_and_passthrough_win(llm: FakeLlm):
     assert (llm.bodies[0]["temperature"], llm.bodies[0]["top_k"]) == (0.9, 5)
 
 
-@pytest.mark.parametrize("kind", ["assistant:asst_1", "image:dall-e-3", "realtime:gpt-realtime", "completion:davinci"])
-def test_what_is_no_chat_model_is_a_mistake(kind: str):
-    with pytest.raises(ConfigError, match="is not supported -> use openai:chat:"):
-        build(f"openai:{kind}", {"apiKey": "k"})
-
-
 @pytest.mark.parametrize("provider_id", ["openai:", "openai:chat", "openai:responses:", "openai:embeddings"])
 def test_an_id_without_a_model_is_a_mistake(provider_id: str):
     with pytest.raises(ConfigError, match="names no model"):

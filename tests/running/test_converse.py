@@ -359,3 +359,52 @@ def test_a_target_that_cannot_see_is_a_mistake_before_the_run(gate, llm: FakeLlm
     ran = gate({"providers": ["echo"], "tests": [{"turns": user("q", images=[PNG]), **CONTAINS}]})
     assert ran.code == 2
     assert "the target `echo` takes none" in ran.err
+
+
+# --- a conversation in the config -----------------------------------------------------------------------------
+
+TOLD = [{"input": "What is it?", "output": "A lamp."}, {"prompt": "And that?", "output": "UNFIT"}]
+
+
+def relevance(body: dict) -> str:
+    """The judge: what holds UNFIT does not fit."""
+    text = body["messages"][-1]["content"]
+    return json.dumps({"reason": "r", "verdict": "no" if "UNFIT" in text else "yes"})
+
+
+def conversing(llm: FakeLlm, told, *assertions: dict, prompt: str = "{{q}}") -> dict:
+    llm.reply = lambda path, body: relevance(body) if body["model"] == "judge" else "UNFIT too"
+    test = {"vars": {"q": "now?", "_conversation": told}, "assert": list(assertions)}
+    grader = {"options": {"provider": llm.spec("judge")}}
+    return {"providers": [llm.spec("target")], "prompts": [prompt], "tests": [test], "defaultTest": grader}
+
+
+@pytest.mark.parametrize("prompt", ["{{q}}", "{% for c in _conversation %}{{c.output}};{% endfor %}{{q}}"])
+def test_a_conversation_in_the_config_is_what_conversation_relevance_grades(gate, llm: FakeLlm, prompt):
+    config = conversing(
+        llm, TOLD, {"type": "conversation-relevance", "config": {"windowSize": 1}}, {"type": "contains", "value": "too"}, prompt=prompt
+    )  # fmt: skip
+    ran = gate(config)
+    assert [(grade["outcome"], grade["score"]) for grade in ran.grades] == [("pass", 0.5), ("pass", 1.0)], ran.err
+    assert ran.cases[0]["output"] == "UNFIT too"
+    target = next(body for body in llm.bodies if body["model"] == "target")
+    assert target["messages"][0]["content"] == ("now?" if prompt == "{{q}}" else "A lamp.;UNFIT;now?")
+
+
+def test_the_answer_follows_a_conversation_in_the_config(gate, llm: FakeLlm):
+    config = conversing(llm, [{"input": "q1", "output": "c1"}], {"type": "turn-relevancy"})
+    llm.reply = lambda path, body: '{"verdict": "yes", "reason": "r"}' if body["model"] == "judge" else "c2"
+    ran = gate(config)
+    assert ran.code == 0, ran.err
+    judged = [prompt for prompt, body in zip(llm.prompts, llm.bodies, strict=True) if body["model"] == "judge"]
+    assert [[said for said in ("q1", "c1", "now?", "c2") if said in prompt] for prompt in judged] == [
+        ["q1", "c1"],
+        ["q1", "c1", "now?", "c2"],
+    ]
+
+
+@pytest.mark.parametrize("told", ["text", [{"output": "a"}], [{"input": "a"}], ["a"], {"input": "a", "output": "b"}])
+def test_a_conversation_that_cannot_be_read_is_a_mistake(gate, llm: FakeLlm, told):
+    ran = gate(conversing(llm, told, {"type": "conversation-relevance"}))
+    assert (ran.code, llm.requests) == (2, [])
+    assert "`_conversation` cannot be read: " in ran.err

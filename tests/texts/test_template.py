@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.texts.template import TemplateError, render, render_prompt, visible_env
+from gradegate.texts.template import TemplateError, render, visible_env
 
 VARS = {
     "name": "Ada",
@@ -82,15 +82,23 @@ def test_templates_are_sandboxed(source):
         assert str(e)  # noqa: PT017  # refused, or nothing to see
 
 
-def test_chat_json_is_filled_value_by_value():
-    source = '[{"role": "user", "content": "say {{x}}"}]'
-    assert render_prompt(source, {"x": 'a "quote"\nand more'}) == (
-        '[\n  {\n    "role": "user",\n    "content": "say a \\"quote\\"\\nand more"\n  }\n]'
-    )
-
-
-def test_a_prompt_with_a_stray_brace_is_text():
-    assert render_prompt("starts with {{ and goes on", {}) == "starts with {{ and goes on"
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.0, "0"),
+        (-0.0, "0"),
+        (-3.0, "-3"),
+        (1e-6, "0.000001"),
+        (1.5e-7, "1.5e-7"),
+        (1e20, "100000000000000000000"),
+        (1e21, "1e+21"),
+        (0.1 + 0.2, "0.30000000000000004"),
+        (float("inf"), "Infinity"),
+        (float("nan"), "NaN"),
+    ],
+)
+def test_numbers_are_printed_as_in_javascript(value, shown):
+    assert render("{{x}}", {"x": value}) == shown
 
 
 @given(st.text())

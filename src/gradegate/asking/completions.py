@@ -105,7 +105,9 @@ def _json_schema(schema: JsonObject) -> JsonObject:
     return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: Message) -> JsonObject:
+    if message.written is not None:
+        return message.written
     if not message.images:
         return {"role": message.role, "content": message.content}
     images = [{"type": "image_url", "image_url": {"url": image}} for image in message.images]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 from gradegate.asking.http import Client
 from gradegate.conversation import Reply, Request, Usage
-from gradegate.errors import Origin, ProviderError, Trouble
+from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
 from gradegate.registry import Registry
 from gradegate.suite import ProviderSpec
 
@@ -24,6 +25,7 @@ class Provider:
     names_model: bool = True  # its id goes on with the name of a model
     replies_from: str = "model"  # or what is behind an address; "file" or "prompt" where it stands in for a model
     options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
+    others: tuple[str, ...] = ()  # patterns of what promptfoo has right below the vendor's prefix that is not a model
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
 
     def complete(self, request: Request) -> Reply:
@@ -78,6 +80,14 @@ def split_id(provider_id: str) -> tuple[str, str] | None:
     return None
 
 
+def check_id(spec: ProviderSpec, build: Build) -> None:
+    """Raises ConfigError for an id that promptfoo knows and that is not a model: an agent, a voice, pictures."""
+    kind = (*spec.id.split(":"), "")[1]
+    if any(fnmatchcase(kind, pattern) for pattern in getattr(build, "others", ())):
+        cure = "name a model, or serve it over HTTP and name its URL"
+        raise ConfigError.at(f"`{spec.id}` is not a model that gradegate asks", spec.origin, cure)
+
+
 def serving(spec: ProviderSpec, model: str) -> ProviderSpec:
     """The same provider with another model: ``openai:chat:X`` -> ``openai:chat:MODEL``.
 
@@ -95,6 +105,9 @@ def secret(setting: Setting, *names: str) -> str | None:
     if config.get("apiKey"):
         return str(config["apiKey"])
     variable: Any = config.get("apiKeyEnvar")
+    if variable and not setting.env.get(str(variable)):
+        what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is not set"
+        raise ConfigError.at(what, setting.spec.origin, "set it, or correct the name")
     for name in (str(variable),) if variable else names:
         if setting.env.get(name):
             return setting.env[name]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import PromptKeys
 from gradegate.errors import ConfigError, Origin
+from gradegate.files import document
 from gradegate.files.code import is_code
 from gradegate.suite import PromptSpec
 
@@ -56,14 +59,49 @@ def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
         name = workspace.name(path)
         if path.suffix not in _PATHS:
             raise ConfigError.at(f"`{reference}` is no text file", origin, f"use one of {', '.join(_PATHS)}")
-        text = workspace.text(str(path), desk.source.folder, origin)
-        parts = [text]
-        if path.suffix == ".txt":
-            parts = [part.strip("\n") for part in f"\n{text}\n".split("\n---\n")]
-        elif path.suffix == ".jsonl":
-            parts = [line.rstrip("\r") for line in text.split("\n") if line.strip()]  # U+2028 and its like end no line
+        parts = _parts(path.suffix, workspace.text(str(path), desk.source.folder, origin), name)
+        if not parts:
+            raise ConfigError.at(f"`{reference}` holds no prompt", Origin(name, 1), "write one into it")
         for number, part in enumerate(parts, 1):
             yield PromptSpec(part, name if len(parts) == 1 else f"{name} #{number}", Origin(name, 1))
+
+
+def _parts(suffix: str, text: str, name: str) -> list[str]:
+    """The prompts of a file, as promptfoo reads each kind: Markdown and Jinja to the last newline.
+
+    Raises ConfigError.
+    """
+    if suffix == ".txt":
+        parts = re.split(r"^[^\S\n]*---[^\S\n]*$", text.replace("\r\n", "\n"), flags=re.MULTILINE)
+        return [part.strip() for part in parts if part.strip()]
+    if suffix == ".jsonl":
+        return [line for line in re.split(r"\r?\n", text) if line]
+    if suffix in (".json", ".yaml", ".yml"):
+        return [_chat(suffix, text, name)]
+    return [text]
+
+
+def _chat(suffix: str, text: str, name: str) -> str:
+    """A chat is read before it is filled in; what is a chat only once it is filled in stays text."""
+    try:
+        parsed = json.loads(text) if suffix == ".json" else document.read(text.encode(), name)
+    except (ValueError, RecursionError, ConfigError):
+        return text
+    inner = next((item for item in _strings(parsed) if item.startswith("file://")), None)
+    if inner:
+        raise ConfigError.at(f"`{inner}` in a prompt is not read", Origin(name, 1), "put its content into a variable")
+    return document.to_json(parsed) if isinstance(parsed, list | dict) else text
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
 
 
 def _is_path(text: str) -> bool:

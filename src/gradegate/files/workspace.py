@@ -66,9 +66,9 @@ class Workspace:
         return content
 
     def text(self, reference: str, base: Path, origin: Origin) -> str:
-        """A text file with one trailing newline taken off. Raises ConfigError."""
+        """A text file, whole. Raises ConfigError."""
         try:
-            return self.read(reference, base, origin).decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
+            return self.read(reference, base, origin).decode("utf-8-sig")
         except UnicodeDecodeError as e:
             raise ConfigError.at(f"`{reference}` is not UTF-8 text", origin, "save it as UTF-8") from e
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from gradegate.conversation import Transcript, Window, exchanges, flat, windows
+from gradegate.conversation import CONVERSATION, Transcript, Window, exchanges, flat, told, windows
 from gradegate.errors import NoVerdict
 from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
@@ -37,10 +37,12 @@ class ConversationRelevance(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The share of exchanges whose answer is relevant within its window."""
-        cut = windows(exchanges(transcript.turns), self.windowSize)
+        # As in promptfoo: what `_conversation` holds is the conversation, and an answer that it lacks is none of it.
+        turns = told(transcript.vars.get(CONVERSATION) or ()) or transcript.turns
+        cut = windows(exchanges(turns), self.windowSize)
         if not cut:
             raise NoVerdict("the conversation has no complete exchange: a message of the user and an answer to it")
-        own = replace(judge, graded="\n".join(turn.content for turn in transcript.turns))
+        own = replace(judge, graded="\n".join(turn.content for turn in turns))
         given = own.gather(*(partial(_ask, own, window) for window in cut))
         held = sum(one.word == "yes" for one in given)
         rows = [

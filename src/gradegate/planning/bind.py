@@ -8,7 +8,7 @@ from typing import Any
 
 from gradegate.asking import options as provider_options
 from gradegate.asking.http import Client
-from gradegate.asking.provider import PROVIDERS, Provider, Setting, serving, split_id
+from gradegate.asking.provider import PROVIDERS, Provider, Setting, check_id, serving, split_id
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import to_json
 from gradegate.files.workspace import Workspace
@@ -43,6 +43,7 @@ class Binder:
                 near = suggest(spec.id.split(":")[0], (name.split(":")[0] for name in PROVIDERS.names()))
                 cure = near or "one of " + ", ".join(PROVIDERS.names())
                 raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, cure)
+            check_id(spec, build)
             provider_options.check(spec, build)
             env = {**self.suite.env, **spec.env}
             setting = Setting(spec, found[1], self.client, env, self._open)

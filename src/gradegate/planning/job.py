@@ -11,7 +11,6 @@ from gradegate.grading.conclude import Binding
 from gradegate.result import AskedModel
 from gradegate.suite import Case, Note, Policy, PromptSpec
 
-CONVERSATION = "_conversation"  # the variable with what was said before, as promptfoo has it
 Render = Callable[[Sequence[Any]], str]
 
 

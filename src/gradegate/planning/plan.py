@@ -9,19 +9,22 @@ from typing import Any
 
 from gradegate.asking.http import Client
 from gradegate.asking.provider import Provider, Recorded
+from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
 from gradegate.planning import checks
 from gradegate.planning.assertions import Subject, as_share, bind, check_options
 from gradegate.planning.bind import Binder
-from gradegate.planning.job import CONVERSATION, Job, Plan, Render
+from gradegate.planning.job import Job, Plan, Render
 from gradegate.planning.load import Located
+from gradegate.planning.names import Names
 from gradegate.planning.variables import Variables
 from gradegate.result import AskedModel
 from gradegate.settings import Settings
 from gradegate.suite import Case, Note, PromptSpec, ProviderSpec
 from gradegate.texts import chat
-from gradegate.texts.template import TemplateError, data, render_prompt, visible_env
+from gradegate.texts.prompt import fill
+from gradegate.texts.template import TemplateError, data, visible_env
 
 DEFAULT_CONCURRENCY = 4  # promptfoo's default
 DEFAULT_TIMEOUT = 300.0  # seconds
@@ -111,6 +114,8 @@ class _Planner:
         grader = ProviderSpec(self.settings.grader, origin=Origin("--grader")) if self.settings.grader else None
         workspace, folder = self.located.workspace, self.located.folder
         self.binder = Binder(suite, workspace, folder, self.client, grader, self.pool)
+        defined = {name for case in suite.cases for name in case.vars}
+        self.names = Names(defined, partial=bool(self.settings.filter_pattern))
 
     def jobs(self) -> list[Job]:
         targets = list(self._targets())
@@ -123,10 +128,11 @@ class _Planner:
                 self.mistakes += e.mistakes
         if len(targets) == len(self.suite.targets):
             self.mistakes += checks.comparisons(jobs)
+            self.mistakes += self.names.mistakes()
         if not self.mistakes and not self.suite.mistakes:
             self.mistakes += checks.rules(self.suite, jobs)
             self.notes += checks.unselected(self.suite, jobs)
-        self.notes += checks.warnings(jobs, cases)
+        self.notes += (*checks.warnings(jobs, cases), *self.names.notes())
         return jobs
 
     def _targets(self) -> Iterator[_Target]:
@@ -167,7 +173,10 @@ class _Planner:
         asked = self._asked(case, targets)
         self.mistakes += [mistake for provider, _ in asked for mistake in checks.blind_target(case, provider)]
         self._check_case(case, asked, targets)
+        # A request that is a template of the config may do without a prompt where the config names none.
+        shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)
         for values, assertions in bound:
+            self.names.see(case, values, shown)
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
                 text, render = self._prompt(case, prompt, values), self._render(case, prompt, values)
@@ -193,10 +202,13 @@ class _Planner:
 
     def _combinations(self, case: Case) -> list[Mapping[str, Any]]:
         try:
+            told(case.vars.get(CONVERSATION) or ())
             return self.variables.resolve(case.vars, case.options.expand_vars, case.origin)
         except ConfigError as e:
             self.mistakes += e.mistakes
-            return [case.vars]  # the assertions are looked at all the same
+        except ValueError as e:
+            self._say(f"`{CONVERSATION}` cannot be read: {e}", case.origin, "write what was said, oldest first")
+        return [case.vars]  # the assertions are looked at all the same
 
     def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
         subject = Subject(case.options, {"env": self.env, **values}, case.turns)
@@ -211,16 +223,16 @@ class _Planner:
 
     def _render(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> Render | None:
         source = case.options.prefix + prompt.text + case.options.suffix
-        off = case.turns or case.options.settings.get("disableConversationVar")
+        off = case.turns or case.options.settings.get("disableConversationVar") or values.get(CONVERSATION)
         if off or not _USES_CONVERSATION.search(source):
             return None
         variables = {"env": self.env, **values}
-        return lambda before: render_prompt(source, {**variables, CONVERSATION: list(before)})
+        return lambda before: fill(source, {**variables, CONVERSATION: list(before)})
 
     def _prompt(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> str:
         source = case.options.prefix + prompt.text + case.options.suffix
         try:
-            text = render_prompt(source, {"env": self.env, **values})
+            text = fill(source, {"env": self.env, **values})
         except TemplateError as e:
             self._say(f"the prompt cannot be filled in: {e}", prompt.origin, "mend the template")
             return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import mimetypes
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from gradegate.files import document
 from gradegate.files.code import is_code
 from gradegate.files.workspace import Workspace
 from gradegate.suite import Verbatim
-from gradegate.texts.template import TemplateError, is_template, render
+from gradegate.texts.prompt import stays
+from gradegate.texts.template import TemplateError, is_template, render, show, uses
 
 ROUNDS = 5  # how deep variables may refer to one another
+_REFERENCE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 MOST = 10_000  # combinations of one test
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
@@ -66,36 +69,52 @@ class Variables:
                 raise code
             if suffix == ".pdf":
                 raise ConfigError.at(f"`{reference}`: PDF is not read", origin, "save its text as .txt or .md")
-            if suffix in (".yaml", ".yml", ".json"):
+            if suffix in (".yaml", ".yml"):
                 content = self._workspace.read(str(path), self._folder, origin)
                 yield document.to_json(document.read(content, self._workspace.name(path)))
             elif suffix in _IMAGES:
                 encoded = base64.b64encode(self._workspace.read(str(path), self._folder, origin)).decode()
                 yield f"data:{mimetypes.guess_type(path.name)[0]};base64,{encoded}"
             else:
-                yield self._workspace.text(str(path), self._folder, origin)
+                yield self._workspace.text(str(path), self._folder, origin).strip()
 
     def _filled(self, values: dict[str, Any], origin: Origin) -> Mapping[str, Any]:
+        """The values as promptfoo has them: without their last newline, and ``{{ name }}`` replaced by other values.
+
+        What else a value asks for is filled in with the prompt; what nobody defines stays as it is written.
+        """
+        own = {name: value for name, value in values.items() if isinstance(value, str) and is_template(value)}
+        for name, text in own.items():
+            if not isinstance(text, Verbatim):
+                values[name] = self._with_env(name, text, origin)
+        values = {name: _without_newline(value) for name, value in values.items()}
         for _ in range(ROUNDS):
-            texts = {name: value for name, value in values.items() if isinstance(value, str)}
-            open_names = [n for n, text in texts.items() if is_template(text) and not isinstance(text, Verbatim)]
-            if not open_names:
-                break
             before = dict(values)
-            for name in open_names:
-                try:
-                    values[name] = render(before[name], {"env": self._env, **before})
-                except TemplateError as e:
-                    what = f"the variable `{name}` cannot be filled in: {e}"
-                    raise ConfigError.at(what, origin, "mend the template") from e
+            for name, text in values.items():
+                match = None if isinstance(text, Verbatim) or not isinstance(text, str) else _REFERENCE.search(text)
+                if match and match[1] in values:
+                    values[name] = text.replace(match[0], show(values[match[1]]), 1)
             if values == before:
                 break
         return values
+
+    def _with_env(self, name: str, text: str, origin: Origin) -> str:
+        if stays(text):
+            return text
+        try:
+            return render(text, {"env": self._env}) if uses(text) == {"env"} else text
+        except TemplateError as e:
+            what = f"the variable `{name}` cannot be filled in: {e}"
+            raise ConfigError.at(what, origin, "correct the template") from e
+
+
+def _without_newline(value: Any) -> Any:
+    return value.removesuffix("\n") if isinstance(value, str) and not isinstance(value, Verbatim) else value
 
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, Verbatim):
         return True
     if isinstance(value, str):
-        return not value.startswith("file://") and not is_template(value)
+        return not value.startswith("file://") and not value.endswith("\n") and not is_template(value)
     return not isinstance(value, list)

@@ -13,23 +13,19 @@ from gradegate.asking.messages import OPTIONS, SAMPLING, Messages
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.shape import JsonObject
 from gradegate.asking.wire import PRICES, base_url, need_key, need_model, own_headers, post
-from gradegate.errors import ConfigError
 
 VERSION, SAMPLING_VERSION = "2026-10-21", "2023-06-01"
-_OTHERS = frozenset({"completion", "claude-agent-sdk", "claude-code", "managed-agents"})  # of promptfoo
 
 
 class Anthropic(ChatModel):
     """A model at ``{base}/v1/messages``."""
 
+    others = ("claude-agent-sdk*", "claude-code*", "completion", "managed-agents*")
     options = (*OPTIONS, *PRICES, "model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "beta")
 
     def __init__(self, setting: Setting) -> None:
         config = setting.spec.config
         model = need_model(setting, "anthropic:messages:MODEL")
-        if model.partition(":")[0] in _OTHERS:
-            what = f"`{setting.spec.id}` is not supported"
-            raise ConfigError.at(what, setting.spec.origin, "use anthropic:messages:MODEL")
         base = config.get("apiBaseUrl") or setting.env.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
         url = base_url(setting, base).removesuffix("/v1") + "/v1/messages"
         beta = config.get("beta") or ()

@@ -59,6 +59,7 @@ class Groq(Compatible):
     """A chat model of Groq."""
 
     base, variable = "https://api.groq.com/openai/v1", "GROQ_API_KEY"
+    others = ("responses",)
     own = ("reasoning_format", "include_reasoning")
     options = (*Compatible.options, *own)
 
@@ -67,6 +68,7 @@ class XAi(Compatible):
     """A chat model of xAI."""
 
     base, variable = "https://api.x.ai/v1", "XAI_API_KEY"
+    others = ("embedding", "embeddings", "image", "responses", "video", "voice")
     own = ("search_parameters",)
     options = (*Compatible.options, *own)
 

@@ -11,21 +11,17 @@ from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.gemini import OPTIONS, Gemini
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
-from gradegate.errors import ConfigError
-
-_OTHERS = frozenset({"live", "image", "video", "interactions", "embedding", "embeddings"})  # of promptfoo
 
 
 class Google(ChatModel):
     """A model at ``{base}/models/{model}:generateContent``."""
 
+    others = ("embedding", "embeddings", "image", "interactions", "live", "video", "*-image", "*-image-*")
     options = (*OPTIONS, *ACCESS, *PRICES, "apiVersion")
 
     def __init__(self, setting: Setting) -> None:
         config = setting.spec.config
         model = need_model(setting, "google:MODEL").removeprefix("models/")
-        if model.partition(":")[0] in _OTHERS:
-            raise ConfigError.at(f"`{setting.spec.id}` is not supported", setting.spec.origin, "use google:MODEL")
         url = f"{_root(setting)}/models/{quote(model, safe='')}:generateContent"
         headers = {"x-goog-api-key": need_key(setting, "GOOGLE_API_KEY", "GEMINI_API_KEY"), **own_headers(config)}
         super().__init__(setting, Gemini(config), url, headers, model)

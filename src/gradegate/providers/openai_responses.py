@@ -56,7 +56,7 @@ class Responses(Shape):
             text["format"] = _format(config["response_format"])
         return {
             "model": self._model,
-            "input": [_item(message) for message in request.messages],
+            "input": _input(request.messages),
             **options,
             **({"text": text} if text else {}),
             **(config.get("passthrough") or {}),
@@ -95,6 +95,13 @@ def _texts(parts: Sequence[JsonObject], kind: str, key: str) -> list[str]:
 
 def _formatted(schema: JsonObject) -> JsonObject:
     return {"text": {"format": {"type": "json_schema", "name": "verdict", "strict": True, "schema": schema}}}
+
+
+def _input(messages: Sequence[Message]) -> str | list[dict[str, Any]]:
+    only = messages[0] if len(messages) == 1 else None
+    if only and only.role == "user" and not only.images and only.written is None:
+        return only.content
+    return [_item(message) for message in messages]
 
 
 def _item(message: Message) -> dict[str, Any]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from gradegate.conversation import NO_USAGE, Message, Reply, Request, Transcript, Turn, Usage
+from gradegate.conversation import CONVERSATION, NO_USAGE, Message, Reply, Request, Transcript, Turn, Usage, told
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.planning.job import CONVERSATION, Job
+from gradegate.planning.job import Job
 from gradegate.texts import chat
 
 # Finish reasons by which a vendor says that it failed, or is not done: what there is of the answer is a piece of one.
@@ -39,18 +40,17 @@ def transcript(job: Job, history: History) -> Transcript:
     """What the job's graders see; a job of a conversation adds its exchange to ``history``. Raises GradegateError."""
     if job.case.turns:
         return Transcript(_asked(job.case.turns), job.case.turns, job.vars) if job.case.recorded else _held(job)
-    if job.render is None:
-        return _single(job, job.text)
+    if job.render is None:  # a conversation that the config tells comes before the answer
+        single = _single(job, job.text)
+        return replace(single, turns=(*told(job.vars.get(CONVERSATION) or ()), *single.turns))
     text = job.render(history)
     if chat.broken(text):
         cure = "write {{ item.output | dump }} without quotes around it"
         raise ConfigError.at("the prompt is no valid JSON once `_conversation` is filled in", job.prompt.origin, cure)
     said = _single(job, text)
     history.append(_item(text, said.output))
-    before = tuple(turn for item in history[:-1] for turn in _exchange(item))
-    return Transcript(
-        text, (*before, *said.turns), {**job.vars, CONVERSATION: list(history)}, said.usage, said.metadata
-    )
+    turns = (*told(history[:-1]), *said.turns)
+    return Transcript(text, turns, {**job.vars, CONVERSATION: list(history)}, said.usage, said.metadata)
 
 
 def _single(job: Job, text: str) -> Transcript:
@@ -88,13 +88,8 @@ def _metadata(reply: Reply) -> dict[str, Any]:
 
 def _item(text: str, output: str) -> Mapping[str, Any]:
     messages = chat.parse(text)
-    asked = [message.content for message in messages or () if message.role == "user"]
     prompt = json.loads(text) if messages and text.lstrip().startswith("[") else text
-    return {"prompt": prompt, "input": asked[-1] if asked else text, "output": output}
-
-
-def _exchange(item: Mapping[str, Any]) -> tuple[Turn, Turn]:
-    return Turn("user", item["input"]), Turn("assistant", item["output"])
+    return {"prompt": prompt, "input": (messages and messages[-1].content) or text, "output": output}
 
 
 # --- conversations that are held now --------------------------------------------------------------------------

@@ -11,8 +11,9 @@ from gradegate.conversation import Message
 from gradegate.errors import ConfigError
 from gradegate.files import document
 
+_LIST = re.compile(r"\s*\[\s*\{.*\}\s*\]\s*", re.DOTALL)
 _START = re.compile(r'\s*\[\s*\{\s*"role"')
-ROLES = ("system", "developer", "user", "assistant", "tool")
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
 def parse(text: str) -> tuple[Message, ...] | None:
@@ -30,7 +31,8 @@ def parse(text: str) -> tuple[Message, ...] | None:
 
 def broken(text: str) -> bool:
     """Whether the text is meant as chat JSON and cannot be read as such."""
-    return _START.match(text) is not None and parse(text) is None
+    listed = _START.match(text) is not None or ('"role"' in text and _LIST.fullmatch(text) is not None)
+    return listed and parse(text) is None
 
 
 def messages(value: Any) -> tuple[Message, ...] | None:
@@ -51,12 +53,14 @@ def _message(item: Mapping[str, Any]) -> Message | None:
     if role not in ROLES:
         return None
     if isinstance(content, str):
-        return Message(role, content)
+        return Message(role, content, written=item)
+    if content is None and (item.get("tool_calls") or item.get("function_call")):
+        return Message(role, "", written=item)
     if not isinstance(content, Sequence) or not all(isinstance(part, Mapping) for part in content):
         return None
     texts = [str(part.get("text", "")) for part in content if part.get("type") in ("text", "input_text")]
     images = [image for part in content if (image := _image(part))]
-    return Message(role, "\n".join(texts), tuple(images))
+    return Message(role, "\n".join(texts), tuple(images), item)
 
 
 def _image(part: Mapping[str, Any]) -> str:

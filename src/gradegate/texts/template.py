@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -73,13 +75,25 @@ def show(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return str(int(value))
+    if isinstance(value, float):
+        return _number(value)
     if isinstance(value, list | tuple):
         return ",".join(map(show, value))
     if isinstance(value, Mapping):
         return _dump(value) if isinstance(value, _Printed) else "[object Object]"
     return str(value)
+
+
+def _number(value: float) -> str:
+    """As JavaScript prints it (ECMA-262, Number::toString): plain digits from 1e-6 up to below 1e21."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "0"
+    if 1e-6 <= abs(value) < 1e21:
+        return f"{Decimal(repr(value)):f}".removesuffix(".0")
+    digits, _, exponent = repr(value).partition("e")
+    return f"{digits.removesuffix('.0')}e{int(exponent):+d}"
 
 
 class _Environment(ImmutableSandboxedEnvironment):
@@ -168,22 +182,6 @@ def render(source: str, variables: Mapping[str, Any]) -> str:
     return "".join(parts)
 
 
-def render_prompt(source: str, variables: Mapping[str, Any]) -> str:
-    """Fill a prompt: chat JSON value by value, so that quotes stay escaped; text with a stray ``{{`` stays as it is."""
-    if not is_template(source):
-        return source
-    if source.lstrip()[:1] in ("[", "{"):
-        try:
-            parsed = json.loads(source)
-        except ValueError:
-            parsed = None
-        if isinstance(parsed, list | dict):
-            return json.dumps(render_values(parsed, variables), ensure_ascii=False, indent=2)
-    if source.count("{{") > source.count("}}") or source.count("{%") > source.count("%}"):
-        return source
-    return render(source, variables)
-
-
 def render_values(value: Any, variables: Mapping[str, Any]) -> Any:
     """Fill every string in a nested value. Raises TemplateError."""
     if isinstance(value, str):
@@ -200,9 +198,27 @@ def uses(source: str) -> frozenset[str]:
     if not is_template(source):
         return frozenset()
     try:
-        return frozenset(meta.find_undeclared_variables(_ENVIRONMENT.parse(source)))
+        return frozenset(meta.find_undeclared_variables(_ENVIRONMENT.parse(source))) - _ENVIRONMENT.globals.keys()
     except jinja2.TemplateSyntaxError as e:
         raise TemplateError(f"{e.message} (line {e.lineno} of the template)") from e
+
+
+@lru_cache(maxsize=512)
+def needs(source: str) -> frozenset[str]:
+    """The variables that a template does not work without: those that it asks for and nowhere tests or defaults.
+
+    Raises TemplateError.
+    """
+    asked = uses(source)
+    if not asked:
+        return asked
+    tree = _ENVIRONMENT.parse(source)
+    guards: list[nodes.Node] = [*tree.find_all((nodes.Or, nodes.And, nodes.Test))]
+    guards += [branch.test for branch in tree.find_all(nodes.If)]
+    guards += [choice.test for choice in tree.find_all(nodes.CondExpr)]
+    guards += [call for call in tree.find_all(nodes.Filter) if call.name in ("default", "d")]
+    names = [name for guard in guards for name in (guard, *guard.find_all(nodes.Name)) if isinstance(name, nodes.Name)]
+    return asked - {name.name for name in names}
 
 
 def render_env(value: Any, env: Mapping[str, str]) -> Any:

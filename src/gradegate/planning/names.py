@@ -1,0 +1,102 @@
+"""Finds variables that prompts and the values of assertions ask for and that tests do not define."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradegate.conversation import CONVERSATION
+from gradegate.errors import Mistake, Origin
+from gradegate.registry import suggest
+from gradegate.suite import Assertion, Case, Note, PromptSpec, Verbatim
+from gradegate.texts.prompt import stays, unknown
+from gradegate.texts.template import TemplateError, needs
+
+_ALWAYS = frozenset({"env", CONVERSATION})
+
+
+@dataclass
+class _Place:
+    """A template: how often it is filled in, and how often without which variable."""
+
+    what: str
+    origin: Origin
+    times: int = 0
+    without: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Names:
+    """Watches templates being filled in for one suite after another case."""
+
+    defined: set[str]  # by any test of the suite
+    partial: bool = False  # not every test is planned, so what is not defined may be elsewhere
+    places: dict[tuple[str, Origin], _Place] = field(default_factory=dict)
+    left: dict[Note, None] = field(default_factory=dict)  # in the order of the tests, each once
+
+    def see(self, case: Case, values: Mapping[str, Any], prompts: Iterable[PromptSpec]) -> None:
+        """The prompts that a case fills in (a recorded answer fills in none), and the values of its assertions."""
+        for name, value in values.items():
+            for other in sorted(unknown(value, values)):
+                text = f"the variable `{name}` refers to `{other}`, which nobody defines, so it is left as it is"
+                self.left[Note(text, case.origin)] = None
+        if not case.recorded and not case.turns:
+            for prompt in prompts:
+                self._prompt(case, prompt, values)
+        for assertion in _each(case.assertions):
+            self._fill(f"the value of `{assertion.type}`", assertion.origin, [*_texts(assertion.value)], values)
+
+    def _prompt(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> None:
+        source = case.options.prefix + prompt.text + case.options.suffix
+        if stays(source):
+            text = "the prompt has braces that stay open at the end of a line, so it is sent as it is, as by promptfoo"
+            self.left[Note(text, prompt.origin)] = None
+        else:
+            self._fill("the prompt", prompt.origin, [source], values)
+
+    def _fill(self, what: str, origin: Origin, texts: list[str], values: Mapping[str, Any]) -> None:
+        try:
+            asked = frozenset().union(*map(needs, texts))
+        except TemplateError:
+            return  # said where it is filled in
+        if not asked:
+            return
+        place = self.places.setdefault((what, origin), _Place(what, origin))
+        place.times += 1
+        for name in asked - _ALWAYS - values.keys():
+            place.without[name] = place.without.get(name, 0) + 1
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """A variable that is not defined in any of the cases in which it is asked for."""
+        for place in self.places.values():
+            for name, count in sorted(place.without.items()):
+                if count == place.times and not (self.partial and name in self.defined):
+                    what = f"{place.what} asks for the variable `{name}`, which no test defines"
+                    if name in self.defined:
+                        what = f"{place.what} asks for the variable `{name}`, which its test does not define"
+                    cure = suggest(name, self.defined - {name}) or f"add `{name}` to `vars`"
+                    yield Mistake(what, place.origin, cure)
+
+    def notes(self) -> Iterator[Note]:
+        """A variable that some cases define and others do not, and values that refer to nobody."""
+        for place in self.places.values():
+            for name, count in sorted(place.without.items()):
+                if count < place.times:
+                    what = f"{place.what} asks for the variable `{name}`, which {count} of {place.times} cases lack"
+                    yield Note(what, place.origin)
+        yield from self.left
+
+
+def _each(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
+    for assertion in assertions:
+        yield assertion
+        yield from _each(assertion.members)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str) and not isinstance(value, Verbatim):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)

@@ -1,0 +1,302 @@
+"""One config through two tools: a model that answers both by a fixed rule, what each asked and decided, what differs."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+FOLDER = Path(__file__).resolve().parents[1] / "side_by_side"
+CONFIGS = FOLDER / "configs"
+EXPECTED = FOLDER / "expected.json"
+INTENDED = FOLDER / "intended.yaml"
+MARK = re.compile(r"<<(.*?)>>", re.DOTALL)
+
+
+# --- the model ------------------------------------------------------------------------------------------------
+
+
+def answer(text: str) -> str:
+    """What a target says: the last ``<<mark>>`` of the question, else the question itself."""
+    marks = MARK.findall(text)
+    return marks[-1] if marks else f"You said: {text}"
+
+
+def judgement(model: str, text: str) -> str:
+    """What a judge says, by its name (``judge-KIND``): the marks ``LOW`` and ``UNTRUE`` in what it reads make it strict."""
+    low = "GRADE-LOW" in text
+    return {
+        "judge-rubric": json.dumps({"reason": "so it is", "pass": not low, "score": 0.2 if low else 0.9}),
+        "judge-factuality": json.dumps({"reason": "so it is", "category": "D" if low else "C"}),
+        "judge-closedqa": "It was weighed.\nN" if low else "It was weighed.\nY",
+        "judge-select": "1",
+        "judge-geval": json.dumps(
+            {"steps": ["Look."], "score": 2 if low else 8, "reason": "so"}, separators=(",", ":")
+        ),
+        "judge-conversation": json.dumps({"verdict": "no" if low else "yes", "reason": "so it is"}),
+    }[model]
+
+
+def vector(text: str) -> list[float]:
+    """How often each letter occurs, as a vector of length 1: the same text gives the same vector."""
+    counts = [float(text.lower().count(chr(code))) for code in range(ord("a"), ord("z") + 1)]
+    length = math.hypot(*counts) or 1.0
+    return [count / length for count in counts]
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return str(content)
+
+
+def _said(body: Any, model: str) -> str:
+    if not isinstance(body, Mapping):
+        return answer(str(body))
+    messages = body.get("messages") or body.get("input") or body.get("contents") or body.get("prompt") or ""
+    if isinstance(messages, str):
+        return judgement(model, messages) if model.startswith("judge") else answer(messages)
+    texts = [_text(item.get("content", item.get("parts", ""))) for item in messages if isinstance(item, Mapping)]
+    return judgement(model, "\n".join(texts)) if model.startswith("judge") else answer(texts[-1] if texts else "")
+
+
+def _model(path: str, body: Any) -> str:
+    in_path = re.search(r"/(?:models|deployments)/([^/:]+)", path)
+    return in_path[1] if in_path else str(body.get("model", "")) if isinstance(body, Mapping) else ""
+
+
+def reply(path: str, body: Any) -> Any:
+    """The JSON that a vendor's endpoint of this path answers with."""
+    model = _model(path, body)
+    if path.endswith("/embeddings"):
+        texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+        rows = [{"object": "embedding", "index": n, "embedding": vector(text)} for n, text in enumerate(texts)]
+        return {"object": "list", "data": rows, "model": model, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+    if path.startswith("/app"):
+        asked = body.get("question", json.dumps(body)) if isinstance(body, Mapping) else str(body)
+        return {"answer": answer(asked or path)}
+    said = _said(body, model)
+    if path.endswith("/chat/completions"):
+        message = {"role": "assistant", "content": said}
+        usage = {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        return {
+            "id": "c",
+            "object": "chat.completion",
+            "created": 0,
+            "model": model,
+            "choices": [choice],
+            "usage": usage,
+        }
+    if path.endswith("/responses"):
+        part = {"type": "output_text", "text": said, "annotations": []}
+        message = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [part]}
+        usage = {"input_tokens": 5, "output_tokens": 5, "total_tokens": 10}
+        return {
+            "id": "r",
+            "object": "response",
+            "status": "completed",
+            "model": model,
+            "output": [message],
+            "usage": usage,
+        }
+    if path.endswith("/messages"):
+        usage = {"input_tokens": 5, "output_tokens": 5}
+        content = [{"type": "text", "text": said}]
+        return {
+            "id": "m", "type": "message", "role": "assistant", "model": model, "content": content,
+            "stop_reason": "end_turn", "stop_sequence": None, "usage": usage,
+        }  # fmt: skip
+    if "generateContent" in path:
+        usage = {"promptTokenCount": 5, "candidatesTokenCount": 5, "totalTokenCount": 10}
+        content = {"role": "model", "parts": [{"text": said}]}
+        return {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}], "usageMetadata": usage}
+    end = {"model": model, "created_at": "2026-01-01T00:00:00Z", "done": True, "done_reason": "stop"}
+    if path.endswith("/api/chat"):
+        return {**end, "message": {"role": "assistant", "content": said}}
+    if path.endswith("/api/generate"):
+        return {**end, "response": said}
+    return {"error": {"message": f"no such path: {path}"}}
+
+
+@dataclass
+class Model:
+    """The server at ``base``; ``asked`` holds every request: method, path and body (JSON, or text where it is none)."""
+
+    base: str = ""
+    asked: list[dict[str, Any]] = field(default_factory=list)
+
+    def environ(self) -> dict[str, str]:
+        """Where each vendor's API is, and what the configs read from the environment."""
+        keys = "OPENAI_API_KEY ANTHROPIC_API_KEY GOOGLE_API_KEY MISTRAL_API_KEY AZURE_API_KEY".split()
+        return {
+            **dict.fromkeys(keys, "key-of-nobody"),
+            "OPENAI_BASE_URL": f"{self.base}/v1",
+            "ANTHROPIC_BASE_URL": self.base,
+            "OLLAMA_BASE_URL": self.base,
+            "MODEL_URL": self.base,
+            "PRODUCT": "Lantern",
+        }
+
+    def of_targets(self) -> list[dict[str, Any]]:
+        """What targets were asked, in an order that does not depend on who came first."""
+        rows = [row for row in self.asked if not _model(row["path"], row["body"]).startswith("judge")]
+        return sorted(rows, key=_canonical)
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    model: Model
+    lock: threading.Lock
+
+    def do_POST(self) -> None:
+        text = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        try:
+            body = json.loads(text) if text else None
+        except ValueError:
+            body = text
+        with self.lock:
+            self.model.asked.append({"method": self.command, "path": self.path, "body": body})
+        content = json.dumps(reply(self.path.partition("?")[0], body)).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_PUT = do_POST
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+    def handle(self) -> None:
+        try:
+            super().handle()
+        except ConnectionError:
+            self.close_connection = True
+
+
+@contextmanager
+def serve() -> Iterator[Model]:
+    """The model on a loopback port."""
+    model = Model()
+    handler = type("Handler", (_Handler,), {"model": model, "lock": threading.Lock()})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    model.base = f"http://127.0.0.1:{server.server_address[1]}"
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    try:
+        yield model
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+# --- what a tool did ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one tool asked its targets, and the verdict of each case: [outcome, [[assertion, outcome], ...]]."""
+
+    requests: list[dict[str, Any]]
+    cases: list[Any]
+    refused: str = ""  # why the tool did not run the config at all
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON, without what a tool says about this machine."""
+        return {"requests": self.requests, "cases": self.cases}
+
+
+def verdicts_of_gradegate(results: Mapping[str, Any]) -> list[Any]:
+    """Of results.json, in the order of its cases."""
+    return [
+        [case["outcome"], [[g["assertion"], g["outcome"]] for g in case["grades"] if g["assertion"] != "assert-set"]]
+        for case in results["cases"]
+    ]
+
+
+def verdicts_of_promptfoo(results: Mapping[str, Any]) -> list[Any]:
+    """Of its JSON output, by test and prompt."""
+    rows = sorted(results["results"]["results"], key=lambda row: (row["testIdx"], row["promptIdx"]))
+    return [[_outcome(row), [*_components(row)]] for row in rows]
+
+
+def _outcome(row: Mapping[str, Any]) -> str:
+    return "pass" if row["success"] else "error" if row.get("failureReason") == 2 else "fail"
+
+
+def _components(row: Mapping[str, Any]) -> Iterator[list[str]]:
+    for part in (row.get("gradingResult") or {}).get("componentResults") or ():
+        kind = (part.get("assertion") or {}).get("type")
+        if kind and kind != "assert-set":
+            yield [kind, "pass" if part["pass"] else "fail"]
+
+
+# --- what differs ---------------------------------------------------------------------------------------------
+
+
+@cache
+def intended() -> Mapping[str, Any]:
+    """The differences that are meant, each with its reason."""
+    return yaml.safe_load(INTENDED.read_text())
+
+
+def plain_requests(requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Requests without what the intended differences leave out: members of these values, other names, text in parts."""
+    rows = [json.loads(json.dumps(row)) for row in requests]
+    for row in rows:
+        for rule in intended()["requests"]:
+            body = row["body"]
+            if not isinstance(body, dict) or not re.search(rule["path"], row["path"]):
+                continue
+            if re.search(rule.get("model", ""), _model(row["path"], body)):
+                _without(body, rule.get("without", {}))
+                for name, other in rule.get("named", {}).items():
+                    if name in body:
+                        body[other] = body.pop(name)
+                row["body"] = _joined(body) if rule.get("parts") else body
+    return sorted(rows, key=_canonical)
+
+
+def _joined(value: Any) -> Any:
+    """Lists of text parts as one text."""
+    if isinstance(value, dict):
+        return {key: _joined(item) for key, item in value.items()}
+    if not isinstance(value, list):
+        return value
+    if value and all(isinstance(part, dict) and set(part) == {"type", "text"} for part in value):
+        return "\n\n".join(part["text"] for part in value)
+    return [_joined(item) for item in value]
+
+
+def _without(body: dict[str, Any], members: Mapping[str, Any]) -> None:
+    for name, value in members.items():
+        if isinstance(value, Mapping) and isinstance(body.get(name), dict):
+            _without(body[name], value)
+            if not body[name]:
+                del body[name]
+        elif name in body and body[name] == value:
+            del body[name]
+
+
+def differences(left: Sequence[Any], right: Sequence[Any]) -> list[str]:
+    """What is only on one side, counted, a line each: ``-`` for the first, ``+`` for the second."""
+    ones, others = [_canonical(item) for item in left], [_canonical(item) for item in right]
+    only = [item for item in ones if item not in others or ones.count(item) > others.count(item)]
+    also = [item for item in others if item not in ones or others.count(item) > ones.count(item)]
+    return [f"- {item}" for item in dict.fromkeys(only)] + [f"+ {item}" for item in dict.fromkeys(also)]

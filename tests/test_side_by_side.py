@@ -1,0 +1,45 @@
+"""Configs ask and decide what promptfoo asks and decides, as benchmarks/promptfoo_side_by_side.py has recorded it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gradegate import cli
+from support import side_by_side as both
+
+RECORDED = json.loads(both.EXPECTED.read_text())["configs"]
+INTENDED = both.intended()
+CONFIGS = sorted(path.stem for path in both.CONFIGS.glob("*.yaml"))
+UNSET = (
+    "GITHUB_WORKSPACE CI GITHUB_ACTIONS OPENAI_API_BASE_URL OPENAI_API_HOST HTTP_PROXY HTTPS_PROXY NOT_THERE".split()
+)
+
+
+def test_every_config_is_recorded_and_every_intended_difference_has_its_config():
+    assert sorted(RECORDED) == CONFIGS
+    assert set(INTENDED["configs"]) <= set(CONFIGS)
+    assert len(CONFIGS) >= 40
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_config_is_asked_and_decided_as_in_promptfoo(name, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for variable in UNSET:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(both.CONFIGS)
+    out = tmp_path / "results.json"
+    with both.serve() as model:
+        for variable, value in model.environ().items():
+            monkeypatch.setenv(variable, value)
+        cli.main(["run", f"{name}.yaml", "-o", str(out), "--retries", "0", "--reask", "0"])
+    decided = both.verdicts_of_gradegate(json.loads(out.read_text())) if out.exists() else []
+    meant = INTENDED["configs"].get(name, {})
+    held(both.plain_requests(model.of_targets()), RECORDED[name], "requests", meant.get("requests"))
+    held(decided, RECORDED[name], "cases", meant.get("verdicts"))
+
+
+def held(mine: list, recorded: dict, part: str, reason: str | None) -> None:
+    """Equal to promptfoo's; where a difference is meant, equal to what was recorded of gradegate, and different."""
+    change = both.plain_requests if part == "requests" else list
+    assert mine == change(recorded["gradegate" if reason else "promptfoo"][part])
+    assert not reason or mine != change(recorded["promptfoo"][part]), "no difference is left"

@@ -1,0 +1,90 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.suite import Verbatim
+from gradegate.texts.prompt import fill, stays, unknown
+from gradegate.texts.template import TemplateError
+
+JSON_CHAT = '[{"role": "user", "content": "say {{x}}"}]'
+YAML_CHAT = "- role: user\n  content: |\n    say {{x}}\n"
+
+
+def said(text: str) -> str:
+    return json.loads(text)[0]["content"]
+
+
+def test_chat_json_is_filled_value_by_value():
+    assert fill(JSON_CHAT, {"x": 'a "quote"\nand more'}) == (
+        '[\n  {\n    "role": "user",\n    "content": "say a \\"quote\\"\\nand more"\n  }\n]'
+    )
+
+
+@given(st.text())
+def test_no_value_ends_a_message(text):
+    assert said(fill(JSON_CHAT, {"x": text})) == f"say {text}"
+    assert said(fill(YAML_CHAT, {"x": text})) == f"say {text}\n"
+
+
+def test_chat_yaml_that_is_yaml_only_once_it_is_filled_in_is_a_text():
+    assert fill("- role: user\n  content: {{ x | dump }}", {"x": "a"}) == '- role: user\n  content: "a"'
+    loop = "- role: system\n  content: s\n{% for x in xs %}- role: user\n  content: {{x}}\n{% endfor %}"
+    assert fill(loop, {"xs": ["a"]}) == "- role: system\n  content: s\n- role: user\n  content: a\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "as_it_is"),
+    [
+        ("starts with {{ and goes on", True),
+        ("{{x}} {% unfinished", True),
+        ("{# no end", True),
+        ("{{\n  x\n}}", True),
+        ("{{x}}\nand {{x}}", False),
+        ("{% raw %}{{ {% endraw %}", False),
+        ("no braces", False),
+        ("a } b", False),
+    ],
+)
+def test_a_text_with_braces_that_stay_open_is_no_template(text, as_it_is):
+    assert stays(text) is as_it_is
+    assert (fill(text, {"x": "1"}) == text) is (as_it_is or "{" not in text)
+
+
+@pytest.mark.parametrize(
+    ("value", "filled"),
+    [
+        ("Fill {{x}} in", "Fill {{x}} in"),
+        ("{{ name | upper }}", "ADA"),
+        ("{{ name }} in {{ gone }}", "{{ name }} in {{ gone }}"),
+        ("{{ gone | default('you') }}", "{{ gone | default('you') }}"),
+        ("{% if gone %}a{% endif %}", "{% if gone %}a{% endif %}"),
+        ("{% for w in words %}{{w}};{% endfor %}", "a;b;"),
+        ("{{ env.TOWN }} {{name}}", "Oslo Ada"),
+        ("{# {{gone}} #}{{name}}", "Ada"),
+        ("{{name}} {{", "{{name}} {{"),
+        (Verbatim("{{name}}"), "{{name}}"),
+    ],
+)
+def test_a_value_is_filled_in_unless_it_asks_for_what_nobody_defines(value, filled):
+    variables = {"env": {"TOWN": "Oslo"}, "name": "Ada", "words": ["a", "b"], "v": value}
+    assert fill("<{{v}}>", variables) == f"<{filled}>"
+    assert bool(unknown(value, variables)) is ("gone" in filled or "{{x}}" in filled)
+
+
+def test_values_in_a_chat_are_no_templates():
+    assert said(fill(JSON_CHAT, {"x": "{{ name | upper }}", "name": "Ada"})) == "say {{ name | upper }}"
+
+
+def test_a_value_that_cannot_be_read_is_said():
+    with pytest.raises(TemplateError, match="in a variable: "):
+        fill("{{v}}", {"v": "{{ name name }}", "name": "Ada"})
+
+
+@given(st.text(), st.text())
+def test_any_text_is_filled_or_refused(source, value):
+    try:
+        assert isinstance(fill(source, {"x": value}), str)
+    except TemplateError:
+        return
