@@ -35,9 +35,9 @@ def decide(run: RunResult, policies: Sequence[Policy]) -> Decision:
 def _applied(policy: Policy, rows: Sequence[Row]) -> Iterator[RuleResult]:
     """The rules of a suite; that every case passes says nothing about a suite in which nothing counts."""
     for rule in policy.rules:
-        own = [row for row in rows if row.suite == rule.suite]
-        if not (rule.every_case and rule.blocking and own and not any(row.counts for row in own)):
-            yield apply(rule, own)
+        suite_rows = [row for row in rows if row.suite == rule.suite]
+        if not (rule.every_case and rule.blocking and suite_rows and not any(row.counts for row in suite_rows)):
+            yield apply(rule, suite_rows)
 
 
 def _guard(policy: Policy) -> RuleResult:
@@ -70,10 +70,12 @@ def _errors(rows: Sequence[Row], policies: Sequence[Policy]) -> _Errors:
     errors = _Errors(setup=setup)
     by_suite = {rule.suite: policy for policy in policies for rule in policy.rules}
     for suite, policy in by_suite.items():
-        own = [row for row in rows if row.suite == suite]
-        counted = [grade for row in own for grade in row.grades if grade.counts]
+        suite_rows = [row for row in rows if row.suite == suite]
+        counted = [grade for row in suite_rows for grade in row.grades if grade.counts]
         errored = [grade for grade in counted if grade.outcome is Outcome.ERROR]
-        silent = [row for row in own if row.error and not row.grades]  # nothing was asserted, and nothing answered
+        silent = [
+            row for row in suite_rows if row.error and not row.grades
+        ]  # nothing was asserted, and nothing answered
         reasons = [*(grade.reason for grade in errored), *(row.error for row in silent)]
         if reasons:
             share = Fraction(len(reasons), len(counted) + len(silent))
