@@ -173,9 +173,9 @@ def advisory() -> Decision:
 
 def inconclusive() -> Decision:
     """No failure, but nobody could tell."""
-    rule = RuleResult(EVERY, Outcome.ERROR, "3 cases could not be told", passed=1, errored=3, pass_rate=1.0)
+    rule = RuleResult(EVERY, Outcome.ERROR, "3 cases could not be decided", passed=1, errored=3, pass_rate=1.0)
     rows = (passing(), unclear(), unanswered("Alaska"), unanswered("Hawaii"))
-    reason = "3 of 4 cases could not be told."
+    reason = "3 of 4 cases could not be decided."
     return decision(Result.INCONCLUSIVE, reason, *rows, rules=(rule,), interrupted="the budget of 0.01 USD is spent")
 
 

@@ -28,7 +28,7 @@ from gradegate.reporting.wording import (
 from gradegate.result import Decision, Result, Row, RuleResult
 from gradegate.suite import Note
 
-_OPEN = 10  # cases of one kind that stand open; the rest is folded
+_OPEN = 10  # cases of one kind that are shown open; the rest is folded
 _RESERVE = 600  # for the sentences that say what was left out
 
 
@@ -46,10 +46,10 @@ def page(decision: Decision, links: Links, shape: Shape) -> str:
     scope = several(decision.run.rows, links)
     head, foot = _head(decision, scope, shape), _foot(decision, scope, shape)
     room = shape.limit - shape.measure(head + foot) - _RESERVE
-    found = sort(decision.run.rows)
-    body = _body(found, scope, shape, room, folded=True)
+    findings = sort(decision.run.rows)
+    body = _body(findings, scope, shape, room, folded=True)
     if body.left:  # the names of all failing cases are worth more than the evidence of some
-        body = _body(found, scope, shape, room, folded=False)
+        body = _body(findings, scope, shape, room, folded=False)
     rest = _all_cases(decision.run.rows, scope, shape, room - shape.measure(body.text)) if shape.all_cases else ""
     return head + body.text + _missing(body.left, links) + rest + foot
 
@@ -100,15 +100,19 @@ class _Body:
     left: int
 
 
-def _body(found: Findings, scope: Scope, shape: Shape, room: int, folded: bool) -> _Body:
+def _body(findings: Findings, scope: Scope, shape: Shape, room: int, folded: bool) -> _Body:
     parts, left = [], 0
-    for title, findings in (("Failed", found.failed), ("Could not tell", found.unclear), ("Advisory", found.advisory)):
-        number = sum(1 + len(finding.alike) for finding in findings)
+    for title, listed in (
+        ("Failed", findings.failed),
+        ("Could not tell", findings.unclear),
+        ("Advisory", findings.advisory),
+    ):
+        number = sum(1 + len(finding.alike) for finding in listed)
         heading = f"#### {title}: {many(number, 'case')}\n\n"
         blocks = fit(
-            (block(finding, scope, folded) for finding in findings), room - shape.measure(heading), shape.measure
+            (block(finding, scope, folded) for finding in listed), room - shape.measure(heading), shape.measure
         )
-        left += sum(1 + len(finding.alike) for finding in findings[len(blocks) :])
+        left += sum(1 + len(finding.alike) for finding in listed[len(blocks) :])
         if blocks:
             text = heading + _opened(blocks)
             parts.append(text)
@@ -148,10 +152,10 @@ def _case_lines(rows: Iterable[Row]) -> Iterator[str]:
 
 def _foot(decision: Decision, scope: Scope, shape: Shape) -> str:
     run = decision.run
-    told = notes(decision)
-    lines = fit((_note(note, scope) for note in told), shape.limit // 8, shape.measure)
-    if len(told) > len(lines):
-        lines.append(f"- {many(len(told) - len(lines), 'more note')} in results.json\n")
+    shown = notes(decision)
+    lines = fit((_note(note, scope) for note in shown), shape.limit // 8, shape.measure)
+    if len(shown) > len(lines):
+        lines.append(f"- {many(len(shown) - len(lines), 'more note')} in results.json\n")
     names = fit((code(str(model), 120) for model in run.models), shape.limit // 16, shape.measure)
     asked = ", ".join(names) + (f" and {len(run.models) - len(names):,} more" if len(names) < len(run.models) else "")
     took = f"Target: {spent(run.target_usage)}. Grader: {spent(run.grader_usage)}. {run.seconds:,.1f} s."

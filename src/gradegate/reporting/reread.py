@@ -36,7 +36,7 @@ from gradegate.suite import NOWHERE, Note, Rule, Select
 
 
 def reread_file(path: Path) -> Decision:
-    """The decision that a results.json holds. Raises ConfigError when it cannot be read or is no results.json."""
+    """The decision that a results.json holds. Raises ConfigError when it cannot be read or is not a results.json."""
     try:
         content = path.read_bytes()
     except OSError as e:

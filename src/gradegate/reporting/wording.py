@@ -39,11 +39,11 @@ def no_model(models: tuple[AskedModel, ...]) -> str:
 
 
 def counted(counts: Counts) -> str:
-    """``9 passed, 2 failed, 1 could not be told``; what did not happen is left out."""
+    """``9 passed, 2 failed, 1 could not be decided``; what did not happen is left out."""
     parts = (
         (counts.passed, f"{counts.passed:,} passed"),
         (counts.failed, f"{counts.failed:,} failed"),
-        (counts.errored, f"{counts.errored:,} could not be told"),
+        (counts.errored, f"{counts.errored:,} could not be decided"),
     )
     return ", ".join(text for number, text in parts if number) or "nothing was graded"
 
@@ -143,7 +143,7 @@ def measured(result: RuleResult) -> str:
     if rule.min_score is not None and result.score is not None:
         parts.append(f"mean score {_scores(result)[0]}")
     if result.errored:
-        parts.append(f"{result.errored:,} could not be told")
+        parts.append(f"{result.errored:,} could not be decided")
     return ", ".join(parts) or "nothing was graded"
 
 
