@@ -105,7 +105,9 @@ def test_the_verdict_stands_first(make: Callable[[], Decision]) -> None:
 
 def test_a_blocked_comment_says_what_failed_and_why() -> None:
     page = written(samples.blocked())
-    assert "| facts | blocking | ❌ missed | 2 of 3 passed (66.7%), 3 could not be decided | at least 95% pass |" in page
+    assert (
+        "| facts | blocking | ❌ missed | 2 of 3 passed (66.7%), 3 could not be decided | at least 95% pass |" in page
+    )
     assert "| style | advisory | ⚠️ missed | mean score 0.4 | mean score at least 0.8 |" in page
     link = f"[{samples.CONFIG}:21](https://github.com/octo/shop/blob/0123abc/{samples.CONFIG}#L21)"
     case = (
