@@ -21,7 +21,7 @@ class Outcome(enum.Enum):
     ERROR = "error"  # could not tell: never a pass, never a quality failure
 
 
-class Result(enum.Enum):
+class GateOutcome(enum.Enum):
     """What the gate decided about the whole run."""
 
     PASS = "pass"
@@ -238,7 +238,7 @@ class Counts:
 class Decision:
     """The verdict on the run and all that the reports show."""
 
-    result: Result
+    outcome: GateOutcome
     reason: str  # one sentence
     rules: tuple[RuleResult, ...]
     run: RunResult

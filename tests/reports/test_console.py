@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, Result
+from gradegate.result import Decision, GateOutcome
 from support import samples
 from support.runner import commands
 
@@ -68,6 +68,6 @@ def test_nothing_on_it_is_a_command() -> None:
 
 def test_a_log_that_nobody_can_read_is_cut_with_a_count() -> None:
     rows = [replace(samples.failing(), case=n) for n in range(1200)]
-    text = written(samples.decision(Result.BLOCKED, "", *rows))
+    text = written(samples.decision(GateOutcome.BLOCKED, "", *rows))
     assert text.count("FAILED  New York") == 1000
     assert "FAILED  200 more cases; results.json has all of them" in text

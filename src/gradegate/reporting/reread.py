@@ -23,10 +23,10 @@ from gradegate.result import (
     Asserted,
     Counts,
     Decision,
+    GateOutcome,
     Grade,
     Made,
     Outcome,
-    Result,
     Row,
     RuleResult,
     RunResult,
@@ -54,7 +54,7 @@ def reread(content: bytes, name: str) -> Decision:
         what = f"not a results.json of this version: {first['msg']} at {place}"
         raise ConfigError.at(what, Origin(name), "write it with `gradegate run -o results.json`") from e
     return Decision(
-        result=Result(results.outcome),
+        outcome=GateOutcome(results.outcome),
         reason=results.reason,
         rules=tuple(map(_rule, results.rules)),
         run=_run(results),
