@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 
 class Image(str):
-    """A picture that stands among a turn's documents: a data URI or a URL."""
+    """A picture among a turn's documents: a data URI or a URL."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class Turn:
     content: str
     retrieval_context: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)  # what the target told beside the text
+    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)  # what the target returned beside the text
 
 
 # --- what a provider takes and gives --------------------------------------------------------------------------
@@ -170,33 +170,33 @@ def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
     A new one begins at a user turn that follows an assistant turn, once the current one has a user turn: a greeting of
     the assistant belongs to the first exchange. What has no answer at the end belongs to none.
     """
-    found: list[Exchange] = []
+    complete: list[Exchange] = []
     current: list[Numbered] = []
     asked = False
     for number, turn in enumerate(turns, 1):
         if turn.role == "user":
             if asked and current[-1].turn.role == "assistant":
-                found.append(tuple(current))
+                complete.append(tuple(current))
                 current = []
             asked = True
         current.append(Numbered(number, turn))
     if asked and current[-1].turn.role == "assistant":
-        found.append(tuple(current))
-    return tuple(found)
+        complete.append(tuple(current))
+    return tuple(complete)
 
 
 def unanswered(turns: Sequence[Turn]) -> tuple[int, ...]:
     """Numbers of the turns that belong to no exchange."""
-    found = exchanges(turns)
-    last = found[-1][-1].number if found else 0
+    complete = exchanges(turns)
+    last = complete[-1][-1].number if complete else 0
     return tuple(range(last + 1, len(turns) + 1))
 
 
-def windows(found: Sequence[Exchange], size: int) -> tuple[Window, ...]:
+def windows(exchanges: Sequence[Exchange], size: int) -> tuple[Window, ...]:
     """One window for each exchange: it and up to ``size - 1`` before it. Raises ValueError for a size below 1."""
     if size < 1:
         raise ValueError(f"a window of {size} exchanges holds nothing")
-    return tuple(tuple(found[max(0, end - size) : end]) for end in range(1, len(found) + 1))
+    return tuple(tuple(exchanges[max(0, end - size) : end]) for end in range(1, len(exchanges) + 1))
 
 
 def flat(window: Window) -> tuple[Numbered, ...]:

@@ -43,7 +43,7 @@ class GradegateError(Exception):
 
 
 class ConfigError(GradegateError):
-    """The user's mistakes; ``mistakes`` lists every one that was found."""
+    """The user's mistakes; ``mistakes`` lists every one of them."""
 
     def __init__(self, *mistakes: Mistake) -> None:
         super().__init__("\n".join(map(str, mistakes)))
@@ -63,7 +63,7 @@ class ConfigError(GradegateError):
 class Trouble(enum.Enum):
     """Why a provider gave no answer."""
 
-    SETUP = "setup"  # a wrong key, model or address: only the user can mend it
+    SETUP = "setup"  # a wrong key, model or address: only the user can fix it
     UNREACHABLE = "unreachable"  # no connection, or it was cut
     STATUS = "status"  # an error status after all retries
     DEADLINE = "deadline"  # no answer in time

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import ROUND_DOWN, Decimal
 
 from gradegate.conversation import Usage
 
 
-def many(number: int, thing: str) -> str:
+def many(number: int, noun: str) -> str:
     """``1 case``, ``2,000 cases``."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def figure(value: float, digits: int = 4) -> str:
@@ -24,13 +25,9 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{figure(share * 100, digits)}%"
 
 
-def figures(one: float, other: float) -> tuple[str, str]:
+def figures(value: float, other: float) -> tuple[str, str]:
     """Two numbers with as many digits as it takes to tell them apart."""
-    for digits in range(4, 18):
-        pair = figure(one, digits), figure(other, digits)
-        if one == other or pair[0] != pair[1]:
-            return pair
-    return repr(one), repr(other)
+    return _apart(figure, value, other, range(4, 18))
 
 
 def cut(score: float, scale: int) -> str:
@@ -42,13 +39,17 @@ def cut(score: float, scale: int) -> str:
     return f"{whole.quantize(Decimal('0.01'), ROUND_DOWN):f}".rstrip("0").rstrip(".")
 
 
-def percents(one: float, other: float) -> tuple[str, str]:
+def percents(value: float, other: float) -> tuple[str, str]:
     """Two shares in per cent, told apart: 94.96% must not read 95% beside a limit of 95%."""
-    for digits in range(1, 16):
-        pair = percent(one, digits), percent(other, digits)
-        if one == other or pair[0] != pair[1]:
+    return _apart(percent, value, other, range(1, 16))
+
+
+def _apart(show: Callable[[float, int], str], value: float, other: float, lengths: range) -> tuple[str, str]:
+    for digits in lengths:
+        pair = show(value, digits), show(other, digits)
+        if value == other or pair[0] != pair[1]:
             return pair
-    return repr(one), repr(other)
+    return repr(value), repr(other)
 
 
 def spent(usage: Usage) -> str:

@@ -36,19 +36,19 @@ def schema(of: str) -> str:
 def _config_schema() -> dict[str, Any]:
     from gradegate.configs.keys import AssertionKeys, TestKeys
 
-    found = ConfigKeys.model_json_schema()
+    schema = ConfigKeys.model_json_schema()
     tests, assertions = TestKeys.model_json_schema(), AssertionKeys.model_json_schema()
     names = [name for base in [*GRADERS.names(), "assert-set"] for name in (base, f"not-{base}")]
     assertions["properties"]["type"] = {"enum": names}
-    found["$defs"] |= {**tests.pop("$defs", {}), "Test": tests, "Assertion": assertions}
+    schema["$defs"] |= {**tests.pop("$defs", {}), "Test": tests, "Assertion": assertions}
     each = {"type": "array", "items": {"$ref": "#/$defs/Assertion"}}
     tests["properties"]["assert"] = assertions["properties"]["assert"] = each
     either = {"anyOf": [{"$ref": "#/$defs/Test"}, {"type": "string"}]}
-    found["properties"]["tests"] = {"anyOf": [{"type": "array", "items": either}, {"type": "string"}]}
-    found["properties"]["defaultTest"] = either
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+    schema["properties"]["tests"] = {"anyOf": [{"type": "array", "items": either}, {"type": "string"}]}
+    schema["properties"]["defaultTest"] = either
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
-def summary(thing: Any) -> str:
+def summary(plugin: Any) -> str:
     """The first line of a plug-in's docstring."""
-    return str(thing.__doc__ or "").strip().splitlines()[0] if thing.__doc__ else ""
+    return str(plugin.__doc__ or "").strip().splitlines()[0] if plugin.__doc__ else ""

@@ -14,9 +14,9 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-def suggest(word: str, known: Iterable[str]) -> str:
+def suggest(word: str, candidates: Iterable[str]) -> str:
     """``did you mean "contains"?`` for a near miss, else an empty string."""
-    near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    near = difflib.get_close_matches(word.lower(), list(candidates), n=1, cutoff=0.6)
     return f'did you mean "{near[0]}"?' if near else ""
 
 

@@ -21,13 +21,13 @@ class Outcome(enum.Enum):
     ERROR = "error"  # could not tell: never a pass, never a quality failure
 
 
-class Result(enum.Enum):
+class GateOutcome(enum.Enum):
     """What the gate decided about the whole run."""
 
     PASS = "pass"
     ADVISORY = "advisory"  # passes, with something to read
     BLOCKED = "blocked"
-    INCONCLUSIVE = "inconclusive"  # too much could not be told
+    INCONCLUSIVE = "inconclusive"  # too much could not be decided
 
 
 # --- what is graded -------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class Row:
     case: int = 0  # number of the case in its suite: rows of one case are compared by select-best
     repeat: int = 0
     turns: tuple[Turn, ...] = ()  # where there is more than the prompt and the output
-    metadata: Mapping[str, Any] = field(default_factory=dict)  # what the target told beside the answer
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # what the target returned beside the answer
     origin: Origin = NOWHERE
 
     @property
@@ -238,7 +238,7 @@ class Counts:
 class Decision:
     """The verdict on the run and all that the reports show."""
 
-    result: Result
+    outcome: GateOutcome
     reason: str  # one sentence
     rules: tuple[RuleResult, ...]
     run: RunResult

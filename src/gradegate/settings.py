@@ -10,7 +10,7 @@ from pathlib import Path
 from gradegate.errors import ConfigError, Mistake
 
 COMMENT_MODES = ("always", "failures", "off")
-# Inputs of the action that stand for an environment variable.
+# Inputs of the action that set an environment variable.
 KEYS = {
     "openai-api-key": "OPENAI_API_KEY",
     "openai-base-url": "OPENAI_BASE_URL",
@@ -47,8 +47,8 @@ class Settings:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Values of the environment that no report may show, longest first."""
-        found = {v for k, v in self.environ.items() if SECRET_NAME.search(k) and len(v) >= SHORTEST_SECRET}
-        return tuple(sorted(found, key=len, reverse=True))
+        values = {v for k, v in self.environ.items() if SECRET_NAME.search(k) and len(v) >= SHORTEST_SECRET}
+        return tuple(sorted(values, key=len, reverse=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
 
 
 def _with_keys(environ: Mapping[str, str], inputs: _Inputs) -> dict[str, str]:
-    given = {variable: inputs.text(name) for name, variable in KEYS.items()}
-    return {**environ, **{variable: value for variable, value in given.items() if value}}
+    keys = {variable: inputs.text(name) for name, variable in KEYS.items()}
+    return {**environ, **{variable: value for variable, value in keys.items() if value}}
 
 
 class _Inputs:
@@ -127,11 +127,11 @@ class _Inputs:
     def flag(self, name: str) -> bool:
         return self.choice(name, ("true", "false")) == "true"
 
-    def choice(self, name: str, known: tuple[str, ...]) -> str:
-        text = self.text(name).lower() or known[0]
-        if text not in known:
-            self._mistake(name, text, "give one of " + ", ".join(known))
-            return known[0]
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        text = self.text(name).lower() or choices[0]
+        if text not in choices:
+            self._mistake(name, text, "give one of " + ", ".join(choices))
+            return choices[0]
         return text
 
     def _mistake(self, name: str, text: str, cure: str) -> None:

@@ -14,7 +14,7 @@ NOWHERE = Origin("")
 
 
 class Verbatim(str):
-    """Text that is no template, whatever braces it holds."""
+    """Text that is not a template, whatever braces it holds."""
 
     __slots__ = ()
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gradegate.deciding.gate import decide
 from gradegate.grading.conclude import conclude_case
-from gradegate.result import Asserted, Grade, Outcome, Result, Row, RunResult, cases_of
+from gradegate.result import Asserted, GateOutcome, Grade, Outcome, Row, RunResult, cases_of
 from gradegate.suite import Policy, Rule, Select
 
 P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
@@ -31,32 +31,32 @@ def decided(rows, *rules, errors="inconclusive", up_to=0.0, **run):
 @pytest.mark.parametrize(
     ("rows", "result"),
     [
-        ([row(grade(P))], Result.PASS),
-        ([row(grade(P)), row(grade(F))], Result.BLOCKED),
-        ([row(grade(P)), row(grade(E))], Result.INCONCLUSIVE),
-        ([row(grade(F)), row(grade(E))], Result.BLOCKED),  # blocked wins
-        ([row(grade(E))], Result.INCONCLUSIVE),
-        ([], Result.INCONCLUSIVE),
-        ([row(grade(P), grade(F, blocking=False))], Result.ADVISORY),
-        ([row(grade(P), grade(E, blocking=False))], Result.ADVISORY),
-        ([row(grade(P), grade(F, weight=0))], Result.ADVISORY),
-        ([row(grade(F, weight=0))], Result.ADVISORY),
-        ([row(), row(grade(P))], Result.PASS),  # a test without assertions is nothing checked
-        ([row(error="down", outcome=E), row(grade(P))], Result.INCONCLUSIVE),
+        ([row(grade(P))], GateOutcome.PASS),
+        ([row(grade(P)), row(grade(F))], GateOutcome.BLOCKED),
+        ([row(grade(P)), row(grade(E))], GateOutcome.INCONCLUSIVE),
+        ([row(grade(F)), row(grade(E))], GateOutcome.BLOCKED),  # blocked wins
+        ([row(grade(E))], GateOutcome.INCONCLUSIVE),
+        ([], GateOutcome.INCONCLUSIVE),
+        ([row(grade(P), grade(F, blocking=False))], GateOutcome.ADVISORY),
+        ([row(grade(P), grade(E, blocking=False))], GateOutcome.ADVISORY),
+        ([row(grade(P), grade(F, weight=0))], GateOutcome.ADVISORY),
+        ([row(grade(F, weight=0))], GateOutcome.ADVISORY),
+        ([row(), row(grade(P))], GateOutcome.PASS),  # a test without assertions is nothing checked
+        ([row(error="down", outcome=E), row(grade(P))], GateOutcome.INCONCLUSIVE),
     ],
 )
 def test_without_a_gate_block_every_case_must_pass(rows, result):
-    assert decided(rows).result is result
+    assert decided(rows).outcome is result
 
 
 def test_a_rate_is_over_what_was_graded():
     rows = [row(grade(P))] * 19 + [row(grade(F))] + [row(grade(E))] * 5
     rule = Rule("r", min_pass_rate=0.95, suite="s")
     found = decided(rows, rule, errors="ignore", up_to=0.2)
-    assert (found.result, found.rules[0].pass_rate) == (Result.PASS, 0.95)
-    assert decided(rows, rule, errors="ignore", up_to=0.19).result is Result.INCONCLUSIVE
-    assert decided(rows, rule, errors="block").result is Result.BLOCKED
-    assert decided(rows, rule).result is Result.INCONCLUSIVE
+    assert (found.outcome, found.rules[0].pass_rate) == (GateOutcome.PASS, 0.95)
+    assert decided(rows, rule, errors="ignore", up_to=0.19).outcome is GateOutcome.INCONCLUSIVE
+    assert decided(rows, rule, errors="block").outcome is GateOutcome.BLOCKED
+    assert decided(rows, rule).outcome is GateOutcome.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(("passed", "rate", "result"), [(7, 0.7, P), (69, 0.7, F), (70, 0.7, P), (3, 0.3, P)])
@@ -74,7 +74,7 @@ def test_a_mean_score_counts_scores_and_not_errors():
 
 def test_an_advisory_rule_never_blocks():
     found = decided([row(grade(F)), row(grade(P))], Rule("r", min_pass_rate=1, blocking=False, suite="s"))
-    assert (found.result, found.reason) == (Result.ADVISORY, "r: pass rate 50% is below 100%")
+    assert (found.outcome, found.reason) == (GateOutcome.ADVISORY, "r: pass rate 50% is below 100%")
 
 
 def test_a_rule_looks_at_what_it_selects():
@@ -97,11 +97,11 @@ def test_blocking_false_takes_an_assertion_out_of_blocking_rules():
     blocking, advisory = Rule("b", min_pass_rate=1, suite="s"), Rule("a", min_pass_rate=1, blocking=False, suite="s")
     found = decided(rows, blocking, advisory)
     assert [rule.outcome for rule in found.rules] == [P, F]
-    assert found.result is Result.ADVISORY
+    assert found.outcome is GateOutcome.ADVISORY
 
 
 def test_an_interrupted_run_is_never_a_pass():
-    assert decided([row(grade(P))], interrupted="interrupted").result is Result.INCONCLUSIVE
+    assert decided([row(grade(P))], interrupted="interrupted").outcome is GateOutcome.INCONCLUSIVE
 
 
 def test_a_test_threshold_replaces_every_assertion_passing():
@@ -134,7 +134,7 @@ def test_a_mean_over_points_is_none():
 def test_a_failure_is_never_hidden_by_an_error():
     assert conclude_case([grade(F), grade(E)], None).outcome is F
     rows = [row(grade(F), grade(E)), *[row(grade(P))] * 29]
-    assert decided(rows, errors="ignore", up_to=0.02).result is Result.BLOCKED
+    assert decided(rows, errors="ignore", up_to=0.02).outcome is GateOutcome.BLOCKED
 
 
 def test_what_does_not_count_shows_what_it_has_and_blocks_nothing():
@@ -142,17 +142,17 @@ def test_what_does_not_count_shows_what_it_has_and_blocks_nothing():
     assert conclude_case([grade(F, **advice)], None).outcome is F
     assert conclude_case([grade(E, weight=0)], None).outcome is E
     found = decided([row(grade(P)), row(grade(F, **advice))])
-    assert (found.result, found.rules[0].reason) == (Result.ADVISORY, "1 of 1 case passed")
+    assert (found.outcome, found.rules[0].reason) == (GateOutcome.ADVISORY, "1 of 1 case passed")
     alone = decided([row(grade(P, **advice)), row(grade(F, **advice))])
-    assert (alone.result, alone.rules) == (Result.ADVISORY, ())
-    assert decided([row(grade(P, **advice))]).result is Result.ADVISORY
-    assert decided([row(grade(E, **advice))]).result is Result.INCONCLUSIVE
+    assert (alone.outcome, alone.rules) == (GateOutcome.ADVISORY, ())
+    assert decided([row(grade(P, **advice))]).outcome is GateOutcome.ADVISORY
+    assert decided([row(grade(E, **advice))]).outcome is GateOutcome.INCONCLUSIVE
 
 
 def test_a_failure_that_no_rule_selects_is_advice():
     rows = [row(grade(P, type="factuality"), grade(F))]
     found = decided(rows, Rule("facts", Select(assertion="factuality"), 1.0, suite="s"))
-    assert (found.result, found.reason) == (Result.ADVISORY, "1 advisory finding")
+    assert (found.outcome, found.reason) == (GateOutcome.ADVISORY, "1 advisory finding")
 
 
 _rows = st.lists(
@@ -170,6 +170,6 @@ def test_everything_planned_is_accounted_for_and_no_error_is_green(drawn):
     assert counts.planned == len(flat)
     counted = [o for grades in drawn for o, b, w in grades if b and w]
     if E in counted or F in counted or not flat:
-        assert found.result in (Result.BLOCKED, Result.INCONCLUSIVE)
+        assert found.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)
     if F in counted:
-        assert found.result is Result.BLOCKED
+        assert found.outcome is GateOutcome.BLOCKED

@@ -16,7 +16,7 @@ from gradegate.github.event import Event
 from gradegate.github.publish import Step, outputs, publish, publish_mistakes
 from gradegate.reporting.commands import command
 from gradegate.reporting.report import Document, Sink
-from gradegate.result import Counts, Decision, Result, RunResult
+from gradegate.result import Counts, Decision, GateOutcome, RunResult
 from gradegate.settings import ActionSettings, Settings
 from support.fake_github import FakeGitHub, Token, serve
 from support.runner import commands, read_outputs, read_summary, shown
@@ -29,7 +29,7 @@ DOCUMENTS = (
 )
 
 
-def decision(result: Result = Result.PASS, **more: Any) -> Decision:
+def decision(result: GateOutcome = GateOutcome.PASS, **more: Any) -> Decision:
     run = RunResult((), Usage(calls=2, prompt_tokens=30, completion_tokens=4, cost=0.01), Usage(calls=1, cost=0.002))
     return replace(Decision(result, "why", (), run, Counts(7, 2, 1), Counts(3, 1, 1)), **more)
 
@@ -83,7 +83,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(stage: Stage) -> None:
-    returned = publish(stage.step(), decision(Result.BLOCKED), 1, DOCUMENTS, ["r.json", "r.xml", "r.md", "r.html"])
+    returned = publish(stage.step(), decision(GateOutcome.BLOCKED), 1, DOCUMENTS, ["r.json", "r.xml", "r.md", "r.html"])
     url = stage.fake.comments[0]["html_url"]
     assert stage.fake.comments[0]["body"].endswith("\ncomment text")
     assert stage.summary == "summary text\n"
@@ -137,17 +137,17 @@ def test_a_cost_that_is_not_known_is_not_zero(stage: Stage) -> None:
     assert publish(stage.step(), decision(run=run), 0, (), [])["cost-usd"] == ""
 
 
-@pytest.mark.parametrize("result", Result)
+@pytest.mark.parametrize("result", GateOutcome)
 @pytest.mark.parametrize("mode", ["always", "failures", "off"])
 @pytest.mark.parametrize("existing", [False, True])
 def test_the_mode_decides_about_the_comment_and_never_leaves_an_old_one_standing(
-    stage: Stage, result: Result, mode: str, existing: bool
+    stage: Stage, result: GateOutcome, mode: str, existing: bool
 ) -> None:
     if existing:
         publish(stage.step(), decision(), 0, [Document(Sink.COMMENT, ("old",))], [])
     outputs = publish(stage.step(comment=mode), decision(result), 0, DOCUMENTS, [])
     texts = [c["body"].partition("\n")[2] for c in stage.fake.comments]
-    failing = result in (Result.BLOCKED, Result.INCONCLUSIVE)
+    failing = result in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)
     written = mode == "always" or (mode == "failures" and (failing or existing))
     assert texts == (["comment text"] if written else ["old"] if existing else [])
     assert bool(outputs["comment-url"]) is written
@@ -181,7 +181,7 @@ def test_what_is_switched_off_is_not_written(stage: Stage) -> None:
 def test_why_there_is_no_comment_is_said_and_the_rest_is_written(
     stage: Stage, event: Event, settings: dict[str, str], words: str, warned: bool
 ) -> None:
-    outputs = publish(stage.step(event, **settings), decision(Result.BLOCKED), 1, DOCUMENTS, [])
+    outputs = publish(stage.step(event, **settings), decision(GateOutcome.BLOCKED), 1, DOCUMENTS, [])
     plain = [line for line in stage.said if not line.startswith("::")]
     assert any(words in line for line in plain)
     assert any(words in line for line in stage.warnings) is warned

@@ -24,7 +24,7 @@ PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
         (row("both", FAIL, grade(FAIL), grade(ERROR)), Kind.FAILED),
         (row("both", ERROR, grade(FAIL), grade(ERROR)), Kind.UNCLEAR),
         (row("tolerated by the threshold of the case", PASS, grade(FAIL), grade(PASS)), Kind.FAILED),
-        (row("advice that could not be told", PASS, grade(ERROR, blocking=False)), Kind.UNCLEAR),
+        (row("advice that could not be decided", PASS, grade(ERROR, blocking=False)), Kind.UNCLEAR),
         (row("without weight", PASS, grade(FAIL, weight=0)), Kind.ADVISORY),
         (row("without grades", ERROR), Kind.UNCLEAR),
         (row("nothing asserted", PASS), None),

@@ -17,10 +17,10 @@ from gradegate.result import (
     Asserted,
     Counts,
     Decision,
+    GateOutcome,
     Grade,
     Made,
     Outcome,
-    Result,
     Row,
     RuleResult,
     RunResult,
@@ -111,7 +111,7 @@ RUN = st.builds(
 )
 DECISION = st.builds(
     Decision,
-    st.sampled_from(Result),
+    st.sampled_from(GateOutcome),
     TEXT,
     st.lists(
         st.builds(RuleResult, RULE, OUTCOME, TEXT, COUNT, COUNT, COUNT, st.none() | SHARE, st.none() | NUMBER),
@@ -149,7 +149,7 @@ def test_a_second_writing_is_the_same_to_the_byte(decision):
 def test_an_answer_can_be_graded_again_from_what_was_read():
     turn = Turn("assistant", "At ten.", ("Open from ten.",), metadata={"tool_calls": [{"name": "hours"}]})
     row = replace(samples.passing(), turns=(Turn("user", "When?"), turn), metadata={"tool_calls": [{"name": "hours"}]})
-    decision = samples.decision(Result.PASS, "so", row)
+    decision = samples.decision(GateOutcome.PASS, "so", row)
     (back,) = reread(written(decision), "results.json").run.rows
     assert back.transcript == row.transcript
     assert back.transcript.turns[-1].metadata == {"tool_calls": [{"name": "hours"}]}

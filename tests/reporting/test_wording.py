@@ -91,11 +91,11 @@ def test_expectations_are_text(kind: str, value: Any, words: str) -> None:
     [
         (
             RuleResult(FACTS, FAIL, "", passed=9496, failed=504, errored=2, pass_rate=0.9496),
-            "9,496 of 10,000 passed (94.96%), 2 could not be told",
+            "9,496 of 10,000 passed (94.96%), 2 could not be decided",
             "at least 95% pass",
         ),
         (RuleResult(EVERY, PASS, "", passed=2, pass_rate=1.0), "2 of 2 passed (100%)", "every case passes"),
-        (RuleResult(EVERY, ERROR, "", errored=2), "0 of 0 passed, 2 could not be told", "every case passes"),
+        (RuleResult(EVERY, ERROR, "", errored=2), "0 of 0 passed, 2 could not be decided", "every case passes"),
         (
             RuleResult(Rule("both", min_pass_rate=0.5, min_score=0.7), FAIL, "", 1, 1, 0, 0.5, 0.65),
             "1 of 2 passed (50%), mean score 0.65",
@@ -111,7 +111,7 @@ def test_a_rule_says_what_it_found_and_what_it_asks(result: RuleResult, measured
 def test_counts_leave_out_what_did_not_happen() -> None:
     assert wording.tally(passed()) == "2 cases: 2 passed. 2 assertions: 2 passed"
     assert wording.tally(blocked()) == (
-        "6 cases: 2 passed, 1 failed, 3 could not be told. 7 assertions: 2 passed, 2 failed, 3 could not be told"
+        "6 cases: 2 passed, 1 failed, 3 could not be decided. 7 assertions: 2 passed, 2 failed, 3 could not be decided"
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gradegate.errors import Origin
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, Outcome, Result
+from gradegate.result import Decision, GateOutcome, Outcome
 from gradegate.suite import Note
 from support import samples
 
@@ -32,7 +32,7 @@ def test_what_did_not_pass_stands_at_its_line() -> None:
 
 
 def test_a_passing_gate_raises_no_alarm() -> None:
-    tolerated = samples.decision(Result.PASS, "", samples.failing(), samples.passing())
+    tolerated = samples.decision(GateOutcome.PASS, "", samples.failing(), samples.passing())
     assert [line.split(" ")[0] for line in written(tolerated)] == ["::warning"]
     assert written(samples.passed()) == []
 
@@ -40,7 +40,7 @@ def test_a_passing_gate_raises_no_alarm() -> None:
 def test_answers_of_one_line_are_merged_and_outcomes_are_not() -> None:
     bad, down = samples.grade(Outcome.FAIL, reason="bad"), samples.grade(Outcome.ERROR, reason="down")
     rows = [samples.row(f"n{n}", Outcome.FAIL, bad) for n in range(3)] + [samples.row("e", Outcome.ERROR, down)]
-    first, second = written(samples.decision(Result.BLOCKED, "", *rows))
+    first, second = written(samples.decision(GateOutcome.BLOCKED, "", *rows))
     assert first.endswith("%0A... and 2 more answers at this line")
     assert "failed" in first
     assert "title=factuality could not tell%3A e::why: down" in second
@@ -50,7 +50,9 @@ def test_ten_of_a_level_and_the_last_says_how_many_more() -> None:
     rows = [
         samples.row(f"n{n}", Outcome.FAIL, samples.grade(Outcome.FAIL, line=n + 1, reason="bad")) for n in range(25)
     ]
-    decision = samples.decision(Result.BLOCKED, "", *rows, notes=[Note("n", Origin("a.yaml", n)) for n in range(12)])
+    decision = samples.decision(
+        GateOutcome.BLOCKED, "", *rows, notes=[Note("n", Origin("a.yaml", n)) for n in range(12)]
+    )
     lines = written(replace(decision, run=replace(decision.run, notes=tuple(decision.run.notes))))
     assert [sum(line.startswith(f"::{level} ") for line in lines) for level in ("error", "warning")] == [10, 10]
     assert lines[9].endswith("... and 15 more lines with findings; see the job summary")
@@ -62,7 +64,7 @@ def test_exactly_ten_need_no_word_about_more() -> None:
     rows = [
         samples.row(f"n{n}", Outcome.FAIL, samples.grade(Outcome.FAIL, line=n + 1, reason="bad")) for n in range(10)
     ]
-    assert "more" not in "".join(written(samples.decision(Result.BLOCKED, "", *rows)))
+    assert "more" not in "".join(written(samples.decision(GateOutcome.BLOCKED, "", *rows)))
 
 
 def test_messages_fit_and_stay_on_their_line() -> None:

@@ -62,7 +62,7 @@ def filled(text: str) -> Decision:
     row = replace(failing, **texts, vars={"v": text}, grades=(grade,))  # type: ignore[arg-type]
     rule = RuleResult(Rule(text, min_pass_rate=0.5), Outcome.FAIL, text, failed=1, pass_rate=0.0)
     decision = samples.decision(
-        samples.blocked().result, text, row, rules=(rule,), models=(AskedModel(text, text),), interrupted=text
+        samples.blocked().outcome, text, row, rules=(rule,), models=(AskedModel(text, text),), interrupted=text
     )
     return replace(decision, run=replace(decision.run, notes=(Note(text),)))
 
@@ -99,13 +99,15 @@ def test_the_verdict_stands_first(make: Callable[[], Decision]) -> None:
         "inconclusive": "❔ gradegate: inconclusive",
     }
     first, _, second, *_ = written(decision).split("\n")
-    assert first == f"### {titles[decision.result.value]}"
+    assert first == f"### {titles[decision.outcome.value]}"
     assert "".join(rendered(second).itertext()).strip() == decision.reason
 
 
 def test_a_blocked_comment_says_what_failed_and_why() -> None:
     page = written(samples.blocked())
-    assert "| facts | blocking | ❌ missed | 2 of 3 passed (66.7%), 3 could not be told | at least 95% pass |" in page
+    assert (
+        "| facts | blocking | ❌ missed | 2 of 3 passed (66.7%), 3 could not be decided | at least 95% pass |" in page
+    )
     assert "| style | advisory | ⚠️ missed | mean score 0.4 | mean score at least 0.8 |" in page
     link = f"[{samples.CONFIG}:21](https://github.com/octo/shop/blob/0123abc/{samples.CONFIG}#L21)"
     case = (
@@ -134,7 +136,7 @@ def test_outside_of_github_there_are_no_links() -> None:
 
 def many(number: int, make: Callable[[], Row]) -> Decision:
     rows = [replace(make(), description=f"case number {n}", case=n) for n in range(number)]
-    return samples.decision(samples.blocked().result, "Every case fails.", *rows)
+    return samples.decision(samples.blocked().outcome, "Every case fails.", *rows)
 
 
 @pytest.mark.parametrize("name", LIMITS)
@@ -196,7 +198,7 @@ def test_a_summary_without_room_says_how_many_cases_it_leaves_out() -> None:
 
 def test_names_are_shown_where_there_are_several() -> None:
     rows = [replace(samples.failing(), provider=name, suite=f"{name}.yaml") for name in ("gpt", "llama")]
-    page = written(samples.decision(samples.blocked().result, "", *rows))
+    page = written(samples.decision(samples.blocked().outcome, "", *rows))
     assert "**New York** · `gpt.yaml` · `gpt`" in page
     assert BREAK not in page
 

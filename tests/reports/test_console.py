@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, Result
+from gradegate.result import Decision, GateOutcome
 from support import samples
 from support.runner import commands
 
@@ -50,12 +50,12 @@ def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
         "    expected: Answers in at most ten words\n"
         "    why: The answer has 23 words.\n"
         "\n"
-        "rule facts (blocking): missed; 2 of 3 passed (66.7%), 3 could not be told; required: at least 95% pass\n"
+        "rule facts (blocking): missed; 2 of 3 passed (66.7%), 3 could not be decided; required: at least 95% pass\n"
         "rule style (advisory): missed; mean score 0.4; required: mean score at least 0.8\n"
         f"note: {samples.CONFIG}:55: the threshold 0 can never fail\n"
         "models: openai:chat:gpt-5 at api.openai.com, openai:chat:gpt-5-mini at api.openai.com\n"
         "target: 5 calls, 298 tokens, 0.0012 USD; grader: 6 calls, 2,140 tokens, cost unknown, asked again 1 time; 6.8 s\n"
-        "6 cases: 2 passed, 1 failed, 3 could not be told. 7 assertions: 2 passed, 2 failed, 3 could not be told.\n"
+        "6 cases: 2 passed, 1 failed, 3 could not be decided. 7 assertions: 2 passed, 2 failed, 3 could not be decided.\n"
         'Blocked: The rule "facts" is missed: 66.7% of its assertions pass, and 95% must.\n'
     )
 
@@ -68,6 +68,6 @@ def test_nothing_on_it_is_a_command() -> None:
 
 def test_a_log_that_nobody_can_read_is_cut_with_a_count() -> None:
     rows = [replace(samples.failing(), case=n) for n in range(1200)]
-    text = written(samples.decision(Result.BLOCKED, "", *rows))
+    text = written(samples.decision(GateOutcome.BLOCKED, "", *rows))
     assert text.count("FAILED  New York") == 1000
     assert "FAILED  200 more cases; results.json has all of them" in text

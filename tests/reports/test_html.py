@@ -66,6 +66,6 @@ def test_outside_of_github_there_are_no_links() -> None:
 
 
 def test_a_page_that_no_browser_bears_is_cut_with_a_count() -> None:
-    text, _ = read(samples.decision(samples.passed().result, "", *[samples.passing()] * 2500))
+    text, _ = read(samples.decision(samples.passed().outcome, "", *[samples.passing()] * 2500))
     assert text.count("<details") == 2000
     assert "500 more cases; results.json has all of them." in text

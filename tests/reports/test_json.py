@@ -101,12 +101,12 @@ def test_what_json_cannot_say_is_null() -> None:
 def test_parts_are_made_as_they_are_taken() -> None:
     report = REPORTS.find("json")
     assert report is not None
-    many = samples.decision(samples.passed().result, "", *[samples.passing()] * 100_000)
+    many = samples.decision(samples.passed().outcome, "", *[samples.passing()] * 100_000)
     parts = list(islice(report.render(many, Links()).parts, 1000))
     assert len(parts) == 1000
     assert max(map(len, parts)) < 4000
 
 
 def test_costs_add_up_where_they_are_known() -> None:
-    decision = samples.decision(samples.passed().result, "", grader_usage=Usage(1, cost=0.5))
+    decision = samples.decision(samples.passed().outcome, "", grader_usage=Usage(1, cost=0.5))
     assert json.loads(written(decision))["summary"]["cost_usd"] == pytest.approx(0.50123)

@@ -68,7 +68,7 @@ def test_the_counts_add_up(make: Callable[[], Decision]) -> None:
 
 def test_one_suite_for_each_prompt_and_provider() -> None:
     rows = [samples.row("a", Outcome.PASS, provider=p, prompt_label=q) for p in ("x", "y") for q in ("short", "long")]
-    decision = samples.decision(samples.passed().result, "", *rows, *rows)
+    decision = samples.decision(samples.passed().outcome, "", *rows, *rows)
     names = [(suite.name, suite.tests) for suite in JUnitXml.fromstring(written(decision).encode())]
     assert names == [("short | x", 2), ("long | x", 2), ("short | y", 2), ("long | y", 2)]
 
@@ -105,7 +105,7 @@ def test_the_line_of_the_config_and_a_rounded_time() -> None:
 def test_an_error_beside_a_failure_is_told_beside_it() -> None:
     failed, unclear = samples.grade(Outcome.FAIL, reason="bad"), samples.grade(Outcome.ERROR, "similar", reason="down")
     for outcome, inside, beside in ((Outcome.FAIL, "bad", "down"), (Outcome.ERROR, "down", "bad")):
-        decision = samples.decision(samples.passed().result, "", samples.row("a", outcome, failed, unclear))
+        decision = samples.decision(samples.passed().outcome, "", samples.row("a", outcome, failed, unclear))
         ((case,),) = JUnitXml.fromstring(written(decision).encode())
         assert isinstance(case.result[0], Failure if outcome is Outcome.FAIL else Error)
         assert inside in case.result[0].text
@@ -121,12 +121,12 @@ def test_odd_characters_are_seen() -> None:
 
 def test_cases_of_one_name_can_be_told_apart() -> None:
     rows = [samples.passing()] * 3
-    ((*cases,),) = JUnitXml.fromstring(written(samples.decision(samples.passed().result, "", *rows)).encode())
+    ((*cases,),) = JUnitXml.fromstring(written(samples.decision(samples.passed().outcome, "", *rows)).encode())
     assert [case.name for case in cases] == ["California", "California #2", "California #3"]
 
 
 def test_a_case_of_which_nothing_is_asserted_is_skipped() -> None:
-    decision = samples.decision(samples.passed().result, "", samples.passing(), samples.row("b", Outcome.PASS))
+    decision = samples.decision(samples.passed().outcome, "", samples.passing(), samples.row("b", Outcome.PASS))
     (suite,) = JUnitXml.fromstring(written(decision).encode())
     assert (suite.tests, suite.skipped, suite.failures, suite.errors) == (2, 1, 0, 0)
     assert [[type(result).__name__ for result in case.result] for case in suite] == [[], ["Skipped"]]

@@ -35,7 +35,7 @@ def test_a_report_is_text_that_can_be_written(name: str, make: Callable[[], Deci
 def test_an_empty_run_is_reported(name: str) -> None:
     report = REPORTS.find(name)
     assert report is not None
-    empty = samples.decision(samples.passed().result, "", models=())
+    empty = samples.decision(samples.passed().outcome, "", models=())
     report.render(replace(empty, rules=()), Links()).text.encode()
 
 
@@ -54,7 +54,7 @@ def test_replies_from_a_file_are_said_to_be_so(name: str) -> None:
     report = REPORTS.find(name)
     assert report is not None
     scripted = samples.decision(
-        samples.passed().result,
+        samples.passed().outcome,
         "",
         samples.passing(),
         models=(AskedModel("a", replies_from="file"), AskedModel("b", replies_from="prompt")),

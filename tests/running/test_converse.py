@@ -263,7 +263,7 @@ def test_a_prompt_that_an_answer_breaks_is_an_error(gate, llm: FakeLlm):
     ran = gate({"providers": [llm.spec()], "prompts": [prompt], "tests": tests})
     # The text does not start with a message once nothing was said before, so the first is sent as chat.
     assert [grade["outcome"] for grade in ran.grades] == ["pass", "error"]
-    assert "no valid JSON once `_conversation` is filled in" in ran.grades[1]["reason"]
+    assert "not valid JSON once `_conversation` is filled in" in ran.grades[1]["reason"]
 
 
 def test_graders_see_the_whole_conversation(gate, llm: FakeLlm):
@@ -333,9 +333,9 @@ def test_images_reach_the_target_of_a_held_conversation(gate, llm: FakeLlm):
 @pytest.mark.parametrize(
     ("reference", "said"),
     [
-        ("notes.txt", "is no image"),
-        ("data:text/plain;base64,aGk=", "is no image"),
-        ("data:image/png,raw", "is no image"),
+        ("notes.txt", "is not an image"),
+        ("data:text/plain;base64,aGk=", "is not an image"),
+        ("data:image/png,raw", "is not an image"),
         ("missing.png", "cannot be read"),
         ("../../etc/secret.png", "leads out of the workspace"),
     ],

@@ -13,9 +13,9 @@ from gradegate.result import (
     Asserted,
     Counts,
     Decision,
+    GateOutcome,
     Grade,
     Outcome,
-    Result,
     Row,
     RuleResult,
     RunResult,
@@ -125,7 +125,7 @@ def counted(rows: Iterable[Row]) -> tuple[Counts, Counts]:
 
 
 def decision(
-    result: Result, reason: str, *rows: Row, rules: tuple[RuleResult, ...] = (), **options: object
+    result: GateOutcome, reason: str, *rows: Row, rules: tuple[RuleResult, ...] = (), **options: object
 ) -> Decision:
     """A decision about these rows; ``options`` are those of the run."""
     given = {
@@ -147,7 +147,7 @@ def passed() -> Decision:
     """Everything is well."""
     rule = RuleResult(EVERY, Outcome.PASS, "every case passes", passed=2, pass_rate=1.0, score=1.0)
     other = replace(passing(), description="Nevada", case=1)
-    return decision(Result.PASS, "Every case passes.", passing(), other, rules=(rule,))
+    return decision(GateOutcome.PASS, "Every case passes.", passing(), other, rules=(rule,))
 
 
 def blocked() -> Decision:
@@ -162,21 +162,23 @@ def blocked() -> Decision:
     notes = (Note("the threshold 0 can never fail", Origin(CONFIG, 55)),)
     reason = 'The rule "facts" is missed: 66.7% of its assertions pass, and 95% must.'
     models = tuple(AskedModel(f"openai:chat:{name}", "api.openai.com") for name in ("gpt-5", "gpt-5-mini"))
-    return decision(Result.BLOCKED, reason, *rows, rules=rules, notes=notes, models=models)
+    return decision(GateOutcome.BLOCKED, reason, *rows, rules=rules, notes=notes, models=models)
 
 
 def advisory() -> Decision:
     """Passes with something to read."""
     rule = RuleResult(STYLE, Outcome.FAIL, "mean score 0.4 of 0.8", failed=1, pass_rate=0.0, score=0.4)
-    return decision(Result.ADVISORY, 'The advisory rule "style" is missed.', passing(), advised(), rules=(rule,))
+    return decision(GateOutcome.ADVISORY, 'The advisory rule "style" is missed.', passing(), advised(), rules=(rule,))
 
 
 def inconclusive() -> Decision:
     """No failure, but nobody could tell."""
-    rule = RuleResult(EVERY, Outcome.ERROR, "3 cases could not be told", passed=1, errored=3, pass_rate=1.0)
+    rule = RuleResult(EVERY, Outcome.ERROR, "3 cases could not be decided", passed=1, errored=3, pass_rate=1.0)
     rows = (passing(), unclear(), unanswered("Alaska"), unanswered("Hawaii"))
-    reason = "3 of 4 cases could not be told."
-    return decision(Result.INCONCLUSIVE, reason, *rows, rules=(rule,), interrupted="the budget of 0.01 USD is spent")
+    reason = "3 of 4 cases could not be decided."
+    return decision(
+        GateOutcome.INCONCLUSIVE, reason, *rows, rules=(rule,), interrupted="the budget of 0.01 USD is spent"
+    )
 
 
 NASTY = (
@@ -198,7 +200,7 @@ def odd() -> Decision:
     )
     notes = (*(Note(text, Origin(text, 3)) for text in NASTY), Note(NASTY[2]))
     return decision(
-        Result.BLOCKED,
+        GateOutcome.BLOCKED,
         NASTY[3],
         *rows,
         rules=rules,

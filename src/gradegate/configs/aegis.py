@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from gradegate.configs.keys import wrong_value
 from gradegate.errors import Mistake, Origin
 from gradegate.files.document import line_of
 from gradegate.registry import suggest
@@ -77,29 +78,26 @@ def dotted(path: Iterable[str | int]) -> str:
 
 def mistakes(errors: Iterable[Any], content: Any, file: str, path: Sequence[str | int] = ()) -> list[Mistake]:
     """What pydantic found, each path once and at its line; ``path`` leads to what was checked."""
-    found = [(_steps(one, path), one) for one in errors]
-    first = {tuple(steps): one for steps, one in reversed(found)}
+    located = [(_steps(detail, path), detail) for detail in errors]
+    first = {tuple(steps): detail for steps, detail in reversed(located)}
     # A union has an error for each of its branches: the one that got furthest was meant.
     outer = {steps[:length] for steps in first for length in range(len(steps))}
-    return [_mistake(one, content, file, steps) for steps, one in reversed(first.items()) if steps not in outer]
+    return [_mistake(detail, content, file, steps) for steps, detail in reversed(first.items()) if steps not in outer]
 
 
-def _steps(found: Any, path: Sequence[str | int]) -> Sequence[str | int]:
+def _steps(detail: Any, path: Sequence[str | int]) -> Sequence[str | int]:
     # Pydantic puts the branch of a union into the location: a type, and no key of the file.
-    return [*path, *(step for step in found["loc"] if not (isinstance(step, str) and _is_branch(step)))]
+    return [*path, *(step for step in detail["loc"] if not (isinstance(step, str) and _is_branch(step)))]
 
 
-def _mistake(found: Any, content: Any, file: str, steps: Sequence[str | int]) -> Mistake:
+def _mistake(detail: Any, content: Any, file: str, steps: Sequence[str | int]) -> Mistake:
     origin, name = Origin(file, line_of(content, steps)), dotted(steps)
-    if found["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+    if detail["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         near = suggest(str(steps[-1]), _known(steps))
         return Mistake(f"`{name}` is an unknown key", origin, near or "remove it")
-    if found["type"] in ("missing", "missing_argument"):
+    if detail["type"] in ("missing", "missing_argument"):
         return Mistake(f"`{name}` is missing", origin, "add it")
-    given = found.get("input")
-    shown = f", not {given!r}" if isinstance(given, str | int | float | bool) and len(repr(given)) < 60 else ""
-    text = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    return Mistake(f"`{name}` {text[0].lower() + text[1:]}{shown}", origin, "correct the value")
+    return wrong_value(name, detail, origin)
 
 
 def _is_branch(step: str) -> bool:

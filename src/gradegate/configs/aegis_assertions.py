@@ -1,4 +1,4 @@
-"""From a metric of an Aegis payload to an assertion: its arguments checked, its threshold found, every mistake told."""
+"""From a metric of an Aegis payload to an assertion: its arguments checked, its threshold chosen, every mistake noted."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A metric that is judged here: its entry in the table, and its assertion but for what a row adds."""
+class MetricAssertion:
+    """A metric that is judged here: its entry in the table, and its assertion without what a row adds."""
 
     shortname: str
     entry: Shortname
@@ -46,8 +46,8 @@ def _absent(value: Any, name: str) -> bool:
 
 
 @dataclass
-class Shelf:
-    """Finds the assertions of one payload; ``notes`` gathers what should be known and changes no verdict."""
+class MetricReader:
+    """Reads the metrics of one payload as assertions; ``notes`` gathers what should be known and changes no verdict."""
 
     content: Any
     file: str
@@ -58,7 +58,7 @@ class Shelf:
         """The line of a path."""
         return Origin(self.file, line_of(self.content, path))
 
-    def known(self, path: Path, keys: MetricKeys, threshold: int | None, slug: str | None) -> Known:
+    def assertion(self, path: Path, keys: MetricKeys, threshold: int | None, slug: str | None) -> MetricAssertion:
         """``threshold`` and ``slug`` are those of the block or run. Raises ConfigError with every mistake."""
         entry = SHORTNAMES.get(keys.metric)
         if entry is None:
@@ -79,29 +79,29 @@ class Shelf:
             model_slug=model,
             origin=self.at(path),
         )
-        return Known(keys.metric, entry, assertion)
+        return MetricAssertion(keys.metric, entry, assertion)
 
     def _threshold(self, path: Path, keys: MetricKeys, outer: int | None, entry: Shortname) -> int:
-        found = next((level for level in (keys.threshold, outer, entry.threshold) if level is not None), None)
-        if found is None:
+        threshold = next((level for level in (keys.threshold, outer, entry.threshold) if level is not None), None)
+        if threshold is None:
             what = f"`{aegis.dotted(path)}`: no default threshold of `{keys.metric}` is documented"
             raise ConfigError.at(what, self.at(path), "give a `threshold`")
-        return found
+        return threshold
 
     def _options(self, path: Path, keys: MetricKeys, entry: Shortname) -> dict[str, Any]:
-        given = {name: value for name, value in (keys.metric_args or {}).items() if value is not None}
-        options = {entry.args[name]: value for name, value in given.items() if name in entry.args}
-        found = [*self._strange(path, keys, entry), *self._wrong(path, entry, options)]
-        if found:
-            raise ConfigError(*found)
-        if entry.bounds and not {"min_count", "max_count"} & given.keys():
+        arguments = {name: value for name, value in (keys.metric_args or {}).items() if value is not None}
+        options = {entry.args[name]: value for name, value in arguments.items() if name in entry.args}
+        mistakes = [*self._strange(path, keys, entry), *self._wrong(path, entry, options)]
+        if mistakes:
+            raise ConfigError(*mistakes)
+        if entry.bounds and not {"min_count", "max_count"} & arguments.keys():
             text = f"`{keys.metric}` can never fail: it has neither `min_count` nor `max_count`"
             self.notes.append(Note(text, self.at(path)))
         return options
 
     def _strange(self, path: Path, keys: MetricKeys, entry: Shortname) -> Iterator[Mistake]:
-        given = keys.metric_args or {}
-        for name in given:
+        arguments = keys.metric_args or {}
+        for name in arguments:
             if name in entry.args:
                 continue
             what, cure = f"`{aegis.dotted((*path, name))}`: `{keys.metric}` has no such argument", "remove it"
@@ -111,7 +111,7 @@ class Shelf:
                 cure = suggest(name, entry.args) or "its arguments are " + (", ".join(entry.args) or "none")
             yield Mistake(what, self.at((*path, name)), cure)
         for name in entry.required:
-            if given.get(name) is None:
+            if arguments.get(name) is None:
                 what = f"`{aegis.dotted((*path, name))}` is missing, and `{keys.metric}` needs it"
                 yield Mistake(what, self.at(path), "add it")
 
@@ -121,12 +121,13 @@ class Shelf:
         try:
             kind(**options)
         except ValidationError as e:
-            given = {ours: name for name, ours in entry.args.items()}
+            arguments = {ours: name for name, ours in entry.args.items()}
             # What no argument sets comes from the row.
-            errors = [found for found in e.errors(include_url=False) if not found["loc"] or found["loc"][0] in given]
-            for found in errors:
-                first, rest = found["loc"][:1], found["loc"][1:]
-                found["loc"] = (*(given[str(name)] for name in first), *rest)
+            details = e.errors(include_url=False)
+            errors = [detail for detail in details if not detail["loc"] or detail["loc"][0] in arguments]
+            for detail in errors:
+                first, rest = detail["loc"][:1], detail["loc"][1:]
+                detail["loc"] = (*(arguments[str(name)] for name in first), *rest)
             return aegis.mistakes(errors, self.content, self.file, path)
         return []
 

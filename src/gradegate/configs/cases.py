@@ -56,10 +56,10 @@ class CaseReader:
         if not isinstance(written, str):
             return dict(written)
         content = self.desk.source.workspace.read(written, self.desk.source.folder, origin)
-        found = document.read(content, written.removeprefix("file://"))
-        if not isinstance(found, Mapping):
+        variables = document.read(content, written.removeprefix("file://"))
+        if not isinstance(variables, Mapping):
             raise ConfigError.at(f"`{written}` holds no variables", origin, "write a mapping into it")
-        return dict(found)
+        return dict(variables)
 
     def _options(self, keys: OptionKeys | None, test: Mapping[str, Any], file: str) -> CaseOptions:
         if keys is None:

@@ -43,7 +43,7 @@ def _rows(content: bytes, file: str) -> Iterator[tuple[list[str], list[str], int
                 yield header, row, line
             line = rows.line_num + 1
     except csv.Error as e:
-        raise ConfigError.at(f"not valid CSV: {e}", Origin(file, rows.line_num), "mend the quotes here") from e
+        raise ConfigError.at(f"not valid CSV: {e}", Origin(file, rows.line_num), "correct the quotes here") from e
     except UnicodeDecodeError as e:
         raise ConfigError.at("the file is not UTF-8 text", Origin(file), "save it as UTF-8") from e
 
@@ -86,9 +86,9 @@ def _special(test: dict[str, Any], expected: dict[str, Any], name: str, cell: st
         key = name.removeprefix("__metadata:")
         parts = [part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", cell)]
         test["metadata"][key.removesuffix("[]")] = parts if key.endswith("[]") else cell
-    elif found := re.fullmatch(r"__config:(__expected\d*):threshold", name):
-        if found[1] in expected:
-            expected[found[1]]["threshold"] = _number(cell, origin)
+    elif match := re.fullmatch(r"__config:(__expected\d*):threshold", name):
+        if match[1] in expected:
+            expected[match[1]]["threshold"] = _number(cell, origin)
     else:
         raise ConfigError.at(f"unknown column `{name}`", origin, "columns of your own do not start with __")
 
@@ -124,4 +124,4 @@ def _number(cell: str, origin: Origin) -> float:
     try:
         return float(cell)
     except ValueError as e:
-        raise ConfigError.at(f"the threshold {cell!r} is no number", origin, "write a number") from e
+        raise ConfigError.at(f"the threshold {cell!r} is not a number", origin, "write a number") from e

@@ -33,7 +33,7 @@ class Desk:
         self.file = self.source.file  # asked for with every test, and each time it follows links
 
     def line(self, *path: str | int) -> Origin:
-        """Where the value at a path of the config stands."""
+        """The place of the value at a path of the config."""
         return Origin(self.file, document.line_of(self.source.content, path))
 
     def say(self, what: str, origin: Origin, cure: str) -> None:
@@ -46,7 +46,7 @@ class Desk:
             return model.model_validate(value)
         except ValidationError as e:
             self.mistakes += mistakes(e, content, file, (), model)
-            wrong = {str(found["loc"][0]) for found in e.errors() if found["loc"]}
+            wrong = {str(detail["loc"][0]) for detail in e.errors() if detail["loc"]}
         try:
             return model.model_validate({key: value[key] for key in value if key not in wrong})
         except ValidationError:

@@ -39,7 +39,7 @@ class Dialect:
     name: str
     summary: str  # one line for ``gradegate list``
     recognises: Callable[[Any], bool]
-    read: Callable[[Source], Suite]  # what cannot be read is left out, and stands in the suite's mistakes
+    read: Callable[[Source], Suite]  # what cannot be read is left out, and noted in the suite's mistakes
 
 
 DIALECTS: Registry[Dialect] = Registry("dialect", "gradegate.dialects")

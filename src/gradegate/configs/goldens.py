@@ -43,35 +43,35 @@ def _is_golden(row: Mapping[str, Any]) -> bool:
 
 def tests(rows: Iterable[Mapping[str, Any]], file: str, joined: bool) -> list[document.Map]:
     """Each row as a test in promptfoo's form; ``joined``: lists are texts with ``|``. Raises ConfigError."""
-    found: list[document.Map] = []
+    read: list[document.Map] = []
     mistakes: list[Mistake] = []
     for row in rows:
         line = getattr(row, "line", 0)
         try:
-            found.append(document.at_line(_test(row, joined, Origin(file, line)), line))
+            read.append(document.at_line(_test(row, joined, Origin(file, line)), line))
         except ConfigError as e:
             mistakes += e.mistakes
     if mistakes:
         raise ConfigError(*mistakes)
-    return found
+    return read
 
 
 def _test(row: Mapping[str, Any], joined: bool, origin: Origin) -> dict[str, Any]:
-    given = {_snake(key): value for key, value in row.items() if value not in (None, "")}
+    fields = {_snake(key): value for key, value in row.items() if value not in (None, "")}
     for name in ("turns", "additional_metadata", "custom_column_key_values"):
-        given[name] = _parsed(given.get(name), name, origin)
-    variables = {name: _variable(name, given[name], joined) for name in VARIABLES if name in given}
-    extra = {str(key): _verbatim(value) for key, value in (given["custom_column_key_values"] or {}).items()}
+        fields[name] = _parsed(fields.get(name), name, origin)
+    variables = {name: _variable(name, fields[name], joined) for name in VARIABLES if name in fields}
+    extra = {str(key): _verbatim(value) for key, value in (fields["custom_column_key_values"] or {}).items()}
     test: dict[str, Any] = {
-        "description": str(given.get("name") or given.get("input") or given.get("scenario") or "")[:80],
+        "description": str(fields.get("name") or fields.get("input") or fields.get("scenario") or "")[:80],
         "vars": {**extra, **variables},
         "options": {"disableVarExpansion": True},
-        "metadata": given["additional_metadata"] or {},
+        "metadata": fields["additional_metadata"] or {},
     }
-    if given.get("scenario"):
-        test["turns"] = _turns(given["turns"], origin)
-    elif "actual_output" in given:
-        test["providerOutput"] = str(given["actual_output"])
+    if fields.get("scenario"):
+        test["turns"] = _turns(fields["turns"], origin)
+    elif "actual_output" in fields:
+        test["providerOutput"] = str(fields["actual_output"])
     return test
 
 
@@ -83,11 +83,11 @@ def _turns(written: Any, origin: Origin) -> list[Any]:
 
 
 def _turn(written: Mapping[str, Any]) -> dict[str, Any]:
-    given = {_snake(key): value for key, value in written.items()}
-    found = {name: given[name] for name in _TURN if given.get(name) is not None}
-    if isinstance(found.get("retrieval_context"), list):
-        found["retrieval_context"] = [_untagged(item) for item in found["retrieval_context"]]
-    return found
+    fields = {_snake(key): value for key, value in written.items()}
+    turn = {name: fields[name] for name in _TURN if fields.get(name) is not None}
+    if isinstance(turn.get("retrieval_context"), list):
+        turn["retrieval_context"] = [_untagged(item) for item in turn["retrieval_context"]]
+    return turn
 
 
 def _parsed(value: Any, name: str, origin: Origin) -> Any:

@@ -193,25 +193,30 @@ def mistakes(
     error: ValidationError, content: Any, file: str, path: Sequence[str | int] = (), keys: type[BaseModel] | None = None
 ) -> list[Mistake]:
     """What pydantic found, each at its line. ``path`` leads to the checked value within ``content``."""
-    return [_mistake(found, content, file, path, keys) for found in error.errors(include_url=False)]
+    return [_mistake(detail, content, file, path, keys) for detail in error.errors(include_url=False)]
 
 
-def _mistake(found: Any, content: Any, file: str, path: Sequence[str | int], keys: type[BaseModel] | None) -> Mistake:
-    location = [*path, *(step for step in found["loc"] if not _is_branch(step))]
+def _mistake(detail: Any, content: Any, file: str, path: Sequence[str | int], keys: type[BaseModel] | None) -> Mistake:
+    location = [*path, *(step for step in detail["loc"] if not _is_branch(step))]
     origin = Origin(file, line_of(content, location))
     name = next((str(step) for step in reversed(location) if isinstance(step, str)), "the file")
-    if found["type"] == "extra_forbidden":
+    if detail["type"] == "extra_forbidden":
         if name in UNSUPPORTED:
             return Mistake(f"`{name}` is not supported", origin, UNSUPPORTED[name])
         if name in MISPLACED:
             return Mistake(f"`{name}` does not belong here", origin, MISPLACED[name])
-        near = suggest(name, known_keys(keys, found["loc"]))
+        near = suggest(name, known_keys(keys, detail["loc"]))
         return Mistake(f"unknown key `{name}`", origin, near or "remove it; keys of your own start with x-")
-    if found["type"] == "missing":
+    if detail["type"] == "missing":
         return Mistake(f"`{name}` is missing", origin, "add it")
-    given = found.get("input")
-    shown = f", not {given!r}" if isinstance(given, str | int | float | bool) and len(repr(given)) < 60 else ""
-    text = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return wrong_value(name, detail, origin)
+
+
+def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:
+    """What pydantic says of a value, and the value where it is short."""
+    value = detail.get("input")
+    shown = f", not {value!r}" if isinstance(value, str | int | float | bool) and len(repr(value)) < 60 else ""
+    text = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
     return Mistake(f"`{name}` {text[0].lower() + text[1:]}{shown}", origin, "correct the value")
 
 
@@ -233,4 +238,4 @@ def known_keys(model: type[BaseModel] | None, location: Sequence[Any]) -> Iterab
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in getattr(annotation, "__args__", ()) if (found := _model_in(part))), None)
+    return next((model for part in getattr(annotation, "__args__", ()) if (model := _model_in(part))), None)

@@ -58,7 +58,7 @@ def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
     for path in workspace.glob(reference, desk.source.folder, origin):
         name = workspace.name(path)
         if path.suffix not in _PATHS:
-            raise ConfigError.at(f"`{reference}` is no text file", origin, f"use one of {', '.join(_PATHS)}")
+            raise ConfigError.at(f"`{reference}` is not a text file", origin, f"use one of {', '.join(_PATHS)}")
         parts = _parts(path.suffix, workspace.text(str(path), desk.source.folder, origin), name)
         if not parts:
             raise ConfigError.at(f"`{reference}` holds no prompt", Origin(name, 1), "write one into it")

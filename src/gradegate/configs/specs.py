@@ -25,15 +25,15 @@ def providers(written: Any, source: Source, origin: Origin) -> list[ProviderSpec
             return _from_file(written, source, origin)
         return [_checked(ProviderSpec(written, origin=origin))]
     if isinstance(written, list):
-        found, errors = [], []
+        specs, errors = [], []
         for item in written:
             try:
-                found += providers(item, source, _origin(item, origin))
+                specs += providers(item, source, _origin(item, origin))
             except ConfigError as e:
                 errors.append(e)
         if errors:
             raise ConfigError.join(errors)
-        return found
+        return specs
     if isinstance(written, Mapping):
         return [_mapping(written, source, _origin(written, origin))]
     raise ConfigError.at("a provider is a text or a mapping with an `id`", origin, "write e.g. openai:chat:MODEL")
@@ -76,7 +76,7 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin) -> Prov
         overlay = render_env(keys.env, env)
         provider_id = str(render_env(keys.id, env))
     except TemplateError as e:
-        raise ConfigError.at(f"the provider's config cannot be filled in: {e}", origin, "mend the template") from e
+        raise ConfigError.at(f"the provider's config cannot be filled in: {e}", origin, "correct the template") from e
     return _checked(ProviderSpec(provider_id, keys.label, config, tuple(keys.prompts or ()), overlay, origin))
 
 

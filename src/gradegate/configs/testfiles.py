@@ -17,7 +17,7 @@ SUFFIXES = (".yaml", ".yml", ".json", *TABLES)
 
 
 def tests_in(reference: str, source: Source, origin: Origin) -> Iterator[tuple[Any, str, Any]]:
-    """Each test of the files that a path or pattern matches: (test, file, the document it stands in).
+    """Each test of the files that a path or pattern matches: (test, file, the document it is in).
 
     Raises ConfigError.
     """

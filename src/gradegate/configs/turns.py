@@ -60,7 +60,7 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, file, (), TurnKeys)) from e
     turns = tuple(
-        _turn(one, source, Origin(file, getattr(raw, "line", 0))) for one, raw in zip(keys, written, strict=True)
+        _turn(turn, source, Origin(file, getattr(raw, "line", 0))) for turn, raw in zip(keys, written, strict=True)
     )
     check_turns(turns, origin)
     return turns

@@ -23,7 +23,7 @@ def with_changes(head: Located, settings: Settings) -> Located:
         return head
     root = settings.cwd / settings.base
     if not root.is_dir():
-        raise ConfigError.at(f"the base `{settings.base}` is no directory", None, "check the base commit out there")
+        raise ConfigError.at(f"the base `{settings.base}` is not a directory", None, "check the base commit out there")
     suite, file = head.suite, head.suite.file
     try:
         base = read(root / file, replace(settings, environ={**settings.environ, "GITHUB_WORKSPACE": str(root)})).suite
@@ -96,7 +96,7 @@ def _case(old: Case, new: Case) -> Iterator[Note]:
         yield Note(f"the threshold of `{_key(old)[:60]}` became lower", new.origin)
     left = list(new.assertions)
     for before in old.assertions:
-        now = next((one for one in left if (one.type, one.value) == (before.type, before.value)), None)
+        now = next((after for after in left if (after.type, after.value) == (before.type, before.value)), None)
         if now is None:
             yield Note(f"`{before.type}` of `{_key(old)[:60]}` is gone or changed", new.origin)
             continue
@@ -123,11 +123,11 @@ def _less_is_stricter(kind: str) -> bool:
 
 
 def _models(base: Suite, head: Suite) -> Iterator[Note]:
-    known = Counter(_address(spec) for spec in base.specs())
+    addresses = Counter(_address(spec) for spec in base.specs())
     seen: set[str] = set()
     for spec in head.specs():
         address = _address(spec)
-        if address not in known and address not in seen:
+        if address not in addresses and address not in seen:
             seen.add(address)
             yield Note(f"a model is asked that was not asked before: {address}", spec.origin)
 

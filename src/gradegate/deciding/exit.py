@@ -12,12 +12,12 @@ PASS, BLOCKED, MISTAKE, INCONCLUSIVE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130,
 
 def exit_code(decision: Decision) -> int:
     """0 pass (advisory findings included), 1 blocked, 2 the user's mistake, 3 inconclusive, 130 and 143 interrupted."""
-    from gradegate.result import Result
+    from gradegate.result import GateOutcome
 
     if decision.run.interrupted:
         return TERMINATED if decision.run.interrupted == "terminated" else INTERRUPTED
-    if decision.result is Result.BLOCKED:
+    if decision.outcome is GateOutcome.BLOCKED:
         return BLOCKED
-    if decision.result is Result.INCONCLUSIVE:
+    if decision.outcome is GateOutcome.INCONCLUSIVE:
         return MISTAKE if decision.setup else INCONCLUSIVE
     return PASS

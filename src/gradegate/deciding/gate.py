@@ -9,7 +9,7 @@ from fractions import Fraction
 from gradegate.deciding.rules import apply, count, takes
 from gradegate.figures import many
 from gradegate.limits import exact
-from gradegate.result import Decision, Grade, Outcome, Result, Row, RuleResult, RunResult
+from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult
 from gradegate.suite import Policy, Rule
 
 
@@ -20,24 +20,24 @@ def decide(run: RunResult, policies: Sequence[Policy]) -> Decision:
         *(_guard(policy) for policy in policies if policy.weakened and policy.changes == "block"),
     )
     errors = _errors(run.rows, policies)
-    result, reason = _result(run, rules, errors)
+    outcome, reason = _outcome(run, rules, errors)
     return Decision(
-        result=result,
+        outcome=outcome,
         reason=reason,
         rules=rules,
         run=run,
         grades=count(grade.outcome for row in run.rows for grade in row.grades),
         cases=count(row.outcome for row in run.rows if row.grades or row.error),
-        setup=result is Result.INCONCLUSIVE and errors.setup,
+        setup=outcome is GateOutcome.INCONCLUSIVE and errors.setup,
     )
 
 
 def _applied(policy: Policy, rows: Sequence[Row]) -> Iterator[RuleResult]:
     """The rules of a suite; that every case passes says nothing about a suite in which nothing counts."""
     for rule in policy.rules:
-        own = [row for row in rows if row.suite == rule.suite]
-        if not (rule.every_case and rule.blocking and own and not any(row.counts for row in own)):
-            yield apply(rule, own)
+        suite_rows = [row for row in rows if row.suite == rule.suite]
+        if not (rule.every_case and rule.blocking and suite_rows and not any(row.counts for row in suite_rows)):
+            yield apply(rule, suite_rows)
 
 
 def _guard(policy: Policy) -> RuleResult:
@@ -70,10 +70,12 @@ def _errors(rows: Sequence[Row], policies: Sequence[Policy]) -> _Errors:
     errors = _Errors(setup=setup)
     by_suite = {rule.suite: policy for policy in policies for rule in policy.rules}
     for suite, policy in by_suite.items():
-        own = [row for row in rows if row.suite == suite]
-        counted = [grade for row in own for grade in row.grades if grade.counts]
+        suite_rows = [row for row in rows if row.suite == suite]
+        counted = [grade for row in suite_rows for grade in row.grades if grade.counts]
         errored = [grade for grade in counted if grade.outcome is Outcome.ERROR]
-        silent = [row for row in own if row.error and not row.grades]  # nothing was asserted, and nothing answered
+        silent = [
+            row for row in suite_rows if row.error and not row.grades
+        ]  # nothing was asserted, and nothing answered
         reasons = [*(grade.reason for grade in errored), *(row.error for row in silent)]
         if reasons:
             share = Fraction(len(reasons), len(counted) + len(silent))
@@ -97,36 +99,36 @@ def _effect(policy: Policy, share: Fraction) -> str:
 # --- the outcome ----------------------------------------------------------------------------------------------
 
 
-def _result(run: RunResult, rules: Sequence[RuleResult], errors: _Errors) -> tuple[Result, str]:
+def _outcome(run: RunResult, rules: Sequence[RuleResult], errors: _Errors) -> tuple[GateOutcome, str]:
     blocking = [rule for rule in rules if rule.rule.blocking]
     failed = [rule for rule in blocking if rule.outcome is Outcome.FAIL]
     if failed:
-        return Result.BLOCKED, _named(failed)
+        return GateOutcome.BLOCKED, _named(failed)
     if errors.effect == "block":
-        return Result.BLOCKED, f"{errors.said}, and errors block"
+        return GateOutcome.BLOCKED, f"{errors.said}, and errors block"
     if run.interrupted:
-        return Result.INCONCLUSIVE, f"the run was {run.interrupted} before it ended"
+        return GateOutcome.INCONCLUSIVE, f"the run was {run.interrupted} before it ended"
     if errors.effect:
-        return Result.INCONCLUSIVE, errors.said
+        return GateOutcome.INCONCLUSIVE, errors.said
     undecided = [rule for rule in blocking if rule.outcome is Outcome.ERROR]
     if undecided:
-        return Result.INCONCLUSIVE, _named(undecided[:1])
+        return GateOutcome.INCONCLUSIVE, _named(undecided[:1])
     if not any(grade.outcome is not Outcome.ERROR for row in run.rows for grade in row.grades):
-        return Result.INCONCLUSIVE, "nothing could be graded"
+        return GateOutcome.INCONCLUSIVE, "nothing could be graded"
     return _green(run, rules, blocking)
 
 
-def _green(run: RunResult, rules: Sequence[RuleResult], blocking: Sequence[RuleResult]) -> tuple[Result, str]:
+def _green(run: RunResult, rules: Sequence[RuleResult], blocking: Sequence[RuleResult]) -> tuple[GateOutcome, str]:
     """The outcome of a run that nothing blocks: with something to read, or without."""
     advisory = [rule for rule in rules if not rule.rule.blocking and rule.outcome is not Outcome.PASS]
     if advisory:
-        return Result.ADVISORY, _named(advisory)
+        return GateOutcome.ADVISORY, _named(advisory)
     findings = sum(_is_advice(row, grade, rules) for row in run.rows for grade in row.grades)
     if findings:
-        return Result.ADVISORY, many(findings, "advisory finding")
+        return GateOutcome.ADVISORY, many(findings, "advisory finding")
     if not blocking:
-        return Result.ADVISORY, "everything passed, and nothing of it can block: every assertion is advisory"
-    return Result.PASS, "; ".join(rule.reason for rule in blocking)
+        return GateOutcome.ADVISORY, "everything passed, and nothing of it can block: every assertion is advisory"
+    return GateOutcome.PASS, "; ".join(rule.reason for rule in blocking)
 
 
 def _is_advice(row: Row, grade: Grade, rules: Sequence[RuleResult]) -> bool:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from gradegate.configs import aegis, specs
 from gradegate.configs.aegis import FULL, BlockKeys, RowKeys, RunKeys
-from gradegate.configs.aegis_assertions import Known, Path, Shelf
+from gradegate.configs.aegis_assertions import MetricAssertion, MetricReader, Path
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.suite import Assertion, Case, CaseOptions, Graders, Note, Policy, PromptSpec, Rule, Suite, Verbatim
@@ -24,12 +24,12 @@ def recognises(content: Any) -> bool:
 
 
 def read(source: Source) -> Suite:
-    """One case for each row. What could not be read is left out and stands in the suite's mistakes."""
+    """One case for each row. What could not be read is left out and noted in the suite's mistakes."""
     try:
         keys = RunKeys.model_validate(source.content)
     except ValidationError as e:
-        found = aegis.mistakes(e.errors(include_url=False), source.content, source.file)
-        return Suite(source.file, mistakes=tuple(found))
+        mistakes = aegis.mistakes(e.errors(include_url=False), source.content, source.file)
+        return Suite(source.file, mistakes=tuple(mistakes))
     return _Reader(source, keys).suite()
 
 
@@ -40,17 +40,17 @@ class _Reader:
         self._source = source
         self._keys = keys
         self._mistakes: list[Mistake] = []
-        self._shelf = Shelf(source.content, source.file, {})
-        self._shelf.graders = self._graders()
+        self._metrics = MetricReader(source.content, source.file, {})
+        self._metrics.graders = self._graders()
 
     def suite(self) -> Suite:
-        keys, file, notes = self._keys, self._source.file, self._shelf.notes
+        keys, file, notes = self._keys, self._source.file, self._metrics.notes
         cases = tuple(case for i, block in enumerate(keys.evaluations) for case in self._block(i, block))
         if not keys.is_blocking:
             text = "`is_blocking` is not true, so a miss is reported and never fails the check"
-            notes.append(Note(text, self._shelf.at(("is_blocking",))))
+            notes.append(Note(text, self._metrics.at(("is_blocking",))))
         if keys.threshold == 0:
-            notes.append(Note("the run can never fail: its threshold is 0", self._shelf.at(("threshold",))))
+            notes.append(Note("the run can never fail: its threshold is 0", self._metrics.at(("threshold",))))
         return Suite(
             file=file,
             description=keys.alias or "",
@@ -64,7 +64,7 @@ class _Reader:
         )
 
     def _rules(self) -> Iterator[Rule]:
-        file, keys, at = self._source.file, self._keys, self._shelf.at
+        file, keys, at = self._source.file, self._keys, self._metrics.at
         yield Rule("every row", every_case=True, blocking=keys.is_blocking, suite=file, origin=at(()))
         if keys.threshold is not None:
             yield Rule(
@@ -84,20 +84,20 @@ class _Reader:
         metrics = []
         for n, keys in enumerate(block.metrics):
             try:
-                metrics.append(self._shelf.known((*path, "metrics", n), keys, outer, slug))
+                metrics.append(self._metrics.assertion((*path, "metrics", n), keys, outer, slug))
             except ConfigError as e:
                 self._mistakes += e.mistakes
         for n, row in enumerate(block.data):
             yield from self._row((*path, "data", n), row, metrics)
 
-    def _row(self, path: Path, row: RowKeys, metrics: Iterable[Known]) -> Iterator[Case]:
+    def _row(self, path: Path, row: RowKeys, metrics: Iterable[MetricAssertion]) -> Iterator[Case]:
         fields = {name: _verbatim(value) for name, value in row if name != "output" and value is not None}
         groups: list[tuple[dict[str, str], list[Assertion]]] = []
         for metric in metrics:
             lacking = metric.lacks(row)
             for name in lacking:
                 what = f"`{aegis.dotted((*path, name))}` is missing, and `{metric.shortname}` needs it"
-                self._mistakes.append(Mistake(what, self._shelf.at((*path, name)), "add it"))
+                self._mistakes.append(Mistake(what, self._metrics.at((*path, name)), "add it"))
             if not lacking:
                 _place(groups, metric.entry.variables, metric.of(row))
         for view, assertions in groups:
@@ -113,18 +113,18 @@ class _Reader:
             assertions=assertions,
             options=CaseOptions(expand_vars=False),
             output=row.output or "",
-            origin=self._shelf.at(path),
+            origin=self._metrics.at(path),
         )
 
     def _graders(self) -> Mapping[str, Graders]:
-        """The graders by slug; models for embeddings and the like stand under their kind and serve every slug."""
-        found = {name: self._grader(name) for name in self._keys.graders}
-        kinds = {kind: found[kind]["*"] for kind in _KINDS if "*" in found.get(kind, {})}
-        return {"": kinds, **{slug: {**kinds, **given} for slug, given in found.items() if slug not in _KINDS}}
+        """The graders by slug; models for embeddings and the like are listed by their kind and serve every slug."""
+        by_name = {name: self._grader(name) for name in self._keys.graders}
+        kinds = {kind: by_name[kind]["*"] for kind in _KINDS if "*" in by_name.get(kind, {})}
+        return {"": kinds, **{slug: {**kinds, **graders} for slug, graders in by_name.items() if slug not in _KINDS}}
 
     def _grader(self, name: str) -> Graders:
         try:
-            return specs.graders(self._keys.graders[name], self._source, self._shelf.at(("graders", name)))
+            return specs.graders(self._keys.graders[name], self._source, self._metrics.at(("graders", name)))
         except ConfigError as e:
             self._mistakes += e.mistakes
             return {}
@@ -132,9 +132,9 @@ class _Reader:
 
 def _place(groups: list[tuple[dict[str, str], list[Assertion]]], view: Mapping[str, str], assertion: Assertion) -> None:
     """Put an assertion into the first case whose variables do not contradict those that it reads."""
-    for known, assertions in groups:
-        if all(known.get(name, field) == field for name, field in view.items()):
-            known.update(view)
+    for variables, assertions in groups:
+        if all(variables.get(name, field) == field for name, field in view.items()):
+            variables.update(view)
             assertions.append(assertion)
             return
     groups.append((dict(view), [assertion]))

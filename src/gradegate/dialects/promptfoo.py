@@ -27,7 +27,7 @@ def recognises(content: Any) -> bool:
 
 
 def read(source: Source) -> Suite:
-    """What could not be read is left out and stands in the suite's mistakes."""
+    """What could not be read is left out and noted in the suite's mistakes."""
     return _Reader(Desk(source)).suite()
 
 
@@ -40,13 +40,15 @@ class _Reader:
         self._default = Case()
 
     def suite(self) -> Suite:
-        own = {key: value for key, value in self.desk.source.content.items() if not key.startswith(("x-", "_", "."))}
-        keys = self.desk.check(ConfigKeys, own, self.desk.source.content, self.desk.file) or ConfigKeys()
+        content = {
+            key: value for key, value in self.desk.source.content.items() if not key.startswith(("x-", "_", "."))
+        }
+        keys = self.desk.check(ConfigKeys, content, self.desk.source.content, self.desk.file) or ConfigKeys()
         self.desk.source = replace(self.desk.source, env={**self.desk.source.env, **keys.env})
         graders, evaluate = self._read_default(), keys.evaluate_options
         if keys.command_line_options.grader:
             graders = self.desk.graders(keys.command_line_options.grader, self.desk.line("commandLineOptions"))
-        found = tuple(prompts(keys.prompts, self.desk))
+        templates = tuple(prompts(keys.prompts, self.desk))
         targets = self._providers(keys.targets or keys.providers)
         cases = tuple(self._cases(keys.tests))
         if not (keys.targets or keys.providers) and not (cases and all(case.recorded for case in cases)):
@@ -56,7 +58,7 @@ class _Reader:
         return Suite(
             file=self.desk.file,
             description=keys.description,
-            prompts=found or (PromptSpec("{{prompt}}", origin=Origin(self.desk.file)),),
+            prompts=templates or (PromptSpec("{{prompt}}", origin=Origin(self.desk.file)),),
             targets=targets,
             cases=cases,
             policy=rules,
@@ -107,9 +109,9 @@ class _Reader:
         return graders
 
     def _cases(self, written: Any) -> Iterator[Case]:
-        found = 0
+        count = 0
         for test, file, inline in self._written(written):
-            found += 1
+            count += 1
             if not isinstance(test, Mapping):
                 self.desk.say(
                     "a test is a mapping", Origin(file, getattr(test, "line", 0)), "give it `vars` and `assert`"
@@ -118,7 +120,7 @@ class _Reader:
             case = self._tests_at.case(test, file, inline)
             if case is not None:
                 yield self._merged(case, test)
-        if not found and not self.desk.mistakes:
+        if not count and not self.desk.mistakes:
             self.desk.say("there are no tests, so nothing would be checked", self.desk.line("tests"), "add `tests:`")
 
     def _written(self, written: Any) -> Iterator[tuple[Any, str, bool]]:
@@ -140,22 +142,22 @@ class _Reader:
 
     def _merged(self, case: Case, test: Mapping[str, Any]) -> Case:
         """A test over the defaults: the test wins, key by key in vars, options and metadata."""
-        base, own = self._default, case.options
-        options = CaseOptions(
-            graders=own.graders,
-            rubric_prompt=own.rubric_prompt if own.rubric_prompt is not None else base.options.rubric_prompt,
-            settings={**base.options.settings, **own.settings} if base.options.settings else own.settings,
-            expand_vars=own.expand_vars and base.options.expand_vars,
-            prefix=own.prefix or base.options.prefix,
-            suffix=own.suffix or base.options.suffix,
-            repeat=own.repeat or base.options.repeat,
+        base, options = self._default, case.options
+        merged = CaseOptions(
+            graders=options.graders,
+            rubric_prompt=options.rubric_prompt if options.rubric_prompt is not None else base.options.rubric_prompt,
+            settings={**base.options.settings, **options.settings} if base.options.settings else options.settings,
+            expand_vars=options.expand_vars and base.options.expand_vars,
+            prefix=options.prefix or base.options.prefix,
+            suffix=options.suffix or base.options.suffix,
+            repeat=options.repeat or base.options.repeat,
         )
         return replace(
             case,
             description=case.description or base.description,
             vars={**base.vars, **case.vars} if base.vars else case.vars,
-            assertions=(*base.assertions, *case.assertions) if own.default_assertions else case.assertions,
-            options=options,
+            assertions=(*base.assertions, *case.assertions) if options.default_assertions else case.assertions,
+            options=merged,
             threshold=case.threshold if "threshold" in test else base.threshold,
             providers=case.providers or base.providers,
             prompts=case.prompts or base.prompts,

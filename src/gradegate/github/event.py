@@ -18,7 +18,7 @@ _Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event; what it does not tell is empty. ``number`` is that of the pull request."""
+    """One event; what it does not say is empty. ``number`` is that of the pull request."""
 
     name: str = ""
     repository: str = ""  # where the workflow runs: owner/name

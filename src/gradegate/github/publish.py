@@ -18,11 +18,11 @@ from gradegate.reporting.deliver import report_of
 from gradegate.reporting.redact import redactor
 from gradegate.reporting.report import REPORTS, Document, Sink
 from gradegate.reporting.visible import visible
-from gradegate.result import Counts, Decision, Result
+from gradegate.result import Counts, Decision, GateOutcome
 from gradegate.settings import ActionSettings
 
 COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "cost-usd", "tokens")
-FAILING = (Result.BLOCKED, Result.INCONCLUSIVE)
+FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)
 MOST_MISTAKES = 50
 LONGEST_MISTAKE = 1000  # characters; with as many as are shown, within what a comment holds
 MISTAKE = "mistake"  # the outcome when the config is wrong: there is no decision then
@@ -60,8 +60,8 @@ def publish(
     if step.settings.annotations and texts.get(Sink.ANNOTATIONS):
         step.say(texts[Sink.ANNOTATIONS].rstrip("\n"))  # first: the runner shows ten of a kind and no more
     _summarise(step, texts.get(Sink.SUMMARY, ""))
-    url = _comment(step, texts.get(Sink.COMMENT, ""), failing=decision.result in FAILING)
-    values = {"outcome": decision.result.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url}
+    url = _comment(step, texts.get(Sink.COMMENT, ""), failing=decision.outcome in FAILING)
+    values = {"outcome": decision.outcome.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url}
     return _set_outputs(step, {**values, **_paths(step, written)})
 
 

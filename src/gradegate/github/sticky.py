@@ -21,7 +21,7 @@ LONGEST_KEY = 200  # characters
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """The comment stands."""
+    """The comment is on the pull request."""
 
     url: str
 
@@ -100,16 +100,16 @@ class _Thread:
 
     def _mine(self, me: Identity) -> list[_Comment]:
         """Our comments with the marker, oldest first. Anybody can write the marker, so the author counts as well."""
-        found: list[_Comment] = []
+        mine: list[_Comment] = []
         for page in range(1, MOST_PAGES + 1):
             answer = self._expect(self.github.send("GET", f"{self._comments}?per_page={PER_PAGE}&page={page}"), 200)
             items = as_json(answer)
             if not isinstance(items, list):
                 raise Never(f"{answer.host} answered something that is not a list of comments")
-            found += [comment for item in items if (comment := _own(item, me, self.marker))]
+            mine += [comment for item in items if (comment := _own(item, me, self.marker))]
             if 'rel="next"' not in answer.headers.get("link", "") and len(items) < PER_PAGE:
                 break
-        return sorted(found, key=lambda comment: comment.id)
+        return sorted(mine, key=lambda comment: comment.id)
 
     def _update(self, comment: _Comment, text: str) -> Posted:
         answer = self.github.send("PATCH", self._address(comment), {"body": text})

@@ -40,21 +40,21 @@ def write_outputs(environ: Mapping[str, str], values: Mapping[str, str]) -> str:
 
 def append_summary(environ: Mapping[str, str], text: str) -> str:
     """Append to ``$GITHUB_STEP_SUMMARY``. Returns why not, or an empty string."""
-    data = text.encode("utf-8", "replace")
-    if not data.endswith(b"\n"):
-        data += b"\n"
-    return _append(environ, "GITHUB_STEP_SUMMARY", data, SUMMARY_LIMIT)
+    content = text.encode("utf-8", "replace")
+    if not content.endswith(b"\n"):
+        content += b"\n"
+    return _append(environ, "GITHUB_STEP_SUMMARY", content, SUMMARY_LIMIT)
 
 
-def _append(environ: Mapping[str, str], variable: str, data: bytes, limit: int | None = None) -> str:
+def _append(environ: Mapping[str, str], variable: str, content: bytes, limit: int | None = None) -> str:
     path = environ.get(variable, "")
     if not path:
         return f"{variable} is not set"
     try:
         with Path(path).open("ab") as file:
-            if limit is not None and file.tell() + len(data) > limit:
-                return f"it would be {file.tell() + len(data)} bytes and GitHub takes {limit}"
-            file.write(data)
+            if limit is not None and file.tell() + len(content) > limit:
+                return f"it would be {file.tell() + len(content)} bytes and GitHub takes {limit}"
+            file.write(content)
     except OSError as e:
         return f"{path}: {e.strerror or e}"
     return ""

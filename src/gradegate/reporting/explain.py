@@ -16,19 +16,19 @@ def explain(row: Row, grades: Iterable[Grade], limit: int) -> str:
     answer = [_fact("got", row.output or "(an empty answer)", limit)] if row.output is not None else []
     error = [_fact("no answer", row.error, limit)] if row.error else []
     # Without an answer every assertion says the same as the row does.
-    told = [explain_grade(row, grade, limit) for grade in grades] or ["no assertion says why"]
-    return "\n".join(error or [*answer, *told])
+    grounds = [explain_grade(row, grade, limit) for grade in grades] or ["no assertion says why"]
+    return "\n".join(error or [*answer, *grounds])
 
 
 def explain_grade(row: Row, grade: Grade, limit: int) -> str:
     """One assertion in a few lines."""
     place_of = place(spot(row, grade))
     about = ", ".join(filter(None, (f"{called(grade.assertion, grade.metric)} {said(grade)}", scored(grade), place_of)))
-    facts = (("expected", expected(grade.assertion)), ("why", grade.reason or "no reason was given"))
-    told = [_fact(label, text, limit) for label, text in facts if text]
+    texts = (("expected", expected(grade.assertion)), ("why", grade.reason or "no reason was given"))
+    facts = [_fact(label, text, limit) for label, text in texts if text]
     if grade.evidence:
-        told.append(visible(clip(outline({"evidence": grade.evidence}), limit)))
-    return "\n".join([about, *(textwrap.indent(text, "  ") for text in told)])
+        facts.append(visible(clip(outline({"evidence": grade.evidence}), limit)))
+    return "\n".join([about, *(textwrap.indent(text, "  ") for text in facts)])
 
 
 def _fact(label: str, text: str, limit: int) -> str:

@@ -1,4 +1,4 @@
-"""Sorts the rows of a run into what failed, what could not be told and what is only advice."""
+"""Sorts the rows of a run into what failed, what could not be decided and what is only advice."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A row with something to read; ``alike`` are further rows that could not be told for the same reason."""
+    """A row with something to read; ``alike`` are further rows that could not be decided for the same reason."""
 
     row: Row
     alike: tuple[Row, ...] = ()
 
     @property
     def grades(self) -> list[Grade]:
-        """What did not pass: failures first, then what could not be told, then advice."""
-        return [*self.decisive, *(grade for grade, decides in self._told() if not decides)]
+        """What did not pass: failures first, then what could not be decided, then advice."""
+        return [*self.decisive, *(grade for grade, decides in self._shortfalls() if not decides)]
 
     @property
     def decisive(self) -> list[Grade]:
         """What did not pass and takes part in deciding: failures first; a set is followed by its members."""
-        return [grade for grade, decides in self._told() if decides]
+        return [grade for grade, decides in self._shortfalls() if decides]
 
-    def _told(self) -> list[tuple[Grade, bool]]:
-        told: list[tuple[bool, Grade, Grade]] = []
-        chief: Grade | None = None  # the last grade that is no member: members follow their set
+    def _shortfalls(self) -> list[tuple[Grade, bool]]:
+        shortfalls: list[tuple[bool, Grade, Grade]] = []
+        chief: Grade | None = None  # the last grade that is not a member: members follow their set
         for grade in self.row.grades:
             chief = chief if grade.inner and chief else grade
-            # What a set tolerates of its members is no finding.
+            # What a set tolerates of its members is not a finding.
             if grade.outcome is not Outcome.PASS and chief.outcome is not Outcome.PASS:
-                told.append((chief.outcome is Outcome.ERROR, grade, chief))
-        told.sort(key=lambda item: item[0])
-        return [(grade, chief.counts) for _, grade, chief in told]
+                shortfalls.append((chief.outcome is Outcome.ERROR, grade, chief))
+        shortfalls.sort(key=lambda item: item[0])
+        return [(grade, chief.counts) for _, grade, chief in shortfalls]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,12 @@ def kind(row: Row) -> Kind | None:
     if row.counts and row.outcome is not Outcome.PASS:
         return Kind.FAILED if row.outcome is Outcome.FAIL else Kind.UNCLEAR
     # A case passes with a failed assertion when its own threshold allows it; a rule may still look at that assertion.
-    told = Finding(row).grades
-    if any(grade.outcome is Outcome.FAIL and grade.counts for grade in told):
+    grades = Finding(row).grades
+    if any(grade.outcome is Outcome.FAIL and grade.counts for grade in grades):
         return Kind.FAILED
-    if any(grade.outcome is Outcome.ERROR for grade in told):
+    if any(grade.outcome is Outcome.ERROR for grade in grades):
         return Kind.UNCLEAR
-    return Kind.ADVISORY if told else None
+    return Kind.ADVISORY if grades else None
 
 
 def sort(rows: Iterable[Row]) -> Findings:
@@ -98,7 +98,7 @@ def _merged(rows: list[Row]) -> list[Finding]:
 def _why(row: Row) -> tuple[object, ...]:
     if row.error:
         return (row.error,)
-    told = Finding(row).grades
-    if any(grade.outcome is Outcome.FAIL for grade in told):
+    grades = Finding(row).grades
+    if any(grade.outcome is Outcome.FAIL for grade in grades):
         return ()  # what failed beside the error belongs to this row alone
-    return tuple((grade.assertion.type, grade.reason) for grade in told)
+    return tuple((grade.assertion.type, grade.reason) for grade in grades)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from gradegate.reporting.visible import one_line, visible
 
-_URL = 2000  # a longer address is none
+_URL = 2000  # characters; a longer address is not linked
 BREAK = "\u200b"  # keeps GitHub from seeing a mention, a reference or an emoji; takes no room
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "$": "<span>$</span>"}
 # What means something anywhere, at the start of a line, and in an address that GitHub would link.
@@ -19,7 +19,7 @@ _REFERENCE = re.compile(r"(gh-)(?=\d)", re.IGNORECASE)
 
 
 def inline(text: str, limit: int = 200) -> str:
-    """One line of anybody's text, to stand anywhere in a page: it looks the same and does nothing."""
+    """One line of anybody's text, for any place in a page: it looks the same and does nothing."""
     line = _SHORTCODE.sub(f":{BREAK}", one_line(text, limit))
     line = _REFERENCE.sub(rf"\1{BREAK}", line.replace("@", f"@{BREAK}").replace("#", f"#{BREAK}"))
     line = _PUNCTUATION.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), line)

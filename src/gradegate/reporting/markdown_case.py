@@ -50,9 +50,9 @@ def block(finding: Finding, scope: Scope, folded: bool) -> str:
     else:
         parts += _grades(finding, scope)
     if finding.alike:
-        some = ", ".join(inline(name(row), 80) for row in finding.alike[:5])
+        names = ", ".join(inline(name(row), 80) for row in finding.alike[:5])
         rest = f" and {len(finding.alike) - 5:,} more" if len(finding.alike) > 5 else ""
-        parts.append(f"The same happened in {many(len(finding.alike), 'further case')}: {some}{rest}\n")
+        parts.append(f"The same happened in {many(len(finding.alike), 'further case')}: {names}{rest}\n")
     if folded:
         parts += _folded(finding)
     return "\n".join(parts) + "\n"

@@ -25,15 +25,15 @@ from gradegate.reporting.wording import (
     verdict,
     weight,
 )
-from gradegate.result import Decision, Result, Row, RuleResult
+from gradegate.result import Decision, GateOutcome, Row, RuleResult
 from gradegate.suite import Note
 
-_OPEN = 10  # cases of one kind that stand open; the rest is folded
+_OPEN = 10  # cases of one kind that are shown open; the rest is folded
 _RESERVE = 600  # for the sentences that say what was left out
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class PageForm:
     """How long a page may be, in what unit, and whether it lists the cases that passed."""
 
     limit: int
@@ -41,25 +41,25 @@ class Shape:
     all_cases: bool
 
 
-def page(decision: Decision, links: Links, shape: Shape) -> str:
+def page(decision: Decision, links: Links, form: PageForm) -> str:
     """The page; what does not fit is left out by whole cases, and the page says so."""
     scope = several(decision.run.rows, links)
-    head, foot = _head(decision, scope, shape), _foot(decision, scope, shape)
-    room = shape.limit - shape.measure(head + foot) - _RESERVE
-    found = sort(decision.run.rows)
-    body = _body(found, scope, shape, room, folded=True)
+    head, foot = _head(decision, scope, form), _foot(decision, scope, form)
+    room = form.limit - form.measure(head + foot) - _RESERVE
+    findings = sort(decision.run.rows)
+    body = _body(findings, scope, form, room, folded=True)
     if body.left:  # the names of all failing cases are worth more than the evidence of some
-        body = _body(found, scope, shape, room, folded=False)
-    rest = _all_cases(decision.run.rows, scope, shape, room - shape.measure(body.text)) if shape.all_cases else ""
+        body = _body(findings, scope, form, room, folded=False)
+    rest = _all_cases(decision.run.rows, scope, form, room - form.measure(body.text)) if form.all_cases else ""
     return head + body.text + _missing(body.left, links) + rest + foot
 
 
 # --- the verdict ----------------------------------------------------------------------------------------------
 
 
-def _head(decision: Decision, scope: Scope, shape: Shape) -> str:
+def _head(decision: Decision, scope: Scope, form: PageForm) -> str:
     lines = [
-        f"### {SIGNS[decision.result]} gradegate: {headline(decision).lower()}\n\n{inline(decision.reason, 600)}\n\n"
+        f"### {SIGNS[decision.outcome]} gradegate: {headline(decision).lower()}\n\n{inline(decision.reason, 600)}\n\n"
     ]
     lines += [f"{tally(decision)}.\n\n"]
     if decision.run.interrupted:
@@ -67,20 +67,20 @@ def _head(decision: Decision, scope: Scope, shape: Shape) -> str:
     unasked = no_model(decision.run.models)
     if unasked:
         lines += [f"**{inline(unasked, 400)}.**\n\n"]
-    rules = _rules(decision, scope, shape)
-    if decision.result is Result.PASS:
+    rules = _rules(decision, scope, form)
+    if decision.outcome is GateOutcome.PASS:
         return "".join(lines) + (details(many(len(decision.rules), "rule"), rules) + "\n" if rules else "")
     return "".join(lines) + rules
 
 
-def _rules(decision: Decision, scope: Scope, shape: Shape) -> str:
+def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
     # Without a gate block the one rule is that every case passes, which the counts of a passing run already say.
-    if decision.result is Result.PASS and all(result.rule.every_case for result in decision.rules):
+    if decision.outcome is GateOutcome.PASS and all(result.rule.every_case for result in decision.rules):
         return ""
     lines = table(
         ("Rule", "Kind", "Outcome", "Measured", "Required"), (_cells(result, scope) for result in decision.rules)
     )
-    taken = fit(lines, shape.limit // 4, shape.measure)
+    taken = fit(lines, form.limit // 4, form.measure)
     left = len(lines) - len(taken)
     return "".join(taken) + (f"\n{many(left, 'more rule')} in results.json.\n" if left else "") + "\n"
 
@@ -100,19 +100,21 @@ class _Body:
     left: int
 
 
-def _body(found: Findings, scope: Scope, shape: Shape, room: int, folded: bool) -> _Body:
+def _body(findings: Findings, scope: Scope, form: PageForm, room: int, folded: bool) -> _Body:
     parts, left = [], 0
-    for title, findings in (("Failed", found.failed), ("Could not tell", found.unclear), ("Advisory", found.advisory)):
-        number = sum(1 + len(finding.alike) for finding in findings)
+    for title, listed in (
+        ("Failed", findings.failed),
+        ("Could not tell", findings.unclear),
+        ("Advisory", findings.advisory),
+    ):
+        number = sum(1 + len(finding.alike) for finding in listed)
         heading = f"#### {title}: {many(number, 'case')}\n\n"
-        blocks = fit(
-            (block(finding, scope, folded) for finding in findings), room - shape.measure(heading), shape.measure
-        )
-        left += sum(1 + len(finding.alike) for finding in findings[len(blocks) :])
+        blocks = fit((block(finding, scope, folded) for finding in listed), room - form.measure(heading), form.measure)
+        left += sum(1 + len(finding.alike) for finding in listed[len(blocks) :])
         if blocks:
             text = heading + _opened(blocks)
             parts.append(text)
-            room -= shape.measure(text)
+            room -= form.measure(text)
     return _Body("".join(parts), left)
 
 
@@ -129,9 +131,9 @@ def _missing(left: int, links: Links) -> str:
     return f"**{many(left, 'more case')} {verb} not shown here for want of room;** see {where}.\n\n"
 
 
-def _all_cases(rows: tuple[Row, ...], scope: Scope, shape: Shape, room: int) -> str:
+def _all_cases(rows: tuple[Row, ...], scope: Scope, form: PageForm, room: int) -> str:
     header = table(("Case", "Provider", "Prompt", "Outcome"), ())
-    lines = fit(_case_lines(rows), room - shape.measure("".join(header)) - _RESERVE, shape.measure)
+    lines = fit(_case_lines(rows), room - form.measure("".join(header)) - _RESERVE, form.measure)
     left = len(rows) - len(lines)
     more = f"\n{many(left, 'more case')} not shown for want of room; results.json has all.\n" if left else ""
     return details(f"All {many(len(rows), 'case')}", "".join([*header, *lines]) + more) + "\n"
@@ -146,13 +148,13 @@ def _case_lines(rows: Iterable[Row]) -> Iterator[str]:
 # --- what it took ---------------------------------------------------------------------------------------------
 
 
-def _foot(decision: Decision, scope: Scope, shape: Shape) -> str:
+def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
     run = decision.run
-    told = notes(decision)
-    lines = fit((_note(note, scope) for note in told), shape.limit // 8, shape.measure)
-    if len(told) > len(lines):
-        lines.append(f"- {many(len(told) - len(lines), 'more note')} in results.json\n")
-    names = fit((code(str(model), 120) for model in run.models), shape.limit // 16, shape.measure)
+    shown = notes(decision)
+    lines = fit((_note(note, scope) for note in shown), form.limit // 8, form.measure)
+    if len(shown) > len(lines):
+        lines.append(f"- {many(len(shown) - len(lines), 'more note')} in results.json\n")
+    names = fit((code(str(model), 120) for model in run.models), form.limit // 16, form.measure)
     asked = ", ".join(names) + (f" and {len(run.models) - len(names):,} more" if len(names) < len(run.models) else "")
     took = f"Target: {spent(run.target_usage)}. Grader: {spent(run.grader_usage)}. {run.seconds:,.1f} s."
     return "".join(lines) + ("\n" if lines else "") + f"<sub>{took}<br>Models: {asked or 'none'}</sub>\n"

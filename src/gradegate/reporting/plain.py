@@ -62,7 +62,7 @@ def _outlined(value: Any) -> Iterator[str]:
         nested = isinstance(item, dict | list) and bool(item) and not _is_short(item)
         lines = list(_outlined(item)) if nested else _text(item).split("\n")
         label = key if key == "-" else f"{key}:"
-        # An item of a list starts on the line of its dash; what is short stands beside its key.
+        # An item of a list starts on the line of its dash; what is short is beside its key.
         beside = key == "-" or (len(lines) == 1 and not nested)
         yield f"{label} {lines.pop(0)}" if beside else label
         yield from ("  " + line for line in lines)

@@ -23,7 +23,7 @@ class Sink(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A rendered report in parts, so that a long one need not stand in memory at once."""
+    """A rendered report in parts, so that a long one need not be in memory at once."""
 
     sink: Sink
     parts: Iterable[str]

@@ -23,10 +23,10 @@ from gradegate.result import (
     Asserted,
     Counts,
     Decision,
+    GateOutcome,
     Grade,
     Made,
     Outcome,
-    Result,
     Row,
     RuleResult,
     RunResult,
@@ -36,7 +36,7 @@ from gradegate.suite import NOWHERE, Note, Rule, Select
 
 
 def reread_file(path: Path) -> Decision:
-    """The decision that a results.json holds. Raises ConfigError when it cannot be read or is no results.json."""
+    """The decision that a results.json holds. Raises ConfigError when it cannot be read or is not a results.json."""
     try:
         content = path.read_bytes()
     except OSError as e:
@@ -54,7 +54,7 @@ def reread(content: bytes, name: str) -> Decision:
         what = f"not a results.json of this version: {first['msg']} at {place}"
         raise ConfigError.at(what, Origin(name), "write it with `gradegate run -o results.json`") from e
     return Decision(
-        result=Result(results.outcome),
+        outcome=GateOutcome(results.outcome),
         reason=results.reason,
         rules=tuple(map(_rule, results.rules)),
         run=_run(results),

@@ -17,7 +17,7 @@ class _Part(BaseModel):
 
 
 class SourceLine(_Part):
-    """A line of the config; 0 stands for the file as a whole."""
+    """A line of the config; 0 means the file as a whole."""
 
     file: str
     line: int
@@ -139,7 +139,9 @@ class CaseLine(_Part):
     cost_usd: float | None
     tokens: int
     usage: Spent
-    metadata: dict[str, Any] = Field(description="What the provider told beside the answer: tool calls, finish reason.")
+    metadata: dict[str, Any] = Field(
+        description="What the provider returned beside the answer: tool calls, finish reason."
+    )
     grades: list[GradeLine]
     turns: list[TurnLine] = Field(description="The conversation where there is more than a prompt and an answer.")
     source: SourceLine | None

@@ -7,24 +7,24 @@ from gradegate.figures import cut, figure, figures, many, percents
 from gradegate.reporting.findings import unchecked
 from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
-from gradegate.result import AskedModel, Asserted, Counts, Decision, Grade, Outcome, Result, Row, RuleResult
+from gradegate.result import AskedModel, Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult
 from gradegate.suite import Note, Rule
 
 HEADLINES = {
-    Result.PASS: "Passed",
-    Result.ADVISORY: "Passed, with advisory findings",
-    Result.BLOCKED: "Blocked",
-    Result.INCONCLUSIVE: "Inconclusive",
+    GateOutcome.PASS: "Passed",
+    GateOutcome.ADVISORY: "Passed, with advisory findings",
+    GateOutcome.BLOCKED: "Blocked",
+    GateOutcome.INCONCLUSIVE: "Inconclusive",
 }
-SIGNS = {Result.PASS: "✅", Result.ADVISORY: "⚠️", Result.BLOCKED: "❌", Result.INCONCLUSIVE: "❔"}
+SIGNS = {GateOutcome.PASS: "✅", GateOutcome.ADVISORY: "⚠️", GateOutcome.BLOCKED: "❌", GateOutcome.INCONCLUSIVE: "❔"}
 OUTCOMES = {Outcome.PASS: "passed", Outcome.FAIL: "failed", Outcome.ERROR: "could not tell"}
 _MET = {Outcome.PASS: "met", Outcome.FAIL: "missed", Outcome.ERROR: "could not tell"}
 
 
 def headline(decision: Decision) -> str:
     """The verdict in a few words."""
-    setup = decision.setup and decision.result is Result.INCONCLUSIVE
-    return "Inconclusive: the set-up is wrong" if setup else HEADLINES[decision.result]
+    setup = decision.setup and decision.outcome is GateOutcome.INCONCLUSIVE
+    return "Inconclusive: the set-up is wrong" if setup else HEADLINES[decision.outcome]
 
 
 def no_model(models: tuple[AskedModel, ...]) -> str:
@@ -39,11 +39,11 @@ def no_model(models: tuple[AskedModel, ...]) -> str:
 
 
 def counted(counts: Counts) -> str:
-    """``9 passed, 2 failed, 1 could not be told``; what did not happen is left out."""
+    """``9 passed, 2 failed, 1 could not be decided``; what did not happen is left out."""
     parts = (
         (counts.passed, f"{counts.passed:,} passed"),
         (counts.failed, f"{counts.failed:,} failed"),
-        (counts.errored, f"{counts.errored:,} could not be told"),
+        (counts.errored, f"{counts.errored:,} could not be decided"),
     )
     return ", ".join(text for number, text in parts if number) or "nothing was graded"
 
@@ -143,7 +143,7 @@ def measured(result: RuleResult) -> str:
     if rule.min_score is not None and result.score is not None:
         parts.append(f"mean score {_scores(result)[0]}")
     if result.errored:
-        parts.append(f"{result.errored:,} could not be told")
+        parts.append(f"{result.errored:,} could not be decided")
     return ", ".join(parts) or "nothing was graded"
 
 

@@ -71,7 +71,7 @@ def _means(decision: Decision) -> dict[str, Fraction]:
             score = finite(grade.score)
             if score is not None and not grade.inner:
                 results.setdefault(_shortname(grade), []).append(_exact(score))
-    return {name: sum(found, Fraction(0)) / len(found) for name, found in results.items()}
+    return {name: sum(scores, Fraction(0)) / len(scores) for name, scores in results.items()}
 
 
 def _met(rules: list[RuleResult]) -> bool | None:
@@ -111,9 +111,9 @@ def _shortname(grade: Grade) -> str:
 def _arguments(assertion: Asserted, shortname: str) -> dict[str, Any]:
     """The arguments as the payload has them, without what our assertion is given besides."""
     entry = SHORTNAMES.get(shortname)
-    given: dict[str, Any] = {**assertion.config, "value": assertion.value}
+    options: dict[str, Any] = {**assertion.config, "value": assertion.value}
     names = {ours: name for name, ours in entry.args.items()} if entry else {name: name for name in assertion.config}
-    return {name: plain(given[ours]) for ours, name in names.items() if given.get(ours) is not None}
+    return {name: plain(options[ours]) for ours, name in names.items() if options.get(ours) is not None}
 
 
 def _of_hundred(share: float | None) -> float | None:

@@ -12,11 +12,11 @@ from gradegate.reporting.findings import Finding, sort
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import clip, one_line, visible
 from gradegate.reporting.wording import called, expected, name, notes, said, scored, spot
-from gradegate.result import Decision, Grade, Outcome, Result, Row
+from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row
 from gradegate.suite import NOWHERE
 
 _MOST = 10  # of one level in one step; GitHub hides further ones
-_PATH = 1000  # characters; a longer name is no file
+_PATH = 1000  # characters; a longer name is not that of a file
 _TEXT = 600  # characters of one text; GitHub cuts a message at 4,096
 
 
@@ -52,10 +52,10 @@ def render(decision: Decision, links: Links) -> Document:
 
 
 def _marks(decision: Decision) -> Iterator[_Mark]:
-    found = sort(decision.run.rows)
+    findings = sort(decision.run.rows)
     # In a run that passes, what a rule tolerates is worth a look and no alarm.
-    level = "error" if decision.result in (Result.BLOCKED, Result.INCONCLUSIVE) else "warning"
-    for finding in (*found.failed, *found.unclear, *found.advisory):
+    level = "error" if decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE) else "warning"
+    for finding in (*findings.failed, *findings.unclear, *findings.advisory):
         yield from _of_finding(finding, level)
     for note in notes(decision):
         if note.origin and note.origin.file:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from gradegate.reporting.markdown import utf16
-from gradegate.reporting.page import Shape, page
+from gradegate.reporting.page import PageForm, page
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.result import Decision
 
 # GitHub takes 65,536 characters; who posts the comment puts a marker before it.
-_SHAPE = Shape(limit=65_000, measure=utf16, all_cases=False)
+_FORM = PageForm(limit=65_000, measure=utf16, all_cases=False)
 
 
 def render(decision: Decision, links: Links) -> Document:
     """The comment in one part."""
-    return Document(Sink.COMMENT, (page(decision, links, _SHAPE),))
+    return Document(Sink.COMMENT, (page(decision, links, _FORM),))
 
 
 REPORTS.register("comment")(Report("comment", Sink.COMMENT, ".md", "the pull request comment", render, "markdown-path"))

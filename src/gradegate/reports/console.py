@@ -38,10 +38,10 @@ def render(decision: Decision, links: Links) -> Document:
 def _texts(decision: Decision) -> Iterator[str]:
     run = decision.run
     yield from _steps(run.rows)
-    found = sort(run.rows)
-    yield from _cases("FAILED", found.failed)
-    yield from _cases("COULD NOT TELL", found.unclear)
-    yield from _cases("ADVISORY", found.advisory)
+    findings = sort(run.rows)
+    yield from _cases("FAILED", findings.failed)
+    yield from _cases("COULD NOT TELL", findings.unclear)
+    yield from _cases("ADVISORY", findings.advisory)
     yield from _rules(decision)
     for note in notes(decision):
         yield f"note: {': '.join(filter(None, (place(note.origin), one_line(note.text, _TEXT))))}"
@@ -80,8 +80,8 @@ def _cases(title: str, findings: list[Finding]) -> Iterator[str]:
 
 
 def _names(finding: Finding) -> str:
-    some = ", ".join(name(row) for row in finding.alike[:10])
-    return some + (f" and {len(finding.alike) - 10:,} more" if len(finding.alike) > 10 else "")
+    names = ", ".join(name(row) for row in finding.alike[:10])
+    return names + (f" and {len(finding.alike) - 10:,} more" if len(finding.alike) > 10 else "")
 
 
 def _rules(decision: Decision) -> Iterator[str]:

@@ -44,12 +44,12 @@ def render(decision: Decision, links: Links) -> Document:
 
 
 def _sections(decision: Decision) -> list[tuple[str, str, int, list[Finding]]]:
-    found = sort(decision.run.rows)
-    unclear = [row for finding in found.unclear for row in (finding.row, *finding.alike)]
+    findings = sort(decision.run.rows)
+    unclear = [row for finding in findings.unclear for row in (finding.row, *finding.alike)]
     lists = (
-        ("fail", "Failed", [finding.row for finding in found.failed]),
+        ("fail", "Failed", [finding.row for finding in findings.failed]),
         ("error", "Could not tell", unclear),
-        ("advisory", "Advisory", [finding.row for finding in found.advisory]),
+        ("advisory", "Advisory", [finding.row for finding in findings.advisory]),
         ("pass", "Passed", [row for row in decision.run.rows if kind(row) is None]),
     )
     return [(which, title, len(rows), [Finding(row) for row in rows[:_MOST]]) for which, title, rows in lists]

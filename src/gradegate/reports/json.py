@@ -52,7 +52,7 @@ def _head(decision: Decision) -> Head:
     return Head(
         version=VERSION,
         made=_made(run.made),
-        outcome=decision.result.value,
+        outcome=decision.outcome.value,
         reason=encodable(decision.reason),
         summary=_summary(decision),
         rules=[_rule(rule) for rule in decision.rules],

@@ -70,14 +70,14 @@ def _totals(rows: Iterable[Row]) -> dict[str, str]:
 def _case(row: Row, suite: str, title: str) -> TestCase:
     file, line = row.origin.file, row.origin.line
     case = TestCase(title, suite, _seconds(row), file=visible(file) or None, line=line or None)
-    told, chief = Finding(row).grades, _chief(row)
+    grades, chief = Finding(row).grades, _chief(row)
     if unchecked(row):
         case.add_skipped_info("nothing was asserted")
     elif row.outcome is not Outcome.PASS:
         kinds = "target" if row.error else " ".join(dict.fromkeys(called(grade.assertion) for grade in chief)) or "case"
         add = case.add_failure_info if row.outcome is Outcome.FAIL else case.add_error_info
         add(_message(row, chief), explain(row, chief, _TEXT), kinds)
-    beside = [] if row.error else [grade for grade in told if grade not in chief]
+    beside = [] if row.error else [grade for grade in grades if grade not in chief]
     case.stdout = "\n".join(explain_grade(row, grade, _TEXT) for grade in beside) or None
     return case
 
@@ -85,7 +85,9 @@ def _case(row: Row, suite: str, title: str) -> TestCase:
 def _chief(row: Row) -> list[Grade]:
     # The outcome of the row decides, so that an error is never among the failures; the rest goes beside it.
     finding = Finding(row)
-    alike = [[grade for grade in told if grade.outcome is row.outcome] for told in (finding.decisive, finding.grades)]
+    alike = [
+        [grade for grade in grades if grade.outcome is row.outcome] for grades in (finding.decisive, finding.grades)
+    ]
     return alike[0] or (alike[1] if row.outcome is not Outcome.PASS else [])
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from gradegate.reporting.markdown import utf8
-from gradegate.reporting.page import Shape, page
+from gradegate.reporting.page import PageForm, page
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.result import Decision
 
 # The runner drops a summary of more than 1 MiB altogether; other lines may join it in the same step.
-_SHAPE = Shape(limit=1_000_000, measure=utf8, all_cases=True)
+_FORM = PageForm(limit=1_000_000, measure=utf8, all_cases=True)
 
 
 def render(decision: Decision, links: Links) -> Document:
     """The summary in one part."""
-    return Document(Sink.SUMMARY, (page(decision, links, _SHAPE),))
+    return Document(Sink.SUMMARY, (page(decision, links, _FORM),))
 
 
 REPORTS.register("summary")(Report("summary", Sink.SUMMARY, "", "the job summary, with all cases", render))

@@ -42,8 +42,10 @@ def _grades(bound: Bound, answers: Sequence[Answered], rows: Sequence[Row], reas
     graded = "\n".join(transcript.output for transcript in transcripts)
 
     def grades() -> list[Grade]:
-        own = [_own_grades(answer.job, row) for answer, row in zip(answers, rows, strict=True)]
-        verdicts = bound.grader.compare(transcripts, own, judge_of(bound, transcripts[0], account, reask, graded))
+        own_grades = [_own_grades(answer.job, row) for answer, row in zip(answers, rows, strict=True)]
+        verdicts = bound.grader.compare(
+            transcripts, own_grades, judge_of(bound, transcripts[0], account, reask, graded)
+        )
         # The comparison is one question: its usage is booked once, on the first answer.
         usages = [account.total, *[NO_USAGE] * (len(verdicts) - 1)]
         return [conclude(bound, verdict, usage) for verdict, usage in zip(verdicts, usages, strict=True)]

@@ -46,7 +46,7 @@ def transcript(job: Job, history: History) -> Transcript:
     text = job.render(history)
     if chat.broken(text):
         cure = "write {{ item.output | dump }} without quotes around it"
-        raise ConfigError.at("the prompt is no valid JSON once `_conversation` is filled in", job.prompt.origin, cure)
+        raise ConfigError.at("the prompt is not valid JSON once `_conversation` is filled in", job.prompt.origin, cure)
     said = _single(job, text)
     history.append(_item(text, said.output))
     turns = (*told(history[:-1]), *said.turns)

@@ -76,9 +76,9 @@ class _Run:
         )
 
     def _case(self, index: int, job: Job) -> CaseResult:
-        asked = [self._answers.get((index, repeat)) for repeat in range(job.repeats)]
+        answers = [self._answers.get((index, repeat)) for repeat in range(job.repeats)]
         why = f"not run: the run was {self._stopped}"
-        return CaseResult(tuple(one.row if one else _missing(job, n, why) for n, one in enumerate(asked)))
+        return CaseResult(tuple(answer.row if answer else _missing(job, n, why) for n, answer in enumerate(answers)))
 
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""
