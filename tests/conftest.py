@@ -1,4 +1,5 @@
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,9 +7,22 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import settings
 
 from gradegate import cli
 from support.fake_llm import FakeLlm, serve
+
+# A busy machine must not fail a property, and a change must not fail for an example that another run never draws.
+settings.register_profile("local", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """With ``-n``, tests of one ``xdist_group`` share a worker; ``--dist`` says otherwise."""
+    if config.getoption("numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "loadgroup"
 
 
 @pytest.fixture

@@ -324,7 +324,7 @@ bodies = st.none() | st.text(max_size=40) | st.text(max_size=20).map(lambda text
 others = st.sampled_from(["mona", "github-actions", "github-actions[bot] ", "hubot[bot]", "GitHub-Actions"])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(others, st.sampled_from(["User", "Bot"]), bodies | st.integers()), max_size=6), st.text())
 def test_whatever_others_write_stays_and_ours_is_one(
     fake: FakeGitHub, comments: list[tuple[str, str, Any]], text: str
