@@ -133,24 +133,29 @@ def steps(module: Path) -> list[list[str]]:
     return [[str(path) for path in step] for step in ([near], far) if (ROOT / step[0]).exists()]
 
 
-def passes(copy: Path, tests: Sequence[str], limit: float) -> bool:
-    """Whether the tests pass in the copy, within ``limit`` seconds."""
+def failure(copy: Path, tests: Sequence[str], limit: float) -> str:
+    """The first test that fails in the copy, or that ``limit`` seconds did not suffice; empty when all pass."""
     environ = {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1", "CI": "true"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     try:
-        done = subprocess.run(command, cwd=copy, env=environ, capture_output=True, timeout=limit, check=False)
+        done = subprocess.run(
+            command, cwd=copy, env=environ, capture_output=True, text=True, timeout=limit, check=False
+        )
     except subprocess.TimeoutExpired:
-        return False
-    return done.returncode == 0
+        return f"more than {limit:g} s"
+    if done.returncode == 0:
+        return ""
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    return lines[0].split(" ")[1] if lines else "pytest could not start"
 
 
-def noticed(copy: Path, mutation: Mutation, limit: float) -> bool:
-    """Whether a test fails with the change; the copy is afterwards as it was."""
+def noticed(copy: Path, mutation: Mutation, limit: float) -> str:
+    """What fails with the change, or an empty string; the copy is afterwards as it was."""
     file = copy / mutation.path
     source = file.read_bytes()
     file.write_bytes(mutation.apply(source))
     try:
-        return not all(passes(copy, tests, limit) for tests in steps(mutation.path))
+        return next(filter(None, (failure(copy, tests, limit) for tests in steps(mutation.path))), "")
     finally:
         file.write_bytes(source)
 
@@ -192,14 +197,14 @@ def main() -> int:
         copy = Path(folder, "copy")
         shutil.copytree(ROOT, copy, ignore=LEFT_OUT)
         for tests in {tuple(step) for mutation in drawn for step in steps(mutation.path)}:
-            if not passes(copy, tests, chosen.limit):
-                print(f"these fail without any change: {' '.join(tests)}")
+            if broken := failure(copy, tests, chosen.limit):
+                print(f"fails without any change: {broken}")
                 return 2
         count = 0
         for mutation in drawn:
-            seen = noticed(copy, mutation, chosen.limit)
-            count += seen
-            print("noticed " if seen else "SURVIVED", mutation, flush=True)
+            by = noticed(copy, mutation, chosen.limit)
+            count += bool(by)
+            print(f"noticed   {mutation}\n          by {by}" if by else f"SURVIVED  {mutation}", flush=True)
     print(f"{count} of {len(drawn)} noticed, seed {chosen.seed}; at least {chosen.share:.0%} are asked for")
     return 0 if count >= chosen.share * len(drawn) else 1
 

@@ -69,7 +69,7 @@ def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
             (tmp_path / file).write_text(content, encoding="utf-8")
         results = tmp_path / "results.json"
         results.unlink(missing_ok=True)
-        code = cli.main(["run", name, "-o", str(results), "--retries", "0", "--reask", "0", *arguments])
+        code = cli.main(["run", "-o", str(results), "--retries", "0", "--reask", "0", name, *arguments])
         captured = capsys.readouterr()
         found = json.loads(results.read_text()) if results.exists() else {}
         return Ran(code, captured.out, captured.err, found, tmp_path)

@@ -14,7 +14,7 @@ from support.fake_llm import FakeLlm
 from support.scenarios import Scenarios, step
 from support.step import FOLDERS, Step
 
-pytestmark = pytest.mark.xdist_group("container")  # one worker builds the image, for all of these
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("container")]  # one worker builds the image, for all of these
 
 
 @dataclass(frozen=True)

@@ -174,14 +174,14 @@ def many(llm, number=12, **keys):
     ("arguments", "configured", "most"), [(["-j", "1"], None, 1), (["-j", "2"], 50, 2), ([], 3, 3), ([], None, 4)]
 )
 def test_so_many_calls_are_in_flight_and_no_more(gate, llm, arguments, configured, most):
-    llm.latency = 0.05
+    llm.latency, llm.together = 0.05, most
     options = {"evaluateOptions": {"maxConcurrency": configured}} if configured else {}
     assert gate(many(llm, **options), *arguments).code == 1  # "ok" holds no a
     assert llm.peak == most
 
 
 def test_questions_of_one_grader_count_too(gate, llm):
-    llm.latency = 0.03
+    llm.latency, llm.together = 0.03, 2
     assertions = [{"type": "llm-rubric", "value": f"rule {n}"} for n in range(6)]
     config = {"prompts": ["a"], "providers": ["echo"], "tests": [{"assert": assertions}]}
     gate(config | {"defaultTest": {"options": {"provider": llm.spec()}}}, "-j", "2")

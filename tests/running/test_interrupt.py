@@ -11,12 +11,15 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+pytestmark = pytest.mark.slow
+PATIENCE = 60  # seconds: far more than a busy machine takes, far less than the server holds its answers
+
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_stops_calls_and_keeps_the_reports(llm, tmp_path, number, code):
     def reply(path, body):
         if "slow" in json.dumps(body):
-            time.sleep(20)
+            time.sleep(600)
         return "quick"
 
     llm.reply = reply
@@ -32,14 +35,13 @@ def test_a_signal_stops_calls_and_keeps_the_reports(llm, tmp_path, number, code)
     process = subprocess.Popen(
         [sys.executable, "-m", "gradegate", *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while len(llm.requests) < 4 and time.monotonic() < deadline:
         time.sleep(0.05)
-    started = time.monotonic()
     os.kill(process.pid, number)
-    out, _ = process.communicate(timeout=15)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
-    assert time.monotonic() - started < 6
+    assert llm.in_flight == 3  # the server still holds its answers: nobody waited for them
     assert b"Traceback" not in out
     results = json.loads((tmp_path / "results.json").read_text())
     counts = results["summary"]
@@ -50,7 +52,7 @@ def test_a_signal_stops_calls_and_keeps_the_reports(llm, tmp_path, number, code)
 
 
 def test_a_hung_server_meets_the_deadline(gate, llm):
-    llm.latency = 30
+    llm.latency = 600
     started = time.monotonic()
     ran = gate(
         {
@@ -61,6 +63,7 @@ def test_a_hung_server_meets_the_deadline(gate, llm):
         "--timeout",
         "1",
     )
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < PATIENCE
+    assert llm.in_flight == 1
     assert ran.code == 3
     assert "did not answer within 1 s" in ran.grades[0]["reason"]

@@ -19,8 +19,9 @@ NEEDED = ("buildah", "debootstrap", "npm")
 # Of the base system, what no image needs.
 LEFT_OUT = ("./dev/*", "./var/cache/apt/archives/*.deb", "./var/lib/apt/lists/*")
 IMAGE = "localhost/gradegate:test"
-# Started in a container: a command whose output and exit code stay in files of the folder that is mounted there.
-KEEPER = ("/bin/sh", "-c", '"$@" >/kept/out 2>/kept/err; echo $? >/kept/code', "keeper")
+# Started in a container: a command whose output and exit code stay in files of the folder that is mounted there. bash, because
+# sh drops variables whose names have hyphens, as inputs of an action have.
+KEEPER = ("/bin/bash", "-c", '"$@" >/kept/out 2>/kept/err; echo $? >/kept/code', "keeper")
 
 
 def missing() -> str:
