@@ -210,3 +210,16 @@ def test_answers_that_never_came_are_counted_and_said(count, reason):
     assert decided(rows, rule).reason == reason
     assert decided(rows, rule, errors="block").reason == f"{reason}, and errors block"
     assert decided(rows, rule, errors="block").result is Result.BLOCKED
+
+
+@pytest.mark.parametrize(
+    ("scale", "score", "reason"),
+    [
+        (1, 0.6999, "r: mean score 0.6999 is below 0.7"),
+        (1, 0.7, "mean score 0.7, at least 0.7"),
+        (100, 0.6999, "r: mean score 69.99 is below 70"),
+        (100, 0.7, "mean score 70, at least 70"),
+    ],
+)
+def test_a_mean_score_is_shown_as_people_of_the_dialect_know_it(scale, score, reason):
+    assert decided([row(grade(P, score))], Rule("r", min_score=0.7, scale=scale, suite="s")).reason == reason
