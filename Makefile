@@ -17,7 +17,7 @@ test: check pytest
 quick: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 4 -m "not slow"
+	$(BIN)/pytest -q -n 4 -m "not slow" --hypothesis-profile=quick
 
 check: $(READY)
 	$(BIN)/ruff check .

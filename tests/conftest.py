@@ -15,6 +15,7 @@ from support.fake_llm import FakeLlm, serve
 # A busy machine must not fail a property, and a change must not fail for an example that another run never draws.
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
@@ -23,6 +24,14 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     """With ``-n``, tests of one ``xdist_group`` share a worker; ``--dist`` says otherwise."""
     if config.getoption("numprocesses", None) and config.option.dist == "no":
         config.option.dist = "loadgroup"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Coverage is what the examples reach: to trace the thousands of inputs of properties would double their time."""
+    for item in items:
+        if item.get_closest_marker("hypothesis"):
+            item.add_marker("no_cover")
 
 
 @pytest.fixture
