@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from xml.etree import ElementTree
 
@@ -49,6 +50,25 @@ def test_a_signal_stops_calls_and_keeps_the_reports(llm, tmp_path, number, code)
     assert (results["outcome"], len(llm.requests)) == ("inconclusive", 4)
     suite = ElementTree.parse(tmp_path / "junit.xml").getroot()
     assert len(suite.findall(".//error")) == 9
+
+
+def test_a_signal_while_threads_are_started_loses_no_row(llm, tmp_path):
+    first = threading.Lock()
+
+    def reply(path, body):
+        if first.acquire(blocking=False):
+            os.kill(process.pid, signal.SIGINT)  # most of its threads are not started yet
+        time.sleep(600)
+
+    llm.reply = reply
+    tests = [{"vars": {"x": n}, "assert": [{"type": "equals", "value": "x"}]} for n in range(400)]
+    config = {"prompts": ["{{x}}"], "providers": [llm.spec()], "tests": tests}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    command = [sys.executable, "-m", "gradegate", "run", "c.yaml", "-j", "400", "-o", "results.json"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, out
+    assert json.loads((tmp_path / "results.json").read_text())["summary"]["errored"] == 400
 
 
 def test_a_hung_server_meets_the_deadline(gate, llm):
