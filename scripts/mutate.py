@@ -138,7 +138,7 @@ def failure(copy: Path, tests: Sequence[str], limit: float) -> str:
     environ = {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1", "CI": "true"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     try:
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603  # our own tests
             command, cwd=copy, env=environ, capture_output=True, text=True, timeout=limit, check=False
         )
     except subprocess.TimeoutExpired:
