@@ -1,4 +1,4 @@
-# One command sets up and shows (make demo), one sets up and checks (make test).
+# One command sets up and shows (make demo), one sets up and checks (make test, or make quick in under a minute).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,13 +6,18 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 
-.PHONY: demo test check pytest bench generated lock clean
+.PHONY: demo test quick check pytest mutate bench generated lock clean
 
 # The packages that a run needs, and no tools: a run of the example is seconds away.
 demo: $(or $(wildcard $(READY)),$(RUNS))
 	@$(BIN)/python scripts/demo.py
 
 test: check pytest
+
+quick: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q -n 4 -m "not slow" --hypothesis-profile=quick
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -22,7 +27,11 @@ check: $(READY)
 	$(BIN)/python scripts/generated.py --check
 
 pytest: $(READY)
-	$(BIN)/pytest -n 4
+	$(BIN)/pytest -n 4 --cov
+
+# Whether the tests notice small changes to the code that decides; MUTATE="planning --seed 2" names others.
+mutate: $(READY)
+	$(BIN)/python scripts/mutate.py $(MUTATE)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/bench.py

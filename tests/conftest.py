@@ -1,4 +1,5 @@
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,9 +7,31 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import settings
 
 from gradegate import cli
 from support.fake_llm import FakeLlm, serve
+
+# A busy machine must not fail a property, and a change must not fail for an example that another run never draws.
+settings.register_profile("local", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("quick", deadline=None, max_examples=10)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """With ``-n``, tests of one ``xdist_group`` share a worker; ``--dist`` says otherwise."""
+    if config.getoption("numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "loadgroup"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Coverage is what the examples reach: to trace the thousands of inputs of properties would double their time."""
+    for item in items:
+        if item.get_closest_marker("hypothesis"):
+            item.add_marker("no_cover")
 
 
 @pytest.fixture
@@ -55,7 +78,7 @@ def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
             (tmp_path / file).write_text(content, encoding="utf-8")
         results = tmp_path / "results.json"
         results.unlink(missing_ok=True)
-        code = cli.main(["run", name, "-o", str(results), "--retries", "0", "--reask", "0", *arguments])
+        code = cli.main(["run", "-o", str(results), "--retries", "0", "--reask", "0", name, *arguments])
         captured = capsys.readouterr()
         found = json.loads(results.read_text()) if results.exists() else {}
         return Ran(code, captured.out, captured.err, found, tmp_path)

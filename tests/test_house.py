@@ -6,7 +6,10 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGE, TESTS = ROOT / "src" / "gradegate", ROOT / "tests"
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+# Of the tests, the folders without a room: fakes and helpers, plug-ins and configs that tests load, vectors, the image.
+NO_ROOM = {"support", "plugins", "seeds", "conformance", "container"}
 
 
 def functions():
@@ -23,6 +26,25 @@ def test_files_and_functions_stay_short():
     sizes = sorted(functions())
     assert sizes[len(sizes) * 9 // 10][0] <= 25
     assert [item for item in sizes if item[0] > 60] == []
+
+
+def test_the_rooms_stay_few():
+    rooms = [path for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+    assert len([path for path in rooms if path.name != "__init__.py"]) <= 30
+
+
+def test_the_tests_mirror_the_source():
+    rooms = {path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"}
+    tested = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")}
+    assert rooms - tested == set()
+    assert {folder for folder in tested - rooms if folder.parts[0] not in NO_ROOM} == set()
+
+
+def test_helpers_of_tests_are_in_support():
+    others = [
+        path.relative_to(TESTS) for path in TESTS.rglob("*.py") if not path.name.startswith(("test_", "conftest"))
+    ]
+    assert [path for path in others if path.parts[0] not in NO_ROOM] == []
 
 
 def test_only_two_borders_catch_everything():

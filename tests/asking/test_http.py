@@ -14,6 +14,8 @@ from gradegate.asking.http import Client
 from gradegate.errors import ProviderError, Trouble
 from support.fake_llm import FakeLlm
 
+# Seconds that a busy machine may take; what a wrong client would wait for takes far longer.
+PATIENCE = 20.0
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 
 
@@ -63,7 +65,7 @@ def raw_server(talk: Callable[[socket.socket, int], None]) -> Iterator[str]:
 
 
 def client(**options) -> Client:
-    return Client(**{"timeout": 5.0, "retries": 2, "first_pause": 0.01, **options})
+    return Client(**{"timeout": 30.0, "retries": 2, "first_pause": 0.01, **options})
 
 
 def response(status: int, body: bytes = b"{}", *headers: str) -> bytes:
@@ -143,25 +145,25 @@ def test_a_429_of_any_form_is_asked_again(body: bytes):
 
 
 @pytest.mark.parametrize(
-    ("header", "least", "most"),
+    ("header", "least"),
     [
-        ("Retry-After: 1", 0.9, 2.5),
-        ("Retry-After: 0.3", 0.25, 1.5),
-        ("retry-after-ms: 300", 0.25, 1.5),
-        ("Retry-After: soon", 0.0, 0.8),  # unreadable: the client's own pause
-        ("Retry-After: -5", 0.0, 0.8),
-        ("retry-after-ms: nan", 0.0, 0.8),
-        (f"Retry-After: {email.utils.formatdate(0, usegmt=True)}", 0.0, 0.8),  # a date that has passed
+        ("Retry-After: 1", 0.9),
+        ("Retry-After: 0.3", 0.25),
+        ("retry-after-ms: 300", 0.25),
+        ("Retry-After: soon", 0.0),  # unreadable: the client's own pause
+        ("Retry-After: -5", 0.0),
+        ("retry-after-ms: nan", 0.0),
+        (f"Retry-After: {email.utils.formatdate(0, usegmt=True)}", 0.0),  # a date that has passed
     ],
 )
-def test_the_server_says_how_long_to_wait(header: str, least: float, most: float):
+def test_the_server_says_how_long_to_wait(header: str, least: float):
     def talk(connection: socket.socket, number: int) -> None:
         connection.sendall(response(200) if number else response(429, b"{}", header))
 
     with raw_server(talk) as base:
         started = time.monotonic()
         assert send(base).status == 200
-        assert least <= time.monotonic() - started < most
+        assert least <= time.monotonic() - started < PATIENCE
 
 
 def test_a_date_to_come_back_at_is_kept():
@@ -172,15 +174,15 @@ def test_a_date_to_come_back_at_is_kept():
     with raw_server(talk) as base:
         started = time.monotonic()
         assert send(base).status == 200
-        assert 0.8 <= time.monotonic() - started < 3.5
+        assert 0.8 <= time.monotonic() - started < PATIENCE
 
 
-@pytest.mark.parametrize("pause", ["3600", "6"])
+@pytest.mark.parametrize("pause", ["3600", "61"])
 def test_a_wait_beyond_the_deadline_is_not_begun(pause: str):
     with raw_server(lambda c, n: c.sendall(response(429, b"{}", f"Retry-After: {pause}"))) as base:
         started = time.monotonic()
-        assert send(base).status == 429
-        assert time.monotonic() - started < 1
+        assert send(base, client(timeout=60.0)).status == 429
+        assert time.monotonic() - started < PATIENCE
 
 
 def test_a_cut_connection_is_asked_again():
@@ -206,7 +208,7 @@ def test_a_body_that_stops_short_is_no_answer():
 
 def drip(connection: socket.socket, first: bytes, piece: bytes) -> None:
     connection.sendall(first)
-    for _ in range(200):
+    for _ in range(1200):
         connection.sendall(piece)
         time.sleep(0.05)
 
@@ -214,7 +216,7 @@ def drip(connection: socket.socket, first: bytes, piece: bytes) -> None:
 @pytest.mark.parametrize(
     "talk",
     [
-        lambda c, n: time.sleep(5),
+        lambda c, n: time.sleep(60),
         lambda c, n: drip(c, b"HTTP/1.1 200 OK\r\n", b"X-Drip: 1\r\n"),
         lambda c, n: drip(c, b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n", b" "),
         lambda c, n: drip(c, b"HTTP/1.1 200 OK\r\n\r\n", b" "),
@@ -227,19 +229,19 @@ def test_a_server_that_hangs_is_left_at_the_deadline(talk):
         kind, words, took = trouble(base, client(timeout=0.6))
     assert kind is Trouble.DEADLINE
     assert "did not answer within" in words
-    assert took < 2
+    assert took < PATIENCE
 
 
 def test_waiting_for_a_slot_is_not_the_servers_fault(llm: FakeLlm):
     llm.latency = 0.5
-    tool = client(slots=1, timeout=0.9)
+    tool = client(slots=1, timeout=2.4)  # the last waits longer for its turn
     statuses = []
-    threads = [threading.Thread(target=lambda: statuses.append(send(llm.base, tool).status)) for _ in range(3)]
+    threads = [threading.Thread(target=lambda: statuses.append(send(llm.base, tool).status)) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert statuses == [200, 200, 200]
+    assert statuses == [200] * 6
     assert llm.peak == 1
 
 
@@ -325,29 +327,36 @@ def test_a_host_that_comes_back_is_retried_again(llm: FakeLlm):
 
 
 def test_stop_cuts_calls_in_flight_at_once_and_refuses_further_ones():
-    with raw_server(lambda c, n: time.sleep(5)) as base:
-        tool = client(timeout=30.0)
-        found: list[Trouble] = []
-        threads = [threading.Thread(target=lambda: found.append(trouble(base, tool)[0])) for _ in range(4)]
+    asked = threading.Semaphore(0)
+
+    def talk(connection: socket.socket, number: int) -> None:
+        asked.release()
+        time.sleep(60)
+
+    with raw_server(talk) as base:
+        tool = client(timeout=60.0)
+        troubles: list[Trouble] = []
+        threads = [threading.Thread(target=lambda: troubles.append(trouble(base, tool)[0])) for _ in range(4)]
         for thread in threads:
             thread.start()
-        time.sleep(0.3)
+        for _ in threads:
+            assert asked.acquire(timeout=PATIENCE)
         started = time.monotonic()
         tool.stop()
         for thread in threads:
-            thread.join(3)
-        assert time.monotonic() - started < 1
-        assert found == [Trouble.STOPPED] * 4
+            thread.join(PATIENCE)
+        assert time.monotonic() - started < PATIENCE
+        assert troubles == [Trouble.STOPPED] * 4
         assert trouble(base, tool)[0] is Trouble.STOPPED
 
 
 def test_stop_ends_a_pause_between_two_tries():
-    with raw_server(lambda c, n: c.sendall(response(503, b"{}", "Retry-After: 3"))) as base:
-        tool = client(timeout=30.0)
+    with raw_server(lambda c, n: c.sendall(response(503, b"{}", "Retry-After: 50"))) as base:
+        tool = client(timeout=60.0)
         threading.Timer(0.3, tool.stop).start()
         kind, _, took = trouble(base, tool)
     assert kind is Trouble.STOPPED
-    assert took < 1.5
+    assert took < PATIENCE
 
 
 def test_connections_are_used_again():

@@ -14,6 +14,8 @@ from support.fake_llm import FakeLlm
 from support.scenarios import Scenarios, step
 from support.step import FOLDERS, Step
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("container")]  # one worker builds the image, for all of these
+
 
 @dataclass(frozen=True)
 class Container:
@@ -31,13 +33,14 @@ class Container:
         hostile = {"PYTHONPATH": "/github/workspace", "PYTHONSTARTUP": "/github/workspace/sitecustomize.py"}
         variables = [f"--env={name}={value}" for name, value in {**environ, **hostile}.items()]
         mounts = [f"--volume={root / folder}:/github/{folder}" for folder in FOLDERS]
-        run = ("run", "--isolation", "chroot", "--workingdir", "/github/workspace", *variables, *mounts, self.name)
-        command = self.buildah.command(*run, "--", *self.entry_point)
-        return subprocess.run(command, capture_output=True, text=True, timeout=180)
+        folder = ("--workingdir", "/github/workspace")
+        return self.buildah.run(self.name, self.entry_point, *folder, *variables, *mounts)
 
     def python(self, code: str) -> str:
         """Run code with the interpreter and flags of the entry point."""
-        return self.buildah("run", "--isolation", "chroot", self.name, "--", *self.entry_point[:2], "-c", code).strip()
+        done = self.buildah.run(self.name, [*self.entry_point[:2], "-c", code])
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
 
 
 @pytest.fixture(scope="session")

@@ -173,3 +173,53 @@ def test_everything_planned_is_accounted_for_and_no_error_is_green(drawn):
         assert found.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)
     if F in counted:
         assert found.outcome is GateOutcome.BLOCKED
+
+
+@pytest.mark.parametrize(
+    ("scores", "outcome"),
+    [
+        ((0.9, 0.5), P),
+        ((0.7, 0.7, 0.7), P),  # whose sum in floating point is below 2.1
+        ((0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0), P),
+        ((0.7, 0.6999), F),
+        ((0.9, 0.4999999), F),
+    ],
+)
+def test_a_mean_score_is_met_at_equality_and_missed_just_below(scores, outcome):
+    rows = [row(grade(P, score)) for score in scores]
+    assert decided(rows, Rule("r", min_score=0.7, suite="s")).rules[0].outcome is outcome
+
+
+SILENT = {"error": "down", "outcome": E}
+
+
+@pytest.mark.parametrize(("up_to", "result"), [(0.5, GateOutcome.PASS), (0.4999, GateOutcome.INCONCLUSIVE)])
+def test_answers_that_never_came_count_in_the_share_of_errors(up_to, result):
+    rows = [row(grade(P), grade(P)), row(grade(E)), row(), row(grade(P), error="late", outcome=P)]
+    rows += [row(**SILENT)] * 2  # with these, 3 of 6 are errors; without, 1 of 4
+    assert decided(rows, Rule("r", min_pass_rate=1, suite="s"), errors="ignore", up_to=up_to).outcome is result
+
+
+@pytest.mark.parametrize(
+    ("count", "reason"),
+    [(1, "1 verdict could not be reached; the first: down"), (2, "2 verdicts could not be reached; the first: down")],
+)
+def test_answers_that_never_came_are_counted_and_said(count, reason):
+    rows = [row(grade(P)), *[row(**SILENT)] * count]
+    rule = Rule("r", min_pass_rate=1, suite="s")
+    assert decided(rows, rule).reason == reason
+    assert decided(rows, rule, errors="block").reason == f"{reason}, and errors block"
+    assert decided(rows, rule, errors="block").outcome is GateOutcome.BLOCKED
+
+
+@pytest.mark.parametrize(
+    ("scale", "score", "reason"),
+    [
+        (1, 0.6999, "r: mean score 0.6999 is below 0.7"),
+        (1, 0.7, "mean score 0.7, at least 0.7"),
+        (100, 0.6999, "r: mean score 69.99 is below 70"),
+        (100, 0.7, "mean score 70, at least 70"),
+    ],
+)
+def test_a_mean_score_is_shown_as_people_of_the_dialect_know_it(scale, score, reason):
+    assert decided([row(grade(P, score))], Rule("r", min_score=0.7, scale=scale, suite="s")).reason == reason

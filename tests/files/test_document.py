@@ -64,10 +64,10 @@ def test_what_is_refused_is_said_with_its_line(content, message):
 def test_an_alias_bomb_is_refused_at_once():
     lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"]
     lines += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
-    started = time.monotonic()
+    started = time.thread_time()  # of this thread alone, however busy the machine is
     with pytest.raises(ConfigError, match="aliases multiply this file"):
         document.read("\n".join(lines).encode(), "bomb.yaml")
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5
 
 
 def test_every_duplicate_key_is_said():

@@ -18,6 +18,8 @@ from support.fake_llm import FakeLlm
 from support.scenarios import Scenarios, step
 from support.step import Local, Step
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def github() -> Iterator[FakeGitHub]:
@@ -70,7 +72,7 @@ class Cancelled(Local):
                 assert run.poll() is None
                 time.sleep(0.01)
             run.send_signal(self.number)
-            out, err = run.communicate(timeout=30)
+            out, err = run.communicate(timeout=60)
         return subprocess.CompletedProcess(command, run.returncode, out, err)
 
 
@@ -80,10 +82,9 @@ def test_a_cancelled_job_leaves_its_comment_in_a_final_state_within_its_last_sec
 ) -> None:
     action.github.add("github-actions[bot]", f"{marker('')}\nall passed", "Bot")
     action.launcher = Cancelled(llm, number)
-    llm.latency = 20
-    started = time.monotonic()
+    llm.latency = 600
     left = action.run()
-    assert time.monotonic() - started < 8
+    assert llm.in_flight == len(llm.requests)  # the model still holds its answers: nobody waited for them
     assert left.code == code, left.log
     assert (left.outputs["outcome"], left.outputs["errored"]) == ("inconclusive", "2")
     assert left.outputs["exit-code"] == str(code)

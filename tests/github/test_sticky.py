@@ -291,9 +291,8 @@ def test_in_a_hurry_nothing_is_waited_for(fake: FakeGitHub) -> None:
     environ = {"GITHUB_API_URL": fake.url, "GITHUB_GRAPHQL_URL": f"{fake.url}/graphql"}
     hurried = connect(environ, "ghs_actions", hurry=True)
     fake.trouble("GET", 503)
-    started = time.monotonic()
     assert "out of order" in refused(upsert_comment(hurried, EVENT, "x"))
-    assert time.monotonic() - started < 1
+    assert len(fake.asked("GET")) == 1  # a second would follow a pause
 
 
 def test_a_comment_that_vanishes_before_it_is_updated_is_written_anew(fake: FakeGitHub) -> None:
@@ -324,7 +323,7 @@ bodies = st.none() | st.text(max_size=40) | st.text(max_size=20).map(lambda text
 others = st.sampled_from(["mona", "github-actions", "github-actions[bot] ", "hubot[bot]", "GitHub-Actions"])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(others, st.sampled_from(["User", "Bot"]), bodies | st.integers()), max_size=6), st.text())
 def test_whatever_others_write_stays_and_ours_is_one(
     fake: FakeGitHub, comments: list[tuple[str, str, Any]], text: str

@@ -405,8 +405,13 @@ def test_not_turns_the_verdict_and_no_error(ask):
 
 
 def test_the_runs_are_made_at_once_and_differ(ask, llm: FakeLlm):
-    llm.latency = 0.2
-    ask(Votes(["itf", "tti", "tft"]), "-j", "4")
+    votes = Votes(["itf", "tti", "tft"])
+
+    def reply(path: str, body: dict) -> str:
+        llm.gathered(3 if "seed" in body else 1)
+        return votes(path, body)
+
+    ask(reply, "-j", "4")
     assert llm.peak == 3
     runs = [body for body in llm.bodies if "seed" in body]
     assert sorted(body["seed"] for body in runs) == [1, 2, 3]

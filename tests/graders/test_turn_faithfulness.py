@@ -182,7 +182,7 @@ def test_the_same_documents_and_the_same_exchange_are_asked_about_once(gate, llm
 
 
 def test_truths_and_claims_are_asked_for_at_once(gate, llm: FakeLlm):
-    llm.latency = 0.05
+    llm.together = 4
     judged(gate, llm, Script(), THREE)
     assert llm.peak >= 4
 

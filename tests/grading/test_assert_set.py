@@ -94,6 +94,11 @@ def test_not_turns_the_set_round_and_leaves_errors(gate, llm, members, keys, out
     assert (grades[0]["outcome"], grades[0]["score"]) == (outcome, score)
 
 
+@pytest.mark.parametrize(("member", "reason"), [(GOOD, "must not hold, but does (not-assert-set)"), (BAD, "")])
+def test_a_set_that_is_turned_round_says_why_it_failed(gate, llm, member, reason):
+    assert ran(gate, llm, member, kind="not-assert-set").grades[0]["reason"] == reason
+
+
 def test_a_rule_can_select_the_metric_of_a_set_and_never_that_of_a_member(gate, llm):
     llm.reply = Script("x")
     members = [{**BAD, "metric": "part"}, GOOD]

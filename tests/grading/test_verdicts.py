@@ -121,3 +121,56 @@ def test_a_claim_is_from_the_answer_that_has_its_words():
     conversation = [Numbered(number, turn) for number, turn in enumerate(said, 1)]
     assert likely_turn("Lions roar loudly", conversation) == 3
     assert likely_turn("Blue is the sky", conversation) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ('{"verdicts": [{"verdict": "no", "reason": "r"}]}', [Given("no", "r")]),
+        ('{"verdicts": [{"verdict": "yes"}, {"verdict": "n"}, {"verdict": "y"}]}', [Given("yes"), Given("no"), Given("yes")]),
+        ('{"verdicts": [{"verdict": false}, {"verdict": "True"}]}', [Given("no"), Given("yes")]),
+        ('{"verdicts": []}', []),
+    ],
+)  # fmt: skip
+def test_as_many_verdicts_as_the_grader_gives(reply, expected):
+    assert list(verdicts.some(reading.answer(reply))) == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ('{"verdict": "yes", "reason": "so"}', Given("yes", "so")),
+        ('{"reason": "not so", "verdict": "No."}', Given("no", "not so")),
+        ('{"verdict": "no - it is not said"}', Given("no")),
+        ('{"verdict": "yes", "reason": "first"} or {"verdict": "y", "reason": "second"}', Given("yes", "first")),
+        ('{"note": 1} {"verdict": "n"}', Given("no")),
+    ],
+)
+def test_one_verdict(reply, expected):
+    assert verdicts.one(reading.answer(reply)) == expected
+
+
+@pytest.mark.parametrize(
+    "reply", ['{"verdict": "yes"} {"verdict": "no"}', '{"verdict": "idk"}', "yes", '{"reason": "yes"}', '["yes"]']
+)
+def test_what_holds_not_one_verdict(reply):
+    with pytest.raises(Unreadable):
+        verdicts.one(reading.answer(reply))
+
+
+def test_the_schemas_ask_for_what_is_read():
+    assert verdicts.texts_schema("claims")["properties"] == {"claims": {"type": "array", "items": {"type": "string"}}}
+    items = verdicts.verdicts_schema(("yes", "no"))["properties"]["verdicts"]["items"]
+    assert items["properties"]["verdict"] == {"type": "string", "enum": ["yes", "no"]}
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [('{"claims": [" one ", "two"]}', ("one", "two")), ('{"claims": []}', ()), ('{"claims": ["one", " "]}', None), ('{"claims": ["one", 2]}', None)],
+)  # fmt: skip
+def test_a_list_of_texts(reply, expected):
+    if expected is None:
+        with pytest.raises(Unreadable, match='"claims" is not a list of texts'):
+            verdicts.texts(reading.answer(reply), "claims")
+    else:
+        assert verdicts.texts(reading.answer(reply), "claims") == expected

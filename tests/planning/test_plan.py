@@ -1,7 +1,167 @@
-"""What is planned: how many calls at once, how often each question is asked, what can never be checked."""
+"""Which jobs a config comes to: targets, prompts, repeats and filters; and what is said about it before a call."""
 
 import pytest
 
+from support.graded import Script, mistakes
+
+PASSES = {"type": "contains", "value": "x"}
+LABELS = ["group:a", "group:b", "groups:c", "groupX", "group", "other"]
+
+
+def prompts(*labels):
+    return [{"raw": f"x {label}", "label": label} for label in labels]
+
+
+def providers(*labels, **keys):
+    return [{"id": "echo", "label": label, **keys} for label in labels]
+
+
+def config(*tests, **keys):
+    tests = tests or ({},)
+    return {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [PASSES], **test} for test in tests], **keys}
+
+
+def asked(ran):
+    """Provider and prompt of each case, in order."""
+    assert ran.code == 0, ran.out + ran.err
+    return [(case["provider"], case["prompt"]) for case in ran.cases]
+
+
+def notes(ran):
+    assert ran.code in (0, 1), ran.out + ran.err
+    return ran.out
+
+
+FILTERS = [
+    ("group", ["group:a", "group:b", "group"]),
+    ("group:", ["group:a", "group:b"]),
+    ("group:*", ["group:a", "group:b"]),
+    ("group:a", ["group:a"]),
+    ("groupX", ["groupX"]),
+    ("other", ["other"]),
+]
+
+
+@pytest.mark.parametrize(("pattern", "labels"), FILTERS)
+def test_a_filter_takes_a_label_or_the_group_before_its_colon(gate, pattern, labels):
+    named = {"prompts": prompts(*LABELS)}
+    by_provider = gate(config(**named, providers=[{"id": "echo", "label": "p", "prompts": [pattern]}]))
+    assert asked(by_provider) == [("p", f"x {label}") for label in labels]
+    assert asked(gate(config({"prompts": [pattern]}, **named))) == [("echo", f"x {label}") for label in labels]
+    by_test = gate(config({"providers": [pattern]}, providers=providers(*LABELS)))
+    assert asked(by_test) == [(label, "x") for label in labels]
+
+
+def test_a_filter_takes_a_provider_by_its_id_too(gate):
+    assert asked(gate(config({"providers": ["echo"]}, providers=providers("a", "b")))) == [("a", "x"), ("b", "x")]
+
+
+@pytest.mark.parametrize("pattern", ["grou", "a", "group:c", "groups:c:d", "nobody"])
+def test_a_filter_that_takes_nothing_is_a_mistake(gate, pattern):
+    named = {"prompts": prompts("group:a", "groups:c")}
+    said = mistakes(gate(config(**named, providers=[{"id": "echo", "label": "p", "prompts": [pattern]}])))
+    assert "`prompts` of `p` matches no prompt" in said
+    assert "the prompts are `group:a`, `groups:c`" in said
+    assert f"a prompt `{pattern}` that the config does not have" in mistakes(
+        gate(config({"prompts": [pattern]}, **named))
+    )
+    said = mistakes(gate(config({"providers": [pattern]}, providers=providers("group:a", "groups:c"))))
+    assert f"a provider `{pattern}` that the config does not have" in said
+
+
+@pytest.mark.parametrize(
+    ("test", "suite", "wish", "count"),
+    [
+        ({}, {}, (), 1),
+        ({}, {"evaluateOptions": {"repeat": 2}}, (), 2),
+        ({}, {"evaluateOptions": {"repeat": 2}}, ("--repeat", "3"), 3),
+        ({"options": {"repeat": 4}}, {"evaluateOptions": {"repeat": 2}}, ("--repeat", "3"), 4),
+    ],
+)
+def test_the_nearest_repeat_counts(gate, test, suite, wish, count):
+    assert len(asked(gate(config(test, **suite), *wish))) == count
+
+
+def test_answers_to_the_same_case_are_compared_and_others_are_not(gate):
+    best = {"type": "max-score", "value": {"method": "average"}}
+    tests = [{"description": name, "vars": {"v": name}, "assert": [PASSES, best]} for name in ("one", "two")]
+    ran = gate(config(*tests, prompts=["x {{v}}", "y {{v}}"]))
+    compared = [(case["prompt"], [g["outcome"] for g in case["grades"]]) for case in ran.cases]
+    assert compared == [(p, o) for v in ("one", "two") for p, o in ((f"x {v}", ["pass"] * 2), (f"y {v}", ["fail"] * 2))]
+
+
+@pytest.mark.parametrize(
+    ("tests", "prompts_", "words"),
+    [
+        ([{"assert": [PASSES, {"type": "max-score"}]}], ["x"], "`max-score` compares the outputs of a test, and this test has only one"),
+        ([{"assert": [{"type": "max-score"}]}], ["x", "y"], "`max-score` compares scores, and no other assertion of the test gives any"),
+    ],
+)  # fmt: skip
+def test_a_comparison_that_cannot_be_made_is_a_mistake(gate, tests, prompts_, words):
+    assert words in mistakes(gate(config(*tests, prompts=prompts_)))
+
+
+def test_the_same_mistake_at_many_lines_is_said_once(gate):
+    tests = "\n".join(["  - {prompts: [nobody], assert: [{type: contains, value: x}]}"] * 7)
+    said = mistakes(gate(f"prompts: [x]\nproviders: [echo]\ntests:\n{tests}\n"))
+    assert said.count("a prompt `nobody`") == 1
+    others = ", ".join(f"promptfooconfig.yaml:{line}" for line in range(5, 10))
+    assert f"does not have (also at {others} and 1 more)" in said
+
+
+@pytest.mark.parametrize(
+    ("tests", "note"),
+    [
+        ([{"assert": [{**PASSES, "weight": 0}]}], "every assertion has `weight: 0`, so no failure counts"),
+        ([{}, {"assert": [{**PASSES, "weight": 0}]}], None),
+        ([{"threshold": 0}], "the test can never fail: its threshold is 0"),
+        ([{"threshold": 0.001}], None),
+        ([{}, {"assert": []}], "the test asserts nothing: its answer is not checked"),
+        ([{}], None),
+    ],
+)
+def test_what_can_never_fail_is_said(gate, tests, note):
+    said = notes(gate(config(*tests)))
+    kinds = ("no failure counts", "can never fail", "asserts nothing")
+    assert [kind in said for kind in kinds] == [kind in (note or "") for kind in kinds]
+    assert note is None or note in said
+
+
+@pytest.mark.parametrize(("threshold", "said"), [(0, True), (0.001, False)])
+def test_a_share_with_the_threshold_0_can_never_fail(gate, llm, threshold, said):
+    llm.reply = Script({"steps": ["read it"]}, {"score": 10, "reason": "r"})
+    share = {"type": "g-eval", "value": "v", "threshold": threshold, "provider": llm.spec()}
+    assert ("`g-eval` can never fail: its threshold is 0" in notes(gate(config({"assert": [share]})))) is said
+
+
+@pytest.mark.parametrize(
+    ("rule", "selects"),
+    [
+        ({"select": {"assertion": "contains"}}, True),
+        ({"select": {"assertion": "equals"}}, False),
+        ({"select": {"assertion": "regex"}}, False),  # a blocking rule leaves out what does not block
+        ({"select": {"assertion": "regex"}, "blocking": False}, True),
+        ({"select": {"provider": "echo", "description": "o*"}}, True),
+        ({"select": {"provider": "other"}}, False),
+    ],
+)
+def test_a_rule_must_select_something(gate, rule, selects):
+    test = {"description": "one", "assert": [PASSES, {"type": "regex", "value": "x", "blocking": False}]}
+    ran = gate(config(test, gate={"rules": [{"name": "r", "min-pass-rate": 1, **rule}]}))
+    if selects:
+        assert ran.code == 0, ran.out + ran.err
+    else:
+        assert "the rule `r` selects nothing" in mistakes(ran)
+
+
+def test_filter_pattern_keeps_the_tests_that_it_matches(gate):
+    tests = [{"description": name} for name in ("one", "two", "three")]
+    ran = gate(config(*tests), "--filter-pattern", "^t")
+    assert [case["description"] for case in ran.cases] == ["two", "three"]
+    assert "--filter-pattern 'four' matches no test" in mistakes(gate(config(*tests), "--filter-pattern", "four"))
+
+
+# --- how many calls, and how often ------------------------------------------------------------------------------
 CONTAINS = [{"type": "contains", "value": "a"}]
 
 
@@ -14,14 +174,14 @@ def many(llm, number=12, **keys):
     ("arguments", "configured", "most"), [(["-j", "1"], None, 1), (["-j", "2"], 50, 2), ([], 3, 3), ([], None, 4)]
 )
 def test_so_many_calls_are_in_flight_and_no_more(gate, llm, arguments, configured, most):
-    llm.latency = 0.05
+    llm.latency, llm.together = 0.05, most
     options = {"evaluateOptions": {"maxConcurrency": configured}} if configured else {}
     assert gate(many(llm, **options), *arguments).code == 1  # "ok" holds no a
     assert llm.peak == most
 
 
 def test_questions_of_one_grader_count_too(gate, llm):
-    llm.latency = 0.03
+    llm.latency, llm.together = 0.03, 2
     assertions = [{"type": "llm-rubric", "value": f"rule {n}"} for n in range(6)]
     config = {"prompts": ["a"], "providers": ["echo"], "tests": [{"assert": assertions}]}
     gate(config | {"defaultTest": {"options": {"provider": llm.spec()}}}, "-j", "2")

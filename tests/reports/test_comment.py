@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import cmarkgfm
 import pytest
 from cmarkgfm.cmark import Options
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.reporting.markdown import BREAK, utf8, utf16
@@ -71,7 +71,6 @@ def filled(text: str) -> Decision:
 SKELETON = skeleton(rendered(written(filled("word"))))
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_no_text_changes_the_structure(text: str) -> None:
     page = written(filled(f"{text}x"))

@@ -229,7 +229,7 @@ def test_conversations_are_kept_apart_by_id_prompt_provider_and_repetition(gate,
 
 
 def test_jobs_of_one_conversation_run_in_order_and_others_at_once(gate, llm: FakeLlm):
-    llm.latency = 0.05
+    llm.latency, llm.together = 0.05, 4
     llm.reply = lambda path, body: "A"
     tests = [
         {

@@ -5,18 +5,22 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from xml.etree import ElementTree
 
 import pytest
 import yaml
 
+pytestmark = pytest.mark.slow
+PATIENCE = 60  # seconds: far more than a busy machine takes, far less than the server holds its answers
+
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_stops_calls_and_keeps_the_reports(llm, tmp_path, number, code):
     def reply(path, body):
         if "slow" in json.dumps(body):
-            time.sleep(20)
+            time.sleep(600)
         return "quick"
 
     llm.reply = reply
@@ -32,14 +36,13 @@ def test_a_signal_stops_calls_and_keeps_the_reports(llm, tmp_path, number, code)
     process = subprocess.Popen(
         [sys.executable, "-m", "gradegate", *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while len(llm.requests) < 4 and time.monotonic() < deadline:
         time.sleep(0.05)
-    started = time.monotonic()
     os.kill(process.pid, number)
-    out, _ = process.communicate(timeout=15)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
-    assert time.monotonic() - started < 6
+    assert llm.in_flight == 3  # the server still holds its answers: nobody waited for them
     assert b"Traceback" not in out
     results = json.loads((tmp_path / "results.json").read_text())
     counts = results["summary"]
@@ -49,8 +52,27 @@ def test_a_signal_stops_calls_and_keeps_the_reports(llm, tmp_path, number, code)
     assert len(suite.findall(".//error")) == 9
 
 
+def test_a_signal_while_threads_are_started_loses_no_row(llm, tmp_path):
+    first = threading.Lock()
+
+    def reply(path, body):
+        if first.acquire(blocking=False):
+            os.kill(process.pid, signal.SIGINT)  # most of its threads are not started yet
+        time.sleep(600)
+
+    llm.reply = reply
+    tests = [{"vars": {"x": n}, "assert": [{"type": "equals", "value": "x"}]} for n in range(400)]
+    config = {"prompts": ["{{x}}"], "providers": [llm.spec()], "tests": tests}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    command = [sys.executable, "-m", "gradegate", "run", "c.yaml", "-j", "400", "-o", "results.json"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, out
+    assert json.loads((tmp_path / "results.json").read_text())["summary"]["errored"] == 400
+
+
 def test_a_hung_server_meets_the_deadline(gate, llm):
-    llm.latency = 30
+    llm.latency = 600
     started = time.monotonic()
     ran = gate(
         {
@@ -61,6 +83,7 @@ def test_a_hung_server_meets_the_deadline(gate, llm):
         "--timeout",
         "1",
     )
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < PATIENCE
+    assert llm.in_flight == 1
     assert ran.code == 3
     assert "did not answer within 1 s" in ran.grades[0]["reason"]

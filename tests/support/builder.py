@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,9 @@ NEEDED = ("buildah", "debootstrap", "npm")
 # Of the base system, what no image needs.
 LEFT_OUT = ("./dev/*", "./var/cache/apt/archives/*.deb", "./var/lib/apt/lists/*")
 IMAGE = "localhost/gradegate:test"
+# Started in a container: a command whose output and exit code stay in files of the folder that is mounted there. bash, because
+# sh drops variables whose names have hyphens, as inputs of an action have.
+KEEPER = ("/bin/bash", "-c", '"$@" >/kept/out 2>/kept/err; echo $? >/kept/code', "keeper")
 
 
 def missing() -> str:
@@ -83,6 +87,20 @@ class Builder:
         mounts = [f"--volume={source}:{target}:ro" for source, target in _pip(folder).items()]
         build = ("bud", "--isolation", "chroot", "--quiet", "--no-cache", "--build-arg", f"BASE={self.base()}")
         return self(*build, *mounts, "--tag", IMAGE, ROOT).split()[-1]
+
+    def run(self, container: str, command: Sequence[str], *options: str) -> subprocess.CompletedProcess[str]:
+        """A command in a container.
+
+        Its output comes by files and not by the pipe: of 60 calls of ``buildah run --isolation chroot`` about one loses
+        what the command wrote.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            run = ("run", "--isolation", "chroot", f"--volume={folder}:/kept", *options, container, "--")
+            line = self.command(*run, *KEEPER, *command)
+            done = subprocess.run(line, capture_output=True, text=True, timeout=180)
+            kept = {path.name: path.read_text() for path in Path(folder).iterdir()}
+        assert kept.get("code"), f"{line} did not start: {done.stdout}\n{done.stderr}"
+        return subprocess.CompletedProcess(command, int(kept["code"]), kept["out"], kept["err"])
 
     def entry_point(self, image: str) -> list[str]:
         """What the image starts; the runner adds nothing to it."""

@@ -23,7 +23,13 @@ class FakeLlm:
     in_flight: int = 0
     peak: int = 0
     port: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    together: int = 0  # no request is answered before so many have been here at once
+    lock: threading.Condition = field(default_factory=threading.Condition)
+
+    def gathered(self, count: int) -> None:
+        """Wait until so many requests have been here at once, however slowly a busy machine brings them."""
+        with self.lock:
+            assert self.lock.wait_for(lambda: self.peak >= count, 60), f"only {self.peak} of {count} requests at once"
 
     @property
     def base(self) -> str:
@@ -64,7 +70,9 @@ class _Handler(BaseHTTPRequestHandler):
             fake.requests.append((self.path, body, dict(self.headers)))
             fake.in_flight += 1
             fake.peak = max(fake.peak, fake.in_flight)
+            fake.lock.notify_all()
         try:
+            fake.gathered(fake.together)
             time.sleep(fake.latency)
             answer = fake.reply(self.path, body)
         finally:

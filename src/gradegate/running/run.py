@@ -103,7 +103,9 @@ class _Run:
 
     def _wait_for_last_words(self) -> None:
         until = time.monotonic() + LAST_WORDS
-        for thread in self._threads:
+        for thread in filter(
+            threading.Thread.is_alive, self._threads
+        ):  # the signal may come before the last is started
             thread.join(max(0.0, until - time.monotonic()))
 
     def _answer_chain(self, chain: Sequence[Place]) -> None:

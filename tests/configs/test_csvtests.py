@@ -1,0 +1,92 @@
+"""CSV tests: what the columns and cells come to, and what is said of a cell that cannot be read."""
+
+import pytest
+
+from gradegate.configs import csvtests
+from gradegate.errors import ConfigError
+
+
+def read(text: str) -> list[dict]:
+    return [dict(test) for test in csvtests.read(text.encode(), "t.csv")]
+
+
+def assertions(cell: str) -> list[dict]:
+    quoted = cell.replace('"', '""')
+    return read(f'x,__expected\n1,"{quoted}"\n')[0]["assert"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "assertion"),
+    [
+        ("Paris", {"type": "equals", "value": "Paris"}),
+        ("equals: Paris", {"type": "equals", "value": "Paris"}),
+        ("Note: Paris", {"type": "equals", "value": "Note: Paris"}),  # a type has no capitals
+        ("grade: is polite", {"type": "llm-rubric", "value": " is polite"}),
+        ("llm-rubric: is polite", {"type": "llm-rubric", "value": " is polite"}),  # as written
+        ("contains: polite", {"type": "contains", "value": "polite"}),
+        ("not-contains:Rome", {"type": "not-contains", "value": "Rome"}),
+        ("similar(0.9):Paris", {"type": "similar", "value": "Paris", "threshold": 0.9}),
+        ("similar:Paris", {"type": "similar", "value": "Paris", "threshold": 0.8}),
+        ("answer-relevance(.7):", {"type": "answer-relevance", "threshold": 0.7}),
+        ("is-json:", {"type": "is-json"}),
+        ("contains:a\nb", {"type": "contains", "value": "a\nb"}),
+        ("unheard-of:", {"type": "unheard-of", "value": ""}),
+    ],
+)
+def test_a_cell_is_an_assertion(cell, assertion):
+    assert assertions(cell) == [assertion]
+
+
+@pytest.mark.parametrize("cell", ["", "  "])
+def test_an_empty_cell_asserts_nothing(cell):
+    assert assertions(cell) == []
+
+
+@pytest.mark.parametrize("cell", ["javascript: 1", "fn:x", "eval:1", "python: x", "file://check.py"])
+def test_a_cell_that_is_code_is_a_mistake(cell):
+    with pytest.raises(ConfigError, match=r"t\.csv:2: `.*` runs code, which gradegate does not run"):
+        assertions(cell)
+
+
+def test_columns_of_a_test():
+    (test,) = read(
+        "q,__expected,__expected2,__description,__prefix,__suffix,__threshold,__metric,__providerOutput,"
+        "__metadata:kind,__metadata:tags[],__config:__expected2:threshold,__config:__expected3:threshold\n"
+        'Why?,a,similar:b,says why,Now: , please,0.5,reasons,Because.,k,"x, y\\,z",0.6,0.7\n'
+    )
+    assert test == {
+        "vars": {"q": "Why?"},
+        "assert": [
+            {"type": "equals", "value": "a", "metric": "reasons"},
+            {"type": "similar", "value": "b", "threshold": 0.6, "metric": "reasons"},
+        ],
+        "options": {"prefix": "Now: ", "suffix": " please"},
+        "metadata": {"kind": "k", "tags": ["x", "y,z"]},
+        "description": "says why",
+        "threshold": 0.5,
+        "providerOutput": "Because.",
+    }
+
+
+def test_rows_may_be_short_or_empty_or_go_over_lines():
+    text = '\ufeffa, b\r\n1\r\n\r\n ,\r\n"2\r\n3",4\r\n'
+    assert [test["vars"] for test in read(text)] == [{"a": "1"}, {"a": "2\r\n3", "b": "4"}]
+    assert [dict(row) for row in csvtests.table(text.encode(), "t.csv")] == [{"a": "1"}, {"a": "2\r\n3", "b": "4"}]
+    assert read("") == read("a,b\n") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a,b\n1,2\n1,2,3\n", "t.csv:3: the row has 3 cells for 2 columns"),
+        (b'a\n1\n"2\n', "t.csv:3: not valid CSV"),
+        (b"a\n\xff\n", "t.csv: the file is not UTF-8 text"),
+        (b"a,__other\n1,2\n", "t.csv:2: unknown column `__other`"),
+        (b"a,__threshold\n1,\n1,high\n", "t.csv:3: the threshold 'high' is not a number"),
+        (b"a,__expected\n1,similar(1e):x\n", "t.csv:2: the threshold '1e' is not a number"),
+    ],
+)
+def test_mistakes_have_their_line(content, words):
+    with pytest.raises(ConfigError) as caught:
+        list(csvtests.read(content, "t.csv"))
+    assert words in str(caught.value)

@@ -1,0 +1,74 @@
+"""The check of the tests: what it changes, that it is repeatable, and that it tells noticed from survived."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+FILE = Path(__file__).resolve().parent.parent / "scripts" / "mutate.py"
+SPEC = importlib.util.spec_from_file_location("mutate", FILE)
+mutate = importlib.util.module_from_spec(SPEC)
+sys.modules["mutate"] = mutate  # where its dataclass looks for its annotations
+SPEC.loader.exec_module(mutate)
+
+
+@pytest.mark.parametrize(
+    ("line", "changed"),
+    [
+        ("x = a < b", {"x = (a <= b)"}),
+        ("x = a and b", {"x = (a or b)"}),
+        ("x = not a", {"x = (a)"}),
+        ("x = 3", {"x = (4)"}),
+        ("x = 0.5", {"x = (0.501)"}),
+        ("x = True", {"x = (False)"}),
+        ("x = a + b", {"x = (a - b)"}),
+        ("x = a if b else c", {"x = (c if b else a)"}),
+        ("x = a[:n]", {"x = (a[1:n])", "x = (a[:n + 1])"}),
+        ("def f(): return a, b", {"def f(): return ((b, a))"}),
+        ("def f(): return a", {"def f(): return (None)"}),
+        ("x = 'ü' * 2", {"x = ('ü' / 2)", "x = 'ü' * (3)"}),
+        ("x: list[1] = y", set()),
+        ("x = f'{a < b}'", set()),
+        ("@dataclass(frozen=True)\nclass X: ...", set()),
+    ],
+)
+def test_what_is_changed(line, changed):
+    source = line.encode()
+    assert {mutation.apply(source).decode() for mutation in mutate.mutations(Path("m.py"), source)} == changed
+
+
+def test_every_change_of_the_package_is_python_and_a_seed_draws_the_same():
+    modules = mutate.files(["deciding", "grading/conclude.py"])
+    drawn = mutate.sample(modules, 50, seed=7)
+    assert drawn == mutate.sample(modules, 50, seed=7) != mutate.sample(modules, 50, seed=8)
+    for mutation in drawn:
+        compile(mutation.apply((mutate.ROOT / mutation.path).read_bytes()), str(mutation.path), "exec")
+
+
+def test_the_tests_of_a_module_are_those_of_its_room_then_the_whole():
+    near, far = mutate.steps(Path("src/gradegate/grading/metrics/yesno.py"))
+    assert near == ["tests/grading"]
+    assert far[0] == "tests/graders"
+    assert "tests/test_cli.py" in far
+    assert mutate.steps(Path("src/gradegate/cli.py"))[0][0].startswith("tests/test_")
+
+
+@pytest.mark.slow
+def test_a_change_that_a_test_sees_is_noticed_and_the_copy_restored(tmp_path, monkeypatch):
+    module, test = tmp_path / "src/gradegate/deciding/m.py", tmp_path / "tests/deciding/test_m.py"
+    for path, text in ((module, "less = 1 < 2\nunseen = 1\n"), (test, "import runpy\n\ndef test_less():\n    assert runpy.run_path('src/gradegate/deciding/m.py')['less']\n")):  # fmt: skip
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    monkeypatch.setattr(mutate, "ROOT", tmp_path)
+    monkeypatch.setattr(mutate, "steps", lambda path: [["tests/deciding"]])
+    by = [
+        (mutation.was, mutate.noticed(tmp_path, mutation, 60))
+        for mutation in mutate.mutations(Path("src/gradegate/deciding/m.py"), module.read_bytes())
+    ]
+    assert dict(by)["2"] == ""
+    assert by[-1] == ("1", "")
+    assert module.read_text() == "less = 1 < 2\nunseen = 1\n"
+    monkeypatch.setitem(mutate.COMPARISONS, mutate.ast.Lt, mutate.ast.Gt)
+    first = next(mutate.mutations(Path("src/gradegate/deciding/m.py"), module.read_bytes()))
+    assert mutate.noticed(tmp_path, first, 60) == "tests/deciding/test_m.py::test_less"
