@@ -131,6 +131,11 @@ class Row:
         return not self.grades or any(grade.counts for grade in self.grades)
 
     @property
+    def cut_off(self) -> bool:
+        """Whether the answer ended at its token limit: it is graded as far as it goes."""
+        return self.metadata.get("finish_reason") == "length"
+
+    @property
     def transcript(self) -> Transcript:
         """What its graders saw."""
         answer = Turn("assistant", self.output or "", metadata=self.metadata)

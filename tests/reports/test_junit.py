@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -15,7 +16,7 @@ import xmlschema
 from junitparser import Error, Failure, JUnitXml
 
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, Outcome
+from gradegate.result import Decision, GateOutcome, Outcome
 from support import samples
 
 SDIST, XSD = "pytest-8.3.4", "testing/example_scripts/junit-10.xsd"
@@ -130,3 +131,17 @@ def test_a_case_of_which_nothing_is_asserted_is_skipped() -> None:
     (suite,) = JUnitXml.fromstring(written(decision).encode())
     assert (suite.tests, suite.skipped, suite.failures, suite.errors) == (2, 1, 0, 0)
     assert [[type(result).__name__ for result in case.result] for case in suite] == [[], ["Skipped"]]
+
+
+def test_a_case_that_fails_by_its_own_threshold_says_so_and_advice_is_no_failure() -> None:
+    why = "the weighted mean 0.4 is below the threshold 0.5 of the test"
+    own = replace(samples.passing(), outcome=Outcome.FAIL, score=0.4, threshold=0.5, reason=why)
+    advice = samples.row("advice", Outcome.FAIL, samples.grade(Outcome.FAIL, blocking=False, reason="too long"))
+    text = written(samples.decision(GateOutcome.BLOCKED, "so", own, advice))
+    suite = ET.fromstring(text)[0]
+    assert (suite.get("failures"), suite.get("errors")) == ("1", "0")
+    failure, passed = suite[0].find("failure"), suite[1]
+    assert failure is not None
+    assert why in str(failure.get("message"))
+    assert passed.find("failure") is None
+    assert "too long" in str(passed.findtext("system-out"))

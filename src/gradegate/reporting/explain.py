@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from gradegate.reporting.plain import outline
 from gradegate.reporting.visible import clip, visible
-from gradegate.reporting.wording import called, expected, place, said, scored, spot
+from gradegate.reporting.wording import called, expected, place, remarks, said, scored, spot
 from gradegate.result import Grade, Row
 
 
@@ -16,8 +16,9 @@ def explain(row: Row, grades: Iterable[Grade], limit: int) -> str:
     answer = [_fact("got", row.output or "(an empty answer)", limit)] if row.output is not None else []
     error = [_fact("no answer", row.error, limit)] if row.error else []
     # Without an answer every assertion says the same as the row does.
-    grounds = [explain_grade(row, grade, limit) for grade in grades] or ["no assertion says why"]
-    return "\n".join(error or [*answer, *grounds])
+    about = [visible(clip(remark, limit)) for remark in remarks(row)]
+    grounds = [explain_grade(row, grade, limit) for grade in grades] or ([] if about else ["no assertion says why"])
+    return "\n".join(error or [*answer, *about, *grounds])
 
 
 def explain_grade(row: Row, grade: Grade, limit: int) -> str:

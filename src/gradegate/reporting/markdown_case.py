@@ -13,7 +13,7 @@ from gradegate.reporting.markdown import code, details, fence, inline, link
 from gradegate.reporting.plain import outline, spread
 from gradegate.reporting.report import Links
 from gradegate.reporting.visible import clip, visible
-from gradegate.reporting.wording import called, expected, name, place, said, scored, spot
+from gradegate.reporting.wording import called, expected, name, place, remarks, said, scored, spot
 from gradegate.result import Grade, Outcome, Row
 
 _WIDTH = 88  # what fits a comment on GitHub without scrolling
@@ -75,7 +75,9 @@ def _grades(finding: Finding, scope: Scope) -> Iterator[str]:
     grades = finding.grades
     for number, grade in enumerate(grades[:_GRADES]):
         yield _grade_line(finding.row, grade, scope) + "\n" + _facts(finding.row, grade, answer=number == 0)
-    if not grades:
+    for remark in remarks(finding.row):
+        yield f"{inline(remark[:1].upper() + remark[1:])}.\n"
+    if not grades and not remarks(finding.row):
         yield "No assertion says why.\n"
     if len(grades) > _GRADES:
         yield f"{many(len(grades) - _GRADES, 'more assertion')} did not pass.\n"

@@ -63,6 +63,12 @@ def name(row: Row) -> str:
     return f"{text} (repeat {row.repeat + 1})" if row.repeat else text
 
 
+def remarks(row: Row) -> list[str]:
+    """What is to be said of an answer as a whole: why its case failed by its own threshold, that it was cut."""
+    cut = ["the answer was cut at its token limit"] if row.cut_off else []
+    return [*filter(None, [row.reason]), *cut]
+
+
 def place(origin: Origin | None) -> str:
     """``evals/a.yaml:12``, or an empty string."""
     return one_line(str(origin), 300) if origin and origin.file else ""

@@ -11,7 +11,7 @@ from gradegate.reporting.commands import command
 from gradegate.reporting.findings import Finding, sort
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import clip, one_line, visible
-from gradegate.reporting.wording import called, expected, name, notes, said, scored, spot
+from gradegate.reporting.wording import called, expected, name, notes, remarks, said, scored, spot
 from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row
 from gradegate.suite import NOWHERE
 
@@ -69,9 +69,10 @@ def _of_finding(finding: Finding, level: str) -> Iterator[_Mark]:
             why = (
                 f"The target gave no answer: {visible(clip(row.error, _TEXT))}"
                 if row.error
-                else "The case did not pass."
+                else visible(clip("; ".join(remarks(row)) or "The case did not pass.", _TEXT))
             )
-            yield _Mark(level, row.origin, f"could not tell: {name(row)}", why, (row.origin, "target", row.error))
+            title = f"{'failed' if row.outcome is Outcome.FAIL else 'could not tell'}: {name(row)}"
+            yield _Mark(level, row.origin, title, why, (row.origin, "target", row.error))
         else:
             yield from (_of_grade(row, grade, level) for grade in Finding(row).grades if not grade.inner)
 

@@ -12,7 +12,7 @@ from gradegate.reporting.explain import explain, explain_grade
 from gradegate.reporting.findings import Finding, unchecked
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line, visible
-from gradegate.reporting.wording import called, name
+from gradegate.reporting.wording import called, name, remarks
 from gradegate.result import Decision, Grade, Outcome, Row
 
 _TEXT = 20_000  # characters of one text
@@ -57,7 +57,7 @@ def _totals(rows: Iterable[Row]) -> dict[str, str]:
     counts: Counter[Outcome] = Counter()
     seconds = 0.0
     for row in rows:
-        counts[row.outcome] += 1
+        counts[_shown(row)] += 1
         seconds += _seconds(row)
     return {
         "tests": str(counts.total()),
@@ -73,17 +73,25 @@ def _case(row: Row, suite: str, title: str) -> TestCase:
     grades, chief = Finding(row).grades, _chief(row)
     if unchecked(row):
         case.add_skipped_info("nothing was asserted")
-    elif row.outcome is not Outcome.PASS:
+    elif _shown(row) is not Outcome.PASS:
         kinds = "target" if row.error else " ".join(dict.fromkeys(called(grade.assertion) for grade in chief)) or "case"
         add = case.add_failure_info if row.outcome is Outcome.FAIL else case.add_error_info
         add(_message(row, chief), explain(row, chief, _TEXT), kinds)
     beside = [] if row.error else [grade for grade in grades if grade not in chief]
-    case.stdout = "\n".join(explain_grade(row, grade, _TEXT) for grade in beside) or None
+    said = remarks(row) if _shown(row) is Outcome.PASS else []
+    case.stdout = "\n".join([*said, *(explain_grade(row, grade, _TEXT) for grade in beside)]) or None
     return case
+
+
+def _shown(row: Row) -> Outcome:
+    """A case of which nothing counts fails no check, so it is no failure to readers of JUnit either."""
+    return row.outcome if row.counts else Outcome.PASS
 
 
 def _chief(row: Row) -> list[Grade]:
     # The outcome of the row decides, so that an error is never among the failures; the rest goes beside it.
+    if not row.counts:
+        return []
     finding = Finding(row)
     alike = [
         [grade for grade in grades if grade.outcome is row.outcome] for grades in (finding.decisive, finding.grades)
@@ -94,8 +102,10 @@ def _chief(row: Row) -> list[Grade]:
 def _message(row: Row, grades: list[Grade]) -> str:
     if row.error:
         return one_line(f"no answer: {row.error}", 500)
-    reasons = "; ".join(f"{called(grade.assertion)}: {one_line(grade.reason, 300)}" for grade in grades)
-    return one_line(reasons, 500) or ("failed" if row.outcome is Outcome.FAIL else "could not tell")
+    reasons = [f"{called(grade.assertion)}: {one_line(grade.reason, 300)}" for grade in grades]
+    return one_line("; ".join([*remarks(row), *reasons]), 500) or (
+        "failed" if row.outcome is Outcome.FAIL else "could not tell"
+    )
 
 
 def _element(case: TestCase) -> str:

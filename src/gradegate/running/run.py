@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from gradegate import __version__
 from gradegate.asking.http import Client
 from gradegate.conversation import NO_USAGE, Transcript
 from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
+from gradegate.figures import many
 from gradegate.grading.conclude import conclude_case, missing
 from gradegate.planning.job import Job, Plan
 from gradegate.result import CaseResult, Made, Outcome, Row, RunResult
@@ -20,6 +22,7 @@ from gradegate.running import converse
 from gradegate.running.border import guarded
 from gradegate.running.compare import Answered, compared
 from gradegate.running.grade import grades_of
+from gradegate.suite import Note
 
 T = TypeVar("T")
 LAST_WORDS = 3.0  # seconds that calls in flight get to notice that they were cut
@@ -68,7 +71,7 @@ class _Run:
             target_usage=sum((row.usage for row in rows), NO_USAGE),
             grader_usage=sum((grade.usage for row in rows for grade in row.grades), NO_USAGE),
             interrupted=self._stopped,
-            notes=self._plan.notes,
+            notes=(*self._plan.notes, *_notes(rows)),
             seconds=time.monotonic() - clock,
             models=self._plan.models,
             about=self._plan.about,
@@ -147,6 +150,15 @@ class _Run:
         )
         for place, row in zip(group, rows, strict=True):
             self._answers[place] = Asked(row)
+
+
+def _notes(rows: Sequence[Row]) -> list[Note]:
+    """Answers that were cut are graded, and every report says so; once for each place in a config."""
+    cut = [row for row in rows if row.cut_off]
+    places = Counter(row.origin for row in cut)
+    return [
+        Note(f"{many(count, 'answer')} cut at the token limit, and graded as cut", o) for o, count in places.items()
+    ]
 
 
 def _graded(job: Job, repeat: int, answer: Transcript, reask: int) -> Row:
