@@ -100,7 +100,10 @@ def serving(spec: ProviderSpec, model: str) -> ProviderSpec:
 
 
 def secret(setting: Setting, *names: str) -> str | None:
-    """The key of a provider: ``apiKey``, else the variable that ``apiKeyEnvar`` names, else the first of ``names``."""
+    """The key of a provider: ``apiKey``, else the variable that ``apiKeyEnvar`` names, else the first of ``names``.
+
+    Raises ConfigError when ``apiKeyEnvar`` names a variable that is not set.
+    """
     config = setting.spec.config
     if config.get("apiKey"):
         return str(config["apiKey"])
