@@ -12,6 +12,7 @@ from gradegate.errors import ConfigError
 from gradegate.files import document
 
 _START = re.compile(r'\s*\[\s*\{\s*"role"')
+TEXTS = ("text", "input_text")
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
@@ -26,6 +27,16 @@ def parse(text: str) -> tuple[Message, ...] | None:
     except (ValueError, RecursionError, ConfigError):
         return None
     return None
+
+
+def is_chat(value: Any) -> bool:
+    """Whether data is meant as a list of messages, understood or not."""
+    return (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and bool(value)
+        and all(isinstance(item, Mapping) and "role" in item and "content" in item for item in value)
+    )
 
 
 def broken(text: str) -> bool:
@@ -54,11 +65,26 @@ def _message(item: Mapping[str, Any]) -> Message | None:
         return Message(role, content)
     if not isinstance(content, Sequence) or not all(isinstance(part, Mapping) for part in content):
         return None
-    texts = [str(part.get("text", "")) for part in content if part.get("type") in ("text", "input_text")]
-    images = [image for part in content if (image := _image(part))]
+    texts, images = [], []
+    for part in content:
+        image = _image(part)
+        if part.get("type") in TEXTS and isinstance(part.get("text"), str):
+            texts.append(part["text"])
+        elif image:
+            images.append(image)
+        else:
+            return None  # sound, a file: what cannot be sent on must not be left out
     return Message(role, "\n".join(texts), tuple(images))
 
 
 def _image(part: Mapping[str, Any]) -> str:
-    found = part.get("image_url")
-    return str(found.get("url", "")) if isinstance(found, Mapping) else str(found or "")
+    """The URL or data URI of an image part: OpenAI's ``image_url`` and ``input_image``, Anthropic's ``image``."""
+    kind, image, source = part.get("type"), part.get("image_url"), part.get("source")
+    if kind in ("image_url", "input_image"):
+        url = image.get("url") if isinstance(image, Mapping) else image
+        return url if isinstance(url, str) else ""
+    if kind != "image" or not isinstance(source, Mapping):
+        return ""
+    if source.get("type") == "base64" and isinstance(source.get("data"), str):
+        return f"data:{source.get('media_type')};base64,{source['data']}"
+    return str(source.get("url") or "")
