@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from gradegate.conversation import Numbered, Turn
 from gradegate.errors import Unreadable
-from gradegate.grading import reading
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.faithfulness import likely_turn, share
 from gradegate.grading.metrics.retrieval import precision
 from gradegate.grading.metrics.verdicts import YES_NO_IDK, Given
+from gradegate.grading.reading.answer import parse
 
 
 def words(reply: str, count: int) -> list[str]:
-    return [one.word for one in verdicts.counted(reading.answer(reply), count, YES_NO_IDK)]
+    return [one.word for one in verdicts.counted(parse(reply), count, YES_NO_IDK)]
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,15 @@ def odd() -> Decision:
         RuleResult(Rule(text, min_score=1e308, suite=text), Outcome.ERROR, text, score=float("nan")) for text in NASTY
     )
     notes = (*(Note(text, Origin(text, 3)) for text in NASTY), Note(NASTY[2]))
-    return decision(Result.BLOCKED, NASTY[3], *rows, rules=rules, notes=notes, models=tuple(AskedModel(text, text) for text in NASTY), interrupted=NASTY[1])
+    return decision(
+        Result.BLOCKED,
+        NASTY[3],
+        *rows,
+        rules=rules,
+        notes=notes,
+        models=tuple(AskedModel(text, text) for text in NASTY),
+        interrupted=NASTY[1],
+    )
 
 
 def _odd_row(text: str, number: int) -> Row:

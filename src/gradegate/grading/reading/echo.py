@@ -20,15 +20,13 @@ T = TypeVar("T")
 LONGEST = 1 << 20  # characters of the texts that are searched; a longer text counts as one that talks like a judge
 MOST = 400  # objects and lines that are held against the verdict; with more, the text counts as one that talks like a judge
 DEPTH = 3  # strings inside strings
-_INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]"
-)
+_INVISIBLE = {ord(sign): None for sign in peel.INVISIBLE if not sign.isspace()}
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[nrt\"'\\/])")
 _SEPARATOR = re.compile(r"(?P<sign>[:=?])|\b(?:is|are)\b")
 _LAST_WORD = re.compile(r"(?P<word>[^\W\d_][\w-]{0,30})[ \t*_`\"'”]{0,6}(?:\([^()\n]{0,12}\))?[ \t*_`\"'”]{0,6}\Z")
 _VALUE = re.compile(r"[ \t*_`\"'“(\[]{0,6}(?P<first>[^\s\"'”)\],;<>*`]{1,30})(?P<rest>[^\n\"'”)\],;<]{0,60})")
-_MARKED = re.compile(r"[^\n]{0,400}attribut[^\n]{0,60}", re.IGNORECASE)
-_FINAL = re.compile(r"final\s+(?:verdict|answer)[^\n]{0,300}", re.IGNORECASE)
+_MARKED = re.compile(r"[^\n]{0,400}attributed[\])*_`]*", re.IGNORECASE)
+_FINAL = re.compile(r"final\s+(?:verdict|answer)[^\n]{0,300}\b(?:yes|no)\b", re.IGNORECASE)
 _NOUNS = labels.NOUNS | frozenset(
     "category option choice letter score rating points index output winner best criterion met pass passed verdicts".split()
 )
@@ -93,7 +91,7 @@ def _ends(value: re.Match[str]) -> bool:
 def _spellings(text: str) -> Iterator[str]:
     """A text as it stands and as it is meant: without tags, escapes, entities, invisible signs and signs of full width."""
     seen: dict[str, None] = {text: None}
-    plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+    plain = unicodedata.normalize("NFKC", text).translate(_INVISIBLE)
     for _ in range(DEPTH):
         seen[plain] = None
         seen[_TAG.sub("\n", plain)] = None

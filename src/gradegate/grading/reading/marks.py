@@ -94,9 +94,10 @@ def _marked(row: str, before: str) -> Marked:
     alone = not re.sub(r"^\W*\d*\W*", "", sentence)
     if alone:
         sentence = "" if _AT_END.search(before) else before
+    sentence = sentences.bare(sentence.strip("| "))
     if not any(map(str.isalpha, sentence)) or _DENYING.fullmatch(sentence) or _flows(sentence) or _led(sentence):
         raise Unreadable(f"a mark is part of a sentence, or stands on none: {row[:80]!r}")
-    return Marked(sentences.bare(sentence.strip("| ")), mark.lower().startswith("attributed"))
+    return Marked(sentence, mark.lower().startswith("attributed"))
 
 
 def _flows(sentence: str) -> bool:

@@ -20,6 +20,7 @@ _INDEX_NOUNS = labels.NOUNS | frozenset(
 _FILLERS = frozenset(
     "give assign rate give overall total evaluation g-eval geval quality it a an the output submission response".split()
 )
+_GIVING = frozenset(("give", "rate", "assign"))  # "I give it 8 out of 10"; without the ten it may count anything
 _CHOOSING = frozenset("best better winning winner choose select pick selected chosen prefer go".split())
 _NUMBER = r"(?P<number>[-+]?[0-9]{1,20}(?:[.][0-9]{1,20})?)"
 _OF_TEN = r"(?P<of>\s*(?:/|out\s+of|of)\s*(?P<whole>[0-9]+(?:\.[0-9]+)?)(?:\s+points)?)?"
@@ -64,7 +65,7 @@ def _in_text(answer: Answer, best: int) -> float:
     missing = f'it holds no JSON object with a "score" from 0 to {best}, and its last line is not "Score: n/{best}"'
     if match is None:
         raise Unreadable(missing)
-    named = labels.is_label(match["label"], _SCORE_NOUNS | {"give", "rate", "assign"}, _FILLERS)
+    named = labels.is_label(match["label"], _SCORE_NOUNS | (_GIVING if match["of"] else frozenset()), _FILLERS)
     if not (named or (match["of"] and not match["label"].strip())):
         raise Unreadable(missing)
     number = points(match["number"] + ("/" + match["whole"] if match["whole"] else ""), best)

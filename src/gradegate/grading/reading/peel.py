@@ -7,7 +7,6 @@ formatting (``<b>``); that of any other element is set aside, as reasoning is.
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from gradegate.errors import Unreadable
 
@@ -16,6 +15,11 @@ _REASONING = (
     r"|scratch[-_ ]?pad|analysis|analyze|analyse|thought[-_ ]?process|chain[-_ ]of[-_ ]thoughts?|cot|(?:internal|inner)[-_ ]monologue|monologue|deliberation|planning|plan|brainstorm(?:ing)?|notes?|seed:cot\w*"
 )
 REASONING = re.compile(_REASONING, re.IGNORECASE)
+# Signs that show nothing: controls, blanks of all widths, soft hyphens, joiners, direction marks, variation selectors.
+_RANGES = ((0x00, 0x20), (0x7F, 0xA0), (0x2000, 0x200F), (0x2028, 0x202F), (0x205F, 0x206F), (0xFE00, 0xFE0F))
+INVISIBLE = "\u00ad\u034f\u061c\u115f\u1160\u1680\u180e\u3000\u3164\ufeff\uffa0" + "".join(
+    chr(code) for first, last in _RANGES for code in range(first, last + 1)
+)
 _LT = r"(?:<|＜|&lt;|&\#0*60;|&\#x0*3c;|\\u003c|◁)"
 _GT = r"(?:>|＞|&gt;|&\#0*62;|&\#x0*3e;|\\u003e|▷)"
 _NAME = r"[A-Za-z][\w:.-]{0,40}"
@@ -50,16 +54,7 @@ _CHANNEL_END = re.compile(r"<\|(?:end|return|start|channel|call)\|>")
 
 def stripped(text: str) -> str:
     """A text without blanks and invisible signs at its ends: byte-order marks, zero-width and direction signs."""
-    start, end = 0, len(text)
-    while start < end and _invisible(text[start]):
-        start += 1
-    while end > start and _invisible(text[end - 1]):
-        end -= 1
-    return text[start:end]
-
-
-def _invisible(character: str) -> bool:
-    return character.isspace() or unicodedata.category(character) in ("Cf", "Cc", "Zs", "Zl", "Zp")
+    return text.strip(INVISIBLE)
 
 
 def outer(reply: str) -> str:
