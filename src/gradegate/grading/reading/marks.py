@@ -114,9 +114,10 @@ def _flows(sentence: str) -> bool:
 
 
 def _led(sentence: str) -> bool:
-    return vocabulary.refuses(sentence) or (
-        not sentence.rstrip("\"'”’)*_ ").endswith((".", "!", "?")) and vocabulary.leads_away(sentence)
-    )
+    """Whether a sentence speaks of the mark, or refuses it."""
+    whole = sentence.rstrip("\"'”’)*_ ").endswith((".", "!", "?"))
+    speaks = vocabulary.is_of_replying(sentence) if whole else vocabulary.leads_away(sentence)
+    return speaks or vocabulary.refuses(sentence)
 
 
 def _hold_prose(row: str, after: bool) -> None:

@@ -74,6 +74,14 @@ _AWAY = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 
+# The same in a whole sentence, where it may also be about the matter: only what is said of replying itself.
+_OF_REPLYING = re.compile(
+    rf"\b(?:(?:wrong|absurd|tempting|premature|unfair|dishonest|a\s+mistake)\s+to\s+{_SPEAK}|(?:i|we)\s+(?:(?:will|would|can|could|shall|should|do|must)\s*(?:not|n['’]?t)|cannot|won['’]?t|can['’]?t|refuse\s+to|decline\s+to)\s+{_SPEAK}"
+    rf"|(?:tells?|told|asks?|asked|wants?|wanted|instructs?|instructed|orders?|ordered)\s+me\s+(?:to|for)\b|naive\s+grader|example\s+of\s+(?:the|a)\s+(?:format|reply)|(?:the\s+)?opposite\s+of|anything\s+but|object\s+such\s+as|i\s+would\s+(?:reply|answer|say|write)"
+    r"|je\s+ne\s+dirais|würde\s+ich|no\s+diría)\b|не\s+сказал|我不会说|とは言えない",
+    re.IGNORECASE,
+)
+
 _TAKEN_BACK = re.compile(
     r"\b(?:correction|wait|oops|scratch\s+that|strike\s+that|hold\s+on|on\s+second\s+thoughts?|on\s+reflection|take\s+(?:that|it|this)\s+back|changed?\s+my\s+mind|i\s+was\s+wrong|i\s+erred|misspoke"
     r"|retract\w*|withdraw\w*|disregard\w*|revok\w*|reconsider\w*|never\s?mind|apolog\w+|mistaken|overrul\w+|not\s+my\s+(?:verdict|answer|grade|choice)|the\s+above|my\s+mistake|i\s+mean|actually"
@@ -103,6 +111,11 @@ def refuses(text: str) -> bool:
 def takes_back(text: str) -> bool:
     """Whether a text goes back on the verdict before it, or says that there is none."""
     return len(text) > LONGEST_REASON or _TAKEN_BACK.search(text) is not None or refuses(text)
+
+
+def is_of_replying(sentence: str) -> bool:
+    """Whether a sentence speaks of a reply, in order to deny, quote or imagine it."""
+    return _OF_REPLYING.search(sentence[:LONGEST_CLAUSE]) is not None
 
 
 def leads_away(clause: str) -> bool:
