@@ -45,6 +45,7 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _FRAGMENT = re.compile(r"[.!?。]\s+([^.!?。]{1,60})\Z")
+_NEGATED = re.compile(r"\W*(?:Not|NOT|Never|NEVER)\s+[\"“]?[A-Z]")  # "Not" before a sentence, and not within it
 _CELL = re.compile(r"^\|\s*\d{1,3}\s*\|")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _TOTAL = re.compile(
@@ -102,6 +103,8 @@ def _marked(row: str, before: str) -> Marked:
 
 def _flows(sentence: str) -> bool:
     """Whether a sentence goes on over its mark."""
+    if _NEGATED.match(sentence):
+        return True
     fragment = _FRAGMENT.search(sentence)
     if fragment and vocabulary.turns(fragment[1]) and len(fragment[1].split()) <= 3:
         return True

@@ -26,6 +26,7 @@ _DENYING = re.compile(
     r"|redundant|noise|distract\w*|beside\s+the\s+point|less|least|non[- ]?\w+|without|except|apart|lack\w*|contradict\w*|mislead\w*|wrong|false|other|rest|remaining|hardly|barely|irrelevan\w+|pertinence\s+nulle)\b",
     re.IGNORECASE,
 )
+_DOUBTED = re.compile(r"[.!][\"'”’]?\s*[?？]+\s*\Z")
 _MOST = 2000  # lines, and sentences of a line
 
 
@@ -110,6 +111,8 @@ def _quoted(row: str, whole: str) -> list[str]:
     """The quotations of a line: all of it, or each of its sentences, perhaps after words that lead up to them."""
     if (labels.CHECKBOX.search(row) or row.startswith("❌")) and not stands_in(folded(row), whole):
         raise Unreadable("it holds a box to tick")
+    if _DOUBTED.search(row):
+        raise Unreadable("it puts a question mark after a quotation")
     if stands_in(folded(bare(row)), whole):
         return [folded(bare(row))]
     lead, colon, said = row.partition(": ")
