@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
@@ -133,10 +134,18 @@ def _first(text: str) -> str:
     reason = match["reason"].strip()
     if not any(map(str.isalpha, reason)) or _ABOUT.match(reason) or reason.startswith((".", "…", "?")):
         return ""
+    if _foreign(reason) and vocabulary.turns(reason):
+        return ""  # "(C) とは言えない": without blanks, what goes on about the letter cannot be told from a reason
     others = {(one or two).upper() for one, two in _ANOTHER.findall(reason)} | set(map(str.upper, _ROW.findall(reason)))
     if others - {own.upper()} or vocabulary.takes_back(reason) or vocabulary.leads_away(reason[:120].split(".")[0]):
         return ""
     return own.upper()
+
+
+def _foreign(reason: str) -> bool:
+    """Whether a reason begins in another script than the Latin one."""
+    first = next(character for character in reason if character.isalpha())
+    return "LATIN" not in unicodedata.name(first, "")
 
 
 def _hold_labels(text: str, only: str) -> None:
