@@ -14,7 +14,8 @@ GRADER = '''
 from __future__ import annotations
 
 from gradegate.conversation import Transcript
-from gradegate.grading import reading
+from gradegate.grading.reading import affirmations
+from gradegate.grading.reading.answer import Answer
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.result import Verdict
@@ -37,8 +38,8 @@ class IsShort(Grader):
         agrees = judge.ask("llm-rubric", self._read, output=transcript.output, rubric="is short")
         return Verdict(float(short) + self.bonus * agrees, None, f"at most {self.value} words: {short}")
 
-    def _read(self, answer: reading.Answer) -> bool:
-        return reading.last_yes_no(answer.text)
+    def _read(self, answer: Answer) -> bool:
+        return affirmations.last_line(answer)
 '''
 
 

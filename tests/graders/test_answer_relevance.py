@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.graders.answer_relevance import _read
-from gradegate.grading import reading
+from gradegate.grading.reading import questions
+from gradegate.grading.reading.answer import parse
 from support.graded import Script, config, mistakes
 
 DIRECTIONS = {
@@ -107,4 +107,4 @@ def test_mistakes_before_any_call(gate, llm):
 @given(st.text(alphabet=st.characters(blacklist_categories=["L", "N"])))
 def test_text_without_a_word_is_no_question(reply):
     with pytest.raises(Unreadable):
-        _read(reading.answer(reply))
+        questions.question(parse(reply))

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.graders.context_faithfulness import _read_statements, _read_verdicts
-from gradegate.grading import reading
-from gradegate.grading.metrics import yesno
+from gradegate.grading.reading import inorder, lists
+from gradegate.grading.reading.answer import parse
 from support.graded import Script, config, mistakes
 
 MARK = "Final verdict for each statement in order:"
@@ -15,7 +14,7 @@ MARK = "Final verdict for each statement in order:"
 
 def read(text, count):
     try:
-        return "".join("y" if yes else "n" for yes in _read_verdicts(reading.answer(text), count))
+        return "".join("y" if yes else "n" for yes in inorder.supported(parse(text), count))
     except Unreadable:
         return None
 
@@ -31,8 +30,6 @@ def read(text, count):
         (f"{MARK} Yes Yes No", "yyn"),
         (f"{MARK}\n1. Yes\n2. No", "yn"),
         (f"{MARK}\n- Yes (it says so)\n- No (nothing says so)", "yn"),
-        (f"{MARK} Yes - stated. No - not stated.", "yn"),
-        (f"{MARK} Yes. No.\n\nThe second has no support. No evidence is given.", "yn"),
         (f"1. ok. Verdict: Yes\n2. wrong. Verdict: No\n{MARK} Yes. No.", "yn"),
         (f"{MARK} Yes. No.\n{MARK} Yes. No.", "yn"),
         ("Final verdicts: Yes, No", "yn"),
@@ -43,7 +40,6 @@ def read(text, count):
         ("1. The sky is blue. **Verdict:** Yes\n2. Snow is black. **Verdict:** No", "yn"),
         ("verdict: no", "n"),
         ("Yes. No. Yes.", "yny"),
-        ("Yes. No. Yes. Hope this helps.", "yny"),
         ("1. Yes\n2. No", "yn"),
         ("1: yes\n2: no", "yn"),
         ("Statement 1: Yes\nStatement 2: No", "yn"),
@@ -52,12 +48,8 @@ def read(text, count):
         ("Here are the verdicts:\nYes\nNo", "yn"),
         ("| # | statement | verdict |\n|---|---|---|\n| 1 | The sky | Yes |\n| 2 | Snow | No |", "yn"),
         ("<think>Yes. Yes.</think>Yes. No.", "yn"),
-        ("Yes, the context supports it.", "y"),
         ('{"verdicts": [{"statement": "s", "reason": "r", "verdict": "yes"}, {"verdict": "No."}]}', "yn"),
-        ('{"verdicts": ["yes", "no"]}', "yn"),
-        ('{"verdicts": [true, false]}', "yn"),
         ('[{"verdict": "Yes"}, {"verdict": "no"}]', "yn"),
-        ('["Yes", "No"]', "yn"),
     ],
 )
 def test_one_yes_or_no_for_each(text, expected):
@@ -71,6 +63,13 @@ def test_one_yes_or_no_for_each(text, expected):
     [
         "",
         "All good.",
+        f"{MARK} Yes - stated. No - not stated.",
+        f"{MARK} Yes. No.\n\nThe second has no support. No evidence is given.",
+        "Yes. No. Hope this helps.",
+        "Yes, the context supports them. Yes.",
+        '{"verdicts": ["yes", "no"]}',
+        '{"verdicts": [true, false]}',
+        '["Yes", "No"]',
         f"{MARK} Yes. Maybe.",
         f"{MARK} Yes. No. Yes.",
         f"{MARK} [Yes/No]. [Yes/No].",
@@ -109,19 +108,19 @@ def test_no_verdicts_for_two_statements(text):
     ],
 )
 def test_statements(text, expected):
-    assert _read_statements(reading.answer(text)) == expected
+    assert lists.items(parse(text), "statements", marked=False) == expected
 
 
 @pytest.mark.parametrize("text", ["", " ", "None.", "There are no statements in the answer.", "I cannot do that.", "- \n- ", '{"statements": []}', '{"statements": ["a", ""]}', '{"statements": "a"}'])  # fmt: skip
 def test_no_statements(text):
     with pytest.raises(Unreadable):
-        _read_statements(reading.answer(text))
+        lists.items(parse(text), "statements", marked=False)
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="yYnN")), st.integers(1, 4))
 def test_text_without_yes_or_no_says_nothing(text, count):
     with pytest.raises(Unreadable):
-        yesno.in_order(text, count)
+        inorder.supported(parse(text), count)
 
 
 # --- through the command --------------------------------------------------------------------------------------

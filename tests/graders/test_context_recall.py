@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.graders.context_recall import _read
-from gradegate.grading import reading
+from gradegate.grading.reading import marks
+from gradegate.grading.reading.answer import parse
 from support.graded import Script, config, mistakes
 
 CONTEXT = "The sky is blue. Grass is green."
@@ -29,7 +29,7 @@ def graded(gate, llm, reply, kind="context-recall", options=None, **more):
         ("a → Attributed", 1),
         ("| 1 | a | Attributed |\n| 2 | b | Not Attributed |", 0.5),
         ("a\n[Attributed]\nb\n[Not Attributed]", 0.5),
-        ("Here is my analysis:\na [Attributed] because 'x' says so\nb [Not Attributed]\n\nDone.", 0.5),
+        ("Here is my analysis:\na [Attributed]\nb [Not Attributed]\n\nDone.", 0.5),
         ("a [Attributed]\n\n[Attributed]: 1\n[Not Attributed]: 0", 1),  # the last two count, and mark nothing
         ("<think>a [Not Attributed]</think>a [Attributed]", 1),
         ({"verdicts": [{"sentence": "a", "reason": "r", "verdict": "attributed"}, {"verdict": "Not Attributed"}]}, 0.5),
@@ -54,6 +54,7 @@ def test_attributed_over_classified(gate, llm, reply, score):
         "x [Attributed] [Not Attributed]",
         "I mark each sentence [Attributed] or [Not Attributed].\na [Attributed]",
         "a [Partially Attributed]",
+        "a [Attributed] because 'x' says so",
         "Attributed:\n- a\n- b\nNot Attributed:\n- c",
         "[Attributed]:\n- a\n- b\n[Not Attributed]:\n- c",
         "a [Attributed to the context]",
@@ -110,4 +111,4 @@ def test_a_value_is_needed(gate, llm):
 def test_text_without_a_mark_says_nothing(text):
     if "attributed" not in text.lower():
         with pytest.raises(Unreadable):
-            _read(reading.answer(text))
+            marks.marked(parse(text))

@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.graders.context_relevance import _read
-from gradegate.grading import reading
-from gradegate.grading.metrics.sentences import folded, units
+from gradegate.grading.reading import quotes
+from gradegate.grading.reading.answer import parse
+from gradegate.grading.reading.sentences import folded, units
 from support.graded import Script, config, mistakes
 
 CONTEXT = "The sky is blue. Grass is green. Snow is white. Coal is black."
@@ -29,14 +29,10 @@ def graded(gate, llm, reply, kind="context-relevance", context=CONTEXT, options=
         ("> The sky is blue.", 1 / 4),
         ("[1] The sky is blue.", 1 / 4),
         ("Sentence 1: The sky is blue.", 1 / 4),
-        ("Here are the relevant sentences:\n\nThe sky is blue.\nSnow is white.\n\nI hope this helps.", 2 / 4),
+        ("Here are the relevant sentences:\n\nThe sky is blue.\nSnow is white.", 2 / 4),
         ("The sky is blue. Snow is white.", 2 / 4),
         ("The sky is blue. Grass is green.\nSnow is white.", 3 / 4),
         ("The sky is blue.\nThe sky is blue.", 1 / 4),
-        ('The sentence "The sky is blue." answers it.', 1 / 4),
-        ("The sky is blue. — this answers the query", 1 / 4),
-        ("The sky is blue (relevant)\nGrass is green (not relevant)", 1 / 4),
-        ("Relevant:\n- The sky is blue.\nIrrelevant:\n- Grass is green.", 1 / 4),
         (CONTEXT, 1),
         ("Relevant sentences: The sky is blue. Snow is white.", 2 / 4),
         ("<sentence>The sky is blue.</sentence>", 1 / 4),
@@ -62,6 +58,12 @@ def test_quoted_over_units(gate, llm, reply, score):
         "",
         "Nothing here comes from the text",
         "The sky is grey.",
+        "Here are the relevant sentences:\n\nThe sky is blue.\n\nI hope this helps.",
+        'The sentence "The sky is blue." answers it.',
+        "The sky is blue. — this answers the query",
+        "The sky is blue (relevant)\nGrass is green (not relevant)",
+        "Relevant:\n- The sky is blue.\nIrrelevant:\n- Grass is green.",
+        '{"sentences": ["The sky is blue.", "The sky is grey."]}',
         "is",
         "green",
         "sky is",
@@ -115,4 +117,4 @@ WORDLESS = st.text(st.characters(blacklist_characters=set((CONTEXT + "insufficie
 @given(WORDLESS, st.sampled_from(["The", "is", "sky is", "blue", "white"]))
 def test_text_that_is_not_in_the_context_says_nothing(text, word):
     with pytest.raises(Unreadable):
-        _read(reading.answer(f"{text} {word} {text}"), units(CONTEXT), folded(CONTEXT))
+        quotes.quotations(parse(f"{text} {word} {text}"), list(map(folded, units(CONTEXT))), folded(CONTEXT))

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.graders.conversation_relevance import _read
-from gradegate.grading import reading
+from gradegate.grading.reading.answer import parse
 from support.graded import Script, config, mistakes, models
 
 TALK = [("Hi", "Hello!"), ("What is gravity?", "A force."), ("And magnetism?", "I like cheese.")]
@@ -97,4 +97,4 @@ def test_mistakes(gate, llm):
 @given(st.text(st.characters(blacklist_characters="yYnN{")))
 def test_text_without_the_letters_says_nothing(text):
     with pytest.raises(Unreadable):
-        _read(reading.answer(text))
+        _read(parse(text))

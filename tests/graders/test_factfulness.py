@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.figures import cut
-from gradegate.grading import reading
 from gradegate.grading.metrics.claims import read_claims, read_verdicts
 from gradegate.grading.metrics.factscore import Standing, VotedClaim, score, standing, undecided
 from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.reading.answer import parse
 from gradegate.limits import exact
 from support.fake_llm import FakeLlm
 
@@ -341,14 +341,14 @@ def test_ff13_a_malformed_run_is_asked_again_and_then_an_error(ask, llm: FakeLlm
 )
 def test_claims_that_cannot_be_read_are_no_verdict(claims):
     with pytest.raises(Unreadable):
-        read_claims(reading.answer(json.dumps({"claims": claims})))
+        read_claims(parse(json.dumps({"claims": claims})))
 
 
 def test_words_and_booleans_are_read_alike():
     written = (
         '{"verdicts": [{"id": "1", "verdict": true}, {"id": 2, "verdict": "FALSE."}, {"id": 3.0, "verdict": "idk"}]}'
     )
-    found = read_verdicts(reading.answer(written), frozenset({1, 2, 3}))
+    found = read_verdicts(parse(written), frozenset({1, 2, 3}))
     assert [found[n].word for n in (1, 2, 3)] == ["true", "false", "idk"]
 
 
@@ -362,7 +362,7 @@ def test_words_and_booleans_are_read_alike():
 )
 def test_what_is_read_is_complete_and_as_written(items):
     try:
-        found = read_verdicts(reading.answer(json.dumps({"verdicts": items})), frozenset({1, 2, 3}))
+        found = read_verdicts(parse(json.dumps({"verdicts": items})), frozenset({1, 2, 3}))
     except Unreadable:
         return
     assert {n: vote.word for n, vote in found.items()} == {item["id"]: item["verdict"] for item in items}

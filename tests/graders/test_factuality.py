@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.graders.factuality import _read
-from gradegate.grading import reading
+from gradegate.grading.reading.answer import parse
 from support.graded import Script, config, mistakes
 
 SCORES = {"subset": 0.5, "superset": 0, "agree": 1, "disagree": 0.1, "differButFactual": -1}
@@ -66,4 +66,4 @@ def test_mistakes(gate, llm):
 @given(st.text(st.characters(blacklist_characters="abcdeABCDE{")))
 def test_text_without_one_of_the_letters_is_no_category(text):
     with pytest.raises(Unreadable):
-        _read(reading.answer(text))
+        _read(parse(text))

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.graders.g_eval import _read_score, _read_steps
-from gradegate.grading import reading
+from gradegate.grading.reading import lists, numbers
+from gradegate.grading.reading.answer import parse
 from support.graded import Script, config, mistakes
 
 STEPS = {"steps": ["Check facts", "Check tone"]}
@@ -29,7 +29,6 @@ def graded(gate, llm, *replies, kind="g-eval", options=None, **more):
         ('```json\n{\n "score": 9,\n "reason": "pretty"\n}\n```', 0.9),
         ("Good tone. {score: 8, reason: 'it's fine'}", 0.8),
         ('{"score": 8} {"score": 8}', 0.8),
-        ("8", 0.8),
         ("**8/10**", 0.8),
         ("It is fine.\nScore: 8", 0.8),
         ("**Score:** 8/10", 0.8),
@@ -46,7 +45,7 @@ def test_the_score_is_a_share_of_ten(gate, llm, reply, score):
 @pytest.mark.parametrize("kind", ["g-eval", "not-g-eval"])
 @pytest.mark.parametrize(
     "reply",
-    ["", "no json", {"reason": "none"}, {"score": 11}, {"score": -1}, {"score": "high"}, {"score": True}, {"score": None},
+    ["", "no json", "8", {"reason": "none"}, {"score": 11}, {"score": -1}, {"score": "high"}, {"score": True}, {"score": None},
      {"score": "80%"}, {"result": {"score": 8}}, '{"score": 8} {"score": 7}', "Score: 8\nScore: 7", "Score: 80%", "Score: 8/100", "Score: 4 out of 5",
      "80", "-1", "Score: 11", "I give it 8", "Steps 1 to 3 are met", "score: number from 0 to 10", '{"score": 0-10}'],
 )  # fmt: skip
@@ -140,10 +139,10 @@ def test_mistakes(gate, llm):
 @given(st.text(alphabet=st.characters(blacklist_categories=["Nd"])))
 def test_text_without_a_digit_is_no_score(text):
     with pytest.raises(Unreadable):
-        _read_score(reading.answer(text))
+        numbers.score(parse(text), 10)
 
 
 @given(st.text(alphabet=st.characters(categories=["L", "Zs"])))
 def test_prose_is_no_list_of_steps(text):
     with pytest.raises(Unreadable):
-        _read_steps(reading.answer(text))
+        lists.items(parse(text), "steps", marked=True)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.graders.llm_rubric import LlmRubric
-from gradegate.grading import reading
+from gradegate.grading.reading import values
+from gradegate.grading.reading.answer import parse
 from support.graded import Script, config, mistakes
 
 
@@ -111,19 +112,23 @@ OBJECTS = st.dictionaries(
 )
 
 
-@given(st.text(), OBJECTS, st.text(), st.sampled_from([None, 0.5]))
-def test_there_is_a_verdict_exactly_where_the_rules_say(before, given_object, after, threshold):
-    reply = (
-        before.replace("{", "").replace("<", "").replace("[", "")
-        + json.dumps(given_object)
-        + after.replace("{", "").replace("<", "").replace("[", "")
-    )
-    says = reading.truth(given_object.get("pass"))
-    scored = reading.number(given_object.get("score")) is not None
-    readable = says is not None or ("pass" not in given_object and scored and threshold is not None)
+BEFORE = st.sampled_from(
+    ["", "It is fine, not great.\n\n", "<think>{'pass': false}</think>", "My verdict: ", "```json\n"]
+)
+
+
+@given(BEFORE, OBJECTS, st.sampled_from([None, 0.5]))
+def test_there_is_a_verdict_exactly_where_the_rules_say(before, verdict, threshold):
+    reply = before + json.dumps(verdict)
+    says = values.truth(verdict.get("pass"))
+    score = values.number(verdict.get("score"))
+    unread = score is None and verdict.get("score") is not None
+    opposed = any(values.truth(verdict.get(key)) is (not says) for key in ("passed", "verdict", "result"))
+    readable = says is not None and not opposed and not (unread and threshold is not None)
+    readable |= "pass" not in verdict and score is not None and threshold is not None
     grader = LlmRubric(value="v", threshold=threshold)
     if readable:
-        assert grader._read(reading.answer(reply)).passed is says
+        assert grader._read(parse(reply)).passed is says
     else:
         with pytest.raises(Unreadable):
-            grader._read(reading.answer(reply))
+            grader._read(parse(reply))

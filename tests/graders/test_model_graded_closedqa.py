@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.graders.closedqa import _read
-from gradegate.grading import reading
+from gradegate.grading.reading import affirmations
+from gradegate.grading.reading.answer import parse
 from support.graded import Script, config, mistakes
 
 TYPE = "model-graded-closedqa"
@@ -63,4 +63,4 @@ def test_a_value_is_needed(gate, llm):
 @given(st.text(st.characters(blacklist_characters="yYnN{")))
 def test_text_without_the_letters_says_nothing(text):
     with pytest.raises(Unreadable):
-        _read(reading.answer(text))
+        affirmations.affirmed(parse(text))

@@ -49,9 +49,9 @@ def asked(gate, llm, kind, answer):
 
 
 def normal(bodies, answer):
-    """Requests without their random tokens, and with the answer named."""
+    """Requests without their tokens, and with the answer named."""
     found = json.dumps(bodies, sort_keys=True).replace(json.dumps(answer)[1:-1], "ANSWER")
-    tokens = set(re.findall(r"<\w+ (?:\d+ )?([0-9a-f]{16})>", found)) - {"0123456789abcdef"}
+    tokens = set(re.findall(r"<\w+ (?:\d+ )?([0-9a-f]{32})>", found))
     for token in tokens:
         found = found.replace(token, "TOKEN")
     return sorted(json.dumps(body) for body in json.loads(found)), tokens
@@ -65,7 +65,8 @@ def test_an_answer_full_of_tricks_changes_nothing_but_itself(gate, llm, kind):
     requests, second_tokens = normal(found, TRICKS)
     assert requests == plain
     assert first_tokens
-    assert not first_tokens & second_tokens  # whoever writes an answer cannot know the delimiter of its grading
+    # The delimiter is a hash of what it encloses, so no answer can hold its own; equal requests stay equal.
+    assert (first_tokens != second_tokens) is ("ANSWER" in str(plain))
     grades = [(grade["outcome"], grade["score"]) for grade in tricky.grades]
     assert grades == [(grade["outcome"], grade["score"]) for grade in harmless.grades]
     assert grades[0][1] == GRADED[kind][2]

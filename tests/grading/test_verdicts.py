@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from gradegate.conversation import Numbered, Turn
 from gradegate.errors import Unreadable
-from gradegate.grading import reading
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.faithfulness import likely_turn, share
 from gradegate.grading.metrics.retrieval import precision
 from gradegate.grading.metrics.verdicts import YES_NO_IDK, Given
+from gradegate.grading.reading.answer import parse
 
 
 def words(reply: str, count: int) -> list[str]:
-    return [one.word for one in verdicts.counted(reading.answer(reply), count, YES_NO_IDK)]
+    return [one.word for one in verdicts.counted(parse(reply), count, YES_NO_IDK)]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_claim_is_from_the_answer_that_has_its_words():
     ],
 )  # fmt: skip
 def test_as_many_verdicts_as_the_grader_gives(reply, expected):
-    assert list(verdicts.some(reading.answer(reply))) == expected
+    assert list(verdicts.some(parse(reply))) == expected
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_as_many_verdicts_as_the_grader_gives(reply, expected):
     ],
 )
 def test_one_verdict(reply, expected):
-    assert verdicts.one(reading.answer(reply)) == expected
+    assert verdicts.one(parse(reply)) == expected
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_one_verdict(reply, expected):
 )
 def test_what_holds_not_one_verdict(reply):
     with pytest.raises(Unreadable):
-        verdicts.one(reading.answer(reply))
+        verdicts.one(parse(reply))
 
 
 def test_the_schemas_ask_for_what_is_read():
@@ -171,6 +171,6 @@ def test_the_schemas_ask_for_what_is_read():
 def test_a_list_of_texts(reply, expected):
     if expected is None:
         with pytest.raises(Unreadable, match='"claims" is not a list of texts'):
-            verdicts.texts(reading.answer(reply), "claims")
+            verdicts.texts(parse(reply), "claims")
     else:
-        assert verdicts.texts(reading.answer(reply), "claims") == expected
+        assert verdicts.texts(parse(reply), "claims") == expected

@@ -12,19 +12,18 @@ from functools import partial
 from typing import Any
 
 from gradegate.conversation import Transcript
-from gradegate.errors import NoVerdict, Unreadable
-from gradegate.grading import reading
+from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import vectors
 from gradegate.grading.metrics.context import lacks_query
+from gradegate.grading.reading import questions
 from gradegate.grading.rubric import shape
 from gradegate.limits import EPSILON
 from gradegate.result import Verdict
 
 QUESTIONS = 3
 SCHEMA = shape(question={"type": "string"})
-_AROUND = ('""', "''", "“”", "‘’", "«»", "``", "**")
 
 
 @GRADERS.register("answer-relevance")
@@ -48,33 +47,14 @@ class AnswerRelevance(Grader):
         asked = query if isinstance(query, str) else transcript.prompt
         if not asked.strip():
             raise NoVerdict("there is no query to compare with: the prompt is empty")
-        ask = partial(judge.ask, "answer-relevance", _read, schema=SCHEMA, answer=transcript.output)
-        questions = judge.gather(*[ask] * QUESTIONS)
-        first, *others = judge.embed([asked, *questions])
+        ask = partial(judge.ask, "answer-relevance", questions.question, schema=SCHEMA, answer=transcript.output)
+        asked_back = judge.gather(*[ask] * QUESTIONS)
+        first, *others = judge.embed([asked, *asked_back])
         found = [vectors.cosine(first, other) for other in others]
         score = sum(found) / len(found)
         rows = [
             {"question": question, "similarity": similarity}
-            for question, similarity in zip(questions, found, strict=True)
+            for question, similarity in zip(asked_back, found, strict=True)
         ]
         reason = f"questions that the answer would answer resemble the query by {score:.2f}"
         return Verdict(score, None, reason, {"query": asked, "questions": rows})
-
-
-def _read(answer: reading.Answer) -> str:
-    given = [found["question"] for found in answer.objects if "question" in found]
-    if given:
-        question = reading.one((item if isinstance(item, str) else "" for item in given), "no question")
-    else:
-        question = "" if answer.objects and not answer.text else answer.plain
-    question = _unwrapped(question.strip())
-    if not any(map(str.isalnum, question)):
-        raise Unreadable("it holds no question")
-    return question
-
-
-def _unwrapped(text: str) -> str:
-    """A question without the quotes or asterisks around the whole of it."""
-    while len(text) > 1 and text[0] + text[-1] in _AROUND and text[0] not in text[1:-1].strip(text[0]):
-        text = text[1:-1].strip()
-    return text

@@ -9,10 +9,9 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/model
 from __future__ import annotations
 
 from gradegate.conversation import Transcript
-from gradegate.errors import Unreadable
-from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Asks, Grader, options
 from gradegate.grading.judge import Judge
+from gradegate.grading.reading import affirmations
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
 
@@ -31,28 +30,13 @@ class ClosedQa(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0."""
-        passed, reason = judge.ask(
+        said = judge.ask(
             "model-graded-closedqa",
-            _read,
+            affirmations.affirmed,
             schema=SCHEMA,
             input=transcript.prompt,
             criteria=self.value,
             completion=transcript.output,
         )
-        default = "the criterion is met" if passed else "the criterion is not met"
-        return Verdict(float(passed), passed, reason or default)
-
-
-def _read(answer: reading.Answer) -> tuple[bool, str]:
-    given = [found for found in answer.objects if "verdict" in found]
-    if not given:
-        lines = answer.plain.splitlines()
-        return reading.last_yes_no(answer.plain), " ".join(line.strip() for line in lines[:-1] if line.strip())
-    return reading.one((_verdict(found) for found in given), "no verdict"), reading.words(given[0].get("reason"))
-
-
-def _verdict(found: dict[str, object]) -> bool:
-    passed = reading.truth(found["verdict"])
-    if passed is None:
-        raise Unreadable('"verdict" is neither yes nor no')
-    return passed
+        default = "the criterion is met" if said.verdict else "the criterion is not met"
+        return Verdict(float(said.verdict), said.verdict, said.reason or default)

@@ -8,19 +8,17 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conte
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from gradegate.conversation import Transcript
-from gradegate.errors import Unreadable
-from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.metrics import context, sentences, verdicts, yesno
+from gradegate.grading.metrics import context, verdicts
 from gradegate.grading.metrics.context import ContextTransform
+from gradegate.grading.reading import inorder, lists
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
 
@@ -28,11 +26,6 @@ _ITEM = shape(
     statement={"type": "string"}, reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]}
 )
 _VERDICTS = shape(verdicts={"type": "array", "items": _ITEM})
-_NO_STATEMENTS = re.compile(
-    r"(?:none|n/a|nothing)\W*|(?:there are |it makes |the answer (?:makes|contains|holds) )?no (?:\w+ )?(?:statement|claim)s?\b.*"
-    r"|(?:sorry|i'm sorry|i (?:cannot|can't|can not|am unable|'m unable))\b.*",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 @GRADERS.register("context-faithfulness")
@@ -58,7 +51,7 @@ class ContextFaithfulness(Grader):
         own = replace(judge, graded=f"{answer}\n{question}\n{found.text}")
         statements = own.ask(
             "context-faithfulness-statements",
-            _read_statements,
+            partial(lists.items, key="statements", marked=False),
             schema=verdicts.texts_schema("statements"),
             step="statements",
             question=question,
@@ -66,7 +59,7 @@ class ContextFaithfulness(Grader):
         )
         given = own.ask(
             "context-faithfulness-verdicts",
-            partial(_read_verdicts, count=len(statements)),
+            partial(inorder.supported, count=len(statements)),
             schema=_VERDICTS,
             step="verdicts",
             context=found.text,
@@ -77,25 +70,3 @@ class ContextFaithfulness(Grader):
         reason = f"the context supports {held} of {len(given)} statements"
         unsupported = [text for text, yes in zip(statements, given, strict=True) if not yes]
         return Verdict(held / len(given), None, "; not: ".join([reason, *unsupported[:5]]), {"statements": rows})
-
-
-def _read_statements(answer: reading.Answer) -> tuple[str, ...]:
-    if any("statements" in item for item in answer.objects):
-        found = list(verdicts.texts(answer, "statements"))
-    else:
-        found = reading.texts_alone(answer) or sentences.items(answer.text)
-    if not found or _NO_STATEMENTS.fullmatch(found[0]):
-        raise Unreadable("it holds no statements")
-    return tuple(found)
-
-
-def _read_verdicts(answer: reading.Answer, count: int) -> tuple[bool, ...]:
-    found: list[Any] = [item for item in answer.objects if "verdict" in item]
-    if any("verdicts" in item for item in answer.objects):
-        found = reading.the_list(answer, "verdicts")
-    if not found:
-        return yesno.in_order(answer.text, count)
-    if len(found) != count:
-        raise Unreadable(f"it holds {len(found)} verdicts where {count} were asked for")
-    items = (item if isinstance(item, Mapping) else {"verdict": item} for item in found)
-    return tuple(verdicts.given(item, verdicts.YES_NO).word == "yes" for item in items)

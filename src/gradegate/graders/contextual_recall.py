@@ -12,12 +12,12 @@ from typing import Any
 
 from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
-from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, clipped
 from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.reading.answer import Answer
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 
@@ -57,7 +57,7 @@ class ContextualRecall(Metric):
         )
 
 
-def _read(answer: reading.Answer) -> tuple[Given, ...]:
+def _read(answer: Answer) -> tuple[Given, ...]:
     found = verdicts.some(answer)
     if not found:
         raise Unreadable("it holds no verdict on any sentence of the expected answer")

@@ -12,12 +12,13 @@ from functools import partial
 
 from gradegate.conversation import CONVERSATION, Transcript, Window, exchanges, flat, told, windows
 from gradegate.errors import NoVerdict
-from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import WindowSize
 from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.reading import affirmations
+from gradegate.grading.reading.answer import Answer
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
 
@@ -59,7 +60,7 @@ def _ask(judge: Judge, window: Window) -> Given:
     return judge.ask("conversation-relevance", _read, schema=SCHEMA, messages=messages)
 
 
-def _read(answer: reading.Answer) -> Given:
-    if answer.objects:
+def _read(answer: Answer) -> Given:
+    if answer.holds_json:
         return verdicts.one(answer)
-    return Given("yes" if reading.last_yes_no(answer.text) else "no")
+    return Given("yes" if affirmations.last_line(answer) else "no")

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from pydantic import Field
 
 from gradegate.conversation import Numbered, Transcript
 from gradegate.errors import Unreadable
-from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, exchanges_of, images_in, script
+from gradegate.grading.reading import numbers
+from gradegate.grading.reading.answer import Answer
 from gradegate.grading.rubric import shape
 from gradegate.limits import exact
 
@@ -51,9 +52,9 @@ class ConversationalGEval(Metric):
         steps = tuple(self.evaluation_steps) or _steps(judge, self.value)
         known = [(name, str(transcript.vars[name])) for name in _KNOWN if transcript.vars.get(name)]
         turns = [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
-        score, reason = judge.ask(
+        said = judge.ask(
             "conversational-g-eval",
-            _read,
+            partial(numbers.score, best=BEST, prose=False),
             schema=_SCORE,
             step="evaluate",
             images=images_in(transcript.turns),
@@ -62,6 +63,7 @@ class ConversationalGEval(Metric):
             known=known,
             conversation=script(turns),
         )
+        score, reason = exact(said.verdict), said.reason
         return Measured(
             score / BEST,
             reason or f"{float(score):g} of {BEST}",
@@ -75,23 +77,8 @@ def _steps(judge: Judge, criteria: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _read_steps(answer: reading.Answer) -> tuple[str, ...]:
+def _read_steps(answer: Answer) -> tuple[str, ...]:
     found = verdicts.texts(answer, "steps")
     if not found:
         raise Unreadable('"steps" is empty')
     return found
-
-
-def _read(answer: reading.Answer) -> tuple[Fraction, str]:
-    score = reading.verdict_object(answer, _score, 'with a "score" from 0 to 10')
-    reason = next((reading.words(item.get("reason")) for item in answer.objects if "score" in item), "")
-    return score, reason
-
-
-def _score(found: dict[str, Any]) -> Fraction | None:
-    if "score" not in found:
-        return None
-    score = reading.number(found["score"])
-    if score is None or not 0 <= score <= BEST:
-        raise Unreadable(f'"score" is no number from 0 to {BEST}')
-    return exact(score)

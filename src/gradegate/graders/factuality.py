@@ -8,15 +8,15 @@ The prompt is our own.
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from gradegate.conversation import Transcript
-from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
+from gradegate.grading.reading import letters
+from gradegate.grading.reading.answer import Answer
+from gradegate.grading.reading.said import Said
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
 
@@ -55,7 +55,7 @@ class Factuality(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The score of the category; passes above 0, or at the threshold where one is set."""
-        category, reason = judge.ask(
+        said = judge.ask(
             "factuality",
             _read,
             schema=SCHEMA,
@@ -63,18 +63,10 @@ class Factuality(Grader):
             ideal=self.value,
             completion=transcript.output,
         )
-        name, meaning = CATEGORIES[category]
-        text = f"({category}) {reason or meaning}"
-        return Verdict(getattr(self.factuality, name), None, text, {"category": category})
+        name, meaning = CATEGORIES[said.verdict]
+        text = f"({said.verdict}) {said.reason or meaning}"
+        return Verdict(getattr(self.factuality, name), None, text, {"category": said.verdict})
 
 
-def _read(answer: reading.Answer) -> tuple[str, str]:
-    given = [found for found in answer.objects if "category" in found]
-    if not given:
-        return reading.letter(answer.text, "ABCDE"), ""
-    category = reading.one((_category(found["category"]) for found in given), "no category")
-    return category, reading.words(given[0].get("reason"))
-
-
-def _category(value: Any) -> str:
-    return reading.letter(value if isinstance(value, str) else "", "ABCDE")
+def _read(answer: Answer) -> Said[str]:
+    return letters.category(answer, "".join(CATEGORIES))

@@ -14,9 +14,9 @@ from pydantic import field_validator
 from gradegate.conversation import Transcript
 from gradegate.errors import ConfigError
 from gradegate.files import document
-from gradegate.grading import lenient
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
+from gradegate.grading.reading import lenient
 from gradegate.result import Verdict
 
 
@@ -86,7 +86,7 @@ class ContainsJson(_WithSchema):
         """Score 1 or 0; passes when any of the objects conforms."""
         text, position, problem = transcript.output, 0, "the answer holds no JSON object"
         while (position := text.find("{", position)) >= 0:
-            found, position = lenient.read_object(text, position, fold_keys=False, mend=False)
+            found, position, _ = lenient.read_object(text, position, fold_keys=False, mend=False)
             if found is not None:
                 problem = self._problem(found)
                 if not problem:

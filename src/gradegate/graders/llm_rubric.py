@@ -13,13 +13,15 @@ from typing import Any
 
 from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
-from gradegate.grading import reading
 from gradegate.grading.grader import GRADERS, Asks, Grader, Written, options
 from gradegate.grading.judge import Judge
+from gradegate.grading.reading import affirmations, objects, values
+from gradegate.grading.reading.answer import Answer
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
 
 SCHEMA = shape(reason={"type": "string"}, **{"pass": {"type": "boolean"}}, score={"type": "number"})
+SYNONYMS = ("passed", "verdict", "result", "outcome", "decision", "conclusion")  # must not say the opposite
 SHAPE = 'with "pass": true or false'
 
 
@@ -30,6 +32,12 @@ class _Given:
     passed: bool | None
     score: float
     reason: str = dataclasses.field(compare=False)
+    unread: str = dataclasses.field(default="", compare=False)  # a score that is there and is not a number
+
+    @property
+    def decides(self) -> bool | float:
+        """What makes it the same verdict as one in the answer: whether it passes, whatever the score."""
+        return self.score if self.passed is None else self.passed
 
 
 @GRADERS.register("llm-rubric")
@@ -48,17 +56,26 @@ class LlmRubric(Grader):
         """Score as the grader gives it, else 1 or 0; not clamped, because a rubric may count points."""
         rubric = self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
         given = judge.ask("llm-rubric", self._read, schema=SCHEMA, output=transcript.output, rubric=rubric)
-        return Verdict(given.score, given.passed, given.reason)
+        evidence = {"score as it was given": given.unread} if given.unread else {}
+        return Verdict(given.score, given.passed, given.reason, evidence)
 
-    def _read(self, answer: reading.Answer) -> _Given:
-        return reading.verdict_object(answer, self._verdict, SHAPE)
+    def _read(self, answer: Answer) -> _Given:
+        given = objects.verdict(answer, self._verdict, SHAPE)
+        if given.passed is not None:
+            affirmations.hold_labels(objects.before(answer), given.passed)
+        return given
 
-    def _verdict(self, found: dict[str, Any]) -> _Given | None:
-        score = reading.number(found.get("score"))
-        reason = reading.words(found.get("reason"))
-        if "pass" not in found:
+    def _verdict(self, item: dict[str, Any]) -> _Given | None:
+        score = values.number(item.get("score"))
+        reason = values.words(item.get("reason"))
+        if "pass" not in item:
             return None if self.threshold is None or score is None else _Given(None, score, reason)
-        passed = reading.truth(found["pass"])
+        passed = values.truth(item["pass"])
         if passed is None:
             raise Unreadable('"pass" is neither true nor false')
-        return _Given(passed, float(passed) if score is None else score, reason)
+        if any(values.truth(item.get(key)) is (not passed) for key in SYNONYMS):
+            raise Unreadable('"pass" and another key of it say opposite things')
+        unread = repr(item["score"])[:80] if score is None and item.get("score") is not None else ""
+        if unread and self.threshold is not None:
+            raise Unreadable(f'"score" is not a number: {unread}')
+        return _Given(passed, float(passed) if score is None else score, reason, unread)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
+import hashlib
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,11 +13,16 @@ from gradegate.asking.parallel import gather
 from gradegate.asking.provider import Provider
 from gradegate.conversation import NO_USAGE, Message, Request, Usage
 from gradegate.errors import NoVerdict, ProviderError, Trouble, Unreadable
-from gradegate.grading import reading, rubric
+from gradegate.grading import rubric
+from gradegate.grading.reading import answer as answers
+from gradegate.grading.reading import echo
+from gradegate.grading.reading.answer import Answer
 from gradegate.grading.rubric import Rubric
 from gradegate.texts.template import TemplateError, printed
 
 T = TypeVar("T")
+FINISHED = ("", "stop")  # the finish reasons of a reply that is whole; whoever names none has not cut it
+FORCED = "tool_calls"  # a forced tool call is whole where its arguments are there as text
 SHOWN = 4000  # characters of an unreadable reply that are kept as evidence
 
 
@@ -38,7 +44,8 @@ class Judge:
     """The grading models of one assertion, with its prompts and the test's variables.
 
     ``models`` has a provider for each kind that the grader needs. ``reask`` is how often an unreadable reply is asked
-    for again. ``graded`` is the text under judgement: JSON that stands in it is never taken for a verdict.
+    for again. ``graded`` is the text under judgement: a verdict that also stands in it counts only from a reply that is
+    nothing else. ``ask_number`` says which time the same thing is asked, from 0: another number is another request.
     """
 
     models: Mapping[str, Provider] = field(default_factory=dict)
@@ -48,13 +55,12 @@ class Judge:
     reask: int = 1
     language: str = ""
     graded: str = ""
-    # Delimits what is graded: whoever wrote the answer cannot know it, and so cannot close the delimiter.
-    token: str = field(default_factory=lambda: secrets.token_hex(8))
+    ask_number: int = 0
 
     def ask(
         self,
         prompt: str,
-        read: Callable[[reading.Answer], T],
+        read: Callable[[Answer], T],
         *,
         schema: Mapping[str, Any] | None = None,
         step: str = "",
@@ -69,13 +75,14 @@ class Judge:
         """
         messages, schema = self._messages(prompt, step, schema, variables)
         if images:
-            messages = (*messages[:-1], replace(messages[-1], images=images))
+            last = messages[-1]
+            messages = (*messages[:-1], replace(last, images=(*last.images, *images)))
         replies: list[str] = []
         while True:
             reply = self._complete(Request(messages, schema, options or {}), again=bool(replies))
             replies.append(reply)
             try:
-                return read(reading.answer(reply).without(self.graded))
+                return self._read(reply, read, step)
             except Unreadable as e:
                 if len(replies) > self.reask:
                     raise NoVerdict(self._missing(str(e), replies), tuple(text[:SHOWN] for text in replies)) from e
@@ -110,18 +117,36 @@ class Judge:
         """Several questions at once; results in order."""
         return gather(questions)
 
+    def _read(self, reply: str, read: Callable[[Answer], T], step: str) -> T:
+        """The verdict of a reply. Raises Unreadable."""
+        answer = answers.parse(reply)
+        verdict = read(answer)
+        if echo.stands_in(verdict, read, self._judged(step)):
+            return read(replace(answer, strict=True))
+        return verdict
+
+    def _judged(self, step: str) -> list[str]:
+        """What a verdict may be quoted from: the text under judgement, the context, and the user's own prompt."""
+        prompt = [message.content for message in self.rubric.steps.get(step, ())]
+        return [self.graded, str(self.vars.get("context") or ""), *prompt]
+
     def _messages(
         self, prompt: str, step: str, schema: Mapping[str, Any] | None, variables: Mapping[str, Any]
     ) -> tuple[tuple[Message, ...], Mapping[str, Any] | None]:
         own = self.rubric.steps.get(step)
         own_vars = {name: printed(value) for name, value in self.vars.items()}
-        known = {**own_vars, "token": self.token, "language": self.language, **variables}
+        known = {**own_vars, "token": self._token(variables), "language": self.language, **variables}
         try:
             if own is None:
                 return rubric.fill(rubric.default(prompt), known), schema
             return rubric.fill(own, known), None  # a prompt of the user's sets the form of the reply itself
         except TemplateError as e:
             raise NoVerdict(f"rubricPrompt cannot be filled in: {e}") from e
+
+    def _token(self, variables: Mapping[str, Any]) -> str:
+        """Delimits what is graded, and is a hash of it: nobody can write a text that holds its own hash."""
+        enclosed = json.dumps([self.ask_number, variables], sort_keys=True, default=str)
+        return hashlib.sha256(enclosed.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def _complete(self, request: Request, again: bool) -> str:
         provider = self.models["text"]
@@ -133,6 +158,9 @@ class Judge:
             )
         if reply.finish_reason == "length":
             what = f"the reply of {provider.name} was cut off at its token limit; raise max_tokens"
+            raise ProviderError(what, Trouble.TRUNCATED)
+        if reply.finish_reason not in FINISHED and not (reply.finish_reason == FORCED and reply.text.strip()):
+            what = f"the reply of {provider.name} is not finished: it ended with `{reply.finish_reason}`"
             raise ProviderError(what, Trouble.TRUNCATED)
         return reply.text
 

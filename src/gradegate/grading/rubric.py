@@ -12,9 +12,14 @@ from typing import Any
 from gradegate.conversation import Message
 from gradegate.files import document
 from gradegate.texts import chat
-from gradegate.texts.template import render, render_values
+from gradegate.texts.template import TemplateError, render, render_values
 
-Template = tuple[Message, ...]  # contents are templates
+Template = tuple[Message, ...]  # contents and images are templates
+NOT_SENT = (
+    "rubricPrompt has a message that cannot be sent: the role must be known, the content a text or parts that are texts"
+    " and images (image_url, input_image, or image with a source)"
+)
+IMAGES = ("https://", "http://", "data:image/")  # how the address of an image begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,11 @@ class Rubric:
     """The user's grading prompts by step; "" is the prompt of a grader that asks once."""
 
     steps: Mapping[str, Template] = field(default_factory=dict)
+
+    @property
+    def images(self) -> bool:
+        """Whether any prompt shows an image."""
+        return any(message.images for template in self.steps.values() for message in template)
 
 
 @cache
@@ -34,7 +44,18 @@ def default(name: str) -> Template:
 
 def fill(template: Template, variables: Mapping[str, Any]) -> tuple[Message, ...]:
     """Messages with their variables filled in, each once. Raises TemplateError."""
-    return tuple(Message(message.role, _fill(message.content, variables)) for message in template)
+    return tuple(
+        Message(message.role, _fill(message.content, variables), _images(message.images, variables))
+        for message in template
+    )
+
+
+def _images(images: Sequence[str], variables: Mapping[str, Any]) -> tuple[str, ...]:
+    filled = tuple(render(image, variables).strip() for image in images)
+    for image in filled:
+        if not image.lower().startswith(IMAGES):
+            raise TemplateError(f"{image[:60]!r} is not an image: give an https: URL or a data: URI")
+    return filled
 
 
 def _fill(content: str, variables: Mapping[str, Any]) -> str:
@@ -71,10 +92,23 @@ def parse(written: Any, steps: Sequence[str] = ()) -> Rubric:
 
 def _template(written: Any) -> Template:
     if isinstance(written, str):
-        return chat.parse(written) or (Message("user", written),)
+        messages = chat.parse(written, understood=True)
+        if messages is None and chat.is_chat(_parsed(written)):
+            raise ValueError(NOT_SENT)
+        return messages or (Message("user", written),)
     if isinstance(written, Mapping) and isinstance(written.get("content"), str) and set(written) <= {"role", "content"}:
         return (Message(str(written.get("role") or "user"), written["content"]),)
-    return chat.messages(written) or (Message("user", json.dumps(written, ensure_ascii=False)),)
+    messages = chat.messages(written, understood=True)
+    if messages is None and chat.is_chat([written] if isinstance(written, Mapping) else written):
+        raise ValueError(NOT_SENT)
+    return messages or (Message("user", json.dumps(written, ensure_ascii=False)),)
+
+
+def _parsed(written: str) -> Any:
+    try:
+        return json.loads(written) if written.lstrip().startswith("[") else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def shape(**properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.grading.reading import number
+from gradegate.grading.reading.values import number
 from gradegate.suite import Assertion, Suite
 
 _FORM = re.compile(r"([a-z][a-z-]*)(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)

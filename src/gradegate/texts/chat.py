@@ -13,20 +13,34 @@ from gradegate.files import document
 
 _LIST = re.compile(r"\s*\[\s*\{.*\}\s*\]\s*", re.DOTALL)
 _START = re.compile(r'\s*\[\s*\{\s*"role"')
+TEXTS = ("text", "input_text")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
-def parse(text: str) -> tuple[Message, ...] | None:
-    """The messages of chat JSON or of ``- role:`` YAML; None for any other text."""
+def parse(text: str, understood: bool = False) -> tuple[Message, ...] | None:
+    """The messages of chat JSON or of ``- role:`` YAML; None for any other text.
+
+    ``understood``: None as well where a part is neither text nor an image, because only those can be sent on filled in.
+    """
     start = text.lstrip()
     try:
         if start.startswith("["):
-            return messages(json.loads(text))
+            return messages(json.loads(text), understood)
         if start.startswith("- role:"):
-            return messages(document.read(text.encode("utf-8", "replace"), "chat"))
+            return messages(document.read(text.encode("utf-8", "replace"), "chat"), understood)
     except (ValueError, RecursionError, ConfigError):
         return None
     return None
+
+
+def is_chat(value: Any) -> bool:
+    """Whether data is meant as a list of messages, understood or not."""
+    return (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and bool(value)
+        and all(isinstance(item, Mapping) and "role" in item and "content" in item for item in value)
+    )
 
 
 def broken(text: str) -> bool:
@@ -35,20 +49,16 @@ def broken(text: str) -> bool:
     return listed and parse(text) is None
 
 
-def messages(value: Any) -> tuple[Message, ...] | None:
-    """A list of ``{role, content}``, where content is text or parts of text and images; None for anything else."""
+def messages(value: Any, understood: bool = False) -> tuple[Message, ...] | None:
+    """A list of ``{role, content}``, where content is text or parts; None for anything else, as in ``parse``."""
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:
         return None
-    found = []
-    for item in value:
-        message = _message(item) if isinstance(item, Mapping) else None
-        if message is None:
-            return None
-        found.append(message)
-    return tuple(found)
+    read = [_message(item, understood) if isinstance(item, Mapping) else None for item in value]
+    known = tuple(message for message in read if message is not None)
+    return known if len(known) == len(read) else None
 
 
-def _message(item: Mapping[str, Any]) -> Message | None:
+def _message(item: Mapping[str, Any], understood: bool) -> Message | None:
     role, content = item.get("role"), item.get("content")
     if role not in ROLES:
         return None
@@ -58,11 +68,26 @@ def _message(item: Mapping[str, Any]) -> Message | None:
         return Message(role, "", written=item)
     if not isinstance(content, Sequence) or not all(isinstance(part, Mapping) for part in content):
         return None
-    texts = [str(part.get("text", "")) for part in content if part.get("type") in ("text", "input_text")]
-    images = [image for part in content if (image := _image(part))]
+    texts, images = [], []
+    for part in content:
+        image = _image(part)
+        if part.get("type") in TEXTS and isinstance(part.get("text"), str):
+            texts.append(part["text"])
+        elif image:
+            images.append(image)
+        elif understood:
+            return None  # sound, a file: what cannot be sent on must not be left out
     return Message(role, "\n".join(texts), tuple(images), item)
 
 
 def _image(part: Mapping[str, Any]) -> str:
-    found = part.get("image_url")
-    return str(found.get("url", "")) if isinstance(found, Mapping) else str(found or "")
+    """The URL or data URI of an image part: OpenAI's ``image_url`` and ``input_image``, Anthropic's ``image``."""
+    kind, image, source = part.get("type"), part.get("image_url"), part.get("source")
+    if kind in ("image_url", "input_image"):
+        url = image.get("url") if isinstance(image, Mapping) else image
+        return url if isinstance(url, str) else ""
+    if kind != "image" or not isinstance(source, Mapping):
+        return ""
+    if source.get("type") == "base64" and isinstance(source.get("data"), str):
+        return f"data:{source.get('media_type')};base64,{source['data']}"
+    return str(source.get("url") or "")

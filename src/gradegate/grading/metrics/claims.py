@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any
 
 from gradegate.errors import Unreadable
-from gradegate.grading import reading
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.factscore import Standing, VotedClaim
 from gradegate.grading.metrics.metric import clipped
 from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.reading import objects, values
+from gradegate.grading.reading.answer import Answer
 from gradegate.grading.rubric import shape
 
 STEPS = ("claims", "verdicts", "grounded")
@@ -80,28 +81,28 @@ def ask_verdicts(
 # --- reading --------------------------------------------------------------------------------------------------
 
 
-def read_claims(answer: reading.Answer) -> Claims:
+def read_claims(answer: Answer) -> Claims:
     """``{"claims": [{"claim", "checkable"}]}``. Raises Unreadable."""
-    return Claims(tuple(_claim(number, item) for number, item in enumerate(reading.the_list(answer, "claims"), 1)))
+    return Claims(tuple(_claim(number, item) for number, item in enumerate(objects.table(answer, "claims"), 1)))
 
 
 def _claim(number: int, item: Any) -> Claim:
     text = item.get("claim") if isinstance(item, Mapping) else None
     if not isinstance(text, str) or not text.strip():
-        raise Unreadable(f'claim {number} is no JSON object with a text under the key "claim"')
-    checkable = reading.truth(item.get("checkable"))
+        raise Unreadable(f'claim {number} is not a JSON object with a text under the key "claim"')
+    checkable = values.truth(item.get("checkable"))
     if checkable is None:
         raise Unreadable(f'"checkable" of claim {number} is neither true nor false')
     return Claim(number, " ".join(text.split()), checkable)  # on one line, so that it cannot pass for several
 
 
-def read_verdicts(answer: reading.Answer, ids: frozenset[int]) -> Mapping[int, Given]:
+def read_verdicts(answer: Answer, ids: frozenset[int]) -> Mapping[int, Given]:
     """``{"verdicts": [{"id", "verdict", "reason"}]}``, each id exactly once. Raises Unreadable."""
     found: dict[int, Given] = {}
-    for item in reading.the_list(answer, "verdicts"):
-        number = reading.number(item.get("id")) if isinstance(item, Mapping) else None
+    for item in objects.table(answer, "verdicts"):
+        number = values.number(item.get("id")) if isinstance(item, Mapping) else None
         if number is None or number not in ids:
-            raise Unreadable(f"a verdict has no id, or one that is none of {_numbers(ids)}")
+            raise Unreadable(f"a verdict has no id, or one that is not one of {_numbers(ids)}")
         if int(number) in found:
             raise Unreadable(f"there are two verdicts with the id {int(number)}")
         found[int(number)] = verdicts.given(item, WORDS)

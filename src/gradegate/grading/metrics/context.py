@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
-from gradegate.grading.metrics import sentences
+from gradegate.grading.reading import sentences
 from gradegate.texts import transform
 from gradegate.texts.transform import Transform
 

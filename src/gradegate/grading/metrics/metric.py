@@ -11,11 +11,12 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field
 
 from gradegate.conversation import Exchange, Image, Numbered, Transcript, Turn, exchanges
-from gradegate.errors import NoVerdict, ProviderError, Unreadable
-from gradegate.grading import reading
+from gradegate.errors import NoVerdict, ProviderError
 from gradegate.grading.grader import Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.context import ContextTransform
+from gradegate.grading.reading import objects
+from gradegate.grading.reading.answer import Answer
 from gradegate.grading.rubric import shape
 from gradegate.options import Number, Whole
 from gradegate.result import Verdict
@@ -96,11 +97,11 @@ def _in_words(found: Measured, judge: Judge) -> str:
         return ""  # the verdicts are known, and they give a reason too
 
 
-def _read_reason(answer: reading.Answer) -> str:
-    found = [item["reason"] for item in answer.objects if isinstance(item.get("reason"), str)]
-    if not found or not found[0].strip():
-        raise Unreadable('it holds no JSON object with a text under the key "reason"')
-    return str(found[0]).strip()
+def _read_reason(answer: Answer) -> str:
+    def read(item: Mapping[str, Any]) -> str | None:
+        return item["reason"].strip() if isinstance(item.get("reason"), str) and item["reason"].strip() else None
+
+    return objects.verdict(answer, read, 'with a text under the key "reason"')
 
 
 # --- what a metric sees ---------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ _ITEM = re.compile(
 )
 _QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|«([^»\n]+)»")
 _WRAPPING = "\"'`*_“”‘’«»[] \t"
+_MOST_MARKS = 5  # bullets and numbers before one item
 _LEAST_WORDS = 3  # fewer words, or fewer letters of a script without blanks, are no quotation
 _LEAST_LETTERS = 6
 
@@ -43,7 +44,10 @@ def is_item(line: str) -> bool:
 def bare(line: str) -> str:
     """A line without the bullets and numbers it starts with, and without the quotes and asterisks around it."""
     line = _unbold(line)
-    while (item := _ITEM.match(line)) and item.end() < len(line):
+    for _ in range(_MOST_MARKS):
+        item = _ITEM.match(line)
+        if item is None or item.end() >= len(line):
+            break
         line = line[item.end() :]
     return line.strip(_WRAPPING)
 

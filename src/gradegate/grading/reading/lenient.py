@@ -9,12 +9,14 @@ are none, and so a text that is quoted in a reason cannot pass for the verdict.
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Any, NamedTuple
 
 MAX_DEPTH = 50
 _SKIP = re.compile(r"(?:\s+|//[^\n]*|\#[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
-_RATIO = re.compile(r"[-+]?\d+(?:\.\d+)?\s*(?:%|/\s*\d+(?:\.\d+)?)(?![\w.])")
+# Possessive (`++`, `*+`) wherever a run could be split in many ways: a long one must not be tried at every place.
+_NUMBER = re.compile(r"[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?(?![\w.])")
+_RATIO = re.compile(r"[-+]?\d++(?:\.\d++)?\s*+(?:%|/\s*+\d++(?:\.\d++)?)(?![\w.])")
 _WORD = re.compile(r"[A-Za-z_$][\w$-]*")
 _CONSTANTS = {
     "true": True,
@@ -25,6 +27,8 @@ _CONSTANTS = {
     "nan": None,
     "infinity": None,
 }
+# Cyrillic and Greek letters that look like Latin ones.
+_LOOK_ALIKES = str.maketrans("авекмнорстухіјѕԁɡӏοαρυτκνιε", "abekmhopctyxijsdgloaputkvie")
 _BARE = frozenset({"yes", "no", "y", "n", "pass", "fail", "idk", "borderline", *"abcde"})
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _QUOTES = {'"': '"', "'": "'", "“": "”", "`": "`"}
@@ -32,11 +36,14 @@ _PLAIN = {quote: re.compile(rf"[^{re.escape(close)}\\]+") for quote, close in _Q
 
 
 # What follows the quote that ends a value, where quotes inside it are not escaped: the next key, or the end.
-_AFTER_VALUE = re.compile(r"""\s*(?:[}\]]|,?\s*(?:["'“`][\w $-]+["'”`]|[A-Za-z_$][\w$-]*)\s*:|,\s*[}\]])""")
-_AFTER_ITEM = re.compile(r"""\s*(?:\]|,\s*["'“`{\[\]])""")
-
-
-_COLON = re.compile(r"\s*:")
+_AFTER_VALUE = re.compile(r"""\s*+(?:[}\]]|(?:,\s*+)?(?:["'“`][\w $-]++["'”`]|[A-Za-z_$][\w$-]*+)\s*+:|,\s*+[}\]])""")
+_AFTER_ITEM = re.compile(r"""\s*+(?:\]|,\s*+["'“`{\[\]])""")
+_COLON = re.compile(r"\s*+:")
+_OPENING = re.compile(
+    r"""\{(?:\s*+(?://[^\n]*+|\#[^\n]*+|/\*))?\s*+(?:\}|\Z|["“][^"”\n]{0,200}+(?:\Z|["”]\s*+(?::|\Z))|['`][^'`\n]{0,200}+(?:\Z|['`]\s*+(?::|\Z))|[A-Za-z_$][\w$-]{0,100}+\s*+(?::|\Z))"""
+)
+_STRUCTURE = re.compile(r'["{}]|\\.', re.DOTALL)
+LONGEST_MENDED = 65_536  # characters after a brace; what is longer is read as it is written or not at all
 
 
 class _How(NamedTuple):
@@ -48,7 +55,15 @@ class _Broken(ValueError):
     pass
 
 
-def read_object(text: str, start: int, fold_keys: bool = True, mend: bool = True) -> tuple[dict[str, Any] | None, int]:
+class Piece(NamedTuple):
+    """What a brace opens: its object, or None for one that cannot be read; ``closed``: its braces are balanced."""
+
+    value: dict[str, Any] | None
+    end: int
+    closed: bool = True
+
+
+def read_object(text: str, start: int, fold_keys: bool = True, mend: bool = True) -> Piece:
     """The object at ``text[start] == "{"``, its keys in lower case unless ``fold_keys`` is off, and where it ends.
 
     ``mend``: read on over quotes that are not escaped and commas that were left out.
@@ -56,12 +71,13 @@ def read_object(text: str, start: int, fold_keys: bool = True, mend: bool = True
     An object that cannot be read gives None and the end of its braces, so that nothing inside it is taken for a
     verdict; one that is never closed reaches to the end of the text; a brace that opens no object gives ``start + 1``.
     """
-    for mending in (False, True)[: 1 + mend]:
+    mendable = mend and len(text) - start <= LONGEST_MENDED
+    for mending in (False, True)[: 1 + mendable]:
         try:
-            return _object(text, start, 0, _How(fold_keys, mending))
+            return Piece(*_object(text, start, 0, _How(fold_keys, mending)))
         except _Broken:
             continue
-    return None, _end_of_braces(text, start)
+    return _end_of_braces(text, start)
 
 
 def _skip(text: str, position: int) -> int:
@@ -72,20 +88,32 @@ def _skip(text: str, position: int) -> int:
 def _object(text: str, start: int, depth: int, how: _How) -> tuple[dict[str, Any], int]:
     if depth > MAX_DEPTH:
         raise _Broken
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
+    spellings: dict[str, Any] = {}
     position = _skip(text, start + 1)
     while text[position : position + 1] != "}":
         key, position = _key(text, position)
         key = key.lower() if how.fold else key
+        spelling = _skeleton(key) if how.fold else key
         position = _skip(text, position)
         if text[position : position + 1] != ":":
             raise _Broken
         value, position = _value(text, _skip(text, position + 1), depth, how, _AFTER_VALUE)
-        if key in found and found[key] != value:
-            raise _Broken
-        found[key] = value
+        if spelling in spellings and not _same(spellings[spelling], value):
+            raise _Broken  # one key with two values, in whatever spelling
+        spellings[spelling] = entries[key] = value
         position = _separator(text, position, "}", how)
-    return found, position + 1
+    return entries, position + 1
+
+
+def _same(one: Any, other: Any) -> bool:
+    return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)  # 1 == True in Python
+
+
+def _skeleton(key: str) -> str:
+    """A key as it looks: signs of full width, letters of other alphabets that look like Latin ones, blanks and signs."""
+    plain = unicodedata.normalize("NFKC", key).casefold().translate(_LOOK_ALIKES)
+    return "".join(character for character in plain if character.isalnum()) or key
 
 
 def _array(text: str, start: int, depth: int, how: _How) -> tuple[list[Any], int]:
@@ -194,31 +222,21 @@ def _escape(text: str, position: int) -> tuple[str, int]:
     return _ESCAPES.get(following, following), position + 2
 
 
-def _end_of_braces(text: str, start: int) -> int:
+def _end_of_braces(text: str, start: int) -> Piece:
     """The end of an unreadable brace group: quotes are respected while they can be told from apostrophes."""
-    if not _looks_like_object(text, start):
-        return start + 1
-    depth, position, quote = 0, start, ""
-    while position < len(text):
-        character = text[position]
-        if quote:
-            if character == "\\":
-                position += 1
-            elif character == quote:
-                quote = ""
-        elif character == '"':
-            quote = character
-        elif character in "{}":
-            depth += 1 if character == "{" else -1
+    if not looks_like_object(text, start):
+        return Piece(None, start + 1)
+    depth, quoted = 0, False
+    for match in _STRUCTURE.finditer(text, start):
+        if match[0] == '"':
+            quoted = not quoted
+        elif not quoted and match[0] in "{}":
+            depth += 1 if match[0] == "{" else -1
             if depth == 0:
-                return position + 1
-        position += 1
-    return len(text)
+                return Piece(None, match.end())
+    return Piece(None, len(text), closed=False)
 
 
-def _looks_like_object(text: str, start: int) -> bool:
-    try:
-        _, position = _key(text, _skip(text, start + 1))
-    except _Broken:
-        return False
-    return text[_skip(text, position) : _skip(text, position) + 1] == ":"
+def looks_like_object(text: str, start: int) -> bool:
+    """Whether a brace is followed by a key and a colon, by its closing brace, or by a quote and the end of the text."""
+    return _OPENING.match(text, start) is not None
