@@ -141,9 +141,6 @@ def test_as_many_verdicts_as_the_grader_gives(reply, expected):
     [
         ('{"verdict": "yes", "reason": "so"}', Given("yes", "so")),
         ('{"reason": "not so", "verdict": "No."}', Given("no", "not so")),
-        ('{"verdict": "no - it is not said"}', Given("no")),
-        ('{"verdict": "yes", "reason": "first"} or {"verdict": "y", "reason": "second"}', Given("yes", "first")),
-        ('{"note": 1} {"verdict": "n"}', Given("no")),
     ],
 )
 def test_one_verdict(reply, expected):
@@ -151,7 +148,16 @@ def test_one_verdict(reply, expected):
 
 
 @pytest.mark.parametrize(
-    "reply", ['{"verdict": "yes"} {"verdict": "no"}', '{"verdict": "idk"}', "yes", '{"reason": "yes"}', '["yes"]']
+    "reply",
+    [
+        '{"verdict": "yes"} {"verdict": "no"}',
+        '{"verdict": "yes"} or {"verdict": "y"}',
+        '{"note": 1} or {"verdict": "n"}',
+        '{"verdict": "idk"}',
+        "yes",
+        '{"reason": "yes"}',
+        '["yes"]',
+    ],
 )
 def test_what_holds_not_one_verdict(reply):
     with pytest.raises(Unreadable):
