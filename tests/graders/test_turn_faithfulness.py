@@ -292,7 +292,7 @@ def test_model_names_the_grader(gate, llm: FakeLlm):
         ({"include_reason": "gpt"}, "`include_reason"),
         ({"windows": 3}, "no option `windows`"),
         ({"threshold": "high"}, "`threshold`"),
-        ({"model": 4}, "`model` is no text"),
+        ({"model": 4}, "`model` is not text"),
     ],
 )
 def test_a_wrong_option_is_a_mistake_before_any_call(gate, llm: FakeLlm, options, said):

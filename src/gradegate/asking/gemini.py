@@ -26,7 +26,7 @@ from gradegate.asking.shape import (
 )
 from gradegate.conversation import Message, Request
 
-# Options of `generationConfig`, under promptfoo's names and the API's, and those that stand beside it.
+# Options of `generationConfig`, under promptfoo's names and the API's, and those beside it.
 GENERATION = tuple(
     "temperature topP topK maxOutputTokens stopSequences seed presencePenalty frequencyPenalty candidateCount "
     "thinkingConfig responseMimeType responseSchema responseJsonSchema responseModalities mediaResolution".split()
@@ -65,8 +65,8 @@ class Gemini(Shape):
 
     def _generation(self, options: JsonObject) -> dict[str, Any]:
         named = {_ALIASES.get(name, name): value for name, value in (*self.config.items(), *options.items())}
-        own = {_camel(name): value for name, value in (self.config.get("generationConfig") or {}).items()}
-        generation = {"temperature": 0, **own, **picked(named, GENERATION)}
+        written = {_camel(name): value for name, value in (self.config.get("generationConfig") or {}).items()}
+        generation = {"temperature": 0, **written, **picked(named, GENERATION)}
         if isinstance(generation.get("responseSchema"), str):
             generation["responseSchema"] = json.loads(generation["responseSchema"])
         if "responseSchema" in generation or "responseJsonSchema" in generation:

@@ -80,7 +80,7 @@ class Messages(Shape):
         return "tools" in body or "format" in body.get("output_config", ())
 
     def read(self, response: JsonObject) -> Answer:
-        """Text blocks, else tool calls; blocks of thinking are no answer. Raises NoAnswer."""
+        """Text blocks, else tool calls; blocks of thinking are not an answer. Raises NoAnswer."""
         content = response.get("content")
         blocks = objects(content)
         if not isinstance(content, list) or len(blocks) != len(content):

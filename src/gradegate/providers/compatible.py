@@ -24,7 +24,7 @@ class Compatible(ChatModel):
     base: ClassVar[str]
     variable: ClassVar[str]  # of the environment, with the key
     tells_cost: ClassVar[bool] = False
-    own: ClassVar[tuple[str, ...]] = ()  # options that go into the request beside those of OpenAI
+    extra: ClassVar[tuple[str, ...]] = ()  # options that go into the request beside those of OpenAI
     options = (*SENT, *ACCESS, *PRICES)
 
     def __init__(self, setting: Setting) -> None:
@@ -33,7 +33,7 @@ class Compatible(ChatModel):
         url = base_url(setting, f"https://{config['apiHost']}/v1" if config.get("apiHost") else self._base(config))
         key = need_key(setting, self.variable)
         headers = {"Authorization": f"Bearer {key}", **own_headers(config)}
-        shape = Completions(model, config, (*SENT, *self.own))
+        shape = Completions(model, config, (*SENT, *self.extra))
         super().__init__(setting, shape, f"{url}/chat/completions", headers, model)
 
     def _base(self, config: JsonObject) -> Any:
@@ -51,8 +51,8 @@ class OpenRouter(Compatible):
     """A chat model by way of OpenRouter, which says what each call costs."""
 
     base, variable, tells_cost = "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", True
-    own = ("models", "route", "provider", "transforms", "plugins", "reasoning")
-    options = (*Compatible.options, *own)
+    extra = ("models", "route", "provider", "transforms", "plugins", "reasoning")
+    options = (*Compatible.options, *extra)
 
 
 class Groq(Compatible):
@@ -60,8 +60,8 @@ class Groq(Compatible):
 
     base, variable = "https://api.groq.com/openai/v1", "GROQ_API_KEY"
     others = ("responses",)
-    own = ("reasoning_format", "include_reasoning")
-    options = (*Compatible.options, *own)
+    extra = ("reasoning_format", "include_reasoning")
+    options = (*Compatible.options, *extra)
 
 
 class XAi(Compatible):
@@ -69,8 +69,8 @@ class XAi(Compatible):
 
     base, variable = "https://api.x.ai/v1", "XAI_API_KEY"
     others = ("embedding", "embeddings", "image", "responses", "video", "voice")
-    own = ("search_parameters",)
-    options = (*Compatible.options, *own)
+    extra = ("search_parameters",)
+    options = (*Compatible.options, *extra)
 
 
 class DeepSeek(Compatible):

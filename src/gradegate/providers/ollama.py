@@ -1,7 +1,7 @@
 """ollama: models of an Ollama server, which cost nothing.
 
 API: https://github.com/ollama/ollama/blob/main/docs/api.md (``/api/chat``, ``/api/embed``), as in the types of the
-``ollama`` package 0.6: ``format`` takes a JSON Schema, ``thinking`` stands beside ``content``.
+``ollama`` package 0.6: ``format`` takes a JSON Schema, ``thinking`` is beside ``content``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gradegate.asking.wire import base_url, count, host_of, need_model, own_head
 from gradegate.conversation import Message, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 
-# Members of `options`, and what stands beside it.
+# Members of `options`, and what goes beside it.
 OPTIONS = tuple(
     "num_predict num_keep seed top_k top_p min_p tfs_z typical_p repeat_last_n temperature repeat_penalty "
     "presence_penalty frequency_penalty mirostat mirostat_tau mirostat_eta penalize_newline stop num_ctx num_batch "
@@ -46,14 +46,14 @@ class OllamaChat(Shape):
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body, with the model. Raises ProviderError for an image that is not at hand."""
-        own = picked(self.config, OPTIONS)
+        options = picked(self.config, OPTIONS)
         if self.config.get("max_tokens") is not None:
-            own.setdefault("num_predict", self.config["max_tokens"])
+            options.setdefault("num_predict", self.config["max_tokens"])
         return {
             "model": self._model,
             "messages": [_message(message) for message in request.messages],
             "stream": False,
-            "options": {"temperature": 0, **(self.config.get("options") or {}), **own, **request.options},
+            "options": {"temperature": 0, **(self.config.get("options") or {}), **options, **request.options},
             **picked(self.config, BESIDE),
             **(self.config.get("passthrough") or {}),
         }

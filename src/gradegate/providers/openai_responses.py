@@ -112,7 +112,7 @@ def _item(message: Message) -> dict[str, Any]:
 
 
 def _format(written: Any) -> Any:
-    """``response_format`` of Chat Completions in the form of this API: the schema stands one level higher."""
+    """``response_format`` of Chat Completions in the form of this API: the schema is one level higher."""
     if isinstance(written, Mapping) and isinstance(written.get("json_schema"), Mapping):
         return {"type": "json_schema", **written["json_schema"]}
     return written
