@@ -10,7 +10,7 @@ from typing import Any
 
 from support.loopback import JsonHandler, listening
 
-Answer = str | dict | tuple[int, Any] | bytes
+Scripted = str | dict | tuple[int, Any] | bytes
 
 
 @dataclass
@@ -18,7 +18,7 @@ class FakeLlm:
     """``reply`` gets the path and the decoded body; it gives a text (a chat answer), a dict (sent as it is), a
     (status, body) pair, or raw bytes written to the socket instead of a response."""
 
-    reply: Callable[[str, dict], Answer] = lambda path, body: "ok"
+    reply: Callable[[str, dict], Scripted] = lambda path, body: "ok"
     latency: float = 0.0
     requests: list[tuple[str, dict, dict]] = field(default_factory=list)
     in_flight: int = 0
@@ -80,7 +80,7 @@ class _Handler(JsonHandler):
                 fake.in_flight -= 1
         self._send(answer)
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Scripted) -> None:
         if isinstance(answer, bytes):
             self.wfile.write(answer)
             self.close_connection = True

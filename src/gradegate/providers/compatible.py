@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.completions import SENT, Completions
 from gradegate.asking.provider import PROVIDERS, Setting
-from gradegate.asking.shape import Answer, JsonObject, members
+from gradegate.asking.shape import JsonObject, ModelOutput, members
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
 from gradegate.conversation import Usage
 
@@ -39,7 +39,7 @@ class Compatible(ChatModel):
     def _base(self, config: JsonObject) -> Any:
         return config.get("apiBaseUrl") or self.base
 
-    def _usage(self, answer: Answer, response: JsonObject, seconds: float) -> Usage:
+    def _usage(self, answer: ModelOutput, response: JsonObject, seconds: float) -> Usage:
         usage = super()._usage(answer, response, seconds)
         cost = members(response.get("usage")).get("cost") if self.tells_cost else None
         if isinstance(cost, int | float) and not isinstance(cost, bool) and "cost" not in self._config:

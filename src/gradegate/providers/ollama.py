@@ -13,9 +13,9 @@ from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.negotiation import Structure, Temperature
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
 from gradegate.asking.shape import (
-    Answer,
     JsonObject,
-    NoAnswer,
+    ModelOutput,
+    NoOutput,
     Shape,
     as_text,
     base64_image,
@@ -62,17 +62,17 @@ class OllamaChat(Shape):
         """``format``."""
         return "format" in body
 
-    def read(self, response: JsonObject) -> Answer:
-        """The message; one that is not done is unfinished whatever its reason says. Raises NoAnswer."""
+    def read(self, response: JsonObject) -> ModelOutput:
+        """The message; one that is not done is unfinished whatever its reason says. Raises NoOutput."""
         message = response.get("message")
         if not isinstance(message, dict):
-            raise NoAnswer("without a message")
+            raise NoOutput("without a message")
         text, called = str(message.get("content") or ""), message.get("tool_calls")
         if called and not text:
             text = as_text(called)
         finish = "unfinished" if response.get("done") is False else finish_reason(response.get("done_reason"), {})
         tokens = response.get("prompt_eval_count"), response.get("eval_count")
-        return Answer(text, finish, False, objects(called), *tokens)
+        return ModelOutput(text, finish, False, objects(called), *tokens)
 
 
 class Ollama(ChatModel):
@@ -88,7 +88,7 @@ class Ollama(ChatModel):
         shape = OllamaChat(model, setting.spec.config)
         super().__init__(setting, shape, url, _headers(setting), model)
 
-    def _usage(self, answer: Answer, response: JsonObject, seconds: float) -> Usage:
+    def _usage(self, answer: ModelOutput, response: JsonObject, seconds: float) -> Usage:
         return Usage(1, count(answer.prompt_tokens), count(answer.completion_tokens), seconds=seconds)
 
 
