@@ -8,15 +8,14 @@ The model is tests/conformance/fake_llm.py. The limit of the wall time is calls 
 import argparse
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from serving import serving
 
 HERE = Path(__file__).resolve().parent
 MODEL = HERE.parent / "tests" / "conformance" / "fake_llm.py"
@@ -44,29 +43,13 @@ def measure(command: list[str], folder: Path) -> Spent:
     return Spent(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, process.returncode)
 
 
-@contextmanager
-def model() -> Iterator[str]:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    arguments = ["--port", str(port), "--latency-ms", str(LATENCY * 1000)]
-    server = subprocess.Popen([sys.executable, str(MODEL), *arguments])
-    try:
-        while socket.socket().connect_ex(("127.0.0.1", port)):
-            time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        server.terminate()
-        server.wait()
-
-
 def line(name: str, measured: str, ratio: float) -> None:
     print(f"{name:46} {measured:>22}   {ratio:5.2f} of the limit{'' if ratio <= 1 else '   OVER'}", flush=True)
 
 
 def calls(folder: Path, cases: int, concurrency: int) -> None:
     """Two calls a case, target and grader, all of the same latency."""
-    with model() as base:
+    with serving(str(MODEL), "--latency-ms", str(LATENCY * 1000)) as base:
         provider = {"id": "openai:chat:fake", "config": {"apiBaseUrl": base, "apiKey": "k"}}
         tests = [
             {"vars": {"n": number}, "assert": [{"type": "llm-rubric", "value": "is fine"}]} for number in range(cases)

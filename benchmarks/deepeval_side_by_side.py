@@ -18,10 +18,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from serving import serving
 
 ME = Path(__file__).resolve()
 CLAIM = re.compile(r"K\d+-\d+-(yes|no|borderline)")
@@ -91,21 +91,6 @@ async def serve(port: int, latency: float) -> None:
     server = await asyncio.start_server(Model(latency).serve, "127.0.0.1", port, limit=1 << 24, backlog=1000)
     async with server:
         await server.serve_forever()
-
-
-@contextmanager
-def model(latency: float) -> Iterator[str]:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    server = subprocess.Popen([sys.executable, str(ME), "--serve", str(port), "--latency", str(latency)])
-    try:
-        while socket.socket().connect_ex(("127.0.0.1", port)):
-            time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        server.terminate()
-        server.wait()
 
 
 def told(base: str) -> dict:
@@ -214,7 +199,7 @@ def worker(folder: Path) -> None:
 def agree(args: argparse.Namespace, folder: Path) -> bool:
     chance = random.Random(args.seed)
     cases = [conversation(number, chance) for number in range(args.conversations)]
-    with model(0.0) as base:
+    with serving(str(ME), "--latency", "0.0", port_option="--serve") as base:
         ours, _ = gradegate(folder, base, cases, args.concurrency)
         theirs, _ = deepeval(args.deepeval, folder, base, cases, args.concurrency)
     worst = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
@@ -227,7 +212,7 @@ def agree(args: argparse.Namespace, folder: Path) -> bool:
 def race(args: argparse.Namespace, folder: Path) -> bool:
     chance = random.Random(args.seed + 1)
     cases = [conversation(number, chance, exchanges=10) for number in range(args.conversations)]
-    with model(args.latency) as base:
+    with serving(str(ME), "--latency", str(args.latency), port_option="--serve") as base:
         ours, own = gradegate(folder, base, cases, args.concurrency)
         mine = told(base)
         theirs, other = deepeval(args.deepeval, folder, base, cases, args.concurrency)

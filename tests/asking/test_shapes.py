@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gradegate.asking.completions import Completions
 from gradegate.asking.gemini import Gemini
 from gradegate.asking.messages import Messages
-from gradegate.asking.shape import Answer, NoAnswer, Shape, joined
+from gradegate.asking.shape import ModelOutput, NoOutput, Shape, joined
 from gradegate.providers.ollama import OllamaChat
 from gradegate.providers.openai_responses import Responses
 from support.vendors import CHAT, THOUGHT, claude, gemini, ollama, output_text, responses, said
@@ -45,10 +45,10 @@ def changed(value: Any, path: tuple, new: Any) -> Any:
     return copy
 
 
-def read(shape: Shape, response: Any) -> Answer | None:
+def read(shape: Shape, response: Any) -> ModelOutput | None:
     try:
         return shape.read(response)
-    except NoAnswer:
+    except NoOutput:
         return None
 
 

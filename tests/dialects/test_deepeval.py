@@ -146,7 +146,7 @@ def test_a_dataset_of_which_nothing_is_asserted_is_a_mistake(gate, llm: FakeLlm)
 def test_what_is_no_assertion_on_the_command_line(gate, llm: FakeLlm, wanted):
     ran = run(gate, llm, "json", [GOLDEN], wanted)
     assert ran.code == 2
-    assert "is no assertion" in ran.err
+    assert "is not an assertion" in ran.err
 
 
 def test_an_unknown_assertion_on_the_command_line(gate, llm: FakeLlm):

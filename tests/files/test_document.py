@@ -40,7 +40,7 @@ def test_yaml_is_read_by_the_core_schema(text, expected):
 
 
 REFUSED = [
-    (b"a: 1\nb: 2\na: 3", "x.yaml:3: the key `a` stands twice -> keep one"),
+    (b"a: 1\nb: 2\na: 3", "x.yaml:3: the key `a` occurs twice -> keep one"),
     (b"a: [1\nb: 2", "x.yaml:2: not valid YAML, column 2"),
     (b"a: !!python/object/apply:os.system [id]", "x.yaml:1"),
     (b"a: !ruby/object 1", "x.yaml:1: the tag '!ruby/object' is not supported"),
@@ -91,7 +91,7 @@ def test_json_keeps_lines_and_joins_surrogates():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"a": 1, "a": 2}', "x.json:1: the key `a` stands twice"),
+        (b'{"a": 1, "a": 2}', "x.json:1: the key `a` occurs twice"),
         (b'{"a": 1,\n "b": }', "x.json:2: not valid JSON, column 7"),
         (b"[" * 5000, "nested deeper"),
     ],

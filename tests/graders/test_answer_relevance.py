@@ -99,7 +99,7 @@ def test_mistakes_before_any_call(gate, llm):
     assert "no `value`" in mistakes(gate(config(llm, {"type": "answer-relevance", "value": "x"}, query="q")))
     only_chat = config(llm, {"type": "answer-relevance", "provider": llm.spec()}, query="q")
     text = mistakes(gate(only_chat))
-    assert "`answer-relevance` needs a model of the kind embedding, and `openai:chat:fake` is none" in text
+    assert "`answer-relevance` needs a model of the kind embedding, and `openai:chat:fake` is not one" in text
     assert "promptfooconfig.yaml:" in text
     assert llm.requests == []
 

@@ -103,7 +103,7 @@ def test_not_and_the_threshold(gate, llm):
 
 
 def test_a_missing_query_is_a_mistake(gate, llm):
-    for query, words in ((None, "is missing"), ("", "is empty"), (7, "is no text")):
+    for query, words in ((None, "is missing"), ("", "is empty"), (7, "is not text")):
         text = mistakes(gate(config(llm, {"type": "context-relevance"}, context="c", query=query)))
         assert f"the variable `query` {words}" in text
     assert "takes no `value`" in mistakes(

@@ -69,6 +69,4 @@ def test_mistakes(gate, llm):
     assert "`max-score` compares scores, and no other assertion of the test gives any" in text
     for value in ({"method": "median"}, {"weigths": {}}, {"weights": {"contains": -1}}, {"threshold": "x"}, "average"):
         assert "`max-score`: `value" in mistakes(gate(compared(llm, FIRST, {**MAX, "value": value})))
-    assert "cannot stand in an assert-set" in mistakes(
-        gate(compared(llm, {"type": "assert-set", "assert": [FIRST, MAX]}))
-    )
+    assert "cannot be in an assert-set" in mistakes(gate(compared(llm, {"type": "assert-set", "assert": [FIRST, MAX]})))

@@ -117,7 +117,7 @@ def test_fewer_than_two_outputs_is_a_mistake_at_the_assertions_line(gate, llm):
 
 def test_it_cannot_stand_in_a_set(gate, llm):
     text = mistakes(gate(compared(llm, {"type": "assert-set", "assert": [BEST]})))
-    assert "`select-best` cannot stand in an assert-set -> move it out" in text
+    assert "`select-best` cannot be in an assert-set -> move it out" in text
 
 
 @pytest.mark.parametrize(

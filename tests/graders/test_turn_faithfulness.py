@@ -220,7 +220,7 @@ def test_retrieval_context_on_a_user_turn(gate, llm: FakeLlm, overlap, said, use
     conversation = [{**BASE[0], "retrieval_context": ["docU"]}, BASE[1]]
     script = Script()
     grade = judged(gate, llm, script, conversation, config={"overlap": overlap})
-    assert f"turn 1 stands on a message of the user and {said}" in grade["reason"]
+    assert f"turn 1 is on a message of the user and {said}" in grade["reason"]
     assert ("docU" in dict(script.prompts)["truths"]) is used
 
 
@@ -292,7 +292,7 @@ def test_model_names_the_grader(gate, llm: FakeLlm):
         ({"include_reason": "gpt"}, "`include_reason"),
         ({"windows": 3}, "no option `windows`"),
         ({"threshold": "high"}, "`threshold`"),
-        ({"model": 4}, "`model` is no text"),
+        ({"model": 4}, "`model` is not text"),
     ],
 )
 def test_a_wrong_option_is_a_mistake_before_any_call(gate, llm: FakeLlm, options, said):

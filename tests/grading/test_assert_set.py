@@ -129,9 +129,9 @@ def test_a_target_that_is_down_makes_the_set_and_its_members_errors(gate, llm):
     ("keys", "words"),
     [
         ({"assert": []}, "the assert-set is empty"),
-        ({"assert": [{"type": "assert-set", "assert": [GOOD]}]}, "`assert-set` cannot stand in an assert-set"),
-        ({"assert": [{"type": "not-select-best", "value": "x"}]}, "cannot stand in an assert-set"),
-        ({"assert": [{"type": "not-assert-set", "assert": [GOOD]}]}, "cannot stand in an assert-set"),
+        ({"assert": [{"type": "assert-set", "assert": [GOOD]}]}, "`assert-set` cannot be in an assert-set"),
+        ({"assert": [{"type": "not-select-best", "value": "x"}]}, "cannot be in an assert-set"),
+        ({"assert": [{"type": "not-assert-set", "assert": [GOOD]}]}, "cannot be in an assert-set"),
         ({"assert": [{"type": "contians", "value": "x"}]}, 'did you mean "contains"?'),
         ({"assert": [GOOD], "value": "x"}, "`assert-set` takes no `value`"),
         ({"type": "contains", "value": "a", "assert": [GOOD]}, "`contains` takes no members"),

@@ -152,7 +152,7 @@ def test_the_rag_example(run, llm):
 def test_a_chat_model_alone_cannot_grade_the_rag_example(run, llm):
     ran = run(RAG, lambda path, body: "x", "-g", "openai:gpt-4", **DOCS)
     assert ran.code == 2
-    assert "`answer-relevance` needs a model of the kind embedding, and `openai:gpt-4` is none" in ran.err
+    assert "`answer-relevance` needs a model of the kind embedding, and `openai:gpt-4` is not one" in ran.err
     assert llm.requests == []
 
 

@@ -221,21 +221,21 @@ def test_a_chat_model_of_the_command_line_leaves_the_embedding_model_of_the_conf
 @pytest.mark.parametrize(
     ("assertion", "grader", "what"),
     [
-        (SIMILAR, "openai:chat:m", "`similar` needs a model of the kind embedding, and `openai:chat:m` is none"),
+        (SIMILAR, "openai:chat:m", "`similar` needs a model of the kind embedding, and `openai:chat:m` is not one"),
         (
             RUBRIC,
             "openai:embeddings:e",
-            "`llm-rubric` needs a model of the kind text, and `openai:embeddings:e` is none",
+            "`llm-rubric` needs a model of the kind text, and `openai:embeddings:e` is not one",
         ),
         (
             {"type": "moderation"},
             "openai:chat:m",
-            "`moderation` needs a model of the kind moderation, and `openai:chat:m` is none",
+            "`moderation` needs a model of the kind moderation, and `openai:chat:m` is not one",
         ),
         (
             {"type": "classifier", "value": "x"},
             "openai:moderation",
-            "`classifier` needs a model of the kind classification, and `openai:moderation` is none",
+            "`classifier` needs a model of the kind classification, and `openai:moderation` is not one",
         ),
     ],
 )

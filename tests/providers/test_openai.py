@@ -191,7 +191,7 @@ def test_reports_show_where_the_key_goes(config, env, host):
 
 @pytest.mark.parametrize("written", ["localhost:8000/v1", "{{ base }}/v1", "ftp://host/v1", "https://", "http://[::1"])
 def test_an_address_that_is_none_is_a_mistake(written: str):
-    with pytest.raises(ConfigError, match="is no address for `openai:chat:m`"):
+    with pytest.raises(ConfigError, match="is not an address for `openai:chat:m`"):
         build("openai:chat:m", {"apiBaseUrl": written, "apiKey": "k"})
 
 

@@ -65,5 +65,5 @@ def test_vectors_that_are_missing_or_no_vectors_are_no_answer(llm: FakeLlm, answ
 def test_an_embedding_model_is_no_chat_model(llm: FakeLlm):
     model = embedder(llm)
     assert model.kinds == ("embedding",)
-    with pytest.raises(ProviderError, match="is no classification provider"):
+    with pytest.raises(ProviderError, match="is not a provider of the kind classification"):
         model.classify("a")

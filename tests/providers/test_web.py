@@ -113,7 +113,7 @@ def test_a_plain_text():
 
 
 def test_a_body_that_is_no_json_once_filled_in_is_not_sent(llm: FakeLlm):
-    with pytest.raises(ProviderError, match="the body is no JSON once it is filled in") as caught:
+    with pytest.raises(ProviderError, match="the body is not JSON once it is filled in") as caught:
         ask(app(llm, '{"n": {{n}}, "q": "{{prompt}}"}'), ("user", "hi"))
     assert caught.value.trouble is Trouble.SETUP
     assert llm.requests == []
@@ -228,7 +228,7 @@ def test_any_text_is_a_path_or_a_mistake(text: str):
         ({"url": "https://host/x", "body": {"q": "always the same"}}, "the same request -> put {{prompt}} into `body`"),
         ({"url": "https://host/x", "body": {"q": "{{ env.A }}"}}, "the same request"),
         ({"url": "https://host/x", "body": "{{ prompt"}, "unexpected end"),
-        ({"url": "{{host}}/x", "body": "{{prompt}}"}, "is no address for `http`"),
+        ({"url": "{{host}}/x", "body": "{{prompt}}"}, "is not an address for `http`"),
         ({"request": "POST / HTTP/1.1"}, "`request` of `http` is not supported -> write it as `url`"),
         ({"url": "https://host/{{prompt}}", "sessionParser": "x"}, "`sessionParser` of `http` is not supported"),
         ({"url": "https://host/{{prompt}}", "boddy": {}}, 'has no option `boddy` -> did you mean "body"?'),

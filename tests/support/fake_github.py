@@ -8,9 +8,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from support.loopback import JsonHandler, listening
 
 BODY_LIMIT = 65_536
 NO_ACCESS = "Resource not accessible by integration"
@@ -163,43 +164,24 @@ def _unacceptable(body: Any) -> tuple[int, dict[str, str], Any] | None:
     return None
 
 
+class _Handler(JsonHandler):
+    fake: FakeGitHub
+
+    def respond(self) -> None:
+        raw = self.read()
+        url = urlsplit(self.path)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        body = json.loads(raw) if raw else None
+        seen = Seen(self.command, url.path, parse_qs(url.query), headers, body)
+        status, more, value = self.fake.answer(seen)
+        self.answer(status, b"" if value is None else value, more)
+
+
 @contextmanager
 def serve(repository: str = "octo-org/octo-repo") -> Iterator[FakeGitHub]:
     """Run a fake on a free port of 127.0.0.1."""
     fake = FakeGitHub(repository=repository)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # headers and body are two writes: 40 ms apart otherwise
-
-        def _any(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            raw = self.rfile.read(length)
-            url = urlsplit(self.path)
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            body = json.loads(raw) if raw else None
-            seen = Seen(self.command, url.path, parse_qs(url.query), headers, body)
-            status, more, value = fake.answer(seen)
-            data = b"" if value is None else json.dumps(value).encode()
-            self.send_response(status)
-            for name, text in more.items():
-                self.send_header(name, text)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    for method in ("GET", "POST", "PATCH", "DELETE"):
-        setattr(Handler, f"do_{method}", Handler._any)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    fake.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with listening(_Handler, fake=fake) as port:
+        fake.url = f"http://127.0.0.1:{port}"
         yield fake
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Answer = str | dict | tuple[int, Any] | bytes
+from support.loopback import JsonHandler, listening
+
+Scripted = str | dict | tuple[int, Any] | bytes
 
 
 @dataclass
@@ -17,7 +18,7 @@ class FakeLlm:
     """``reply`` gets the path and the decoded body; it gives a text (a chat answer), a dict (sent as it is), a
     (status, body) pair, or raw bytes written to the socket instead of a response."""
 
-    reply: Callable[[str, dict], Answer] = lambda path, body: "ok"
+    reply: Callable[[str, dict], Scripted] = lambda path, body: "ok"
     latency: float = 0.0
     requests: list[tuple[str, dict, dict]] = field(default_factory=list)
     in_flight: int = 0
@@ -59,12 +60,11 @@ def chat(text: str, **choice: Any) -> dict:
     }
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(JsonHandler):
     fake: FakeLlm
 
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+    def respond(self) -> None:
+        body = json.loads(self.read() or b"{}")
         fake = self.fake
         with fake.lock:
             fake.requests.append((self.path, body, dict(self.headers)))
@@ -80,43 +80,18 @@ class _Handler(BaseHTTPRequestHandler):
                 fake.in_flight -= 1
         self._send(answer)
 
-    do_GET = do_POST
-
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Scripted) -> None:
         if isinstance(answer, bytes):
             self.wfile.write(answer)
             self.close_connection = True
             return
         status, content = answer if isinstance(answer, tuple) else (200, answer)
         content = chat(content) if isinstance(content, str) and status == 200 else content
-        data = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *args: Any) -> None:
-        pass
-
-    def handle(self) -> None:
-        try:
-            super().handle()
-        except ConnectionError:
-            self.close_connection = True
+        self.answer(status, content)
 
 
 @contextmanager
 def serve() -> Iterator[FakeLlm]:
     fake = FakeLlm()
-    handler = type("Handler", (_Handler,), {"fake": fake})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    fake.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with listening(_Handler, fake=fake) as fake.port:
         yield fake
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from support.loopback import JsonHandler, listening
 
 FOLDER = Path(__file__).resolve().parents[1] / "side_by_side"
 CONFIGS = FOLDER / "configs"
@@ -158,52 +159,28 @@ def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(JsonHandler):
     model: Model
     lock: threading.Lock
 
-    def do_POST(self) -> None:
-        text = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+    def respond(self) -> None:
+        text = self.read().decode()
         try:
             body = json.loads(text) if text else None
         except ValueError:
             body = text
         with self.lock:
             self.model.asked.append({"method": self.command, "path": self.path, "body": body})
-        content = json.dumps(reply(self.path.partition("?")[0], body)).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    do_GET = do_PUT = do_POST
-
-    def log_message(self, *args: Any) -> None:
-        pass
-
-    def handle(self) -> None:
-        try:
-            super().handle()
-        except ConnectionError:
-            self.close_connection = True
+        self.answer(200, reply(self.path.partition("?")[0], body))
 
 
 @contextmanager
 def serve() -> Iterator[Model]:
     """The model on a loopback port."""
     model = Model()
-    handler = type("Handler", (_Handler,), {"model": model, "lock": threading.Lock()})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    model.base = f"http://127.0.0.1:{server.server_address[1]}"
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    try:
+    with listening(_Handler, model=model, lock=threading.Lock()) as port:
+        model.base = f"http://127.0.0.1:{port}"
         yield model
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 # --- what a tool did ------------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def test_the_answer_itself():
     ],
 )
 def test_code_is_a_mistake_at_its_line(gate, llm, written):
-    with pytest.raises(ValueError, match=r"code, which gradegate does not run|is no text"):
+    with pytest.raises(ValueError, match=r"code, which gradegate does not run|is not text"):
         parse(written)
     llm.reply = Script("x [Attributed]")
     if written:

@@ -116,11 +116,11 @@ class _Watched:
         self.send(held)
         self._tell()
 
-    def send(self, data: Any) -> Any:
-        if self._held is not None and isinstance(data, bytes):
-            self._held.append(data)
+    def send(self, content: Any) -> Any:
+        if self._held is not None and isinstance(content, bytes):
+            self._held.append(content)
         else:
-            super().send(data)  # type: ignore[misc]
+            super().send(content)  # type: ignore[misc]
 
     def _tell(self) -> None:
         call = deadlines.current()

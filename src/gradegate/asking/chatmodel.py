@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradegate.asking.provider import Provider, Setting
-from gradegate.asking.shape import Answer, JsonObject, NoAnswer, Shape
+from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape
 from gradegate.asking.wire import host_of, post, token_usage
 from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ProviderError, Trouble
@@ -44,7 +44,7 @@ class ChatModel(Provider):
             raise
         try:
             answer = self._shape.read(response)
-        except NoAnswer as e:
+        except NoOutput as e:
             raise ProviderError(f"{self.host} answered {e}", Trouble.MALFORMED) from e
         usage = self._usage(answer, response, seconds)
         metadata = {"tool_calls": list(answer.tool_calls)} if answer.tool_calls else {}
@@ -53,7 +53,7 @@ class ChatModel(Provider):
     def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
         return post(self._client, self._url, self._headers, body)
 
-    def _usage(self, answer: Answer, response: JsonObject, seconds: float) -> Usage:
+    def _usage(self, answer: ModelOutput, response: JsonObject, seconds: float) -> Usage:
         model = self._priced_as(response)
         return token_usage(self._config, model, answer.prompt_tokens, answer.completion_tokens, seconds)
 

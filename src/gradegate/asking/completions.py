@@ -10,7 +10,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradegate.asking.negotiation import Structure, Temperature
-from gradegate.asking.shape import Answer, JsonObject, NoAnswer, Shape, as_text, finish_reason, members, objects, picked
+from gradegate.asking.shape import (
+    JsonObject,
+    ModelOutput,
+    NoOutput,
+    Shape,
+    as_text,
+    finish_reason,
+    members,
+    objects,
+    picked,
+)
 from gradegate.conversation import Message, Request
 
 # Options that go into the request as they are.
@@ -61,24 +71,24 @@ class Completions(Shape):
         """``response_format``."""
         return "response_format" in body
 
-    def read(self, response: JsonObject) -> Answer:
-        """The first choice. Raises NoAnswer."""
+    def read(self, response: JsonObject) -> ModelOutput:
+        """The first choice. Raises NoOutput."""
         choices = objects(response.get("choices"))
         message = choices[0].get("message") if choices else None
         if not isinstance(message, dict):
-            raise NoAnswer("without a message")
+            raise NoOutput("without a message")
         finish = _finish(choices[0])
         usage = members(response.get("usage"))
         tokens = usage.get("prompt_tokens"), usage.get("completion_tokens")
         if message.get("refusal"):
-            return Answer(str(message["refusal"]), finish, True, (), *tokens)
+            return ModelOutput(str(message["refusal"]), finish, True, (), *tokens)
         text, called = _content(message), message.get("tool_calls") or message.get("function_call")
         calls = objects(called if isinstance(called, list) else [called])
         if called and not text:
             text = as_text(called)
         if text is None and finish not in ("length", "content_filter"):
-            raise NoAnswer("without a message")
-        return Answer(text or "", finish, finish == "content_filter", calls, *tokens)
+            raise NoOutput("without a message")
+        return ModelOutput(text or "", finish, finish == "content_filter", calls, *tokens)
 
 
 def _finish(choice: JsonObject) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 
 from gradegate.asking.negotiation import Structure, Temperature
 from gradegate.asking.shape import (
-    Answer,
     JsonObject,
-    NoAnswer,
+    ModelOutput,
+    NoOutput,
     Shape,
     as_text,
     base64_image,
@@ -26,7 +26,7 @@ from gradegate.asking.shape import (
 )
 from gradegate.conversation import Message, Request
 
-# Options of `generationConfig`, under promptfoo's names and the API's, and those that stand beside it.
+# Options of `generationConfig`, under promptfoo's names and the API's, and those beside it.
 GENERATION = tuple(
     "temperature topP topK maxOutputTokens stopSequences seed presencePenalty frequencyPenalty candidateCount "
     "thinkingConfig responseMimeType responseSchema responseJsonSchema responseModalities mediaResolution".split()
@@ -65,8 +65,8 @@ class Gemini(Shape):
 
     def _generation(self, options: JsonObject) -> dict[str, Any]:
         named = {_ALIASES.get(name, name): value for name, value in (*self.config.items(), *options.items())}
-        own = {_camel(name): value for name, value in (self.config.get("generationConfig") or {}).items()}
-        generation = {"temperature": 0, **own, **picked(named, GENERATION)}
+        written = {_camel(name): value for name, value in (self.config.get("generationConfig") or {}).items()}
+        generation = {"temperature": 0, **written, **picked(named, GENERATION)}
         if isinstance(generation.get("responseSchema"), str):
             generation["responseSchema"] = json.loads(generation["responseSchema"])
         if "responseSchema" in generation or "responseJsonSchema" in generation:
@@ -77,8 +77,8 @@ class Gemini(Shape):
         """A schema or a MIME type of ``generationConfig``."""
         return any(name in body["generationConfig"] for name in _FORMATS)
 
-    def read(self, response: JsonObject) -> Answer:
-        """The first candidate; a prompt that was blocked has none. Raises NoAnswer."""
+    def read(self, response: JsonObject) -> ModelOutput:
+        """The first candidate; a prompt that was blocked has none. Raises NoOutput."""
         usage = members(response.get("usageMetadata"))
         wrote = [usage.get(name) for name in ("candidatesTokenCount", "thoughtsTokenCount")]
         counts = [count for count in wrote if isinstance(count, int)]
@@ -86,14 +86,14 @@ class Gemini(Shape):
         feedback = members(response.get("promptFeedback"))
         if feedback.get("blockReason"):
             words = feedback.get("blockReasonMessage") or f"the prompt was blocked: {feedback['blockReason']}"
-            return Answer(str(words), "content_filter", True, (), *tokens)
+            return ModelOutput(str(words), "content_filter", True, (), *tokens)
         candidates = response.get("candidates")
         if not isinstance(candidates, list) or not candidates or not isinstance(candidates[0], dict):
-            raise NoAnswer("without a candidate")
+            raise NoOutput("without a candidate")
         return _answer(candidates[0], tokens)
 
 
-def _answer(candidate: JsonObject, tokens: tuple[Any, Any]) -> Answer:
+def _answer(candidate: JsonObject, tokens: tuple[Any, Any]) -> ModelOutput:
     word = candidate.get("finishReason")
     finish = finish_reason(word, _FINISHED)
     parts = objects(members(candidate.get("content")).get("parts"))
@@ -102,10 +102,10 @@ def _answer(candidate: JsonObject, tokens: tuple[Any, Any]) -> Answer:
     text = as_text(calls) if calls and not any(texts) else "".join(texts)
     if finish == "content_filter":
         words = text or str(candidate.get("finishMessage") or f"the answer was blocked: {word}")
-        return Answer(words, finish, True, calls, *tokens)
+        return ModelOutput(words, finish, True, calls, *tokens)
     if not parts and finish != "length":
-        raise NoAnswer(f"without a text (finishReason {word or 'absent'})")
-    return Answer(text, finish, False, calls, *tokens)
+        raise NoOutput(f"without a text (finishReason {word or 'absent'})")
+    return ModelOutput(text, finish, False, calls, *tokens)
 
 
 def _json_schema(schema: JsonObject) -> JsonObject:

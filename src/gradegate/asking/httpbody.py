@@ -27,7 +27,7 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def address(url: str, query: Mapping[str, str], variables: Mapping[str, Any]) -> str:
-    """The URL filled in; a value stands in it percent-encoded, only the environment as it is. Raises TemplateError."""
+    """The URL filled in; a value is percent-encoded in it, only the environment as it is. Raises TemplateError."""
     filled = render(url, _each(variables, lambda text: quote(text, safe="")))
     if not query:
         return filled
@@ -58,7 +58,7 @@ def _json(template: str, variables: Mapping[str, Any]) -> bytes:
         parsed = None
     if isinstance(parsed, dict | list):
         return _encoded(_filled(parsed, variables))
-    # A template that is no JSON by itself, such as {"n": {{n}}}: what it makes must be.
+    # A template that is not JSON by itself, such as {"n": {{n}}}: what it makes must be.
     for values in (variables, _each(variables, lambda text: json.dumps(text, ensure_ascii=False)[1:-1])):
         text = render(template, values)
         try:
@@ -66,7 +66,7 @@ def _json(template: str, variables: Mapping[str, Any]) -> bytes:
         except ValueError:
             continue
         return text.encode()
-    raise ValueError("the body is no JSON once it is filled in")
+    raise ValueError("the body is not JSON once it is filled in")
 
 
 def _filled(value: Any, variables: Mapping[str, Any]) -> Any:
@@ -81,7 +81,7 @@ def _filled(value: Any, variables: Mapping[str, Any]) -> Any:
 
 
 def _structure(text: str) -> Any:
-    """A value that is one variable alone, such as ``{{ messages | dump }}``, stands for the list or object it holds."""
+    """A value that is one variable alone, such as ``{{ messages | dump }}``, becomes the list or object that it holds."""
     if text.lstrip()[:1] not in ("{", "["):
         return text
     try:

@@ -15,7 +15,7 @@ FORMS = (
     "`text`, `json`, a path such as `json.choices[0].message.content`, or "
     "`{output: json.answer, metadata: {documents: json.sources}}`"
 )
-# Members of an answer that say more about an error, and are no answer.
+# Members of an answer that say more about an error, and are not an answer.
 _ABOUT_ERRORS = frozenset(
     "error errors message detail details description code status statuscode status_code type title instance trace "
     "traceback stack path timestamp time request_id requestid trace_id traceid id success ok".split()
@@ -46,7 +46,7 @@ class _Path:
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """Where the answer's text stands, and what is kept as metadata for ``contextTransform``."""
+    """Where the answer's text is, and what is kept as metadata for ``contextTransform``."""
 
     output: _Path | None = None
     metadata: Mapping[str, _Path] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Extract:
         """The output as text and the metadata. Raises ProviderError."""
         output = self.output.apply(text, host) if self.output else _whole(text)
         if output is None:
-            raise ProviderError(f"{host} answered null where its output should stand", Trouble.MALFORMED)
+            raise ProviderError(f"{host} answered null where its output should be", Trouble.MALFORMED)
         shown = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
         return shown, {name: path.apply(text, host) for name, path in self.metadata.items()}
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from gradegate.asking.negotiation import Structure, Temperature
 from gradegate.asking.shape import (
-    Answer,
     JsonObject,
-    NoAnswer,
+    ModelOutput,
+    NoOutput,
     Shape,
     as_text,
     base64_image,
@@ -79,12 +79,12 @@ class Messages(Shape):
         """Tools, or a format of ``output_config``."""
         return "tools" in body or "format" in body.get("output_config", ())
 
-    def read(self, response: JsonObject) -> Answer:
-        """Text blocks, else tool calls; blocks of thinking are no answer. Raises NoAnswer."""
+    def read(self, response: JsonObject) -> ModelOutput:
+        """Text blocks, else tool calls; blocks of thinking are not an answer. Raises NoOutput."""
         content = response.get("content")
         blocks = objects(content)
         if not isinstance(content, list) or len(blocks) != len(content):
-            raise NoAnswer("without content")
+            raise NoOutput("without content")
         texts = [str(block.get("text", "")) for block in blocks if block.get("type") == "text"]
         calls = [block for block in blocks if block.get("type") == "tool_use"]
         finish = finish_reason(response.get("stop_reason"), _FINISHED)
@@ -92,13 +92,13 @@ class Messages(Shape):
             texts = texts if any(texts) else [as_text(calls[0].get("input"))]
             calls, finish = [], "stop" if finish == "tool_calls" else finish
         if not texts and not calls and finish in ("stop", ""):
-            raise NoAnswer("without a text")
+            raise NoOutput("without a text")
         text = "".join(texts) or (as_text(calls) if calls else "")
         refused = finish == "content_filter"
         if refused:
             text = text or str(members(response.get("stop_details")).get("explanation") or "")
         usage = members(response.get("usage"))
-        return Answer(text, finish, refused, calls, _prompt_tokens(usage), usage.get("output_tokens"))
+        return ModelOutput(text, finish, refused, calls, _prompt_tokens(usage), usage.get("output_tokens"))
 
 
 def _prompt_tokens(usage: JsonObject) -> int | None:

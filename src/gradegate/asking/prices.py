@@ -24,5 +24,5 @@ def price(model: str) -> tuple[float, float] | None:
     table = _table()
     if model in table:
         return table[model]
-    known = [name for name in table if model.startswith(f"{name}-20")]
-    return table[max(known, key=len)] if known else None
+    snapshots = [name for name in table if model.startswith(f"{name}-20")]
+    return table[max(snapshots, key=len)] if snapshots else None

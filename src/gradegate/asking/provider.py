@@ -45,7 +45,7 @@ class Provider:
         raise self._cannot("moderation")
 
     def _cannot(self, kind: str) -> ProviderError:
-        return ProviderError(f"{self.name} is no {kind} provider", Trouble.SETUP)
+        return ProviderError(f"{self.name} is not a provider of the kind {kind}", Trouble.SETUP)
 
 
 class Recorded(Provider):

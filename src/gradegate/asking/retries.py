@@ -21,14 +21,14 @@ DEAD_AFTER = 3  # calls in a row that failed after all retries: further calls to
 
 
 class Hosts:
-    """How each host has answered so far, told by any number of threads."""
+    """How each host has answered so far; any number of threads report it."""
 
     def __init__(self) -> None:
         self._dead: Counter[str] = Counter()
         self._busy: dict[str, float] = {}  # since when a host answers nothing but 429
 
     def answered(self, host: str) -> None:
-        """It gave an answer that stands."""
+        """It gave an answer that counts."""
         self._dead[host] = 0
         self._busy.pop(host, None)
 

@@ -17,7 +17,7 @@ _DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE |
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelOutput:
     """What a response says. ``text`` is the refusal where the model declined, the tool calls as JSON where it called.
 
     ``finish_reason`` is "stop", "length", "tool_calls", "content_filter", "" when the response gives none, or the
@@ -32,7 +32,7 @@ class Answer:
     completion_tokens: Any = None
 
 
-class NoAnswer(ValueError):
+class NoOutput(ValueError):
     """A response without an answer; the message goes on from "the host answered"."""
 
 
@@ -62,8 +62,8 @@ class Shape:
         """Whether the config itself says in which form the answer comes; False where the API has only one."""
         return False
 
-    def read(self, response: JsonObject) -> Answer:
-        """The answer in a response. Raises NoAnswer."""
+    def read(self, response: JsonObject) -> ModelOutput:
+        """The answer in a response. Raises NoOutput."""
         raise NotImplementedError
 
 

@@ -31,7 +31,7 @@ PRICES = ("cost", "inputCost", "outputCost")
 
 
 def base_url(setting: Setting, written: Any) -> str:
-    """An address of a config or of the environment, without the slash at its end. Raises ConfigError for no URL."""
+    """An address of a config or of the environment, without the slash at its end. Raises ConfigError for anything else."""
     url = str(written).strip().rstrip("/")
     try:
         fine = urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname
@@ -39,7 +39,7 @@ def base_url(setting: Setting, written: Any) -> str:
         fine = False
     if not fine:
         cure = "write the whole address, such as https://host/v1"
-        raise ConfigError.at(f"`{url}` is no address for `{setting.spec.id}`", setting.spec.origin, cure)
+        raise ConfigError.at(f"`{url}` is not an address for `{setting.spec.id}`", setting.spec.origin, cure)
     return url
 
 
@@ -52,8 +52,8 @@ def need_key(setting: Setting, *names: str) -> str:
     """The provider's key. Raises ConfigError when there is none."""
     key = secret(setting, *names)
     if not key:
-        wanted = setting.spec.config.get("apiKeyEnvar")
-        cure = f"set {wanted or names[0]}, or `apiKey` or `apiKeyEnvar` in its config"
+        variable = setting.spec.config.get("apiKeyEnvar")
+        cure = f"set {variable or names[0]}, or `apiKey` or `apiKeyEnvar` in its config"
         raise ConfigError.at(f"no key for `{setting.spec.id}`", setting.spec.origin, cure)
     return key
 
@@ -78,7 +78,7 @@ def post(client: Client, url: str, headers: Mapping[str, str], body: Any) -> tup
     """Send JSON, give the JSON object that came back and the seconds it took. Raises ProviderError."""
     content, seconds = post_any(client, url, headers, body)
     if not isinstance(content, dict):
-        raise ProviderError(f"{host_of(url)} answered JSON that is no object", Trouble.MALFORMED)
+        raise ProviderError(f"{host_of(url)} answered JSON that is not an object", Trouble.MALFORMED)
     return content, seconds
 
 
@@ -94,7 +94,7 @@ def post_any(client: Client, url: str, headers: Mapping[str, str], body: Any) ->
 
 
 def refusal(answer: Response) -> ProviderError:
-    """The error that an answer with an error status stands for, in the vendor's words."""
+    """The error that an answer with an error status means, in the vendor's words."""
     try:
         body = json.loads(answer.body)
     except (ValueError, RecursionError):
@@ -171,8 +171,8 @@ def token_usage(config: Mapping[str, Any], model: str, prompt: Any, completion: 
     """The usage of one call. ``cost``, or ``inputCost`` and ``outputCost``, are US dollars per token."""
     read, wrote = count(prompt), count(completion)
     both = config.get("cost")
-    own = (config.get("inputCost", both), config.get("outputCost", both))
-    rates = own if own[0] is not None and own[1] is not None else price(model)
+    configured = (config.get("inputCost", both), config.get("outputCost", both))
+    rates = configured if configured[0] is not None and configured[1] is not None else price(model)
     if rates is None or (prompt is None and completion is None):
         return Usage(1, read, wrote, 0.0, 1, seconds)
     return Usage(1, read, wrote, read * float(rates[0]) + wrote * float(rates[1]), 0, seconds)

@@ -63,6 +63,6 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for key, value in pairs:
         if key in members:
-            raise _Refused(f"the key `{key}` stands twice in this object", "keep one")
+            raise _Refused(f"the key `{key}` occurs twice in this object", "keep one")
         members[key] = value
     return members

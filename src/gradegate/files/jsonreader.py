@@ -69,7 +69,7 @@ class _Decoder(json.JSONDecoder):
         for (key, item), where in zip(pairs, lines, strict=True):
             if key in mapping:
                 origin = Origin(self._file, where)
-                raise ConfigError.at(f"the key `{key}` stands twice in this object", origin, "keep one")
+                raise ConfigError.at(f"the key `{key}` occurs twice in this object", origin, "keep one")
             mapping[key] = item
         mapping.lines = tuple(lines)
         return mapping, end

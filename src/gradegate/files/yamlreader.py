@@ -15,7 +15,7 @@ import yaml
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.lines import MAX_DEPTH, Map, Seq, line_of
 
-MAX_ALIASED = 1_000_000  # values that aliases may stand for, all together
+MAX_ALIASED = 1_000_000  # values that aliases may repeat, all together
 _PARSER: Any = yaml.cyaml.CParser if yaml.__with_libyaml__ else yaml.Loader  # type: ignore[attr-defined]
 
 
@@ -167,7 +167,7 @@ class _Reader:
             if key == "<<" and event.implicit[0]:
                 merged.extend(self._merged(value, line))
             elif key in mapping:
-                self._mistakes.append(Mistake(f"the key `{key}` stands twice", Origin(self._file, line), "keep one"))
+                self._mistakes.append(Mistake(f"the key `{key}` occurs twice", Origin(self._file, line), "keep one"))
             else:
                 mapping[key] = value
                 lines.append(line)

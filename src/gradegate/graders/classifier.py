@@ -33,9 +33,9 @@ class Classifier(Grader):
         if not labels:
             raise NoVerdict("the classification model gave no labels")
         if not all(map(math.isfinite, labels.values())):
-            raise ProviderError("the classification model gave a score that is no finite number", Trouble.MALFORMED)
-        best = max(labels, key=lambda label: labels[label])
-        wanted = best if self.value is None else self.value
-        known = ", ".join(f"{label} {score:.3g}" for label, score in labels.items())
-        what = f"{wanted} {labels[wanted]:.3g}" if wanted in labels else f"there is no label {wanted!r}"
-        return Verdict(labels.get(wanted, 0.0), None, f"{what} (the model says: {known})", {"labels": dict(labels)})
+            raise ProviderError("the classification model gave a score that is not a finite number", Trouble.MALFORMED)
+        best = max(labels, key=labels.__getitem__)
+        chosen = best if self.value is None else self.value
+        scores = ", ".join(f"{label} {score:.3g}" for label, score in labels.items())
+        what = f"{chosen} {labels[chosen]:.3g}" if chosen in labels else f"there is no label {chosen!r}"
+        return Verdict(labels.get(chosen, 0.0), None, f"{what} (the model says: {scores})", {"labels": dict(labels)})

@@ -33,8 +33,8 @@ class _Contains(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0."""
-        found = _fold(self.value, self.folded) in _fold(transcript.output, self.folded)
-        return Verdict(float(found), found, f'the answer {"holds" if found else "does not hold"} "{self.value}"')
+        holds = _fold(self.value, self.folded) in _fold(transcript.output, self.folded)
+        return Verdict(float(holds), holds, f'the answer {"holds" if holds else "does not hold"} "{self.value}"')
 
 
 @GRADERS.register("contains")
@@ -65,7 +65,7 @@ class _Several(Grader):
             try:
                 rows = list(csv.reader([value.replace('\\"', '""')], skipinitialspace=True, strict=True))
             except csv.Error as e:
-                raise ValueError(f"is no list of texts: {e}") from e
+                raise ValueError(f"is not a list of texts: {e}") from e
             value = [cell.strip() for cell in rows[0]] if rows else []
         if not isinstance(value, list) or not value or any(isinstance(item, list | dict) for item in value):
             raise ValueError("must be a list of texts, or texts separated by commas")

@@ -31,34 +31,40 @@ class ContextualRecall(Metric):
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """An expected answer."""
-        known = retrieval.expected(self.value, variables)
-        return "" if known else "there is no expected answer; give it as `value` or as the variable `expected_output`"
+        return retrieval.lacks_expected(self.value, variables)
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The share of the expected answer's sentences that a document holds."""
-        found = retrieval.retrieved(transcript)
-        given = judge.ask(
+        sources = retrieval.retrieved(transcript)
+        judgements = judge.ask(
             "contextual-recall",
             _read,
             schema=_SCHEMA,
             step="verdicts",
-            images=found.images,
+            images=sources.images,
             expected=retrieval.expected(self.value, transcript.vars),
-            documents=list(found.documents),
+            documents=list(sources.documents),
         )
-        held = sum(one.word == "yes" for one in given)
-        rows = [{"sentence": n, "verdict": one.word, "reason": one.reason} for n, one in enumerate(given, 1)]
+        held = sum(judgement.word == "yes" for judgement in judgements)
+        rows = [
+            {"sentence": n, "verdict": judgement.word, "reason": judgement.reason}
+            for n, judgement in enumerate(judgements, 1)
+        ]
         return Measured(
-            Fraction(held, len(given)),
-            f"{held} of {len(given)} sentences of the expected answer are in the documents",
-            tuple(f"sentence {n} is not: {clipped(one.reason)}" for n, one in enumerate(given, 1) if one.word == "no"),
+            Fraction(held, len(judgements)),
+            f"{held} of {len(judgements)} sentences of the expected answer are in the documents",
+            tuple(
+                f"sentence {n} is not: {clipped(judgement.reason)}"
+                for n, judgement in enumerate(judgements, 1)
+                if judgement.word == "no"
+            ),
             evidence={"verdicts": rows},
             steps=tuple(map(str, rows)),
         )
 
 
 def _read(answer: Answer) -> tuple[Given, ...]:
-    found = verdicts.some(answer)
-    if not found:
+    judgements = verdicts.some(answer)
+    if not judgements:
         raise Unreadable("it holds no verdict on any sentence of the expected answer")
-    return found
+    return judgements

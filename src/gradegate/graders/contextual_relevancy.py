@@ -25,7 +25,7 @@ class ContextualRelevancy(Metric):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """Relevant statements among all, over all documents; one call for each; 0 when none states anything."""
-        found = retrieval.retrieved(transcript)
+        sources = retrieval.retrieved(transcript)
 
         def ask(document: str) -> tuple[Given, ...]:
             return judge.ask(
@@ -33,19 +33,23 @@ class ContextualRelevancy(Metric):
                 verdicts.some,
                 schema=_SCHEMA,
                 step="verdicts",
-                images=found.images,
-                question=found.question,
+                images=sources.images,
+                question=sources.question,
                 document=document,
             )
 
-        asked = ask_once(judge, found.documents, ask)
-        pairs = [(rank, one) for rank, document in enumerate(found.documents, 1) for one in asked[document]]
-        held, total = sum(one.word == "yes" for _, one in pairs), len(pairs)
-        rows = [{"document": rank, "verdict": one.word, "reason": one.reason} for rank, one in pairs]
+        asked = ask_once(judge, sources.documents, ask)
+        pairs = [
+            (rank, judgement) for rank, document in enumerate(sources.documents, 1) for judgement in asked[document]
+        ]
+        held, total = sum(judgement.word == "yes" for _, judgement in pairs), len(pairs)
+        rows = [{"document": rank, "verdict": judgement.word, "reason": judgement.reason} for rank, judgement in pairs]
         return Measured(
             Fraction(held, total) if total else Fraction(0),
             f"{held} of {total} statements are relevant" if total else "the documents state nothing",
-            tuple(f"document {rank}: {clipped(one.reason)}" for rank, one in pairs if one.word == "no"),
+            tuple(
+                f"document {rank}: {clipped(judgement.reason)}" for rank, judgement in pairs if judgement.word == "no"
+            ),
             evidence={"verdicts": rows},
             steps=tuple(map(str, rows)),
         )

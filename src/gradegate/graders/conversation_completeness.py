@@ -54,14 +54,17 @@ class ConversationCompleteness(Metric):
                 intention=intention,
             )
 
-        given = ask_once(judge, intentions, ask)
-        rows = [{"intention": one, "verdict": given[one].word, "reason": given[one].reason} for one in intentions]
-        missed = [one for one in intentions if given[one].word == "no"]
+        judgements = ask_once(judge, intentions, ask)
+        rows = [
+            {"intention": text, "verdict": judgements[text].word, "reason": judgements[text].reason}
+            for text in intentions
+        ]
+        missed = [text for text in intentions if judgements[text].word == "no"]
         held, total = len(intentions) - len(missed), len(intentions)
         return Measured(
             Fraction(held, total) if total else Fraction(1),
             f"{held} of {total} intentions were satisfied" if total else "the user wanted nothing",
-            tuple(f'"{clipped(one)}" was not satisfied: {clipped(given[one].reason)}' for one in missed),
+            tuple(f'"{clipped(text)}" was not satisfied: {clipped(judgements[text].reason)}' for text in missed),
             evidence={"intentions": rows},
             steps=tuple(map(str, rows)),
         )

@@ -63,25 +63,25 @@ class Factfulness(Grader):
         if not source:
             raise NoVerdict("there is no source to check the answer with")
         judge = replace(judge, graded=f"{transcript.output}\n{source}")
-        found = steps.ask_claims(judge, transcript.output, source)
-        if not found.checkable:
-            return self._nothing(found)
-        return self._verdict(found, self._judged(judge, found, source))
+        claims = steps.ask_claims(judge, transcript.output, source)
+        if not claims.checkable:
+            return self._nothing(claims)
+        return self._verdict(claims, self._judged(judge, claims, source))
 
     def _source(self, variables: Mapping[str, Any]) -> str:
-        for given in (self.value, variables.get("input"), variables.get("context")):
-            text = "\n\n".join(map(str, given)) if isinstance(given, list | tuple) else given
+        for source in (self.value, variables.get("input"), variables.get("context")):
+            text = "\n\n".join(map(str, source)) if isinstance(source, list | tuple) else source
             if isinstance(text, str) and text.strip():
                 return text
         return ""
 
-    def _judged(self, judge: Judge, found: Claims, source: str) -> list[VotedClaim]:
+    def _judged(self, judge: Judge, claims: Claims, source: str) -> list[VotedClaim]:
         shown = source if self.mode == "grounded" else None
-        first = self._votes(judge, found.checkable, shown, 0)
-        left = tuple(claim for claim in found.checkable if undecided(first[claim.id]))
+        first = self._votes(judge, claims.checkable, shown, 0)
+        left = tuple(claim for claim in claims.checkable if undecided(first[claim.id]))
         # What the source says has been seen already when it was shown to the first runs.
         second = self._votes(judge, left, source, self.n_runs) if left and shown is None else {}
-        return [VotedClaim(c.id, c.text, first[c.id], second.get(c.id, ())) for c in found.checkable]
+        return [VotedClaim(c.id, c.text, first[c.id], second.get(c.id, ())) for c in claims.checkable]
 
     def _votes(
         self, judge: Judge, claims: tuple[Claim, ...], source: str | None, before: int
@@ -96,16 +96,16 @@ class Factfulness(Grader):
         voted = judge.gather(*runs)
         return {claim.id: tuple(run[claim.id] for run in voted) for claim in claims}
 
-    def _nothing(self, found: Claims) -> Verdict:
-        what = f"nothing in the answer can be checked ({len(found.all)} claims)"
+    def _nothing(self, claims: Claims) -> Verdict:
+        what = f"nothing in the answer can be checked ({len(claims.all)} claims)"
         if self.no_claims == "error":
             raise NoVerdict(f"{what}; `no_claims: pass` or `fail` would decide")
         passed = self.no_claims == "pass"
-        return Verdict(float(passed), passed, f"{what}; `no_claims: {self.no_claims}`", steps.evidence(found, []))
+        return Verdict(float(passed), passed, f"{what}; `no_claims: {self.no_claims}`", steps.evidence(claims, []))
 
-    def _verdict(self, found: Claims, judged: list[VotedClaim]) -> Verdict:
-        share = score([one.standing for one in judged], exact(self.idk_penalty_weight))
+    def _verdict(self, claims: Claims, judged: list[VotedClaim]) -> Verdict:
+        share = score([claim.standing for claim in judged], exact(self.idk_penalty_weight))
         if share is None:
             count = len(judged)
             raise NoVerdict(f"all {count} checkable claims are unknown, and `idk_penalty_weight: 0` leaves them out")
-        return Verdict(float(share), None, steps.summary(judged), steps.evidence(found, judged))
+        return Verdict(float(share), None, steps.summary(judged), steps.evidence(claims, judged))

@@ -30,25 +30,25 @@ class Faithfulness(Metric):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The share of claims that no document contradicts; 1 when nothing is claimed."""
-        found = retrieved(transcript)
-        documents = (*dict.fromkeys(found.documents), *map(Image, found.images))
-        spoken = faith.Said(found.question, transcript.output, images_in(transcript.turns))
+        sources = retrieved(transcript)
+        documents = (*dict.fromkeys(sources.documents), *map(Image, sources.images))
+        spoken = faith.Said(sources.question, transcript.output, images_in(transcript.turns))
         limit = self.truths_extraction_limit
         claims, *truths_of = judge.gather(
             partial(faith.ask_claims, judge, spoken),
-            *(partial(faith.ask_truths, judge, limit, some) for some in faith.asked_together(documents, limit)),
+            *(partial(faith.ask_truths, judge, limit, group) for group in faith.asked_together(documents, limit)),
         )
         truths = tuple(truth for truths in truths_of for truth in truths)
         judged = faith.HeldClaims(claims, faith.ask_verdicts(judge, claims, truths), truths)
         return self._measured(judged)
 
     def _measured(self, judged: faith.HeldClaims) -> Measured:
-        pairs = list(zip(judged.claims, judged.given, strict=True))
+        pairs = list(zip(judged.claims, judged.judgements, strict=True))
         bad = ("no", "idk") if self.penalize_ambiguous_claims else ("no",)
-        findings = [faith.described(claim, given) for claim, given in pairs if given.word in bad]
+        findings = [faith.described(claim, judgement) for claim, judgement in pairs if judgement.word in bad]
         total = len(pairs)
         summary = f"{total - len(findings)} of {total} claims hold" if total else "the answer claims nothing"
-        claims = [{"claim": claim, "verdict": given.word, "reason": given.reason} for claim, given in pairs]
+        claims = [{"claim": claim, "verdict": judgement.word, "reason": judgement.reason} for claim, judgement in pairs]
         return Measured(
             judged.score(self.penalize_ambiguous_claims),
             summary,

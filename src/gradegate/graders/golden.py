@@ -123,20 +123,20 @@ class JsonEqual(_Same):
         """``1`` equals ``1.0`` and not ``true``; with ``ignore_extra_keys`` the answer may have more keys."""
         return self._equal(_json(text), _json(self.value))
 
-    def _equal(self, found: Any, golden: Any) -> bool:
-        if isinstance(golden, dict) and isinstance(found, dict):
-            keys = golden.keys() <= found.keys() if self.ignore_extra_keys else golden.keys() == found.keys()
-            return keys and all(self._equal(found[key], item) for key, item in golden.items())
-        if isinstance(golden, list) and isinstance(found, list):
-            return len(found) == len(golden) and self._items(found, golden)
-        return isinstance(found, bool) == isinstance(golden, bool) and bool(found == golden)
+    def _equal(self, value: Any, golden: Any) -> bool:
+        if isinstance(golden, dict) and isinstance(value, dict):
+            keys = golden.keys() <= value.keys() if self.ignore_extra_keys else golden.keys() == value.keys()
+            return keys and all(self._equal(value[key], item) for key, item in golden.items())
+        if isinstance(golden, list) and isinstance(value, list):
+            return len(value) == len(golden) and self._items(value, golden)
+        return isinstance(value, bool) == isinstance(golden, bool) and bool(value == golden)
 
-    def _items(self, found: list[Any], golden: list[Any]) -> bool:
+    def _items(self, values: list[Any], golden: list[Any]) -> bool:
         if not self.ignore_order:
-            return all(map(self._equal, found, golden))
-        left = list(found)
+            return all(map(self._equal, values, golden))
+        left = list(values)
         for item in golden:
-            match = next((n for n, one in enumerate(left) if self._equal(one, item)), None)
+            match = next((n for n, candidate in enumerate(left) if self._equal(candidate, item)), None)
             if match is None:
                 return False
             left.pop(match)

@@ -38,11 +38,11 @@ class Hallucination(Metric):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The share of texts that the answer agrees with."""
-        own = (self.value,) if isinstance(self.value, str) and self.value else tuple(self.value)
-        contexts = own or texts_of(transcript.vars, "context")
+        value = (self.value,) if isinstance(self.value, str) and self.value else tuple(self.value)
+        contexts = value or texts_of(transcript.vars, "context")
         if not contexts:
             raise NoVerdict("there is no text to hold the answer against")
-        given = judge.ask(
+        judgements = judge.ask(
             "hallucination",
             partial(verdicts.counted, count=len(contexts)),
             schema=_SCHEMA,
@@ -50,12 +50,19 @@ class Hallucination(Metric):
             output=transcript.output,
             contexts=list(contexts),
         )
-        held = sum(one.word == "yes" for one in given)
-        rows = [{"text": number, "verdict": one.word, "reason": one.reason} for number, one in enumerate(given, 1)]
+        held = sum(judgement.word == "yes" for judgement in judgements)
+        rows = [
+            {"text": number, "verdict": judgement.word, "reason": judgement.reason}
+            for number, judgement in enumerate(judgements, 1)
+        ]
         return Measured(
-            Fraction(held, len(given)),
-            f"the answer agrees with {held} of {len(given)} texts",
-            tuple(f"text {n} is contradicted: {clipped(g.reason)}" for n, g in enumerate(given, 1) if g.word == "no"),
+            Fraction(held, len(judgements)),
+            f"the answer agrees with {held} of {len(judgements)} texts",
+            tuple(
+                f"text {n} is contradicted: {clipped(judgement.reason)}"
+                for n, judgement in enumerate(judgements, 1)
+                if judgement.word == "no"
+            ),
             evidence={"verdicts": rows},
             steps=tuple(map(str, rows)),
         )

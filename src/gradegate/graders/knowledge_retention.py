@@ -37,28 +37,32 @@ class KnowledgeRetention(Metric):
         turns = [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
         told = ask_once(judge, [n for n, turn in turns if turn.role == "user"], partial(_facts, judge, turns))
         questions = _questions(turns, told)
-        given = ask_once(judge, questions.values(), partial(_forgot, judge))
-        pairs = [(number, given[asked]) for number, asked in questions.items()]
-        held, total = sum(one.word == "no" for _, one in pairs), len(pairs)
-        rows = [{"turn": number, "forgot": one.word, "reason": one.reason} for number, one in pairs]
+        judgements = ask_once(judge, questions.values(), partial(_forgot, judge))
+        pairs = [(number, judgements[asked]) for number, asked in questions.items()]
+        held, total = sum(judgement.word == "no" for _, judgement in pairs), len(pairs)
+        rows = [{"turn": number, "forgot": judgement.word, "reason": judgement.reason} for number, judgement in pairs]
         return Measured(
             Fraction(held, total) if total else Fraction(1),
             f"{held} of {total} answers forget nothing" if total else "the user told nothing that could be forgotten",
-            tuple(f"turn {n} forgets what it was told: {clipped(one.reason)}" for n, one in pairs if one.word == "yes"),
+            tuple(
+                f"turn {n} forgets what it was told: {clipped(judgement.reason)}"
+                for n, judgement in pairs
+                if judgement.word == "yes"
+            ),
             evidence={"verdicts": rows, "facts": {str(number): list(facts) for number, facts in told.items()}},
             steps=tuple(map(str, [*told.items(), *rows])),
         )
 
 
 def _questions(turns: list[Numbered], told: Mapping[int, tuple[str, ...]]) -> dict[int, _Question]:
-    known: list[str] = []
-    found: dict[int, _Question] = {}
+    facts: list[str] = []
+    questions: dict[int, _Question] = {}
     for number, turn in turns:
         if turn.role == "user":
-            known += told[number]
-        elif known:
-            found[number] = (tuple(dict.fromkeys(known)), turn)
-    return found
+            facts += told[number]
+        elif facts:
+            questions[number] = (tuple(dict.fromkeys(facts)), turn)
+    return questions
 
 
 def _facts(judge: Judge, turns: list[Numbered], number: int) -> tuple[str, ...]:

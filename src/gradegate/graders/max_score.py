@@ -58,7 +58,7 @@ class MaxScore(Grader):
         self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
     ) -> Sequence[Verdict]:
         """Score 1 for the best output, the first of equals, and 0 for the others."""
-        scores = [self.value.score(own) for own in grades]
+        scores = [self.value.score(of_output) for of_output in grades]
         best = max(range(len(scores)), key=lambda number: scores[number])
         limit = self.value.threshold
         if limit is not None and not reached(scores[best], limit):

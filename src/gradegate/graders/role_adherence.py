@@ -40,7 +40,7 @@ class RoleAdherence(Metric):
         exchanges_of(transcript)
         turns = [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
         spoken = [number for number, turn in turns if turn.role == "assistant"]
-        given = judge.ask(
+        judgements = judge.ask(
             "role-adherence",
             partial(verdicts.counted, count=len(spoken)),
             schema=_SCHEMA,
@@ -50,13 +50,17 @@ class RoleAdherence(Metric):
             conversation=script(turns),
             count=len(spoken),
         )
-        pairs = list(zip(spoken, given, strict=True))
-        held = sum(one.word == "yes" for one in given)
-        rows = [{"turn": number, "verdict": one.word, "reason": one.reason} for number, one in pairs]
+        pairs = list(zip(spoken, judgements, strict=True))
+        held = sum(judgement.word == "yes" for judgement in judgements)
+        rows = [{"turn": number, "verdict": judgement.word, "reason": judgement.reason} for number, judgement in pairs]
         return Measured(
             Fraction(held, len(spoken)),
             f"{held} of {len(spoken)} messages keep to the role",
-            tuple(f"turn {number} breaks the role: {clipped(one.reason)}" for number, one in pairs if one.word == "no"),
+            tuple(
+                f"turn {number} breaks the role: {clipped(judgement.reason)}"
+                for number, judgement in pairs
+                if judgement.word == "no"
+            ),
             evidence={"verdicts": rows},
             steps=tuple(map(str, rows)),
         )

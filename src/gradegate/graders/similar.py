@@ -42,16 +42,16 @@ class Similar(Grader):
         values = [self.value] if isinstance(self.value, str) else self.value
         output, *others = judge.embed([transcript.output, *values])
         limit = DEFAULT if self.threshold is None else self.threshold
-        found = [(type(self).measure(output, other), text) for other, text in zip(others, values, strict=True)]
-        nearest = max(found, key=lambda item: self._score(item[0]))
-        chosen = next((item for item in found if self._near(item[0], limit)), nearest)
+        compared = [(type(self).measure(output, other), text) for other, text in zip(others, values, strict=True)]
+        nearest = max(compared, key=lambda item: self._score(item[0]))
+        chosen = next((item for item in compared if self._near(item[0], limit)), nearest)
         reverse = self._verdict(nearest, limit, not self._far(nearest[0], limit), len(values))
         return self._verdict(chosen, limit, self._near(chosen[0], limit), len(values), reverse)
 
     def _verdict(
-        self, found: tuple[float, str], limit: float, near: bool, count: int, reverse: Verdict | None = None
+        self, comparison: tuple[float, str], limit: float, near: bool, count: int, reverse: Verdict | None = None
     ) -> Verdict:
-        measured, text = found
+        measured, text = comparison
         which = f" of {count} texts, {text[:80]!r}" if count > 1 else ""
         evidence: dict[str, Any] = {"compared with": text, self._name(): measured}
         return Verdict(self._score(measured), near, f"{self._name()} {measured:.4g}{which}", evidence, reverse)

@@ -80,18 +80,20 @@ class Regex(Grader):
         try:
             regex.compile(_python(value))
         except regex.error as e:
-            raise ValueError(f"is no regular expression: {e}") from e
+            raise ValueError(f"is not a regular expression: {e}") from e
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0; no verdict when matching takes longer than five seconds."""
         try:
-            found = regex.search(_python(self.value), transcript.output, timeout=SECONDS) is not None
+            matches = regex.search(_python(self.value), transcript.output, timeout=SECONDS) is not None
         except TimeoutError as e:
             raise NoVerdict(f"the regular expression ran for more than {SECONDS:.0f} s; simplify it") from e
-        return Verdict(float(found), found, f"the answer {'matches' if found else 'does not match'} /{self.value}/")
+        return Verdict(
+            float(matches), matches, f"the answer {'matches' if matches else 'does not match'} /{self.value}/"
+        )
 
 
 def _python(pattern: str) -> str:
-    """JavaScript's ``$`` is the very end of the text; Python's also stands before a last newline."""
+    """JavaScript's ``$`` is the very end of the text; Python's is also before a last newline."""
     return str(_END.sub(lambda match: r"\Z" if match[1] else match[0], pattern))

@@ -44,20 +44,20 @@ class _Counted(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 within the bounds, which are inclusive, else 0."""
         try:
-            found = self.count(transcript.output)
+            count = self.count(transcript.output)
         except TimeoutError as e:
             raise NoVerdict(f"the regular expression ran for more than {SECONDS:.0f} s; simplify it") from e
-        enough = self.min_count is None or found >= self.min_count
-        fits = enough and (self.max_count is None or found <= self.max_count)
+        enough = self.min_count is None or count >= self.min_count
+        fits = enough and (self.max_count is None or count <= self.max_count)
         limit = "" if fits else f", at least {self.min_count}" if not enough else f", at most {self.max_count}"
-        return Verdict(float(fits), None, f"the count is {found}{limit}", {"count": found})
+        return Verdict(float(fits), None, f"the count is {count}{limit}", {"count": count})
 
 
 def _compiles(pattern: str | None) -> str | None:
     try:
         regex.compile(pattern or "")
     except regex.error as e:
-        raise ValueError(f"is no regular expression: {e}") from e
+        raise ValueError(f"is not a regular expression: {e}") from e
     return pattern
 
 

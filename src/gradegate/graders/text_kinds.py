@@ -42,7 +42,7 @@ class IsBoolean(_Kind):
     """The answer is true or false, in any case."""
 
     def fault(self, text: str) -> str:
-        """Other words for yes and no are none."""
+        """Other words for yes and no do not count."""
         return "" if text.strip().lower() in ("true", "false") else "the answer is neither true nor false"
 
 
@@ -85,12 +85,12 @@ class IsDate(_Kind):
         """With ``strict_type``, as Aegis has it by default, no text is a date."""
         if self.strict_type:
             return "`strict_type` takes no text for a date; set it to false"
-        found, timed = self._read(text.strip())
-        if found is None:
+        moment, timed = self._read(text.strip())
+        if moment is None:
             return "the answer is not a date"
         if self.require_datetime and not timed:
             return "the answer is a date without a time"
-        return "the answer names no time zone" if self.require_timezone and found.tzinfo is None else ""
+        return "the answer names no time zone" if self.require_timezone and moment.tzinfo is None else ""
 
     def _read(self, text: str) -> tuple[datetime | None, bool]:
         for form in self.allowed_formats or ():
@@ -101,14 +101,14 @@ class IsDate(_Kind):
         if self.allowed_formats is not None:
             return None, False
         try:
-            found = datetime.fromisoformat(text)
+            moment = datetime.fromisoformat(text)
         except ValueError:
             return None, False
         try:
             date.fromisoformat(text)
         except ValueError:
-            return found, True
-        return found, False
+            return moment, True
+        return moment, False
 
 
 @GRADERS.register("is_valid_xml")
@@ -130,7 +130,7 @@ class _Percentage(Grader):
     scoring = Scoring(1.0, share=True, scale=100)
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """The share from 0 to 1 among the characters that are no white space; 0 for an empty answer."""
+        """The share from 0 to 1 among the characters that are not white space; 0 for an empty answer."""
         characters = [character for character in transcript.output if not character.isspace()]
         hits = sum(map(self.hit, characters))
         score = hits / len(characters) if characters else 0.0

@@ -34,7 +34,7 @@ class _Case(NamedTuple):
 class _Failure(NamedTuple):
     turn: int
     claim: str
-    given: Given
+    judgement: Given
 
 
 @GRADERS.register("turn-faithfulness")
@@ -73,8 +73,8 @@ class TurnFaithfulness(Metric):
             (asked["claims", case.said], tuple(truth for about in self._about(case) for truth in asked[about]))
             for case in cases
         ]
-        given = ask_once(judge, pairs, lambda pair: faith.ask_verdicts(judge, *pair))
-        judged = [faith.HeldClaims(claims, given[claims, truths], truths) for claims, truths in pairs]
+        judgements = ask_once(judge, pairs, lambda pair: faith.ask_verdicts(judge, *pair))
+        judged = [faith.HeldClaims(claims, judgements[claims, truths], truths) for claims, truths in pairs]
         return self._measured(cases, judged, self._notes(transcript, cases))
 
     def _case(self, window: Window) -> _Case:
@@ -91,7 +91,7 @@ class TurnFaithfulness(Metric):
 
     def _about(self, case: _Case) -> list[tuple[str, Any]]:
         """The questions for the truths of a window's documents."""
-        return [("truths", some) for some in faith.asked_together(case.documents, self.truths_extraction_limit)]
+        return [("truths", group) for group in faith.asked_together(case.documents, self.truths_extraction_limit)]
 
     def _ask(self, judge: Judge, question: tuple[str, Any]) -> tuple[str, ...]:
         kind, about = question
@@ -100,17 +100,17 @@ class TurnFaithfulness(Metric):
         return faith.ask_claims(judge, about)
 
     def _measured(self, cases: list[_Case], judged: list[faith.HeldClaims], notes: tuple[str, ...]) -> Measured:
-        scores = [one.score(self.penalize_ambiguous_claims) for one in judged]
+        scores = [held_claims.score(self.penalize_ambiguous_claims) for held_claims in judged]
         failures = self._failures(cases, judged)
         bad = ("no", "idk") if self.penalize_ambiguous_claims else ("no",)
-        found = [faith.described(failure.claim, failure.given, failure.turn) for failure in failures]
-        total = sum(len(one.claims) for one in judged)
+        findings = [faith.described(failure.claim, failure.judgement, failure.turn) for failure in failures]
+        total = sum(len(held_claims.claims) for held_claims in judged)
         whole = sum(score == 1 for score in scores)
         summary = f"{whole} of {len(scores)} {'exchanges' if self.overlap == 'last' else 'windows'} hold in full"
         return Measured(
             mean(scores),
             summary if total else "the assistant claims nothing",
-            tuple(text for text, failure in zip(found, failures, strict=True) if failure.given.word in bad),
+            tuple(text for text, failure in zip(findings, failures, strict=True) if failure.judgement.word in bad),
             notes,
             self._evidence(cases, judged, scores, failures),
             tuple(line for pair in zip(cases, judged, scores, strict=True) for line in _steps(*pair)),
@@ -118,24 +118,31 @@ class TurnFaithfulness(Metric):
 
     def _failures(self, cases: list[_Case], judged: list[faith.HeldClaims]) -> list[_Failure]:
         """Each claim that did not get a yes, once, however many windows hold it."""
-        found: dict[tuple[int, str, str], _Failure] = {}
-        for case, one in zip(cases, judged, strict=True):
-            for claim, given in zip(one.claims, one.given, strict=True):
-                if given.word != "yes":
+        failures: dict[tuple[int, str, str], _Failure] = {}
+        for case, held_claims in zip(cases, judged, strict=True):
+            for claim, judgement in zip(held_claims.claims, held_claims.judgements, strict=True):
+                if judgement.word != "yes":
                     turn = faith.likely_turn(claim, case.judged)
-                    found.setdefault((turn, claim, given.word), _Failure(turn, claim, given))
-        return sorted(found.values(), key=lambda failure: failure.turn)
+                    failures.setdefault((turn, claim, judgement.word), _Failure(turn, claim, judgement))
+        return sorted(failures.values(), key=lambda failure: failure.turn)
 
     def _evidence(
         self, cases: list[_Case], judged: list[faith.HeldClaims], scores: list[Fraction], failures: list[_Failure]
     ) -> dict[str, Any]:
         def listed(word: str) -> list[dict[str, Any]]:
-            chosen = [failure for failure in failures if failure.given.word == word]
-            return [{"turn": one.turn, "claim": one.claim, "reason": one.given.reason} for one in chosen]
+            chosen = [failure for failure in failures if failure.judgement.word == word]
+            return [
+                {"turn": failure.turn, "claim": failure.claim, "reason": failure.judgement.reason} for failure in chosen
+            ]
 
         rows = [
-            {"turns": _span(case.judged), "score": float(score), "claims": len(one.claims), "truths": len(one.truths)}
-            for case, one, score in zip(cases, judged, scores, strict=True)
+            {
+                "turns": _span(case.judged),
+                "score": float(score),
+                "claims": len(held_claims.claims),
+                "truths": len(held_claims.truths),
+            }
+            for case, held_claims, score in zip(cases, judged, scores, strict=True)
         ]
         return {"contradicted": listed("no"), "ambiguous": listed("idk"), "windows": rows}
 
@@ -146,7 +153,7 @@ class TurnFaithfulness(Metric):
         left = unanswered(transcript.turns)
         used = "is used" if self.overlap == "last" else "is not used; `overlap: last` uses it"
         notes = (
-            (on_user, f"the retrieval context of {_turns(on_user)} stands on a message of the user and {used}"),
+            (on_user, f"the retrieval context of {_turns(on_user)} is on a message of the user and {used}"),
             (bare, f"no retrieval context for turns {', '.join(bare)}: claims were held against nothing"),
             (left, f"{_turns(left)} got no answer and was not judged"),
         )
@@ -163,5 +170,5 @@ def _span(turns: tuple[Numbered, ...]) -> str:
 
 def _steps(case: _Case, judged: faith.HeldClaims, score: Fraction) -> list[str]:
     lines = [f"turns {_span(case.judged)}: score {float(score):.4g}", *(f"  truth: {truth}" for truth in judged.truths)]
-    pairs = zip(judged.claims, judged.given, strict=True)
-    return [*lines, *(f"  claim: {claim} -> {given.word}: {given.reason}" for claim, given in pairs)]
+    pairs = zip(judged.claims, judged.judgements, strict=True)
+    return [*lines, *(f"  claim: {claim} -> {judgement.word}: {judgement.reason}" for claim, judgement in pairs)]

@@ -51,15 +51,19 @@ class TurnRelevancy(Metric):
                 conversation=script(turns),
             )
 
-        given = ask_once(judge, cut, ask)
-        pairs = [(window[-1][-1].number, given[window]) for window in cut]
-        held = sum(one.word == "yes" for _, one in pairs)
-        found = [f"turn {number} is not relevant: {clipped(one.reason)}" for number, one in pairs if one.word == "no"]
-        rows = [{"turn": number, "verdict": one.word, "reason": one.reason} for number, one in pairs]
+        judgements = ask_once(judge, cut, ask)
+        pairs = [(window[-1][-1].number, judgements[window]) for window in cut]
+        held = sum(judgement.word == "yes" for _, judgement in pairs)
+        findings = [
+            f"turn {number} is not relevant: {clipped(judgement.reason)}"
+            for number, judgement in pairs
+            if judgement.word == "no"
+        ]
+        rows = [{"turn": number, "verdict": judgement.word, "reason": judgement.reason} for number, judgement in pairs]
         return Measured(
             Fraction(held, len(pairs)),
             f"{held} of {len(pairs)} answers are relevant",
-            tuple(found),
+            tuple(findings),
             evidence={"verdicts": rows},
             steps=tuple(map(str, rows)),
         )

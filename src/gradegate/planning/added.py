@@ -15,12 +15,12 @@ _FORM = re.compile(r"([a-z][a-z-]*)(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
 
 def parse(written: str) -> Assertion:
     """``TYPE``, ``TYPE(THRESHOLD)``, ``TYPE:VALUE`` or ``TYPE(THRESHOLD):VALUE``. Raises ConfigError."""
-    found = _FORM.fullmatch(written.strip())
-    threshold = number(found[2]) if found and found[2] is not None else None
-    if found is None or (found[2] is not None and threshold is None):
+    match = _FORM.fullmatch(written.strip())
+    threshold = number(match[2]) if match and match[2] is not None else None
+    if match is None or (match[2] is not None and threshold is None):
         cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
-        raise ConfigError(Mistake(f"--assert {written!r} is no assertion", None, cure))
-    return Assertion(found[1], found[3], threshold)
+        raise ConfigError(Mistake(f"--assert {written!r} is not an assertion", None, cure))
+    return Assertion(match[1], match[3], threshold)
 
 
 def added(suite: Suite, written: Sequence[str]) -> Suite:
@@ -29,7 +29,13 @@ def added(suite: Suite, written: Sequence[str]) -> Suite:
     if not assertions:
         return suite
     cases = tuple(
-        replace(case, assertions=(*case.assertions, *(replace(one, origin=_origin(case.origin)) for one in assertions)))
+        replace(
+            case,
+            assertions=(
+                *case.assertions,
+                *(replace(assertion, origin=_origin(case.origin)) for assertion in assertions),
+            ),
+        )
         for case in suite.cases
     )
     return replace(suite, cases=cases)

@@ -96,7 +96,7 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
         base = member.type.removeprefix("not-")
         kind = GRADERS.find(base)
         if base == SET or (kind is not None and kind.compares):
-            raise ConfigError.at(f"`{member.type}` cannot stand in an assert-set", member.origin, "move it out")
+            raise ConfigError.at(f"`{member.type}` cannot be in an assert-set", member.origin, "move it out")
     members = tuple(_one(binder, member, subject) for member in spec.members)
     asserted = Asserted(
         type=spec.type,
@@ -118,7 +118,7 @@ def check_threshold(kind: type[Grader], spec: Assertion) -> None:
 
 
 def as_share(limit: float) -> str:
-    """What to write in place of a threshold that is no share: of 50 perhaps 0.5."""
+    """What to write in place of a threshold that is not a share: of 50 perhaps 0.5."""
     return f"write {limit / 100:g}" if 1 < limit <= 100 else "write a share such as 0.5"
 
 
@@ -206,9 +206,9 @@ def check_options(options: CaseOptions, origin: Origin) -> list[Mistake]:
     """Keys of a test's ``options`` that no grader knows."""
     if not options.settings:
         return []
-    known = {f.name for _, kind in GRADERS for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    strange = [name for name in options.settings if name not in known and name not in _IGNORED_OPTIONS]
-    return [Mistake(f"unknown option `{name}`", origin, suggest(name, known) or "remove it") for name in strange]
+    names = {f.name for _, kind in GRADERS for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    strange = [name for name in options.settings if name not in names and name not in _IGNORED_OPTIONS]
+    return [Mistake(f"unknown option `{name}`", origin, suggest(name, names) or "remove it") for name in strange]
 
 
 def _lifted(spec: Assertion) -> Assertion:
@@ -217,7 +217,7 @@ def _lifted(spec: Assertion) -> Assertion:
     threshold, model = config.pop("threshold", None), config.pop("model", None)
     threshold = threshold if spec.threshold is None else spec.threshold
     if not isinstance(model, str | None):
-        raise ConfigError.at(f"`{spec.type}`: `model` is no text", spec.origin, "name a model, or give `provider`")
+        raise ConfigError.at(f"`{spec.type}`: `model` is not text", spec.origin, "name a model, or give `provider`")
     graders = spec.graders
     if model and not graders:
         named = model if split_id(model) else f"openai:chat:{model}"
@@ -242,17 +242,17 @@ def _unknown(spec: Assertion) -> ConfigError:
 def _option_mistakes(error: ValidationError, spec: Assertion) -> Iterator[Mistake]:
     """One for each option: of the branches of a union that were tried, the last is said."""
     by_option = {}
-    for found in error.errors(include_url=False):
-        steps = [str(step) for step in found["loc"] if re.fullmatch(r"\w+", str(step))]
-        by_option[".".join(steps) or "value"] = found
-    for name, found in by_option.items():
-        yield _option_mistake("contextTransform" if name == "context_transform" else name, found, spec)
+    for detail in error.errors(include_url=False):
+        steps = [str(step) for step in detail["loc"] if re.fullmatch(r"\w+", str(step))]
+        by_option[".".join(steps) or "value"] = detail
+    for name, detail in by_option.items():
+        yield _option_mistake("contextTransform" if name == "context_transform" else name, detail, spec)
 
 
-def _option_mistake(name: str, found: Any, spec: Assertion) -> Mistake:
-    if found["type"] in ("missing", "missing_argument"):
+def _option_mistake(name: str, detail: Any, spec: Assertion) -> Mistake:
+    if detail["type"] in ("missing", "missing_argument"):
         return Mistake(f"`{spec.type}` has no `{name}`", spec.origin, "add it")
-    text = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    if found["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+    text = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if detail["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         text = "is not an option"
     return Mistake(f"`{spec.type}`: `{name}` {text[0].lower() + text[1:]}", spec.origin, "correct it")

@@ -37,16 +37,16 @@ class Binder:
         """Raises ConfigError for an unknown id, a missing key, a wrong option."""
         key = to_json([spec.id, spec.label, spec.config, dict(spec.env)])
         if key not in self.pool:
-            found = split_id(spec.id)
-            build = PROVIDERS.find(found[0]) if found else None
-            if found is None or build is None:
+            parts = split_id(spec.id)
+            build = PROVIDERS.find(parts[0]) if parts else None
+            if parts is None or build is None:
                 near = suggest(spec.id.split(":")[0], (name.split(":")[0] for name in PROVIDERS.names()))
                 cure = near or "one of " + ", ".join(PROVIDERS.names())
                 raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, cure)
             check_id(spec, build)
             provider_options.check(spec, build)
             env = {**self.suite.env, **spec.env}
-            setting = Setting(spec, found[1], self.client, env, self._open)
+            setting = Setting(spec, parts[1], self.client, env, self._open)
             self.pool[key] = build(setting)
             self.pool[key].id = spec.id
         return self.pool[key]
@@ -56,24 +56,24 @@ class Binder:
 
     def models(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> Mapping[str, Provider]:
         """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""
-        near, far = (spec.graders, options.graders), (self._own(spec), self.suite.graders)
+        near, far = (spec.graders, options.graders), (self._command_line(spec), self.suite.graders)
         return {need: self._model(need, spec, self._named(need, near, far)) for need in kind.asks.models}
 
-    def _own(self, spec: Assertion) -> Graders:
+    def _command_line(self, spec: Assertion) -> Graders:
         """The grader of the command line; an assertion that names a model gets that model of its provider."""
         if self.grader is None:
             return {}
         return {"*": self.grader, **({"text": serving(self.grader, spec.model_slug)} if spec.model_slug else {})}
 
-    def _model(self, need: str, spec: Assertion, found: ProviderSpec | None) -> Provider:
-        if found is None:
+    def _model(self, need: str, spec: Assertion, model: ProviderSpec | None) -> Provider:
+        if model is None:
             what = "no grading model" if need == "text" else f"no {need} model for `{spec.type}`"
             raise ConfigError.at(f"{what} is configured", spec.origin, _how_to_serve(need, spec))
-        provider = self.provider(self._configured(found))
+        provider = self.provider(self._configured(model))
         if need not in provider.kinds:
-            what = f"`{spec.type}` needs a model of the kind {need}, and `{found.id}` is none"
+            what = f"`{spec.type}` needs a model of the kind {need}, and `{model.id}` is not one"
             cure = f"give `provider: {{text: ..., {need}: ...}}`" if need != "text" else "name a chat model"
-            raise ConfigError.at(what, found.origin if found.origin.line else spec.origin, cure)
+            raise ConfigError.at(what, model.origin if model.origin.line else spec.origin, cure)
         return provider
 
     def _named(self, need: str, near: Iterable[Graders], far: Iterable[Graders]) -> ProviderSpec | None:
@@ -85,9 +85,9 @@ class Binder:
         meant = next((level.get(need) or level.get("*") for level in near if need in level or "*" in level), None)
         if meant is not None:
             return meant
-        found = [spec for level in far if (spec := level.get(need) or level.get("*"))]
-        fits = (spec for spec in found if need in self.provider(self._configured(spec)).kinds)
-        return next(fits, found[0] if found else None)
+        specs = [spec for level in far if (spec := level.get(need) or level.get("*"))]
+        fits = (spec for spec in specs if need in self.provider(self._configured(spec)).kinds)
+        return next(fits, specs[0] if specs else None)
 
     def _configured(self, spec: ProviderSpec) -> ProviderSpec:
         """A bare name of a configured target means that target with its settings."""

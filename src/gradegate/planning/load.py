@@ -54,7 +54,7 @@ def read(path: Path, settings: Settings) -> Located:
             suite = added.added(suite, settings.assertions)
             return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
-    raise ConfigError.at("the file is no eval config that gradegate knows", Origin(name), f"it reads: {formats}")
+    raise ConfigError.at("the file is not an eval config that gradegate knows", Origin(name), f"it reads: {formats}")
 
 
 def config_paths(settings: Settings) -> list[Path]:

@@ -82,9 +82,9 @@ def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
     """The same mistake at many lines is said once, with the lines."""
     places: dict[tuple[str, str], list[Origin | None]] = {}
     for mistake in mistakes:
-        found = places.setdefault((mistake.what, mistake.cure), [])
-        if mistake.origin not in found:
-            found.append(mistake.origin)
+        seen = places.setdefault((mistake.what, mistake.cure), [])
+        if mistake.origin not in seen:
+            seen.append(mistake.origin)
     for (what, cure), origins in sorted(places.items(), key=lambda item: _place(item[1][0])):
         others = [str(origin) for origin in origins[1:] if origin]
         more = f" and {len(others) - 5} more" if len(others) > 5 else ""
@@ -156,13 +156,13 @@ class _Planner:
         if not pattern:
             return list(self.suite.cases)
         try:
-            found = [case for case in self.suite.cases if re.search(pattern, case.description)]
+            cases = [case for case in self.suite.cases if re.search(pattern, case.description)]
         except re.error as e:
-            self._say(f"--filter-pattern is no regular expression: {e}", None, "correct it")
+            self._say(f"--filter-pattern is not a regular expression: {e}", None, "correct it")
             return []
-        if not found:
+        if not cases:
             self._say(f"--filter-pattern {pattern!r} matches no test of {self.suite.file}", None, "correct it")
-        return found
+        return cases
 
     def _case(self, case: Case, targets: list[_Target]) -> Iterator[Job]:
         self.mistakes += check_options(case.options, case.origin)
@@ -192,7 +192,7 @@ class _Planner:
             targets = [(case.target, self.binder.provider(case.target), list(self.suite.prompts))]
         elif case.providers:
             names = case.providers
-            targets = [one for one in targets if _allows(names, one[0].id) or _allows(names, one[0].label)]
+            targets = [target for target in targets if _allows(names, target[0].id) or _allows(names, target[0].label)]
         return [
             (provider, prompt)
             for _, provider, prompts in targets
@@ -253,11 +253,11 @@ class _Planner:
             self._say(what, case.origin, as_share(case.threshold))
 
     def _check_names(self, case: Case) -> None:
-        names = [name for spec in self.suite.targets for name in (spec.id, spec.label)]
-        labels = [prompt.label for prompt in self.suite.prompts]
-        for wanted, known, kind in ((case.providers, names, "provider"), (case.prompts, labels, "prompt")):
-            for name in wanted:
-                if not any(_allows((name,), one) for one in known):
+        targets = [name for spec in self.suite.targets for name in (spec.id, spec.label)]
+        prompts = [prompt.label for prompt in self.suite.prompts]
+        for patterns, labels, kind in ((case.providers, targets, "provider"), (case.prompts, prompts, "prompt")):
+            for name in patterns:
+                if not any(_allows((name,), label) for label in labels):
                     self._say(f"the test names a {kind} `{name}` that the config does not have", case.origin, "")
 
     def _say(self, what: str, origin: Origin | None, cure: str) -> None:

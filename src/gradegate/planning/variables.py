@@ -83,8 +83,8 @@ class Variables:
 
         What else a value asks for is filled in with the prompt; what nobody defines stays as it is written.
         """
-        own = {name: value for name, value in values.items() if isinstance(value, str) and is_template(value)}
-        for name, text in own.items():
+        templates = {name: value for name, value in values.items() if isinstance(value, str) and is_template(value)}
+        for name, text in templates.items():
             if not isinstance(text, Verbatim):
                 values[name] = self._with_env(name, text, origin)
         values = {name: _without_newline(value) for name, value in values.items()}

@@ -18,7 +18,7 @@ from gradegate.asking.shape import JsonObject
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, own_headers
 from gradegate.errors import ConfigError
 
-API_VERSION = "2024-10-21"  # the latest dated version that is no preview; it has structured output
+API_VERSION = "2024-10-21"  # the latest dated version that is not a preview; it has structured output
 _KEYS = ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")
 _BASES = ("AZURE_OPENAI_API_BASE_URL", "AZURE_OPENAI_BASE_URL", "AZURE_API_BASE_URL")
 _HOSTS = ("AZURE_OPENAI_API_HOST", "AZURE_API_HOST")

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.completions import SENT, Completions
 from gradegate.asking.provider import PROVIDERS, Setting
-from gradegate.asking.shape import Answer, JsonObject, members
+from gradegate.asking.shape import JsonObject, ModelOutput, members
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
 from gradegate.conversation import Usage
 
@@ -24,7 +24,7 @@ class Compatible(ChatModel):
     base: ClassVar[str]
     variable: ClassVar[str]  # of the environment, with the key
     tells_cost: ClassVar[bool] = False
-    own: ClassVar[tuple[str, ...]] = ()  # options that go into the request beside those of OpenAI
+    extra: ClassVar[tuple[str, ...]] = ()  # options that go into the request beside those of OpenAI
     options = (*SENT, *ACCESS, *PRICES)
 
     def __init__(self, setting: Setting) -> None:
@@ -33,13 +33,13 @@ class Compatible(ChatModel):
         url = base_url(setting, f"https://{config['apiHost']}/v1" if config.get("apiHost") else self._base(config))
         key = need_key(setting, self.variable)
         headers = {"Authorization": f"Bearer {key}", **own_headers(config)}
-        shape = Completions(model, config, (*SENT, *self.own))
+        shape = Completions(model, config, (*SENT, *self.extra))
         super().__init__(setting, shape, f"{url}/chat/completions", headers, model)
 
     def _base(self, config: JsonObject) -> Any:
         return config.get("apiBaseUrl") or self.base
 
-    def _usage(self, answer: Answer, response: JsonObject, seconds: float) -> Usage:
+    def _usage(self, answer: ModelOutput, response: JsonObject, seconds: float) -> Usage:
         usage = super()._usage(answer, response, seconds)
         cost = members(response.get("usage")).get("cost") if self.tells_cost else None
         if isinstance(cost, int | float) and not isinstance(cost, bool) and "cost" not in self._config:
@@ -51,8 +51,8 @@ class OpenRouter(Compatible):
     """A chat model by way of OpenRouter, which says what each call costs."""
 
     base, variable, tells_cost = "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", True
-    own = ("models", "route", "provider", "transforms", "plugins", "reasoning")
-    options = (*Compatible.options, *own)
+    extra = ("models", "route", "provider", "transforms", "plugins", "reasoning")
+    options = (*Compatible.options, *extra)
 
 
 class Groq(Compatible):
@@ -60,8 +60,8 @@ class Groq(Compatible):
 
     base, variable = "https://api.groq.com/openai/v1", "GROQ_API_KEY"
     others = ("responses",)
-    own = ("reasoning_format", "include_reasoning")
-    options = (*Compatible.options, *own)
+    extra = ("reasoning_format", "include_reasoning")
+    options = (*Compatible.options, *extra)
 
 
 class XAi(Compatible):
@@ -69,8 +69,8 @@ class XAi(Compatible):
 
     base, variable = "https://api.x.ai/v1", "XAI_API_KEY"
     others = ("embedding", "embeddings", "image", "responses", "video", "voice")
-    own = ("search_parameters",)
-    options = (*Compatible.options, *own)
+    extra = ("search_parameters",)
+    options = (*Compatible.options, *extra)
 
 
 class DeepSeek(Compatible):

@@ -79,10 +79,10 @@ class HuggingFaceEmbeddings(Provider):
 
 def _access(setting: Setting, url: str) -> tuple[str, dict[str, str]]:
     """An endpoint of one's own may do without a key."""
-    own, names = setting.spec.config.get("apiEndpoint"), ("HF_TOKEN", "HF_API_TOKEN")
-    key = secret(setting, *names) if own else need_key(setting, *names)
+    endpoint, names = setting.spec.config.get("apiEndpoint"), ("HF_TOKEN", "HF_API_TOKEN")
+    key = secret(setting, *names) if endpoint else need_key(setting, *names)
     headers = {**({"Authorization": f"Bearer {key}"} if key else {}), **own_headers(setting.spec.config)}
-    return base_url(setting, own or url), headers
+    return base_url(setting, endpoint or url), headers
 
 
 def _passed(config: Mapping[str, Any]) -> Mapping[str, Any]:

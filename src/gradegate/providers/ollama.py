@@ -1,7 +1,7 @@
 """ollama: models of an Ollama server, which cost nothing.
 
 API: https://github.com/ollama/ollama/blob/main/docs/api.md (``/api/chat``, ``/api/embed``), as in the types of the
-``ollama`` package 0.6: ``format`` takes a JSON Schema, ``thinking`` stands beside ``content``.
+``ollama`` package 0.6: ``format`` takes a JSON Schema, ``thinking`` is beside ``content``.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.negotiation import Structure, Temperature
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
 from gradegate.asking.shape import (
-    Answer,
     JsonObject,
-    NoAnswer,
+    ModelOutput,
+    NoOutput,
     Shape,
     as_text,
     base64_image,
@@ -27,7 +27,7 @@ from gradegate.asking.wire import base_url, count, host_of, need_model, own_head
 from gradegate.conversation import Message, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 
-# Members of `options`, and what stands beside it.
+# Members of `options`, and what goes beside it.
 OPTIONS = tuple(
     "num_predict num_keep seed top_k top_p min_p tfs_z typical_p repeat_last_n temperature repeat_penalty "
     "presence_penalty frequency_penalty mirostat mirostat_tau mirostat_eta penalize_newline stop num_ctx num_batch "
@@ -46,14 +46,14 @@ class OllamaChat(Shape):
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body, with the model. Raises ProviderError for an image that is not at hand."""
-        own = picked(self.config, OPTIONS)
+        options = picked(self.config, OPTIONS)
         if self.config.get("max_tokens") is not None:
-            own.setdefault("num_predict", self.config["max_tokens"])
+            options.setdefault("num_predict", self.config["max_tokens"])
         return {
             "model": self._model,
             "messages": [_message(message) for message in request.messages],
             "stream": False,
-            "options": {"temperature": 0, **(self.config.get("options") or {}), **own, **request.options},
+            "options": {"temperature": 0, **(self.config.get("options") or {}), **options, **request.options},
             **picked(self.config, BESIDE),
             **(self.config.get("passthrough") or {}),
         }
@@ -62,17 +62,17 @@ class OllamaChat(Shape):
         """``format``."""
         return "format" in body
 
-    def read(self, response: JsonObject) -> Answer:
-        """The message; one that is not done is unfinished whatever its reason says. Raises NoAnswer."""
+    def read(self, response: JsonObject) -> ModelOutput:
+        """The message; one that is not done is unfinished whatever its reason says. Raises NoOutput."""
         message = response.get("message")
         if not isinstance(message, dict):
-            raise NoAnswer("without a message")
+            raise NoOutput("without a message")
         text, called = str(message.get("content") or ""), message.get("tool_calls")
         if called and not text:
             text = as_text(called)
         finish = "unfinished" if response.get("done") is False else finish_reason(response.get("done_reason"), {})
         tokens = response.get("prompt_eval_count"), response.get("eval_count")
-        return Answer(text, finish, False, objects(called), *tokens)
+        return ModelOutput(text, finish, False, objects(called), *tokens)
 
 
 class Ollama(ChatModel):
@@ -88,7 +88,7 @@ class Ollama(ChatModel):
         shape = OllamaChat(model, setting.spec.config)
         super().__init__(setting, shape, url, _headers(setting), model)
 
-    def _usage(self, answer: Answer, response: JsonObject, seconds: float) -> Usage:
+    def _usage(self, answer: ModelOutput, response: JsonObject, seconds: float) -> Usage:
         return Usage(1, count(answer.prompt_tokens), count(answer.completion_tokens), seconds=seconds)
 
 

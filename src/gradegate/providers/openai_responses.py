@@ -14,9 +14,9 @@ from gradegate.asking.negotiation import Structure, Temperature
 from gradegate.asking.openai_access import ACCESS, base, headers
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.shape import (
-    Answer,
     JsonObject,
-    NoAnswer,
+    ModelOutput,
+    NoOutput,
     Shape,
     as_text,
     finish_reason,
@@ -66,8 +66,8 @@ class Responses(Shape):
         """A format of ``text``."""
         return "format" in body.get("text", ())
 
-    def read(self, response: JsonObject) -> Answer:
-        """The text of all messages, else the tool calls as JSON text. Raises NoAnswer."""
+    def read(self, response: JsonObject) -> ModelOutput:
+        """The text of all messages, else the tool calls as JSON text. Raises NoOutput."""
         items = objects(response.get("output"))
         parts = [part for item in items if item.get("type") == "message" for part in objects(item.get("content"))]
         calls = [item for item in items if str(item.get("type")).endswith("_call")]
@@ -75,12 +75,12 @@ class Responses(Shape):
         tokens = usage.get("input_tokens"), usage.get("output_tokens")
         refusals = _texts(parts, "refusal", "refusal")
         if refusals:
-            return Answer("".join(refusals), finish, True, calls, *tokens)
+            return ModelOutput("".join(refusals), finish, True, calls, *tokens)
         texts = _texts(parts, "output_text", "text")
         if not texts and not calls and finish not in ("length", "content_filter"):
-            raise NoAnswer("without a message" + ("" if finish in ("stop", "") else f" (status {finish})"))
+            raise NoOutput("without a message" + ("" if finish in ("stop", "") else f" (status {finish})"))
         text = as_text(calls) if calls and not any(texts) else "".join(texts)
-        return Answer(text, finish, finish == "content_filter", calls, *tokens)
+        return ModelOutput(text, finish, finish == "content_filter", calls, *tokens)
 
 
 def _finish(response: JsonObject) -> str:
@@ -112,7 +112,7 @@ def _item(message: Message) -> dict[str, Any]:
 
 
 def _format(written: Any) -> Any:
-    """``response_format`` of Chat Completions in the form of this API: the schema stands one level higher."""
+    """``response_format`` of Chat Completions in the form of this API: the schema is one level higher."""
     if isinstance(written, Mapping) and isinstance(written.get("json_schema"), Mapping):
         return {"type": "json_schema", **written["json_schema"]}
     return written

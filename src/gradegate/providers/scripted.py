@@ -1,6 +1,6 @@
 """scripted: replies from a file, so that a gate can be shown and tested without a model.
 
-``scripted:replies.yaml`` holds a list; the first entry whose ``when`` (a text, or a list of texts) stands in the
+``scripted:replies.yaml`` holds a list; the first entry whose ``when`` (a text, or a list of texts) is in the
 prompt answers with its ``reply``. A list of replies is given out in order, the last one repeats. An entry without
 ``when`` answers everything; ``error`` in place of ``reply`` makes the call fail with those words.
 """

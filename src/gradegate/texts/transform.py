@@ -46,11 +46,11 @@ class Transform:
 
     def apply(self, output: str, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
         """The value that the expression leads to. Raises NoVerdict where it leads nowhere."""
-        found = {"output": output, "vars": variables, "metadata": metadata}[self.root]
+        value = {"output": output, "vars": variables, "metadata": metadata}[self.root]
         if self.root == "output":
-            found = self._parsed(output)
+            value = self._parsed(output)
         try:
-            return follow(found, self.steps)
+            return follow(value, self.steps)
         except LookupError as e:
             raise NoVerdict(f"contextTransform `{self.written}` leads nowhere: {e.args[0]}") from e
 
@@ -60,7 +60,7 @@ class Transform:
         try:
             return json.loads(output)
         except (ValueError, RecursionError) as e:
-            raise NoVerdict(f"contextTransform `{self.written}` needs an answer that is JSON, and it is none") from e
+            raise NoVerdict(f"contextTransform `{self.written}` needs an answer that is JSON, and it is not") from e
 
 
 def parse(written: str) -> Transform:
@@ -72,22 +72,22 @@ def parse(written: str) -> Transform:
         raise ValueError(f"`{written}` is code, which gradegate does not run; it can follow {FORMS}")
     name = root[1].removeprefix("context.")
     if name in ("vars", "metadata") and not path:
-        raise ValueError(f"`{written}` is no text; name what stands in it")
+        raise ValueError(f"`{written}` is not text; name what is in it")
     return Transform(text, name if name in ("vars", "metadata") else "output", path)
 
 
 def steps(text: str) -> tuple[str | int | _Join | _Map, ...] | None:
-    """The steps of a path behind its root, such as ``.a[0].b``; None where something is no step."""
-    found: list[str | int | _Join | _Map] = []
+    """The steps of a path behind its root, such as ``.a[0].b``; None where something is not a step."""
+    path: list[str | int | _Join | _Map] = []
     position = 0
     while position < len(text.rstrip()):
         match = _STEP.match(text, position)
         step = _step(match) if match else None
         if match is None or step is None:
             return None
-        found.append(step)
+        path.append(step)
         position = match.end()
-    return tuple(found)
+    return tuple(path)
 
 
 def _step(match: re.Match[str]) -> str | int | _Join | _Map | None:

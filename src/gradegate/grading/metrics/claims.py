@@ -120,39 +120,39 @@ def _numbers(ids: Iterable[int]) -> str:
 
 def summary(judged: Sequence[VotedClaim]) -> str:
     """How many claims are true, and the first of those that are not."""
-    counts = {which: sum(one.standing is which for one in judged) for which in Standing}
+    counts = {which: sum(voted.standing is which for voted in judged) for which in Standing}
     parts = [f"{counts[Standing.TRUE]} of {len(judged)} checkable claims are true"]
     words = ((Standing.FALSE, "false"), (Standing.TIE, "tied"), (Standing.UNKNOWN, "unknown"))
     parts[0] += "".join(f", {counts[which]} {word}" for which, word in words if counts[which])
-    bad = [one for which, _ in words for one in judged if one.standing is which]
-    parts += [_described(one) for one in bad[:NAMED]]
+    bad = [voted for which, _ in words for voted in judged if voted.standing is which]
+    parts += [_described(voted) for voted in bad[:NAMED]]
     return "; ".join([*parts, *([f"and {len(bad) - NAMED} more"] if len(bad) > NAMED else [])])
 
 
-def _described(one: VotedClaim) -> str:
-    text = f'{one.standing.value}: "{clipped(one.claim)}"'
-    return text + (f" ({clipped(one.reason)})" if one.reason else "")
+def _described(voted: VotedClaim) -> str:
+    text = f'{voted.standing.value}: "{clipped(voted.claim)}"'
+    return text + (f" ({clipped(voted.reason)})" if voted.reason else "")
 
 
-def evidence(found: Claims, judged: Sequence[VotedClaim]) -> dict[str, Any]:
+def evidence(claims: Claims, judged: Sequence[VotedClaim]) -> dict[str, Any]:
     """Every claim with the votes of each run; ``false_details`` and ``unknown_details`` as Aegis has them."""
-    unknown = sum(one.standing is Standing.UNKNOWN for one in judged)
+    unknown = sum(voted.standing is Standing.UNKNOWN for voted in judged)
     return {
-        "false_details": [_detail(one) for one in judged if one.standing is Standing.FALSE],
-        "unknown_details": [_detail(one) for one in judged if one.standing in (Standing.UNKNOWN, Standing.TIE)],
-        "non_checkable": [claim.text for claim in found.all if not claim.checkable],
+        "false_details": [_detail(voted) for voted in judged if voted.standing is Standing.FALSE],
+        "unknown_details": [_detail(voted) for voted in judged if voted.standing in (Standing.UNKNOWN, Standing.TIE)],
+        "non_checkable": [claim.text for claim in claims.all if not claim.checkable],
         "unknown_ratio": unknown / len(judged) if judged else None,
-        "factual_density": len(judged) / len(found.all) if found.all else None,
-        "votes": [_votes(one) for one in judged],
+        "factual_density": len(judged) / len(claims.all) if claims.all else None,
+        "votes": [_votes(voted) for voted in judged],
     }
 
 
-def _detail(one: VotedClaim) -> dict[str, Any]:
-    tie = {"tie": True} if one.standing is Standing.TIE else {}
-    return {"claim": one.claim, "reason": one.reason, **tie}
+def _detail(voted: VotedClaim) -> dict[str, Any]:
+    tie = {"tie": True} if voted.standing is Standing.TIE else {}
+    return {"claim": voted.claim, "reason": voted.reason, **tie}
 
 
-def _votes(one: VotedClaim) -> dict[str, Any]:
-    second = {"second": [vote.word for vote in one.second]} if one.second else {}
-    first = [vote.word for vote in one.first]
-    return {"id": one.id, "claim": one.claim, "outcome": one.standing.value, "first": first, **second}
+def _votes(voted: VotedClaim) -> dict[str, Any]:
+    second = {"second": [vote.word for vote in voted.second]} if voted.second else {}
+    first = [vote.word for vote in voted.first]
+    return {"id": voted.id, "claim": voted.claim, "outcome": voted.standing.value, "first": first, **second}

@@ -17,7 +17,7 @@ from gradegate.texts.transform import Transform
 
 def _parsed(written: Any) -> Any:
     if not isinstance(written, str):
-        raise ValueError("is no text")
+        raise ValueError("is not text")
     return transform.parse(written)
 
 
@@ -43,10 +43,10 @@ class Context:
         return self.chunks if self.listed else tuple(sentences.units(self.text))
 
 
-def lacks(variables: Mapping[str, Any], given: Transform | None) -> str:
+def lacks(variables: Mapping[str, Any], path: Transform | None) -> str:
     """What the variables lack for a context, as a sentence; empty when nothing, or when only the answer can tell."""
-    if given is not None:
-        first = given.steps[0] if given.root == "vars" else ""
+    if path is not None:
+        first = path.steps[0] if path.root == "vars" else ""
         return f"the variable `{first}` that contextTransform names is missing" if first not in ("", *variables) else ""
     if variables.get("context") is None or isinstance(variables["context"], Mapping):
         return "the variable `context` is missing, and there is no `contextTransform`"
@@ -63,16 +63,16 @@ def lacks_query(variables: Mapping[str, Any]) -> str:
     if query is None:
         return "the variable `query` is missing"
     if not isinstance(query, str):
-        return "the variable `query` is no text"
+        return "the variable `query` is not text"
     return "" if query.strip() else "the variable `query` is empty"
 
 
-def resolve(transcript: Transcript, given: Transform | None) -> Context:
+def resolve(transcript: Transcript, path: Transform | None) -> Context:
     """The context of one answer. Raises NoVerdict when there is none."""
-    if given is None:
+    if path is None:
         return _texts(transcript.vars.get("context"), "the variable `context`")
-    found = given.apply(transcript.output, transcript.vars, transcript.metadata)
-    return _texts(found, f"what contextTransform `{given.written}` gives")
+    value = path.apply(transcript.output, transcript.vars, transcript.metadata)
+    return _texts(value, f"what contextTransform `{path.written}` gives")
 
 
 def _texts(value: Any, what: str) -> Context:

@@ -43,20 +43,20 @@ class HeldClaims:
     """Claims with a verdict on each, and the truths that they were held against."""
 
     claims: tuple[str, ...]
-    given: tuple[Given, ...]
+    judgements: tuple[Given, ...]
     truths: tuple[str, ...] = ()
 
     def score(self, penalize: bool) -> Fraction:
-        """The share of claims that hold, 1 when there is none; "idk" holds unless it is penalized."""
-        return share(self.given, penalize)
+        """The share of claims that hold, 1 for no claims; "idk" holds unless it is penalized."""
+        return share(self.judgements, penalize)
 
 
-def share(given: Sequence[Given], penalize: bool) -> Fraction:
+def share(judgements: Sequence[Given], penalize: bool) -> Fraction:
     """Verdicts that are not "no" (``penalize``: that are "yes") among all; 1 for none."""
-    if not given:
+    if not judgements:
         return Fraction(1)
-    held = sum(one.word == "yes" if penalize else one.word != "no" for one in given)
-    return Fraction(held, len(given))
+    held = sum(judgement.word == "yes" if penalize else judgement.word != "no" for judgement in judgements)
+    return Fraction(held, len(judgements))
 
 
 def said(turns: Sequence[Numbered]) -> Said:
@@ -80,7 +80,7 @@ def ask_truths(judge: Judge, limit: int | None, documents: tuple[str, ...]) -> t
         return ()
     texts, images = split(documents)
     read = partial(verdicts.texts, key="truths")
-    found = judge.ask(
+    truths = judge.ask(
         "faithfulness-truths",
         read,
         schema=_TRUTHS,
@@ -89,7 +89,7 @@ def ask_truths(judge: Judge, limit: int | None, documents: tuple[str, ...]) -> t
         documents="\n\n".join(texts),
         limit=limit or 0,
     )
-    return found[:limit]
+    return truths[:limit]
 
 
 def ask_claims(judge: Judge, said: Said) -> tuple[str, ...]:
@@ -117,21 +117,21 @@ def ask_verdicts(judge: Judge, claims: tuple[str, ...], truths: tuple[str, ...])
 
 
 def likely_turn(claim: str, turns: Sequence[Numbered]) -> int:
-    """The number of the answer that a claim was most likely taken from: most of its words stand there.
+    """The number of the answer that a claim was most likely taken from: most of its words are there.
 
     Claims are asked for once a window, so that the grader does not say where each is from. This is for evidence alone.
     """
-    wanted = set(_WORDS.findall(claim.lower()))
+    words = set(_WORDS.findall(claim.lower()))
     answers = [numbered for numbered in turns if numbered.turn.role == "assistant"]
 
-    def found(numbered: Numbered) -> int:
-        return len(wanted & set(_WORDS.findall(numbered.turn.content.lower())))
+    def shared(numbered: Numbered) -> int:
+        return len(words & set(_WORDS.findall(numbered.turn.content.lower())))
 
-    return max(answers, key=found).number
+    return max(answers, key=shared).number
 
 
-def described(claim: str, given: Given, turn: int | None = None) -> str:
+def described(claim: str, judgement: Given, turn: int | None = None) -> str:
     """A claim that does not hold, for a reason: which, of which turn, and what it is contradicted by."""
-    what = "is contradicted" if given.word == "no" else "cannot be verified"
+    what = "is contradicted" if judgement.word == "no" else "cannot be verified"
     where = f"turn {turn}: " if turn else ""
-    return f'{where}"{clipped(claim)}" {what}' + (f" ({clipped(given.reason)})" if given.reason else "")
+    return f'{where}"{clipped(claim)}" {what}' + (f" ({clipped(judgement.reason)})" if judgement.reason else "")

@@ -31,7 +31,7 @@ _REASON = shape(reason={"type": "string"})
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a metric found. ``score`` is exact; ``findings`` lowered it, ``notes`` must be said whatever the score."""
+    """What a metric measured. ``score`` is exact; ``findings`` lowered it, ``notes`` must be said whatever the score."""
 
     score: Fraction
     summary: str
@@ -69,29 +69,29 @@ class Metric(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score from 0 to 1, with the reason and the evidence."""
         seen = with_documents(transcript, self.context_transform)
-        own = replace(judge, graded=_all(seen))
-        found = self.measure(seen, own)
-        perfect = found.score == 1
-        score = found.score if perfect or not self.strict_mode else Fraction(0)
-        evidence = {**found.evidence, **({"notes": list(found.notes)} if found.notes else {})}
+        judge = replace(judge, graded=_all(seen))
+        measured = self.measure(seen, judge)
+        perfect = measured.score == 1
+        score = measured.score if perfect or not self.strict_mode else Fraction(0)
+        evidence = {**measured.evidence, **({"notes": list(measured.notes)} if measured.notes else {})}
         if self.verbose_mode:
-            evidence["steps"] = list(found.steps)
-        reason = self._reason(found, own)
+            evidence["steps"] = list(measured.steps)
+        reason = self._reason(measured, judge)
         return Verdict(float(score), perfect if self.strict_mode else None, reason, evidence)
 
-    def _reason(self, found: Measured, judge: Judge) -> str:
-        own = [found.summary, *found.findings[:NAMED]]
-        if len(found.findings) > NAMED:
-            own.append(f"and {len(found.findings) - NAMED} more")
+    def _reason(self, measured: Measured, judge: Judge) -> str:
+        parts = [measured.summary, *measured.findings[:NAMED]]
+        if len(measured.findings) > NAMED:
+            parts.append(f"and {len(measured.findings) - NAMED} more")
         if self.include_reason == "llm":
-            own = [_in_words(found, judge) or "; ".join(own)]
-        return "; ".join([*(own if self.include_reason else ()), *found.notes])
+            parts = [_in_words(measured, judge) or "; ".join(parts)]
+        return "; ".join([*(parts if self.include_reason else ()), *measured.notes])
 
 
-def _in_words(found: Measured, judge: Judge) -> str:
+def _in_words(measured: Measured, judge: Judge) -> str:
     try:
-        findings = list(found.findings) or [found.summary]
-        score = f"{float(found.score):.4g}"
+        findings = list(measured.findings) or [measured.summary]
+        score = f"{float(measured.score):.4g}"
         return judge.ask("metric-reason", _read_reason, schema=_REASON, step="reason", score=score, findings=findings)
     except (NoVerdict, ProviderError):
         return ""  # the verdicts are known, and they give a reason too
@@ -107,15 +107,15 @@ def _read_reason(answer: Answer) -> str:
 # --- what a metric sees ---------------------------------------------------------------------------------------
 
 
-def with_documents(transcript: Transcript, given: Transform | None = None) -> Transcript:
-    """Gives answers the documents that stand elsewhere. Raises NoVerdict where ``given`` leads nowhere.
+def with_documents(transcript: Transcript, path: Transform | None = None) -> Transcript:
+    """Gives answers the documents that are elsewhere. Raises NoVerdict where ``path`` leads nowhere.
 
-    ``given`` finds them in each answer that has none; where no turn has any, the variables ``retrieval_context`` or
+    ``path`` finds them in each answer that has none; where no turn has any, the variables ``retrieval_context`` or
     ``context`` hold those of every answer.
     """
     turns = transcript.turns
-    if given is not None:
-        turns = tuple(_found(turn, given, transcript) if turn.role == "assistant" else turn for turn in turns)
+    if path is not None:
+        turns = tuple(_resolved(turn, path, transcript) if turn.role == "assistant" else turn for turn in turns)
     elif not any(turn.retrieval_context for turn in turns) and (documents := documents_of(transcript.vars)):
         turns = tuple(
             replace(turn, retrieval_context=documents) if turn.role == "assistant" else turn for turn in turns
@@ -123,13 +123,13 @@ def with_documents(transcript: Transcript, given: Transform | None = None) -> Tr
     return replace(transcript, turns=turns)
 
 
-def _found(turn: Turn, given: Transform, transcript: Transcript) -> Turn:
+def _resolved(turn: Turn, path: Transform, transcript: Transcript) -> Turn:
     if turn.retrieval_context:
         return turn
-    found = given.apply(turn.content, transcript.vars, turn.metadata)
-    items = [found] if isinstance(found, str) else found
+    documents = path.apply(turn.content, transcript.vars, turn.metadata)
+    items = [documents] if isinstance(documents, str) else documents
     if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-        raise NoVerdict(f"what contextTransform `{given.written}` gives is neither a text nor a list of texts")
+        raise NoVerdict(f"what contextTransform `{path.written}` gives is neither a text nor a list of texts")
     return replace(turn, retrieval_context=tuple(item for item in items if item.strip()))
 
 
@@ -141,28 +141,28 @@ def documents_of(variables: Mapping[str, Any]) -> tuple[str, ...]:
 def texts_of(variables: Mapping[str, Any], *names: str) -> tuple[str, ...]:
     """The texts of the first of these variables that is there: a text, or a list of texts."""
     for name in names:
-        found = variables.get(name)
-        if isinstance(found, str) and found.strip():
-            return (found,)
-        if isinstance(found, Sequence) and not isinstance(found, str) and found:
-            return tuple(str(item) for item in found)
+        value = variables.get(name)
+        if isinstance(value, str) and value.strip():
+            return (value,)
+        if isinstance(value, Sequence) and not isinstance(value, str) and value:
+            return tuple(str(item) for item in value)
     return ()
 
 
 def exchanges_of(transcript: Transcript) -> tuple[Exchange, ...]:
     """The complete exchanges. Raises NoVerdict when there is none."""
-    found = exchanges(transcript.turns)
-    if not found:
+    complete = exchanges(transcript.turns)
+    if not complete:
         raise NoVerdict("the conversation has no complete exchange: a message of the user and an answer to it")
-    return found
+    return complete
 
 
 def question(transcript: Transcript) -> str:
     """What was asked: the variable ``input`` or ``query``, else the last message of the user."""
     for name in ("input", "query"):
-        found = transcript.vars.get(name)
-        if isinstance(found, str) and found.strip():
-            return found
+        value = transcript.vars.get(name)
+        if isinstance(value, str) and value.strip():
+            return value
     asked = next((turn.content for turn in reversed(transcript.turns) if turn.role == "user"), "")
     return asked or transcript.prompt
 
@@ -184,10 +184,10 @@ def images_in(turns: Iterable[Turn]) -> tuple[str, ...]:
 
 def split(documents: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Documents that are text, and those that are images."""
-    found = tuple(documents)
+    documents = tuple(documents)
     return (
-        tuple(item for item in found if not isinstance(item, Image)),
-        tuple(str(item) for item in found if isinstance(item, Image)),
+        tuple(item for item in documents if not isinstance(item, Image)),
+        tuple(str(item) for item in documents if isinstance(item, Image)),
     )
 
 

@@ -1,4 +1,4 @@
-"""What the metrics of retrieval share: the question, the expected answer, and the documents that were found."""
+"""What the metrics of retrieval share: the question, the expected answer, and the documents that were retrieved."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Retrieved:
 
 
 def retrieved(transcript: Transcript) -> Retrieved:
-    """What was found for the last answer. Raises NoVerdict when that is nothing."""
+    """What was retrieved for the last answer. Raises NoVerdict when that is nothing."""
     documents, images = split(_last(transcript))
     if not documents and not images:  # a conversation may have them among its variables
         documents = documents_of(transcript.vars)
@@ -39,6 +39,12 @@ def _last(transcript: Transcript) -> tuple[str, ...]:
 def expected(value: str, variables: Mapping[str, Any]) -> str:
     """The expected answer: ``value``, else the variable ``expected_output``; empty when there is none."""
     return value.strip() or str(variables.get("expected_output") or "").strip()
+
+
+def lacks_expected(value: str, variables: Mapping[str, Any]) -> str:
+    """What is missing for an expected answer, as a sentence; empty when there is one."""
+    missing = "there is no expected answer; give it as `value` or as the variable `expected_output`"
+    return "" if expected(value, variables) else missing
 
 
 def precision(relevant: list[bool]) -> Fraction:

@@ -10,23 +10,23 @@ from gradegate.errors import ProviderError, Trouble
 Vector = Sequence[float]
 
 
-def cosine(one: Vector, other: Vector) -> float:
+def cosine(first: Vector, second: Vector) -> float:
     """Cosine similarity, -1 to 1. Raises ProviderError."""
-    _check(one, other)
-    one, other = _unit(one), _unit(other)
-    return max(-1.0, min(1.0, math.fsum(a * b for a, b in zip(one, other, strict=True))))
+    _check(first, second)
+    first, second = _unit(first), _unit(second)
+    return max(-1.0, min(1.0, math.fsum(a * b for a, b in zip(first, second, strict=True))))
 
 
-def dot(one: Vector, other: Vector) -> float:
+def dot(first: Vector, second: Vector) -> float:
     """Dot product; of vectors of length 1 it is the cosine, of others it has no bounds. Raises ProviderError."""
-    _check(one, other)
-    return _finite(sum(a * b for a, b in zip(one, other, strict=True)))
+    _check(first, second)
+    return _finite(sum(a * b for a, b in zip(first, second, strict=True)))
 
 
-def euclidean(one: Vector, other: Vector) -> float:
+def euclidean(first: Vector, second: Vector) -> float:
     """Distance, 0 for equal vectors. Raises ProviderError."""
-    _check(one, other)
-    return _finite(math.dist(one, other))
+    _check(first, second)
+    return _finite(math.dist(first, second))
 
 
 def _unit(vector: Vector) -> list[float]:
@@ -43,7 +43,7 @@ def _check(*vectors: Vector) -> None:
         raise ProviderError(f"the embeddings differ in length: {lengths}", Trouble.MALFORMED)
     for vector in vectors:
         if not all(map(math.isfinite, vector)):
-            raise ProviderError("an embedding holds something that is no finite number", Trouble.MALFORMED)
+            raise ProviderError("an embedding holds something that is not a finite number", Trouble.MALFORMED)
         if not any(vector):
             raise ProviderError("an embedding is empty or all zeros, so it has no direction", Trouble.MALFORMED)
 
