@@ -318,3 +318,28 @@ def test_reports_show_what_was_asserted_filled_in(gate):
     test = {"vars": {"word": "a"}, "assert": [{"type": "contains", "value": "{{word}}"}]}
     (grade,) = gate({"prompts": ["a"], "providers": ["echo"], "tests": [test]}).grades
     assert grade["expected"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        (
+            "Judge {{outptu}} by {{rubric}}",
+            'asks for the variable `outptu`, which no test defines -> did you mean "output"?',
+        ),
+        (
+            [{"role": "user", "content": "{{ nmae }}"}],
+            'asks for the variable `nmae`, which no test defines -> did you mean "name"?',
+        ),
+        ("Judge {{output}} by {{rubric}} for {{name}} {{ other | default('') }}{% if more %}{{ more }}{% endif %}", ""),
+    ],
+)
+@pytest.mark.parametrize("level", ["assertion", "test"])
+def test_a_grading_prompt_that_asks_for_what_nobody_defines_is_a_mistake(gate, llm, written, words, level):
+    llm.reply = lambda path, body: '{"reason": "r", "pass": true}'
+    assertion, options = {"type": "llm-rubric", "value": "good"}, {"provider": llm.spec()}
+    (assertion if level == "assertion" else options)["rubricPrompt"] = written
+    test = {"vars": {"name": "n"}, "assert": [assertion], "options": options}
+    ran = gate({"prompts": ["{{name}}"], "providers": ["echo"], "tests": [test]})
+    assert (ran.code, len(llm.requests)) == ((2, 0) if words else (0, 1)), ran.err
+    assert words in ran.err

@@ -12,7 +12,7 @@ from typing import Any
 from gradegate.conversation import Message
 from gradegate.files import document
 from gradegate.texts import chat
-from gradegate.texts.template import TemplateError, render, render_values
+from gradegate.texts.template import TemplateError, render, render_values, uses
 
 Template = tuple[Message, ...]  # contents and images are templates
 NOT_SENT = (
@@ -40,6 +40,14 @@ def default(name: str) -> Template:
     file = f"{name}.yaml"
     content = resources.files("gradegate.grading").joinpath("prompts", file).read_bytes()
     return tuple(Message(item["role"], item["content"]) for item in document.read(content, file))
+
+
+@cache
+def built_in() -> frozenset[str]:
+    """The variables that graders give to their prompts, whichever they are: what our own prompts ask for."""
+    files = (entry for entry in resources.files("gradegate.grading").joinpath("prompts").iterdir())
+    names = (entry.name.removesuffix(".yaml") for entry in files if entry.name.endswith(".yaml"))
+    return frozenset().union(*(uses(message.content) for name in names for message in default(name)))
 
 
 def fill(template: Template, variables: Mapping[str, Any]) -> tuple[Message, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradegate.conversation import CONVERSATION
 from gradegate.errors import Mistake, Origin
+from gradegate.grading.rubric import built_in
 from gradegate.registry import suggest
 from gradegate.suite import Assertion, Case, Note, PromptSpec, Verbatim
 from gradegate.texts.prompt import stays, unknown
@@ -22,6 +23,7 @@ class _Place:
 
     what: str
     origin: Origin
+    given: frozenset[str] = frozenset()  # what is defined there beside the variables of the tests
     times: int = 0
     without: dict[str, int] = field(default_factory=dict)
 
@@ -44,8 +46,16 @@ class Names:
         if not case.recorded and not case.turns:
             for prompt in prompts:
                 self._prompt(case, prompt, values)
+        self._rubric("the `rubricPrompt` of the test", case.origin, case.options.rubric_prompt, values)
         for assertion in _each(case.assertions):
             self._fill(f"the value of `{assertion.type}`", assertion.origin, [*_texts(assertion.value)], values)
+            what = f"the `rubricPrompt` of `{assertion.type}`"
+            self._rubric(what, assertion.origin, assertion.rubric_prompt, values)
+
+    def _rubric(self, what: str, origin: Origin, written: Any, values: Mapping[str, Any]) -> None:
+        """A grading prompt has the variables of its grader as well; one prompt may serve several graders."""
+        if written:
+            self._fill(what, origin, [*_texts(written, nested=True)], values, built_in())
 
     def _prompt(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> None:
         source = case.options.prefix + prompt.text + case.options.suffix
@@ -55,16 +65,23 @@ class Names:
         else:
             self._fill("the prompt", prompt.origin, [source], values)
 
-    def _fill(self, what: str, origin: Origin, texts: list[str], values: Mapping[str, Any]) -> None:
+    def _fill(
+        self,
+        what: str,
+        origin: Origin,
+        texts: list[str],
+        values: Mapping[str, Any],
+        given: frozenset[str] = frozenset(),
+    ) -> None:
         try:
             asked = frozenset().union(*map(needs, texts))
         except TemplateError:
             return  # said where it is filled in
         if not asked:
             return
-        place = self.places.setdefault((what, origin), _Place(what, origin))
+        place = self.places.setdefault((what, origin), _Place(what, origin, given))
         place.times += 1
-        for name in asked - _ALWAYS - values.keys():
+        for name in asked - _ALWAYS - given - values.keys():
             place.without[name] = place.without.get(name, 0) + 1
 
     def mistakes(self) -> Iterator[Mistake]:
@@ -75,7 +92,7 @@ class Names:
                     what = f"{place.what} asks for the variable `{name}`, which no test defines"
                     if name in self.defined:
                         what = f"{place.what} asks for the variable `{name}`, which its test does not define"
-                    cure = suggest(name, self.defined - {name}) or f"add `{name}` to `vars`"
+                    cure = suggest(name, {*self.defined, *place.given} - {name}) or f"add `{name}` to `vars`"
                     yield Mistake(what, place.origin, cure)
 
     def notes(self) -> Iterator[Note]:
@@ -94,9 +111,10 @@ def _each(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
         yield from _each(assertion.members)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: Any, nested: bool = False) -> Iterator[str]:
+    """The templates in a value; ``nested``: those in mappings too, which as values of assertions are data."""
     if isinstance(value, str) and not isinstance(value, Verbatim):
         yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts(item)
+    elif isinstance(value, list | tuple) or (nested and isinstance(value, Mapping)):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(item, nested)
