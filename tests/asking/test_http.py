@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from gradegate.asking import retries
+from gradegate.asking import deadlines, retries
 from gradegate.asking.http import Client
 from gradegate.errors import ProviderError, Trouble
 from support.fake_llm import FakeLlm
@@ -377,3 +377,20 @@ def test_connections_are_used_again():
 def test_the_credentials_of_an_address_are_not_shown(llm: FakeLlm):
     base = llm.base.replace("http://", "http://user:secret@")
     assert send(base).host == f"127.0.0.1:{llm.port}"
+
+
+def test_the_thread_that_watches_deadlines_ends_with_the_calls_and_comes_back(llm, monkeypatch):
+    monkeypatch.setattr(deadlines, "LOOK_EVERY", 0.01)
+    client = Client(timeout=0.3, retries=0)
+
+    def watchers():
+        return [thread for thread in threading.enumerate() if thread.name == "deadlines" and thread not in before]
+
+    before = [thread for thread in threading.enumerate() if thread.name == "deadlines"]
+    client.send("POST", f"{llm.base}/x", headers={}, body={})
+    (first,) = watchers()
+    first.join(5)
+    assert watchers() == []
+    llm.latency = 5
+    with pytest.raises(ProviderError, match="did not answer"):
+        client.send("POST", f"{llm.base}/x", headers={}, body={})

@@ -13,6 +13,7 @@ from typing import Any
 from gradegate.errors import ProviderError, Trouble
 
 LOOK_EVERY = 0.25  # seconds
+IDLE_LOOKS = 8  # without a call in flight, after which the thread ends; the next call starts another
 
 
 @dataclass(slots=True, eq=False)
@@ -99,12 +100,18 @@ class Deadlines:
             call.cut()
 
     def _cut_late_calls(self) -> None:
+        idle = 0
         while not self._stopping.wait(LOOK_EVERY):
             now = time.monotonic()
             late = [call for call in self._in_flight() if call.deadline < now]
             for call in late:
                 call.expired = True
             self._cut(late)
+            with self._lock:
+                idle = 0 if self._calls else idle + 1
+                if idle > IDLE_LOOKS:
+                    self._watcher = None
+                    return
         while calls := self._in_flight():  # one that was not yet connected when the run was stopped is cut once it is
             self._cut(calls)
             time.sleep(0.05)
