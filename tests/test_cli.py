@@ -26,7 +26,7 @@ CONFIG = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type"
         (["eval", "c.yaml"], 0, "Passed"),
         (["run", "c.yaml", "-j", "0"], 2, "'0' is not a whole number from 1"),
         (["run", "c.yaml", "-g", "opneai:chat:x"], 0, "Passed"),
-        (["run", "c.yaml", "--filter-pattern", "["], 2, "no regular expression"),
+        (["run", "c.yaml", "--filter-pattern", "["], 2, "not a regular expression"),
         (["validate", "c.yaml"], 0, "valid: 1 answer and 1 assertion planned"),
         (["list"], 0, "llm-rubric"),
         (["schema"], 0, "min-pass-rate"),

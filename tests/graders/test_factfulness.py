@@ -12,8 +12,8 @@ from gradegate.errors import Unreadable
 from gradegate.figures import cut
 from gradegate.grading.metrics.claims import read_claims, read_verdicts
 from gradegate.grading.metrics.factscore import Standing, VotedClaim, score, standing, undecided
-from gradegate.grading.metrics.verdicts import Given
 from gradegate.grading.reading.answer import parse
+from gradegate.grading.reading.judgement import Judgement
 from gradegate.limits import exact
 from support.fake_llm import FakeLlm
 
@@ -105,7 +105,7 @@ def test_an_idk_abstains(votes, expected):
 def test_the_order_of_the_votes_does_not_matter(both):
     votes, permuted = both
     assert standing(votes) is standing(permuted)
-    assert undecided(map(Given, votes)) == (set(votes) == {"idk"})
+    assert undecided(map(Judgement, votes)) == (set(votes) == {"idk"})
 
 
 @given(st.permutations(FF1), st.fractions(0, 1))
@@ -114,11 +114,16 @@ def test_the_order_of_the_claims_does_not_matter(permuted, weight):
 
 
 def test_the_reason_is_that_of_the_first_run_with_the_outcome():
-    votes = (Given("idk", "no idea"), Given("false", "no"), Given("true", "second"), Given("true", "third"))
+    votes = (
+        Judgement("idk", "no idea"),
+        Judgement("false", "no"),
+        Judgement("true", "second"),
+        Judgement("true", "third"),
+    )
     assert VotedClaim(1, "c", votes).reason == "second"
-    tie = VotedClaim(1, "c", (Given("false", "no"), Given("true", "yes")))
+    tie = VotedClaim(1, "c", (Judgement("false", "no"), Judgement("true", "yes")))
     assert (tie.standing, tie.reason) == (TIE, "true: yes; false: no")
-    later = VotedClaim(1, "c", (Given("idk", "early"),), (Given("idk", "late"),))
+    later = VotedClaim(1, "c", (Judgement("idk", "early"),), (Judgement("idk", "late"),))
     assert (later.standing, later.reason) == (U, "late")
 
 
@@ -349,7 +354,7 @@ def test_words_and_booleans_are_read_alike():
         '{"verdicts": [{"id": "1", "verdict": true}, {"id": 2, "verdict": "FALSE."}, {"id": 3.0, "verdict": "idk"}]}'
     )
     found = read_verdicts(parse(written), frozenset({1, 2, 3}))
-    assert [found[n].word for n in (1, 2, 3)] == ["true", "false", "idk"]
+    assert [found[n].verdict for n in (1, 2, 3)] == ["true", "false", "idk"]
 
 
 @given(
@@ -365,7 +370,7 @@ def test_what_is_read_is_complete_and_as_written(items):
         found = read_verdicts(parse(json.dumps({"verdicts": items})), frozenset({1, 2, 3}))
     except Unreadable:
         return
-    assert {n: vote.word for n, vote in found.items()} == {item["id"]: item["verdict"] for item in items}
+    assert {n: vote.verdict for n, vote in found.items()} == {item["id"]: item["verdict"] for item in items}
     assert sorted(found) == [1, 2, 3] == sorted(item["id"] for item in items)
 
 

@@ -94,7 +94,7 @@ def verdicts(*words: str) -> str:
         ("verdicts", verdicts("no"), "1 verdicts where 3"),
         ("verdicts", verdicts(), "0 verdicts where 3"),
         ("verdicts", verdicts("yes", "yes", "yes", "yes"), "4 verdicts where 3"),
-        ("verdicts", verdicts("yes", "yes", "maybe"), "'maybe' is none of yes, no, idk"),
+        ("verdicts", verdicts("yes", "yes", "maybe"), "'maybe' is not one of yes, no, idk"),
         ("verdicts", "{}", 'no JSON object with the key "verdicts"'),
         ("verdicts", "All of them hold.", 'no JSON object with the key "verdicts"'),
         ("claims", "{}", 'no JSON object with the key "claims"'),

@@ -12,12 +12,13 @@ from gradegate.errors import Unreadable
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.faithfulness import likely_turn, share
 from gradegate.grading.metrics.retrieval import precision
-from gradegate.grading.metrics.verdicts import YES_NO_IDK, Given
+from gradegate.grading.metrics.verdicts import YES_NO_IDK
 from gradegate.grading.reading.answer import parse
+from gradegate.grading.reading.judgement import Judgement
 
 
 def words(reply: str, count: int) -> list[str]:
-    return [one.word for one in verdicts.counted(parse(reply), count, YES_NO_IDK)]
+    return [one.verdict for one in verdicts.counted(parse(reply), count, YES_NO_IDK)]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def test_verdicts_are_read_leniently(reply, expected):
     "verdict", ["yes/no", "yes|no|idk", "yes, no or idk", "no idea", "maybe", "", None, 1, ["yes"], "not sure"]
 )
 def test_what_is_no_verdict(verdict):
-    with pytest.raises(Unreadable, match="is none of yes, no, idk"):
+    with pytest.raises(Unreadable, match="is not one of yes, no, idk"):
         words(json.dumps({"verdicts": [{"verdict": verdict}]}), 1)
 
 
@@ -95,7 +96,7 @@ def test_random_json_under_the_key_raises_or_is_verdicts(value):
     ],
 )
 def test_the_share_that_holds(given_words, penalize, expected):
-    assert share([Given(word) for word in given_words], penalize) == expected
+    assert share([Judgement(word) for word in given_words], penalize) == expected
 
 
 @pytest.mark.parametrize(
@@ -126,25 +127,25 @@ def test_a_claim_is_from_the_answer_that_has_its_words():
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
-        ('{"verdicts": [{"verdict": "no", "reason": "r"}]}', [Given("no", "r")]),
-        ('{"verdicts": [{"verdict": "yes"}, {"verdict": "n"}, {"verdict": "y"}]}', [Given("yes"), Given("no"), Given("yes")]),
-        ('{"verdicts": [{"verdict": false}, {"verdict": "True"}]}', [Given("no"), Given("yes")]),
+        ('{"verdicts": [{"verdict": "no", "reason": "r"}]}', [Judgement("no", "r")]),
+        ('{"verdicts": [{"verdict": "yes"}, {"verdict": "n"}, {"verdict": "y"}]}', [Judgement("yes"), Judgement("no"), Judgement("yes")]),
+        ('{"verdicts": [{"verdict": false}, {"verdict": "True"}]}', [Judgement("no"), Judgement("yes")]),
         ('{"verdicts": []}', []),
     ],
 )  # fmt: skip
 def test_as_many_verdicts_as_the_grader_gives(reply, expected):
-    assert list(verdicts.some(parse(reply))) == expected
+    assert list(verdicts.listed(parse(reply))) == expected
 
 
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
-        ('{"verdict": "yes", "reason": "so"}', Given("yes", "so")),
-        ('{"reason": "not so", "verdict": "No."}', Given("no", "not so")),
+        ('{"verdict": "yes", "reason": "so"}', Judgement("yes", "so")),
+        ('{"reason": "not so", "verdict": "No."}', Judgement("no", "not so")),
     ],
 )
 def test_one_verdict(reply, expected):
-    assert verdicts.one(parse(reply)) == expected
+    assert verdicts.single(parse(reply)) == expected
 
 
 @pytest.mark.parametrize(
@@ -161,7 +162,7 @@ def test_one_verdict(reply, expected):
 )
 def test_what_holds_not_one_verdict(reply):
     with pytest.raises(Unreadable):
-        verdicts.one(parse(reply))
+        verdicts.single(parse(reply))
 
 
 def test_the_schemas_ask_for_what_is_read():

@@ -50,11 +50,11 @@ class AnswerRelevance(Grader):
         ask = partial(judge.ask, "answer-relevance", questions.question, schema=SCHEMA, answer=transcript.output)
         asked_back = judge.gather(*[ask] * QUESTIONS)
         first, *others = judge.embed([asked, *asked_back])
-        found = [vectors.cosine(first, other) for other in others]
-        score = sum(found) / len(found)
+        similarities = [vectors.cosine(first, other) for other in others]
+        score = sum(similarities) / len(similarities)
         rows = [
             {"question": question, "similarity": similarity}
-            for question, similarity in zip(asked_back, found, strict=True)
+            for question, similarity in zip(asked_back, similarities, strict=True)
         ]
         reason = f"questions that the answer would answer resemble the query by {score:.2f}"
         return Verdict(score, None, reason, {"query": asked, "questions": rows})

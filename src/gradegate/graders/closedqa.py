@@ -30,7 +30,7 @@ class ClosedQa(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0."""
-        said = judge.ask(
+        judgement = judge.ask(
             "model-graded-closedqa",
             affirmations.affirmed,
             schema=SCHEMA,
@@ -38,5 +38,5 @@ class ClosedQa(Grader):
             criteria=self.value,
             completion=transcript.output,
         )
-        default = "the criterion is met" if said.verdict else "the criterion is not met"
-        return Verdict(float(said.verdict), said.verdict, said.reason or default)
+        default = "the criterion is met" if judgement.verdict else "the criterion is not met"
+        return Verdict(float(judgement.verdict), judgement.verdict, judgement.reason or default)

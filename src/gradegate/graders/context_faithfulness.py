@@ -46,10 +46,10 @@ class ContextFaithfulness(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The share of the answer's statements that the context supports."""
-        found = context.resolve(transcript, self.context_transform)
+        source = context.resolve(transcript, self.context_transform)
         question, answer = transcript.vars["query"], transcript.output
-        own = replace(judge, graded=f"{answer}\n{question}\n{found.text}")
-        statements = own.ask(
+        judge = replace(judge, graded=f"{answer}\n{question}\n{source.text}")
+        statements = judge.ask(
             "context-faithfulness-statements",
             partial(lists.items, key="statements", marked=False),
             schema=verdicts.texts_schema("statements"),
@@ -57,16 +57,16 @@ class ContextFaithfulness(Grader):
             question=question,
             answer=answer,
         )
-        given = own.ask(
+        supported = judge.ask(
             "context-faithfulness-verdicts",
             partial(inorder.supported, count=len(statements)),
             schema=_VERDICTS,
             step="verdicts",
-            context=found.text,
+            context=source.text,
             statements=list(statements),
         )
-        held = sum(given)
-        rows = [{"statement": text, "supported": yes} for text, yes in zip(statements, given, strict=True)]
-        reason = f"the context supports {held} of {len(given)} statements"
-        unsupported = [text for text, yes in zip(statements, given, strict=True) if not yes]
-        return Verdict(held / len(given), None, "; not: ".join([reason, *unsupported[:5]]), {"statements": rows})
+        held = sum(supported)
+        rows = [{"statement": text, "supported": yes} for text, yes in zip(statements, supported, strict=True)]
+        reason = f"the context supports {held} of {len(supported)} statements"
+        unsupported = [text for text, yes in zip(statements, supported, strict=True) if not yes]
+        return Verdict(held / len(supported), None, "; not: ".join([reason, *unsupported[:5]]), {"statements": rows})

@@ -47,11 +47,11 @@ class ContextRecall(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The share of the expected answer's sentences that the context supports."""
-        found = context.resolve(transcript, self.context_transform)
-        own = replace(judge, graded=f"{found.text}\n{self.value}")
-        given = own.ask("context-recall", marks.marked, schema=SCHEMA, context=found.text, groundTruth=self.value)
-        held = sum(item.attributed for item in given)
-        rows = [{"sentence": item.sentence, "attributed": item.attributed} for item in given]
-        reason = f"{held} of {len(given)} sentences of the expected answer are in the context"
-        missing = [item.sentence for item in given if not item.attributed]
-        return Verdict(held / len(given), None, "; not: ".join([reason, *missing[:5]]), {"sentences": rows})
+        source = context.resolve(transcript, self.context_transform)
+        judge = replace(judge, graded=f"{source.text}\n{self.value}")
+        marked = judge.ask("context-recall", marks.marked, schema=SCHEMA, context=source.text, groundTruth=self.value)
+        held = sum(item.attributed for item in marked)
+        rows = [{"sentence": item.sentence, "attributed": item.attributed} for item in marked]
+        reason = f"{held} of {len(marked)} sentences of the expected answer are in the context"
+        missing = [item.sentence for item in marked if not item.attributed]
+        return Verdict(held / len(marked), None, "; not: ".join([reason, *missing[:5]]), {"sentences": rows})

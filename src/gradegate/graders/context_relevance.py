@@ -43,12 +43,12 @@ class ContextRelevance(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Quoted sentences over units of the context, at most 1."""
-        found = context.resolve(transcript, self.context_transform)
+        source = context.resolve(transcript, self.context_transform)
         query = transcript.vars["query"]
-        units = found.units
-        own = replace(judge, graded=f"{found.text}\n{query}")
-        read = partial(quotes.quotations, units=[folded(unit) for unit in units], whole=folded(found.text))
-        given = own.ask("context-relevance", read, schema=SCHEMA, context=found.text, query=query)
-        count = min(len(given), len(units))
+        units = source.units
+        judge = replace(judge, graded=f"{source.text}\n{query}")
+        read = partial(quotes.quotations, units=[folded(unit) for unit in units], whole=folded(source.text))
+        quoted = judge.ask("context-relevance", read, schema=SCHEMA, context=source.text, query=query)
+        count = min(len(quoted), len(units))
         reason = f"{count} of {len(units)} sentences of the context bear on the query"
-        return Verdict(count / len(units), None, reason, {"quoted": list(given), "units": len(units)})
+        return Verdict(count / len(units), None, reason, {"quoted": list(quoted), "units": len(units)})

@@ -43,9 +43,9 @@ class ContextualPrecision(Metric):
             expected=retrieval.expected(self.value, transcript.vars),
             documents=list(sources.documents),
         )
-        helps = [judgement.word == "yes" for judgement in judgements]
+        helps = [judgement.verdict == "yes" for judgement in judgements]
         rows = [
-            {"rank": rank, "verdict": judgement.word, "reason": judgement.reason}
+            {"rank": rank, "verdict": judgement.verdict, "reason": judgement.reason}
             for rank, judgement in enumerate(judgements, 1)
         ]
         return Measured(
@@ -54,7 +54,7 @@ class ContextualPrecision(Metric):
             tuple(
                 f"document {rank} does not: {clipped(judgement.reason)}"
                 for rank, judgement in enumerate(judgements, 1)
-                if judgement.word == "no"
+                if judgement.verdict == "no"
             ),
             evidence={"verdicts": rows},
             steps=tuple(map(str, rows)),

@@ -16,8 +16,8 @@ from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, clipped
-from gradegate.grading.metrics.verdicts import Given
 from gradegate.grading.reading.answer import Answer
+from gradegate.grading.reading.judgement import Judgement
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 
@@ -45,9 +45,9 @@ class ContextualRecall(Metric):
             expected=retrieval.expected(self.value, transcript.vars),
             documents=list(sources.documents),
         )
-        held = sum(judgement.word == "yes" for judgement in judgements)
+        held = sum(judgement.verdict == "yes" for judgement in judgements)
         rows = [
-            {"sentence": n, "verdict": judgement.word, "reason": judgement.reason}
+            {"sentence": n, "verdict": judgement.verdict, "reason": judgement.reason}
             for n, judgement in enumerate(judgements, 1)
         ]
         return Measured(
@@ -56,15 +56,15 @@ class ContextualRecall(Metric):
             tuple(
                 f"sentence {n} is not: {clipped(judgement.reason)}"
                 for n, judgement in enumerate(judgements, 1)
-                if judgement.word == "no"
+                if judgement.verdict == "no"
             ),
             evidence={"verdicts": rows},
             steps=tuple(map(str, rows)),
         )
 
 
-def _read(answer: Answer) -> tuple[Given, ...]:
-    judgements = verdicts.some(answer)
+def _read(answer: Answer) -> tuple[Judgement[str], ...]:
+    judgements = verdicts.listed(answer)
     if not judgements:
         raise Unreadable("it holds no verdict on any sentence of the expected answer")
     return judgements

@@ -13,7 +13,7 @@ from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped
-from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.reading.judgement import Judgement
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 
@@ -27,10 +27,10 @@ class ContextualRelevancy(Metric):
         """Relevant statements among all, over all documents; one call for each; 0 when none states anything."""
         sources = retrieval.retrieved(transcript)
 
-        def ask(document: str) -> tuple[Given, ...]:
+        def ask(document: str) -> tuple[Judgement[str], ...]:
             return judge.ask(
                 "contextual-relevancy",
-                verdicts.some,
+                verdicts.listed,
                 schema=_SCHEMA,
                 step="verdicts",
                 images=sources.images,
@@ -42,13 +42,17 @@ class ContextualRelevancy(Metric):
         pairs = [
             (rank, judgement) for rank, document in enumerate(sources.documents, 1) for judgement in asked[document]
         ]
-        held, total = sum(judgement.word == "yes" for _, judgement in pairs), len(pairs)
-        rows = [{"document": rank, "verdict": judgement.word, "reason": judgement.reason} for rank, judgement in pairs]
+        held, total = sum(judgement.verdict == "yes" for _, judgement in pairs), len(pairs)
+        rows = [
+            {"document": rank, "verdict": judgement.verdict, "reason": judgement.reason} for rank, judgement in pairs
+        ]
         return Measured(
             Fraction(held, total) if total else Fraction(0),
             f"{held} of {total} statements are relevant" if total else "the documents state nothing",
             tuple(
-                f"document {rank}: {clipped(judgement.reason)}" for rank, judgement in pairs if judgement.word == "no"
+                f"document {rank}: {clipped(judgement.reason)}"
+                for rank, judgement in pairs
+                if judgement.verdict == "no"
             ),
             evidence={"verdicts": rows},
             steps=tuple(map(str, rows)),

@@ -15,7 +15,7 @@ from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script
-from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.rubric import shape
 
 _INTENTIONS = verdicts.texts_schema("intentions")
@@ -43,23 +43,12 @@ class ConversationCompleteness(Metric):
             conversation=conversation,
         )
 
-        def ask(intention: str) -> Given:
-            return judge.ask(
-                "completeness-verdict",
-                verdicts.one,
-                schema=_VERDICT,
-                step="verdicts",
-                images=images,
-                conversation=conversation,
-                intention=intention,
-            )
-
-        judgements = ask_once(judge, intentions, ask)
+        judgements = ask_once(judge, intentions, partial(_satisfied, judge, images, conversation))
         rows = [
-            {"intention": text, "verdict": judgements[text].word, "reason": judgements[text].reason}
+            {"intention": text, "verdict": judgements[text].verdict, "reason": judgements[text].reason}
             for text in intentions
         ]
-        missed = [text for text in intentions if judgements[text].word == "no"]
+        missed = [text for text in intentions if judgements[text].verdict == "no"]
         held, total = len(intentions) - len(missed), len(intentions)
         return Measured(
             Fraction(held, total) if total else Fraction(1),
@@ -68,3 +57,15 @@ class ConversationCompleteness(Metric):
             evidence={"intentions": rows},
             steps=tuple(map(str, rows)),
         )
+
+
+def _satisfied(judge: Judge, images: tuple[str, ...], conversation: str, intention: str) -> Judgement[str]:
+    return judge.ask(
+        "completeness-verdict",
+        verdicts.single,
+        schema=_VERDICT,
+        step="verdicts",
+        images=images,
+        conversation=conversation,
+        intention=intention,
+    )

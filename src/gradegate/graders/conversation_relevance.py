@@ -16,9 +16,9 @@ from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import WindowSize
-from gradegate.grading.metrics.verdicts import Given
 from gradegate.grading.reading import affirmations
 from gradegate.grading.reading.answer import Answer
+from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
 
@@ -43,24 +43,24 @@ class ConversationRelevance(Grader):
         cut = windows(exchanges(turns), self.windowSize)
         if not cut:
             raise NoVerdict("the conversation has no complete exchange: a message of the user and an answer to it")
-        own = replace(judge, graded="\n".join(turn.content for turn in turns))
-        given = own.gather(*(partial(_ask, own, window) for window in cut))
-        held = sum(one.word == "yes" for one in given)
+        judge = replace(judge, graded="\n".join(turn.content for turn in turns))
+        judgements = judge.gather(*(partial(_ask, judge, window) for window in cut))
+        held = sum(judgement.verdict == "yes" for judgement in judgements)
         rows = [
-            {"turn": window[-1][-1].number, "verdict": one.word, "reason": one.reason}
-            for window, one in zip(cut, given, strict=True)
+            {"turn": window[-1][-1].number, "verdict": judgement.verdict, "reason": judgement.reason}
+            for window, judgement in zip(cut, judgements, strict=True)
         ]
         lost = [f"turn {row['turn']}: {row['reason']}" for row in rows if row["verdict"] == "no"]
-        reason = f"{held} of {len(given)} answers are relevant"
-        return Verdict(held / len(given), None, "; not ".join([reason, *lost[:5]]), {"verdicts": rows})
+        reason = f"{held} of {len(judgements)} answers are relevant"
+        return Verdict(held / len(judgements), None, "; not ".join([reason, *lost[:5]]), {"verdicts": rows})
 
 
-def _ask(judge: Judge, window: Window) -> Given:
+def _ask(judge: Judge, window: Window) -> Judgement[str]:
     messages = [{"role": turn.role, "content": turn.content} for _, turn in flat(window)]
     return judge.ask("conversation-relevance", _read, schema=SCHEMA, messages=messages)
 
 
-def _read(answer: Answer) -> Given:
+def _read(answer: Answer) -> Judgement[str]:
     if answer.holds_json:
-        return verdicts.one(answer)
-    return Given("yes" if affirmations.last_line(answer) else "no")
+        return verdicts.single(answer)
+    return Judgement("yes" if affirmations.last_line(answer) else "no")

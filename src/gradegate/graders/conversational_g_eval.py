@@ -43,16 +43,16 @@ class ConversationalGEval(Metric):
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """Criteria, or steps."""
-        given = self.value.strip() or self.evaluation_steps
-        return "" if given else "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"
+        criteria = self.value.strip() or self.evaluation_steps
+        return "" if criteria else "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The model's score from 0 to 10, as a share; the steps are asked for when only criteria are given."""
         exchanges_of(transcript)
         steps = tuple(self.evaluation_steps) or _steps(judge, self.value)
-        known = [(name, str(transcript.vars[name])) for name in _KNOWN if transcript.vars.get(name)]
+        context = [(name, str(transcript.vars[name])) for name in _KNOWN if transcript.vars.get(name)]
         turns = [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
-        said = judge.ask(
+        judgement = judge.ask(
             "conversational-g-eval",
             partial(numbers.score, best=BEST, prose=False),
             schema=_SCORE,
@@ -60,10 +60,10 @@ class ConversationalGEval(Metric):
             images=images_in(transcript.turns),
             criteria=self.value,
             steps=list(steps),
-            known=known,
+            known=context,
             conversation=script(turns),
         )
-        score, reason = exact(said.verdict), said.reason
+        score, reason = exact(judgement.verdict), judgement.reason
         return Measured(
             score / BEST,
             reason or f"{float(score):g} of {BEST}",
@@ -73,12 +73,12 @@ class ConversationalGEval(Metric):
 
 
 def _steps(judge: Judge, criteria: str) -> tuple[str, ...]:
-    found = judge.ask("conversational-g-eval-steps", _read_steps, schema=_STEPS, step="steps", criteria=criteria)
-    return tuple(found)
+    steps = judge.ask("conversational-g-eval-steps", _read_steps, schema=_STEPS, step="steps", criteria=criteria)
+    return tuple(steps)
 
 
 def _read_steps(answer: Answer) -> tuple[str, ...]:
-    found = verdicts.texts(answer, "steps")
-    if not found:
+    steps = verdicts.texts(answer, "steps")
+    if not steps:
         raise Unreadable('"steps" is empty')
-    return found
+    return steps

@@ -22,7 +22,7 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import claims as steps
 from gradegate.grading.metrics.claims import Claim, Claims
 from gradegate.grading.metrics.factscore import VotedClaim, score, undecided
-from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.reading.judgement import Judgement
 from gradegate.limits import exact
 from gradegate.options import Number, Share
 from gradegate.result import Verdict
@@ -85,9 +85,9 @@ class Factfulness(Grader):
 
     def _votes(
         self, judge: Judge, claims: tuple[Claim, ...], source: str | None, before: int
-    ) -> dict[int, tuple[Given, ...]]:
+    ) -> dict[int, tuple[Judgement[str], ...]]:
         """One vote of each run by claim; ``before`` is how many runs there were already."""
-        runs: list[Callable[[], Mapping[int, Given]]] = []
+        runs: list[Callable[[], Mapping[int, Judgement[str]]]] = []
         for number in range(self.n_runs):
             # A seed and an order of its own: some models take no temperature, some servers answer alike from a cache.
             start = number * len(claims) // self.n_runs

@@ -16,7 +16,7 @@ from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.reading import letters
 from gradegate.grading.reading.answer import Answer
-from gradegate.grading.reading.said import Said
+from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
 
@@ -55,7 +55,7 @@ class Factuality(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The score of the category; passes above 0, or at the threshold where one is set."""
-        said = judge.ask(
+        judgement = judge.ask(
             "factuality",
             _read,
             schema=SCHEMA,
@@ -63,10 +63,10 @@ class Factuality(Grader):
             ideal=self.value,
             completion=transcript.output,
         )
-        name, meaning = CATEGORIES[said.verdict]
-        text = f"({said.verdict}) {said.reason or meaning}"
-        return Verdict(getattr(self.factuality, name), None, text, {"category": said.verdict})
+        name, meaning = CATEGORIES[judgement.verdict]
+        text = f"({judgement.verdict}) {judgement.reason or meaning}"
+        return Verdict(getattr(self.factuality, name), None, text, {"category": judgement.verdict})
 
 
-def _read(answer: Answer) -> Said[str]:
+def _read(answer: Answer) -> Judgement[str]:
     return letters.category(answer, "".join(CATEGORIES))

@@ -32,7 +32,7 @@ class Faithfulness(Metric):
         """The share of claims that no document contradicts; 1 when nothing is claimed."""
         sources = retrieved(transcript)
         documents = (*dict.fromkeys(sources.documents), *map(Image, sources.images))
-        spoken = faith.Said(sources.question, transcript.output, images_in(transcript.turns))
+        spoken = faith.ClaimSource(sources.question, transcript.output, images_in(transcript.turns))
         limit = self.truths_extraction_limit
         claims, *truths_of = judge.gather(
             partial(faith.ask_claims, judge, spoken),
@@ -45,10 +45,12 @@ class Faithfulness(Metric):
     def _measured(self, judged: faith.HeldClaims) -> Measured:
         pairs = list(zip(judged.claims, judged.judgements, strict=True))
         bad = ("no", "idk") if self.penalize_ambiguous_claims else ("no",)
-        findings = [faith.described(claim, judgement) for claim, judgement in pairs if judgement.word in bad]
+        findings = [faith.described(claim, judgement) for claim, judgement in pairs if judgement.verdict in bad]
         total = len(pairs)
         summary = f"{total - len(findings)} of {total} claims hold" if total else "the answer claims nothing"
-        claims = [{"claim": claim, "verdict": judgement.word, "reason": judgement.reason} for claim, judgement in pairs]
+        claims = [
+            {"claim": claim, "verdict": judgement.verdict, "reason": judgement.reason} for claim, judgement in pairs
+        ]
         return Measured(
             judged.score(self.penalize_ambiguous_claims),
             summary,

@@ -43,13 +43,13 @@ class GEval(Grader):
         """The mean over the criteria of the model's score from 0 to 10, as a share."""
         criteria = [self.value] if isinstance(self.value, str) else self.value
         ask: Callable[[int], tuple[float, str, tuple[str, ...]]] = partial(_ask, judge, transcript, criteria)
-        found = judge.gather(*(partial(ask, number) for number in range(len(criteria))))
-        score = float(mean(points for points, _, _ in found) / BEST)
+        judged = judge.gather(*(partial(ask, number) for number in range(len(criteria))))
+        score = float(mean(points for points, _, _ in judged) / BEST)
         rows = [
             {"criterion": criterion, "score": points / BEST, "reason": reason, "steps": list(steps)}
-            for criterion, (points, reason, steps) in zip(criteria, found, strict=True)
+            for criterion, (points, reason, steps) in zip(criteria, judged, strict=True)
         ]
-        reason = "; ".join(reason or f"{points:g} of {BEST}" for points, reason, _ in found)
+        reason = "; ".join(reason or f"{points:g} of {BEST}" for points, reason, _ in judged)
         return Verdict(score, None, reason, {"criteria": rows})
 
 
@@ -63,7 +63,7 @@ def _ask(judge: Judge, transcript: Transcript, criteria: list[str], number: int)
             step="steps",
             criteria=criterion,
         )
-        said = judge.ask(
+        judgement = judge.ask(
             "g-eval",
             partial(numbers.score, best=BEST),
             schema=_SCORE,
@@ -77,4 +77,4 @@ def _ask(judge: Judge, transcript: Transcript, criteria: list[str], number: int)
     except NoVerdict as e:
         place = f"criterion {number + 1} of {len(criteria)}: " if len(criteria) > 1 else ""
         raise NoVerdict(f"{place}{e}", e.replies) from e
-    return said.verdict, said.reason, steps
+    return judgement.verdict, judgement.reason, steps

@@ -50,9 +50,9 @@ class Hallucination(Metric):
             output=transcript.output,
             contexts=list(contexts),
         )
-        held = sum(judgement.word == "yes" for judgement in judgements)
+        held = sum(judgement.verdict == "yes" for judgement in judgements)
         rows = [
-            {"text": number, "verdict": judgement.word, "reason": judgement.reason}
+            {"text": number, "verdict": judgement.verdict, "reason": judgement.reason}
             for number, judgement in enumerate(judgements, 1)
         ]
         return Measured(
@@ -61,7 +61,7 @@ class Hallucination(Metric):
             tuple(
                 f"text {n} is contradicted: {clipped(judgement.reason)}"
                 for n, judgement in enumerate(judgements, 1)
-                if judgement.word == "no"
+                if judgement.verdict == "no"
             ),
             evidence={"verdicts": rows},
             steps=tuple(map(str, rows)),

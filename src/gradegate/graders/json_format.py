@@ -39,7 +39,7 @@ class _WithSchema(Grader):
         _check_schema(value)
         return value
 
-    def _problem(self, found: Any) -> str:
+    def _problem(self, value: Any) -> str:
         """Why a value does not conform, empty when it does."""
         if self.value is None:
             return ""
@@ -47,7 +47,7 @@ class _WithSchema(Grader):
         from jsonschema.validators import validator_for
 
         validator = validator_for(self.value, default=Draft7Validator)(self.value, format_checker=FormatChecker())
-        error = next(iter(validator.iter_errors(found)), None)
+        error = next(iter(validator.iter_errors(value)), None)
         return f"{error.json_path}: {error.message}" if error else ""
 
 
@@ -70,10 +70,10 @@ class IsJson(_WithSchema):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0."""
         try:
-            found = json.loads(transcript.output, parse_constant=_no_constant)
+            value = json.loads(transcript.output, parse_constant=_no_constant)
         except (ValueError, RecursionError) as e:
             return Verdict(0.0, False, f"the answer is not JSON: {e}")
-        problem = self._problem(found)
+        problem = self._problem(value)
         return Verdict(float(not problem), not problem, problem or "the answer is JSON of the form asked for")
 
 
@@ -86,9 +86,9 @@ class ContainsJson(_WithSchema):
         """Score 1 or 0; passes when any of the objects conforms."""
         text, position, problem = transcript.output, 0, "the answer holds no JSON object"
         while (position := text.find("{", position)) >= 0:
-            found, position, _ = lenient.read_object(text, position, fold_keys=False, mend=False)
-            if found is not None:
-                problem = self._problem(found)
+            value, position, _ = lenient.read_object(text, position, fold_keys=False, mend=False)
+            if value is not None:
+                problem = self._problem(value)
                 if not problem:
                     return Verdict(1.0, True, "the answer holds JSON of the form asked for")
         return Verdict(0.0, False, problem)

@@ -16,7 +16,7 @@ from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, script, with_marks
-from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.rubric import shape
 
 _FACTS = verdicts.texts_schema("facts")
@@ -39,15 +39,17 @@ class KnowledgeRetention(Metric):
         questions = _questions(turns, told)
         judgements = ask_once(judge, questions.values(), partial(_forgot, judge))
         pairs = [(number, judgements[asked]) for number, asked in questions.items()]
-        held, total = sum(judgement.word == "no" for _, judgement in pairs), len(pairs)
-        rows = [{"turn": number, "forgot": judgement.word, "reason": judgement.reason} for number, judgement in pairs]
+        held, total = sum(judgement.verdict == "no" for _, judgement in pairs), len(pairs)
+        rows = [
+            {"turn": number, "forgot": judgement.verdict, "reason": judgement.reason} for number, judgement in pairs
+        ]
         return Measured(
             Fraction(held, total) if total else Fraction(1),
             f"{held} of {total} answers forget nothing" if total else "the user told nothing that could be forgotten",
             tuple(
                 f"turn {n} forgets what it was told: {clipped(judgement.reason)}"
                 for n, judgement in pairs
-                if judgement.word == "yes"
+                if judgement.verdict == "yes"
             ),
             evidence={"verdicts": rows, "facts": {str(number): list(facts) for number, facts in told.items()}},
             steps=tuple(map(str, [*told.items(), *rows])),
@@ -78,11 +80,11 @@ def _facts(judge: Judge, turns: list[Numbered], number: int) -> tuple[str, ...]:
     )
 
 
-def _forgot(judge: Judge, question: _Question) -> Given:
+def _forgot(judge: Judge, question: _Question) -> Judgement[str]:
     facts, turn = question
     return judge.ask(
         "retention-verdict",
-        verdicts.one,
+        verdicts.single,
         schema=_VERDICT,
         step="verdicts",
         images=turn.images,

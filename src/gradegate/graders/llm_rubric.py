@@ -26,7 +26,7 @@ SHAPE = 'with "pass": true or false'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Given:
+class _RubricVerdict:
     """A verdict object; two that agree in ``passed`` and ``score`` are the same verdict."""
 
     passed: bool | None
@@ -55,21 +55,21 @@ class LlmRubric(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score as the grader gives it, else 1 or 0; not clamped, because a rubric may count points."""
         rubric = self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
-        given = judge.ask("llm-rubric", self._read, schema=SCHEMA, output=transcript.output, rubric=rubric)
-        evidence = {"score as it was given": given.unread} if given.unread else {}
-        return Verdict(given.score, given.passed, given.reason, evidence)
+        rubric_verdict = judge.ask("llm-rubric", self._read, schema=SCHEMA, output=transcript.output, rubric=rubric)
+        evidence = {"score as it was given": rubric_verdict.unread} if rubric_verdict.unread else {}
+        return Verdict(rubric_verdict.score, rubric_verdict.passed, rubric_verdict.reason, evidence)
 
-    def _read(self, answer: Answer) -> _Given:
-        given = objects.verdict(answer, self._verdict, SHAPE)
-        if given.passed is not None:
-            affirmations.hold_labels(objects.before(answer), given.passed)
-        return given
+    def _read(self, answer: Answer) -> _RubricVerdict:
+        rubric_verdict = objects.verdict(answer, self._verdict, SHAPE)
+        if rubric_verdict.passed is not None:
+            affirmations.hold_labels(objects.before(answer), rubric_verdict.passed)
+        return rubric_verdict
 
-    def _verdict(self, item: dict[str, Any]) -> _Given | None:
+    def _verdict(self, item: dict[str, Any]) -> _RubricVerdict | None:
         score = values.number(item.get("score"))
         reason = values.words(item.get("reason"))
         if "pass" not in item:
-            return None if self.threshold is None or score is None else _Given(None, score, reason)
+            return None if self.threshold is None or score is None else _RubricVerdict(None, score, reason)
         passed = values.truth(item["pass"])
         if passed is None:
             raise Unreadable('"pass" is neither true nor false')
@@ -78,4 +78,4 @@ class LlmRubric(Grader):
         unread = repr(item["score"])[:80] if score is None and item.get("score") is not None else ""
         if unread and self.threshold is not None:
             raise Unreadable(f'"score" is not a number: {unread}')
-        return _Given(passed, float(passed) if score is None else score, reason, unread)
+        return _RubricVerdict(passed, float(passed) if score is None else score, reason, unread)

@@ -51,15 +51,17 @@ class RoleAdherence(Metric):
             count=len(spoken),
         )
         pairs = list(zip(spoken, judgements, strict=True))
-        held = sum(judgement.word == "yes" for judgement in judgements)
-        rows = [{"turn": number, "verdict": judgement.word, "reason": judgement.reason} for number, judgement in pairs]
+        held = sum(judgement.verdict == "yes" for judgement in judgements)
+        rows = [
+            {"turn": number, "verdict": judgement.verdict, "reason": judgement.reason} for number, judgement in pairs
+        ]
         return Measured(
             Fraction(held, len(spoken)),
             f"{held} of {len(spoken)} messages keep to the role",
             tuple(
                 f"turn {number} breaks the role: {clipped(judgement.reason)}"
                 for number, judgement in pairs
-                if judgement.word == "no"
+                if judgement.verdict == "no"
             ),
             evidence={"verdicts": rows},
             steps=tuple(map(str, rows)),

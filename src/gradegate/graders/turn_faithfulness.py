@@ -18,7 +18,7 @@ from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import faithfulness as faith
 from gradegate.grading.metrics.metric import Measured, Metric, WindowSize, ask_once, documents_of, exchanges_of
-from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.reading.judgement import Judgement
 from gradegate.limits import mean
 
 
@@ -28,13 +28,13 @@ class _Case(NamedTuple):
     window: Window
     documents: tuple[str, ...]
     judged: tuple[Numbered, ...]
-    said: faith.Said
+    source: faith.ClaimSource
 
 
 class _Failure(NamedTuple):
     turn: int
     claim: str
-    judgement: Given
+    judgement: Judgement[str]
 
 
 @GRADERS.register("turn-faithfulness")
@@ -66,11 +66,11 @@ class TurnFaithfulness(Metric):
             )
         asked = ask_once(
             judge,
-            [question for case in cases for question in (*self._about(case), ("claims", case.said))],
+            [question for case in cases for question in (*self._about(case), ("claims", case.source))],
             partial(self._ask, judge),
         )
         pairs = [
-            (asked["claims", case.said], tuple(truth for about in self._about(case) for truth in asked[about]))
+            (asked["claims", case.source], tuple(truth for about in self._about(case) for truth in asked[about]))
             for case in cases
         ]
         judgements = ask_once(judge, pairs, lambda pair: faith.ask_verdicts(judge, *pair))
@@ -82,11 +82,11 @@ class TurnFaithfulness(Metric):
         heard = [turn for _, turn in turns if turn.role == "assistant" or self.overlap == "last"]
         documents = tuple(dict.fromkeys(document for turn in heard for document in turn.retrieval_context))
         judged = window[-1] if self.overlap == "last" else turns
-        spoken = faith.said(turns)
+        spoken = faith.claim_source(turns)
         if self.overlap == "last":  # what was said before tells what words refer to, and is not judged again
             earlier = "\n".join(turn.content for number, turn in turns if number < judged[0].number)
-            last = faith.said(judged)
-            spoken = faith.Said("\n".join(filter(None, (earlier, last.asked))), last.answered, spoken.images)
+            last = faith.claim_source(judged)
+            spoken = faith.ClaimSource("\n".join(filter(None, (earlier, last.asked))), last.answered, spoken.images)
         return _Case(window, documents, judged, spoken)
 
     def _about(self, case: _Case) -> list[tuple[str, Any]]:
@@ -110,7 +110,7 @@ class TurnFaithfulness(Metric):
         return Measured(
             mean(scores),
             summary if total else "the assistant claims nothing",
-            tuple(text for text, failure in zip(findings, failures, strict=True) if failure.judgement.word in bad),
+            tuple(text for text, failure in zip(findings, failures, strict=True) if failure.judgement.verdict in bad),
             notes,
             self._evidence(cases, judged, scores, failures),
             tuple(line for pair in zip(cases, judged, scores, strict=True) for line in _steps(*pair)),
@@ -121,16 +121,16 @@ class TurnFaithfulness(Metric):
         failures: dict[tuple[int, str, str], _Failure] = {}
         for case, held_claims in zip(cases, judged, strict=True):
             for claim, judgement in zip(held_claims.claims, held_claims.judgements, strict=True):
-                if judgement.word != "yes":
+                if judgement.verdict != "yes":
                     turn = faith.likely_turn(claim, case.judged)
-                    failures.setdefault((turn, claim, judgement.word), _Failure(turn, claim, judgement))
+                    failures.setdefault((turn, claim, judgement.verdict), _Failure(turn, claim, judgement))
         return sorted(failures.values(), key=lambda failure: failure.turn)
 
     def _evidence(
         self, cases: list[_Case], judged: list[faith.HeldClaims], scores: list[Fraction], failures: list[_Failure]
     ) -> dict[str, Any]:
         def listed(word: str) -> list[dict[str, Any]]:
-            chosen = [failure for failure in failures if failure.judgement.word == word]
+            chosen = [failure for failure in failures if failure.judgement.verdict == word]
             return [
                 {"turn": failure.turn, "claim": failure.claim, "reason": failure.judgement.reason} for failure in chosen
             ]
@@ -171,4 +171,4 @@ def _span(turns: tuple[Numbered, ...]) -> str:
 def _steps(case: _Case, judged: faith.HeldClaims, score: Fraction) -> list[str]:
     lines = [f"turns {_span(case.judged)}: score {float(score):.4g}", *(f"  truth: {truth}" for truth in judged.truths)]
     pairs = zip(judged.claims, judged.judgements, strict=True)
-    return [*lines, *(f"  claim: {claim} -> {judgement.word}: {judgement.reason}" for claim, judgement in pairs)]
+    return [*lines, *(f"  claim: {claim} -> {judgement.verdict}: {judgement.reason}" for claim, judgement in pairs)]

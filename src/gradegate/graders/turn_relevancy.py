@@ -22,7 +22,7 @@ from gradegate.grading.metrics.metric import (
     images_in,
     script,
 )
-from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.rubric import shape
 
 _SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
@@ -39,12 +39,12 @@ class TurnRelevancy(Metric):
         """The share of exchanges whose last answer is relevant within its window."""
         cut = windows(exchanges_of(transcript), self.window_size)
 
-        def ask(window: Window) -> Given:
+        def ask(window: Window) -> Judgement[str]:
             turns = flat(window)
             images = images_in(turn for _, turn in turns)
             return judge.ask(
                 "turn-relevancy",
-                verdicts.one,
+                verdicts.single,
                 schema=_SCHEMA,
                 step="verdicts",
                 images=images,
@@ -53,13 +53,15 @@ class TurnRelevancy(Metric):
 
         judgements = ask_once(judge, cut, ask)
         pairs = [(window[-1][-1].number, judgements[window]) for window in cut]
-        held = sum(judgement.word == "yes" for _, judgement in pairs)
+        held = sum(judgement.verdict == "yes" for _, judgement in pairs)
         findings = [
             f"turn {number} is not relevant: {clipped(judgement.reason)}"
             for number, judgement in pairs
-            if judgement.word == "no"
+            if judgement.verdict == "no"
         ]
-        rows = [{"turn": number, "verdict": judgement.word, "reason": judgement.reason} for number, judgement in pairs]
+        rows = [
+            {"turn": number, "verdict": judgement.verdict, "reason": judgement.reason} for number, judgement in pairs
+        ]
         return Measured(
             Fraction(held, len(pairs)),
             f"{held} of {len(pairs)} answers are relevant",

@@ -64,12 +64,12 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
     if not math.isfinite(verdict.score):
         raise NoVerdict(f"the score {verdict.score} is not a finite number")
     limit = scoring.default if bound.threshold is None else bound.threshold
-    passed = verdict.passed if scoring.own else _passed(bound, verdict, limit)
+    passed = verdict.passed if scoring.decides else _passed(bound, verdict, limit)
     score = verdict.score
     if negated:
         passed, score = not passed, _reversed(score)
     outcome = Outcome.PASS if passed else Outcome.FAIL
-    reason = _reason(bound, verdict, outcome, None if scoring.own else limit)
+    reason = _reason(bound, verdict, outcome, None if scoring.decides else limit)
     return Grade(bound.asserted, outcome, score, limit, reason, verdict.evidence, usage, scale=scoring.scale)
 
 
@@ -111,8 +111,8 @@ def error(bound: Binding, cause: BaseException | str, usage: Usage) -> Grade:
     if isinstance(cause, NoVerdict) and cause.replies:
         evidence["replies"] = list(cause.replies)
     setup = isinstance(cause, ProviderError) and cause.trouble is Trouble.SETUP
-    known = isinstance(cause, str | NoVerdict | ProviderError)
-    reason = str(cause) if known else f"{type(cause).__name__}: {cause}"
+    plain = isinstance(cause, str | NoVerdict | ProviderError)
+    reason = str(cause) if plain else f"{type(cause).__name__}: {cause}"
     return Grade(bound.asserted, Outcome.ERROR, None, bound.threshold, reason, evidence, usage, setup)
 
 

@@ -31,13 +31,13 @@ def options(kind: type[T]) -> type[T]:
 class Scoring:
     """What the score of a grader means, and from where it passes.
 
-    ``default`` is the threshold when the assertion sets none. With ``own`` the threshold is an option of the grader,
+    ``default`` is the threshold when the assertion sets none. With ``compares`` the threshold is an option of the grader,
     which compares it itself. ``most``: the threshold is a limit from above, so less is stricter.
     """
 
     default: float | None = None
     above_zero: bool = False  # without a threshold, passes at score > 0
-    own: bool = False
+    decides: bool = False
     most: bool = False
     share: bool = False  # from 0 to 1: a threshold of 0 can never fail
     scale: int = 1  # people see the score times this; above 1, cut to two decimals

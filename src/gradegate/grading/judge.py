@@ -133,13 +133,13 @@ class Judge:
     def _messages(
         self, prompt: str, step: str, schema: Mapping[str, Any] | None, variables: Mapping[str, Any]
     ) -> tuple[tuple[Message, ...], Mapping[str, Any] | None]:
-        own = self.rubric.steps.get(step)
+        written = self.rubric.steps.get(step)
         own_vars = {name: printed(value) for name, value in self.vars.items()}
-        known = {**own_vars, "token": self._token(variables), "language": self.language, **variables}
+        available = {**own_vars, "token": self._token(variables), "language": self.language, **variables}
         try:
-            if own is None:
-                return rubric.fill(rubric.default(prompt), known), schema
-            return rubric.fill(own, known), None  # a prompt of the user's sets the form of the reply itself
+            if written is None:
+                return rubric.fill(rubric.default(prompt), available), schema
+            return rubric.fill(written, available), None  # a prompt of the user's sets the form of the reply itself
         except TemplateError as e:
             raise NoVerdict(f"rubricPrompt cannot be filled in: {e}") from e
 

@@ -23,7 +23,7 @@ class _Place:
 
     what: str
     origin: Origin
-    given: frozenset[str] = frozenset()  # what is defined there beside the variables of the tests
+    added: frozenset[str] = frozenset()  # what is defined there beside the variables of the tests
     times: int = 0
     without: dict[str, int] = field(default_factory=dict)
 
@@ -71,7 +71,7 @@ class Names:
         origin: Origin,
         texts: list[str],
         values: Mapping[str, Any],
-        given: frozenset[str] = frozenset(),
+        added: frozenset[str] = frozenset(),
     ) -> None:
         try:
             asked = frozenset().union(*map(needs, texts))
@@ -79,9 +79,9 @@ class Names:
             return  # said where it is filled in
         if not asked:
             return
-        place = self.places.setdefault((what, origin), _Place(what, origin, given))
+        place = self.places.setdefault((what, origin), _Place(what, origin, added))
         place.times += 1
-        for name in asked - _ALWAYS - given - values.keys():
+        for name in asked - _ALWAYS - added - values.keys():
             place.without[name] = place.without.get(name, 0) + 1
 
     def mistakes(self) -> Iterator[Mistake]:
@@ -92,7 +92,7 @@ class Names:
                     what = f"{place.what} asks for the variable `{name}`, which no test defines"
                     if name in self.defined:
                         what = f"{place.what} asks for the variable `{name}`, which its test does not define"
-                    cure = suggest(name, {*self.defined, *place.given} - {name}) or f"add `{name}` to `vars`"
+                    cure = suggest(name, {*self.defined, *place.added} - {name}) or f"add `{name}` to `vars`"
                     yield Mistake(what, place.origin, cure)
 
     def notes(self) -> Iterator[Note]:

@@ -24,7 +24,7 @@ from gradegate.settings import Settings
 from gradegate.suite import Case, Note, PromptSpec, ProviderSpec
 from gradegate.texts import chat
 from gradegate.texts.prompt import fill
-from gradegate.texts.template import TemplateError, data, visible_env
+from gradegate.texts.template import TemplateError, javascript, visible_env
 
 DEFAULT_CONCURRENCY = 4  # promptfoo's default
 DEFAULT_TIMEOUT = 300.0  # seconds
@@ -109,7 +109,7 @@ class _Planner:
     def __post_init__(self) -> None:
         suite = self.located.suite
         self.suite = suite
-        self.env = data(visible_env(suite.env, secrets=False))
+        self.env = javascript(visible_env(suite.env, secrets=False))
         self.variables = Variables(self.located.workspace, self.located.folder, self.env)
         grader = ProviderSpec(self.settings.grader, origin=Origin("--grader")) if self.settings.grader else None
         workspace, folder = self.located.workspace, self.located.folder

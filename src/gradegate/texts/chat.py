@@ -54,8 +54,8 @@ def messages(value: Any, understood: bool = False) -> tuple[Message, ...] | None
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:
         return None
     read = [_message(item, understood) if isinstance(item, Mapping) else None for item in value]
-    known = tuple(message for message in read if message is not None)
-    return known if len(known) == len(read) else None
+    chat = tuple(message for message in read if message is not None)
+    return chat if len(chat) == len(read) else None
 
 
 def _message(item: Mapping[str, Any], understood: bool) -> Message | None:

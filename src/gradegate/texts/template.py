@@ -19,7 +19,7 @@ from gradegate.settings import SECRET_NAME
 
 MAX_CHARACTERS = 8 * 1024 * 1024
 _MARK = re.compile(r"\{[{%#]")
-# What a runner hands to the action itself is no variable of the user's.
+# What a runner hands to the action itself is not a variable of the user's.
 _PRIVATE = re.compile(r"^(ACTIONS_|INPUT_|RUNNER_|GITHUB_TOKEN$)")
 
 
@@ -46,24 +46,20 @@ class _Printed(_Object):
 def printed(value: Any) -> Any:
     """A variable as grading prompts show it: an object, also one in a list, prints as JSON and still has its members."""
     if isinstance(value, Mapping):
-        return _Printed({key: _javascript(item) for key, item in value.items()})
+        return _Printed({key: javascript(item) for key, item in value.items()})
     if isinstance(value, list | tuple):
         return _Array(printed(item) for item in value)
     return value
 
 
-def data(value: Any) -> Any:
+def javascript(value: Any) -> Any:
     """A value as templates see it; what has been through this once is not converted again."""
-    return _javascript(value)
-
-
-def _javascript(value: Any) -> Any:
     if isinstance(value, _Array | _Object):
         return value
     if isinstance(value, Mapping):
-        return _Object({key: _javascript(item) for key, item in value.items()})
+        return _Object({key: javascript(item) for key, item in value.items()})
     if isinstance(value, list | tuple):
-        return _Array(_javascript(item) for item in value)
+        return _Array(javascript(item) for item in value)
     return value
 
 
@@ -114,8 +110,8 @@ class _Environment(ImmutableSandboxedEnvironment):
         return tree
 
     def _absent(self, obj: Any, attribute: str) -> Any:
-        found = super().getattr(obj, attribute) if attribute in ("items", "keys", "values") else None
-        return found if callable(found) else self.undefined(obj=obj, name=attribute)
+        method = super().getattr(obj, attribute) if attribute in ("items", "keys", "values") else None
+        return method if callable(method) else self.undefined(obj=obj, name=attribute)
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         if operator == "*" and not (isinstance(left, int | float) and isinstance(right, int | float)):
@@ -168,7 +164,7 @@ def render(source: str, variables: Mapping[str, Any]) -> str:
         return source
     parts, length = [], 0
     try:
-        for part in _compiled(source).generate(_javascript(variables)):
+        for part in _compiled(source).generate(javascript(variables)):
             length += len(part)
             if length > MAX_CHARACTERS:
                 raise TemplateError(f"the filled-in text has more than {MAX_CHARACTERS:,} characters")

@@ -12,9 +12,9 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.factscore import Standing, VotedClaim
 from gradegate.grading.metrics.metric import clipped
-from gradegate.grading.metrics.verdicts import Given
 from gradegate.grading.reading import objects, values
 from gradegate.grading.reading.answer import Answer
+from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.rubric import shape
 
 STEPS = ("claims", "verdicts", "grounded")
@@ -59,7 +59,7 @@ def ask_claims(judge: Judge, output: str, source: str) -> Claims:
 
 def ask_verdicts(
     judge: Judge, claims: Sequence[Claim], source: str | None, sampling: Mapping[str, Any]
-) -> Mapping[int, Given]:
+) -> Mapping[int, Judgement[str]]:
     """One run: a verdict on each claim by id, from knowledge alone or with a source. Raises NoVerdict, ProviderError."""
     read = partial(read_verdicts, ids=frozenset(claim.id for claim in claims))
     numbered = [{"id": claim.id, "claim": claim.text} for claim in claims]
@@ -96,19 +96,19 @@ def _claim(number: int, item: Any) -> Claim:
     return Claim(number, " ".join(text.split()), checkable)  # on one line, so that it cannot pass for several
 
 
-def read_verdicts(answer: Answer, ids: frozenset[int]) -> Mapping[int, Given]:
+def read_verdicts(answer: Answer, ids: frozenset[int]) -> Mapping[int, Judgement[str]]:
     """``{"verdicts": [{"id", "verdict", "reason"}]}``, each id exactly once. Raises Unreadable."""
-    found: dict[int, Given] = {}
+    by_id: dict[int, Judgement[str]] = {}
     for item in objects.table(answer, "verdicts"):
         number = values.number(item.get("id")) if isinstance(item, Mapping) else None
         if number is None or number not in ids:
             raise Unreadable(f"a verdict has no id, or one that is not one of {_numbers(ids)}")
-        if int(number) in found:
+        if int(number) in by_id:
             raise Unreadable(f"there are two verdicts with the id {int(number)}")
-        found[int(number)] = verdicts.given(item, WORDS)
-    if len(found) < len(ids):
-        raise Unreadable(f"there is no verdict with the id {_numbers(ids - set(found))}")
-    return found
+        by_id[int(number)] = verdicts.judgement(item, WORDS)
+    if len(by_id) < len(ids):
+        raise Unreadable(f"there is no verdict with the id {_numbers(ids - set(by_id))}")
+    return by_id
 
 
 def _numbers(ids: Iterable[int]) -> str:
@@ -153,6 +153,6 @@ def _detail(voted: VotedClaim) -> dict[str, Any]:
 
 
 def _votes(voted: VotedClaim) -> dict[str, Any]:
-    second = {"second": [vote.word for vote in voted.second]} if voted.second else {}
-    first = [vote.word for vote in voted.first]
+    second = {"second": [vote.verdict for vote in voted.second]} if voted.second else {}
+    first = [vote.verdict for vote in voted.first]
     return {"id": voted.id, "claim": voted.claim, "outcome": voted.standing.value, "first": first, **second}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.reading.judgement import Judgement
 
 
 class Standing(enum.Enum):
@@ -29,18 +29,18 @@ class VotedClaim:
 
     id: int
     claim: str
-    first: tuple[Given, ...]
-    second: tuple[Given, ...] = ()
+    first: tuple[Judgement[str], ...]
+    second: tuple[Judgement[str], ...] = ()
 
     @property
-    def deciding(self) -> tuple[Given, ...]:
+    def deciding(self) -> tuple[Judgement[str], ...]:
         """The votes that count: those of the second phase where there was one."""
         return self.second or self.first
 
     @property
     def standing(self) -> Standing:
         """What the deciding votes come to."""
-        return standing([vote.word for vote in self.deciding])
+        return standing([vote.verdict for vote in self.deciding])
 
     @property
     def reason(self) -> str:
@@ -51,7 +51,7 @@ class VotedClaim:
         return self._words("idk" if here is Standing.UNKNOWN else here.value)
 
     def _words(self, word: str) -> str:
-        return next((vote.reason for vote in self.deciding if vote.word == word), "")
+        return next((vote.reason for vote in self.deciding if vote.verdict == word), "")
 
 
 def standing(words: Iterable[str]) -> Standing:
@@ -63,9 +63,9 @@ def standing(words: Iterable[str]) -> Standing:
     return Standing.TRUE if true > false else Standing.FALSE
 
 
-def undecided(votes: Iterable[Given]) -> bool:
+def undecided(votes: Iterable[Judgement[str]]) -> bool:
     """Whether every run said idk."""
-    return standing(vote.word for vote in votes) is Standing.UNKNOWN
+    return standing(vote.verdict for vote in votes) is Standing.UNKNOWN
 
 
 def score(standings: Sequence[Standing], idk_penalty_weight: Fraction) -> Fraction | None:

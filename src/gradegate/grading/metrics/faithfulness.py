@@ -18,7 +18,7 @@ from gradegate.conversation import Numbered
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import clipped, images_in, split
-from gradegate.grading.metrics.verdicts import Given
+from gradegate.grading.reading.judgement import Judgement
 from gradegate.options import Whole
 
 STEPS = ("truths", "claims", "verdicts", "reason")
@@ -30,7 +30,7 @@ _WORDS = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ClaimSource:
     """What claims are taken from: the answers, and the questions that say what words in them refer to."""
 
     asked: str
@@ -43,7 +43,7 @@ class HeldClaims:
     """Claims with a verdict on each, and the truths that they were held against."""
 
     claims: tuple[str, ...]
-    judgements: tuple[Given, ...]
+    judgements: tuple[Judgement[str], ...]
     truths: tuple[str, ...] = ()
 
     def score(self, penalize: bool) -> Fraction:
@@ -51,19 +51,19 @@ class HeldClaims:
         return share(self.judgements, penalize)
 
 
-def share(judgements: Sequence[Given], penalize: bool) -> Fraction:
+def share(judgements: Sequence[Judgement[str]], penalize: bool) -> Fraction:
     """Verdicts that are not "no" (``penalize``: that are "yes") among all; 1 for none."""
     if not judgements:
         return Fraction(1)
-    held = sum(judgement.word == "yes" if penalize else judgement.word != "no" for judgement in judgements)
+    held = sum(judgement.verdict == "yes" if penalize else judgement.verdict != "no" for judgement in judgements)
     return Fraction(held, len(judgements))
 
 
-def said(turns: Sequence[Numbered]) -> Said:
+def claim_source(turns: Sequence[Numbered]) -> ClaimSource:
     """The messages of a window: the user's and the assistant's apart, as DeepEval asks for claims."""
     asked = "\n".join(turn.content for _, turn in turns if turn.role == "user")
     answered = "\n".join(turn.content for _, turn in turns if turn.role == "assistant")
-    return Said(asked, answered, images_in(turn for _, turn in turns))
+    return ClaimSource(asked, answered, images_in(turn for _, turn in turns))
 
 
 def asked_together(documents: tuple[str, ...], limit: int | None) -> tuple[tuple[str, ...], ...]:
@@ -92,7 +92,7 @@ def ask_truths(judge: Judge, limit: int | None, documents: tuple[str, ...]) -> t
     return truths[:limit]
 
 
-def ask_claims(judge: Judge, said: Said) -> tuple[str, ...]:
+def ask_claims(judge: Judge, source: ClaimSource) -> tuple[str, ...]:
     """What the answers claim; may be nothing. Raises NoVerdict."""
     read = partial(verdicts.texts, key="claims")
     return judge.ask(
@@ -100,13 +100,13 @@ def ask_claims(judge: Judge, said: Said) -> tuple[str, ...]:
         read,
         schema=_CLAIMS,
         step="claims",
-        images=said.images,
-        asked=said.asked,
-        answered=said.answered,
+        images=source.images,
+        asked=source.asked,
+        answered=source.answered,
     )
 
 
-def ask_verdicts(judge: Judge, claims: tuple[str, ...], truths: tuple[str, ...]) -> tuple[Given, ...]:
+def ask_verdicts(judge: Judge, claims: tuple[str, ...], truths: tuple[str, ...]) -> tuple[Judgement[str], ...]:
     """One verdict for each claim; no claim, no call. Raises NoVerdict, also for another number of verdicts."""
     if not claims:
         return ()
@@ -130,8 +130,8 @@ def likely_turn(claim: str, turns: Sequence[Numbered]) -> int:
     return max(answers, key=shared).number
 
 
-def described(claim: str, judgement: Given, turn: int | None = None) -> str:
+def described(claim: str, judgement: Judgement[str], turn: int | None = None) -> str:
     """A claim that does not hold, for a reason: which, of which turn, and what it is contradicted by."""
-    what = "is contradicted" if judgement.word == "no" else "cannot be verified"
+    what = "is contradicted" if judgement.verdict == "no" else "cannot be verified"
     where = f"turn {turn}: " if turn else ""
     return f'{where}"{clipped(claim)}" {what}' + (f" ({clipped(judgement.reason)})" if judgement.reason else "")

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.errors import Unreadable
 from gradegate.grading.reading import lists, objects, values, vocabulary
 from gradegate.grading.reading.answer import Answer
+from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.rubric import shape
 
 YES_NO: Mapping[str, str] = {"yes": "yes", "y": "yes", "true": "yes", "no": "no", "n": "no", "false": "no"}
 YES_NO_IDK: Mapping[str, str] = {**YES_NO, "idk": "idk", "borderline": "idk", "unknown": "idk"}
 _WRAPPING = "\"'`*_()[]“”‘’ \t\r\n."
-# A verdict may go on after a comma or a dash; "yes/no" and "no idea" are no verdicts.
+# A verdict may go on after a comma or a dash; "yes/no" and "no idea" are not verdicts.
 _LEADING = re.compile(r"([a-z]+)\s*[,.;:(–—-]\s*(.*)", re.DOTALL)
 _TEXT: Mapping[str, Any] = {"type": "string"}
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """One verdict in its canonical word, with the grader's reason."""
-
-    word: str
-    reason: str = field(default="", compare=False)  # two that say the same are one verdict
 
 
 def texts_schema(key: str) -> dict[str, Any]:
@@ -42,27 +34,27 @@ def verdicts_schema(words: Sequence[str]) -> dict[str, Any]:
 texts = lists.texts
 
 
-def counted(answer: Answer, count: int, words: Mapping[str, str] = YES_NO) -> tuple[Given, ...]:
+def counted(answer: Answer, count: int, words: Mapping[str, str] = YES_NO) -> tuple[Judgement[str], ...]:
     """Exactly ``count`` verdicts, in order. Raises Unreadable for another number and for an unknown word."""
     items = objects.table(answer, "verdicts")
     if len(items) != count:
         raise Unreadable(f"it holds {len(items)} verdicts where {count} were asked for")
-    return tuple(given(item, words) for item in items)
+    return tuple(judgement(item, words) for item in items)
 
 
-def some(answer: Answer, words: Mapping[str, str] = YES_NO) -> tuple[Given, ...]:
+def listed(answer: Answer, words: Mapping[str, str] = YES_NO) -> tuple[Judgement[str], ...]:
     """Verdicts on parts that the grader itself finds, as many as there are. Raises Unreadable."""
-    return tuple(given(item, words) for item in objects.table(answer, "verdicts"))
+    return tuple(judgement(item, words) for item in objects.table(answer, "verdicts"))
 
 
-def one(answer: Answer, words: Mapping[str, str] = YES_NO) -> Given:
+def single(answer: Answer, words: Mapping[str, str] = YES_NO) -> Judgement[str]:
     """The one verdict of ``{"verdict", "reason"}``. Raises Unreadable."""
     return objects.verdict(
-        answer, lambda item: given(item, words) if "verdict" in item else None, 'with the key "verdict"'
+        answer, lambda item: judgement(item, words) if "verdict" in item else None, 'with the key "verdict"'
     )
 
 
-def given(item: Any, words: Mapping[str, str]) -> Given:
+def judgement(item: Any, words: Mapping[str, str]) -> Judgement[str]:
     """What ``{"verdict", "reason"}`` says. Raises Unreadable."""
     if not isinstance(item, Mapping) or "verdict" not in item:
         raise Unreadable('a verdict is not a JSON object with the key "verdict"')
@@ -77,6 +69,6 @@ def given(item: Any, words: Mapping[str, str]) -> Given:
     ):
         word = leading[1]
     if word not in words:
-        known = ", ".join(dict.fromkeys(words.values()))
-        raise Unreadable(f"the verdict {str(value)[:40]!r} is none of {known}")
-    return Given(words[word], values.words(item.get("reason")))
+        choices = ", ".join(dict.fromkeys(words.values()))
+        raise Unreadable(f"the verdict {str(value)[:40]!r} is not one of {choices}")
+    return Judgement(words[word], values.words(item.get("reason")))

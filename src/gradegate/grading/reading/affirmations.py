@@ -8,8 +8,8 @@ from typing import Any
 from gradegate.errors import Unreadable
 from gradegate.grading.reading import labels, objects, values, vocabulary
 from gradegate.grading.reading.answer import Answer
+from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.labels import lines, plain, ticked, unwrapped
-from gradegate.grading.reading.said import Said
 
 _NOUNS = labels.NOUNS | frozenset(
     "criterion criteria met meets satisfied satisfies fulfilled fulfils fulfills fulfil fulfill meet satisfy pass passes passed relevant y/n yes/no requirement kriterium critère criterio critério erfüllt".split()
@@ -29,11 +29,11 @@ _MEANT = re.compile(
 VERDICT_NOUNS = labels.NOUNS | frozenset("pass passed".split())
 
 
-def affirmed(answer: Answer, key: str = "verdict") -> Said[bool]:
+def affirmed(answer: Answer, key: str = "verdict") -> Judgement[bool]:
     """Yes (True) or no of ``{"verdict", "reason"}`` or of the last line, and the reason. Raises Unreadable."""
     if not answer.holds_json:
         rows = lines(answer.text)
-        return Said(last_line(answer), " ".join(rows[:-1]))
+        return Judgement(last_line(answer), " ".join(rows[:-1]))
     reasons: list[str] = []
 
     def read(item: dict[str, Any]) -> bool | None:
@@ -47,7 +47,7 @@ def affirmed(answer: Answer, key: str = "verdict") -> Said[bool]:
 
     said = objects.verdict(answer, read, f'with the key "{key}"')
     hold_labels(objects.before(answer), said)
-    return Said(said, reasons[0])
+    return Judgement(said, reasons[0])
 
 
 def last_line(answer: Answer) -> bool:
@@ -75,10 +75,10 @@ def _said(line: str) -> bool | None:
     rest = unwrapped(rest)
     match = _ALONE.fullmatch(rest)
     if match is None:
-        found = _WORD.fullmatch(rest) if len(rest) <= labels.LONGEST else None
-        if found is None or not labels.is_label(found["label"], _NOUNS, _FILLERS):
+        labelled = _WORD.fullmatch(rest) if len(rest) <= labels.LONGEST else None
+        if labelled is None or not labels.is_label(labelled["label"], _NOUNS, _FILLERS):
             return None
-        word = found["word"]
+        word = labelled["word"]
     else:
         word = match[1]
     said = word.lower() in ("yes", "y")

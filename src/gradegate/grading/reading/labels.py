@@ -100,10 +100,10 @@ def is_label(text: str, nouns: Iterable[str], fillers: Iterable[str] = ()) -> bo
     if len(text) > LONGEST or _COMPARED.search(text):
         return False
     text = _CONNECTIVE.sub("", text, count=1) if _CONNECTIVE.match(text) else text
-    known, named = set(fillers), set(nouns)
+    allowed, named = set(fillers), set(nouns)
     words = [word.lower() for word in _WORD.findall(text)]
     rest = [word for word in words if word not in _SEPARATORS]
-    if any(word not in named and word not in known and word not in _FILLERS for word in rest):
+    if any(word not in named and word not in allowed and word not in _FILLERS for word in rest):
         return False
     if rest and rest[0] in ("is", "does", "are", "was", "do") and not _SEPARATED.search(text):
         return False  # a question that goes on

@@ -106,8 +106,8 @@ def _object(text: str, start: int, depth: int, how: _How) -> tuple[dict[str, Any
     return entries, position + 1
 
 
-def _same(one: Any, other: Any) -> bool:
-    return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)  # 1 == True in Python
+def _same(value: Any, other: Any) -> bool:
+    return isinstance(value, bool) is isinstance(other, bool) and bool(value == other)  # 1 == True in Python
 
 
 def _skeleton(key: str) -> str:

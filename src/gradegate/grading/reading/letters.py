@@ -10,8 +10,8 @@ from typing import Any
 from gradegate.errors import Unreadable
 from gradegate.grading.reading import labels, objects, values, vocabulary
 from gradegate.grading.reading.answer import Answer, parse
+from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.labels import lines, plain, unwrapped
-from gradegate.grading.reading.said import Said
 
 _NOUNS = labels.NOUNS | frozenset(
     "category option choice letter class label kategorie catégorie categoría categoria categorie kategori option-letter opción opção opzione optie"
@@ -42,10 +42,10 @@ _ROW = re.compile(r"^\W{0,4}([A-Za-z])\W{0,3}$", re.MULTILINE)
 _MEANT = re.compile(r"[\"'*_(\[]{0,3}([A-E])\b(?!['’\w+])|[\"'*_]{0,3}[(\[]([a-e])[)\]]")
 
 
-def category(answer: Answer, known: str) -> Said[str]:
+def category(answer: Answer, choices: str) -> Judgement[str]:
     """The letter of ``{"category", "reason"}`` or of a text, and the reason. Raises Unreadable."""
     if not answer.holds_json:
-        return Said(letter(answer, known))
+        return Judgement(letter(answer, choices))
     reasons: list[str] = []
 
     def read(item: dict[str, Any]) -> str | None:
@@ -53,23 +53,23 @@ def category(answer: Answer, known: str) -> Said[str]:
             return None
         reasons.append(values.words(item.get("reason")))
         value = item["category"]
-        return letter(parse(value) if isinstance(value, str) else Answer(""), known)
+        return letter(parse(value) if isinstance(value, str) else Answer(""), choices)
 
     only = objects.verdict(answer, read, 'with the key "category"')
     _hold_labels(objects.before(answer), only)
-    return Said(only, reasons[0])
+    return Judgement(only, reasons[0])
 
 
-def letter(answer: Answer, known: str) -> str:
-    """The one letter that a text answers with, in upper case. Raises Unreadable for none, two, or one not ``known``."""
+def letter(answer: Answer, choices: str) -> str:
+    """The one letter that a text answers with, in upper case. Raises Unreadable for none, two, or one that is not of ``choices``."""
     rows = lines(answer.text)
     if not rows:
-        raise Unreadable(f"it is empty; answer with one of {', '.join(known)}")
+        raise Unreadable(f"it is empty; answer with one of {', '.join(choices)}")
     if answer.strict and len(rows) > 1:
         raise Unreadable(objects.STRICT)
-    only = _one(_readings(rows, answer.text, answer.strict), known)
-    if only not in known:
-        raise Unreadable(f"{only} is not one of {', '.join(known)}")
+    only = _one(_readings(rows, answer.text, answer.strict), choices)
+    if only not in choices:
+        raise Unreadable(f"{only} is not one of {', '.join(choices)}")
     return only
 
 
@@ -88,11 +88,11 @@ def _readings(rows: list[str], text: str, strict: bool) -> Iterator[str]:
         yield from filter(None, [_first(text)])
 
 
-def _one(readings: Iterator[str], known: str) -> str:
+def _one(readings: Iterator[str], choices: str) -> str:
     letters = set(readings)
     if len(letters) != 1:
         what = "several letters" if letters else "no letter that stands alone"
-        raise Unreadable(f"it holds {what}; answer with one of {', '.join(known)}")
+        raise Unreadable(f"it holds {what}; answer with one of {', '.join(choices)}")
     return letters.pop()
 
 
@@ -109,8 +109,8 @@ def _labelled(line: str) -> str:
     label = line[: match.start("letter")].rstrip(" \t\"'`*_([“‘")
     if match["letter"] == "a" and not _SINGLE_MARK.search(line[: match.start("letter")]):
         return ""  # the article
-    known = _DIRECT.fullmatch(label) or (_SEPARATED.search(label) and labels.is_label(label, _NOUNS, _FILLERS))
-    return match["letter"].upper() if known else ""
+    introduced = _DIRECT.fullmatch(label) or (_SEPARATED.search(label) and labels.is_label(label, _NOUNS, _FILLERS))
+    return match["letter"].upper() if introduced else ""
 
 
 _SEPARATED = re.compile(
@@ -128,7 +128,7 @@ def _first(text: str) -> str:
     match = _FIRST.fullmatch(plain(text)[: vocabulary.LONGEST_REASON])
     if match is None or len(text) > vocabulary.LONGEST_REASON:
         return ""
-    own = match["round"] or match["square"] or match["bare"]
+    leading = match["round"] or match["square"] or match["bare"]
     if match["blank"] and not (match["round"] or match["square"]):
         return ""  # "A better answer ..."
     reason = match["reason"].strip()
@@ -136,10 +136,12 @@ def _first(text: str) -> str:
         return ""
     if _foreign(reason) and vocabulary.turns(reason):
         return ""  # "(C) とは言えない": without blanks, what goes on about the letter cannot be told from a reason
-    others = {(one or two).upper() for one, two in _ANOTHER.findall(reason)} | set(map(str.upper, _ROW.findall(reason)))
-    if others - {own.upper()} or vocabulary.takes_back(reason) or vocabulary.leads_away(reason[:120].split(".")[0]):
+    others = {(bracketed or named).upper() for bracketed, named in _ANOTHER.findall(reason)} | set(
+        map(str.upper, _ROW.findall(reason))
+    )
+    if others - {leading.upper()} or vocabulary.takes_back(reason) or vocabulary.leads_away(reason[:120].split(".")[0]):
         return ""
-    return own.upper()
+    return leading.upper()
 
 
 def _foreign(reason: str) -> bool:

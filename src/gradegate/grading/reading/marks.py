@@ -71,19 +71,19 @@ def marked(answer: Answer) -> tuple[Marked, ...]:
     if answer.holds_json:
         return tuple(_of(item) for item in _listed(answer))
     rows = labels.lines(answer.text)
-    found: list[Marked] = []
+    sentences: list[Marked] = []
     for number, row in enumerate(rows):
         if _RULE.fullmatch(row) or _TOTAL.fullmatch(row):
             continue
         if _NAMED.search(row):
-            found.append(_marked(row, rows[number - 1] if number else ""))
+            sentences.append(_marked(row, rows[number - 1] if number else ""))
         elif answer.strict:
             raise Unreadable(objects.STRICT)
         else:
-            _hold_prose(row, bool(found))
-    if not found:
+            _hold_prose(row, bool(sentences))
+    if not sentences:
         raise Unreadable("it marks no sentence as [Attributed] or [Not Attributed]")
-    return tuple(found)
+    return tuple(sentences)
 
 
 def _marked(row: str, before: str) -> Marked:

@@ -8,8 +8,8 @@ from typing import Any
 from gradegate.errors import Unreadable
 from gradegate.grading.reading import labels, objects, values, vocabulary
 from gradegate.grading.reading.answer import Answer
+from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.labels import lines, plain, unwrapped
-from gradegate.grading.reading.said import Said
 
 _SCORE_NOUNS = labels.NOUNS | frozenset(
     "score scores rating points mark note punktzahl punkte puntuación puntaje pontuação nota punteggio wertung оценка балл 评分 得分 分数 スコア 점수".split()
@@ -31,10 +31,10 @@ _INDEX = re.compile(
 _TEXT = re.compile(rf"\s*{_NUMBER}(?:\s*(?:/|out\s+of)\s*(?P<whole>[0-9]+(?:\.[0-9]+)?))?\s*")
 
 
-def score(answer: Answer, best: int, prose: bool = True) -> Said[float]:
+def score(answer: Answer, best: int, prose: bool = True) -> Judgement[float]:
     """The score of ``{"score", "reason"}``, or of the last line where ``prose`` counts, and the reason. Raises Unreadable."""
     if prose and not answer.holds_json:
-        return Said(_in_text(answer, best))
+        return Judgement(_in_text(answer, best))
     reasons: list[str] = []
 
     def read(item: dict[str, Any]) -> float | None:
@@ -45,7 +45,7 @@ def score(answer: Answer, best: int, prose: bool = True) -> Said[float]:
 
     number = objects.verdict(answer, read, f'with a "score" from 0 to {best}')
     _hold_labels(objects.before(answer), number, best)
-    return Said(number, reasons[0])
+    return Judgement(number, reasons[0])
 
 
 def points(value: Any, best: int) -> float:
@@ -101,10 +101,10 @@ def _hold_labels(text: str, number: float, best: int) -> None:
 _MEANT = re.compile(r"[\"'*_(\[]{0,3}([0-9]{1,9}(?:\.[0-9]{1,9})?)(\s*/\s*[0-9]{1,3})?(?![\w.,%/-]*\w)")
 
 
-def index(answer: Answer, count: int) -> Said[int]:
+def index(answer: Answer, count: int) -> Judgement[int]:
     """The index of one of ``count`` outputs, from 0, of ``{"index", "reason"}`` or of a text, and the reason. Raises Unreadable."""
     if not answer.holds_json:
-        return Said(_within(_index_in_text(answer), count))
+        return Judgement(_within(_index_in_text(answer), count))
     reasons: list[str] = []
 
     def read(item: dict[str, Any]) -> int | None:
@@ -114,7 +114,7 @@ def index(answer: Answer, count: int) -> Said[int]:
         return _whole(item["index"])
 
     chosen = _within(objects.verdict(answer, read, 'with the key "index"'), count)
-    return Said(chosen, reasons[0])
+    return Judgement(chosen, reasons[0])
 
 
 def _whole(value: Any) -> int:
@@ -139,8 +139,8 @@ def _index_in_text(answer: Answer) -> int:
     number = int(match["number"])
 
     def meaning(value: str) -> int | None:
-        found = _MEANT.match(value)
-        return int(float(found[1])) if found and not found[2] else None
+        meant = _MEANT.match(value)
+        return int(float(meant[1])) if meant and not meant[2] else None
 
     other = labels.opposed(before, _INDEX_NOUNS - {"output", "option", "text", "response"}, meaning, number)
     if other:

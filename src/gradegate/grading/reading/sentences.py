@@ -25,15 +25,15 @@ def lines(text: str) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """Pieces that end in a full stop, question or exclamation mark; a bare number such as "1." is none."""
-    found = (piece.strip() for piece in _END.split(text))
-    return [piece for piece in found if piece and not _NUMBER.match(piece)]
+    """Pieces that end in a full stop, question or exclamation mark; a bare number such as "1." is not one."""
+    pieces = (piece.strip() for piece in _END.split(text))
+    return [piece for piece in pieces if piece and not _NUMBER.match(piece)]
 
 
 def units(text: str) -> list[str]:
     """The lines where there are two or more, else the sentences: promptfoo's units of a context."""
-    found = lines(text)
-    return found if len(found) > 1 else sentences(text)
+    rows = lines(text)
+    return rows if len(rows) > 1 else sentences(text)
 
 
 def is_item(line: str) -> bool:
@@ -59,11 +59,11 @@ def _unbold(line: str) -> str:
 
 def items(text: str) -> list[str]:
     """The items of a list, bare; of a text without bullets and numbers, its lines but for a heading."""
-    found = lines(text)
-    listed = [line for line in found if is_item(line)]
+    rows = lines(text)
+    listed = [line for line in rows if is_item(line)]
     if not listed:
-        headed = len(found) > 1 and found[0].rstrip("*_ ").endswith(":")
-        listed = found[1:] if headed else found
+        headed = len(rows) > 1 and rows[0].rstrip("*_ ").endswith(":")
+        listed = rows[1:] if headed else rows
     return [item for item in map(bare, listed) if any(map(str.isalnum, item))]
 
 
@@ -96,5 +96,5 @@ def is_quotable(part: str) -> bool:
 
 
 def quoted(text: str) -> list[str]:
-    """What stands in quotation marks."""
-    return [one or two or three for one, two, three in _QUOTED.findall(text)]
+    """What is in quotation marks."""
+    return [double or curly or angled for double, curly, angled in _QUOTED.findall(text)]

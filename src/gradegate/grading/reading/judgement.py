@@ -9,8 +9,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Said(Generic[T]):
-    """``verdict`` is a letter, a truth, a score or an index; ``reason`` is empty where the grader gave none."""
+class Judgement(Generic[T]):
+    """``verdict`` is a word, a letter, a truth, a score or an index; ``reason`` is empty where the grader gave none."""
 
     verdict: T
     reason: str = field(default="", compare=False)
