@@ -47,7 +47,7 @@ def test_every_change_of_the_package_is_python_and_a_seed_draws_the_same():
 
 
 def test_the_tests_of_a_module_are_those_of_its_room_then_the_whole():
-    near, far = mutate.steps(Path("src/gradegate/grading/metrics/yesno.py"))
+    near, far = mutate.steps(Path("src/gradegate/grading/reading/inorder.py"))
     assert near == ["tests/grading"]
     assert far[0] == "tests/graders"
     assert "tests/test_cli.py" in far

@@ -61,14 +61,14 @@ def judgement(item: Any, words: Mapping[str, str]) -> Judgement[str]:
     value = item["verdict"]
     written = str(value).strip(_WRAPPING).lower() if isinstance(value, str | bool) else ""
     leading = _LEADING.fullmatch(written)
-    word = written
-    if (
-        leading
-        and not any(other in words for other in re.findall(r"\w+", leading[2]))
-        and not vocabulary.turns(leading[2])
-    ):
-        word = leading[1]
+    word = leading[1] if leading and _is_reason(leading[2], words.get(leading[1], ""), words) else written
     if word not in words:
         choices = ", ".join(dict.fromkeys(words.values()))
         raise Unreadable(f"the verdict {str(value)[:40]!r} is not one of {choices}")
     return Judgement(words[word], values.words(item.get("reason")))
+
+
+def _is_reason(text: str, word: str, words: Mapping[str, str]) -> bool:
+    """Whether what follows a verdict in its text is only the reason: no other verdict, and nothing that turns a yes round."""
+    another = any(other in words for other in re.findall(r"\w+", text))
+    return not another and not (word in ("yes", "true") and vocabulary.turns(text))

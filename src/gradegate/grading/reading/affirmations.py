@@ -12,7 +12,7 @@ from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.labels import lines, plain, ticked, unwrapped
 
 _NOUNS = labels.NOUNS | frozenset(
-    "criterion criteria met meets satisfied satisfies fulfilled fulfils fulfills fulfil fulfill meet satisfy pass passes passed relevant y/n yes/no requirement kriterium critère criterio critério erfüllt".split()
+    "criterion criteria met meets satisfied satisfies fulfilled fulfils fulfills fulfil fulfill meet satisfy pass passes passed relevant hence therefore thus overall y/n yes/no requirement kriterium critère criterio critério erfüllt".split()
 )
 _FILLERS = frozenset(
     "does do it has been have submission submitted requirement requirements are well last message assistant conversation".split()
@@ -23,7 +23,7 @@ _WORD = re.compile(
 )
 _ALONE = re.compile(r"(yes|no|y|n)[.!;]?", re.IGNORECASE)
 _MEANT = re.compile(
-    r"[\"'*_(\[]{0,3}(?:(?P<yes>pass(?:es|ed)?|yes|y|true|met|meets|satisfied|accepted|approved|correct)|(?P<no>fail(?:s|ed|ing|ure)?|no|n|false|not\s+met|unmet|rejected|incorrect|wrong))\b(?!\s*(?:/|\||or\b|[-’']\w))",
+    r"[\"'*_(\[]{0,3}(?:(?:it|this|the\s+(?:answer|submission|response|output))\s+)?(?:(?P<yes>pass(?:es|ed)?|yes|y|true|met|meets|satisfied|accepted|approved|correct)|(?P<no>fail(?:s|ed|ing|ure)?|no|n|false|(?:(?:is|was|does|has|did)\s+)?(?:not|n['’]t)\s+(?:met|meet|pass|passed|satisfied|satisfy|acceptable|correct|fulfilled)|(?:doesn|isn|hasn)['’]t\s+\w+|unmet|rejected|incorrect|wrong))\b(?!\s*(?:/|\||or\b|[-’']\w))",
     re.IGNORECASE,
 )
 VERDICT_NOUNS = labels.NOUNS | frozenset("pass passed".split())

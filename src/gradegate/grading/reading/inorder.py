@@ -146,14 +146,15 @@ def _of_row(row: str) -> bool:
         raise Unreadable(f"an item of its list holds no yes or no: {row[:80]!r}")
     said = [match["word"].lower() == "yes" for match in (leading, trailing) if match]
     why = (leading["why"] or leading["because"] or "") if leading else row[: trailing.start()] if trailing else ""
-    denied = vocabulary.takes_back(why) or (
-        vocabulary.turns(why)
-        if leading and said[0]
-        else _SHORT.search(why) or vocabulary.leads_away(objects.clause(why))
-    )
+    denied = vocabulary.takes_back(why) or (said[0] and (vocabulary.turns(why) if leading else _led(why)))
     if len(set(said)) > 1 or denied:
         raise Unreadable(f"an item of its list says more than one thing: {row[:80]!r}")
     return said[0]
+
+
+def _led(why: str) -> bool:
+    """Whether a statement before its yes says the word itself, or leads up to one that is not the grader's."""
+    return _SHORT.search(why) is not None or vocabulary.leads_away(objects.clause(why))
 
 
 def _words(text: str) -> list[bool]:

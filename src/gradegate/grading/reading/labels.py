@@ -25,10 +25,10 @@ _FILLERS = frozenset(
 )
 # Nouns of a verdict, whatever it is on.
 NOUNS = frozenset(
-    "answer final verdict result conclusion decision judgment judgement outcome determination evaluation assessment grade response ruling finding"
+    "answer final verdict result conclusion decision judgment judgement outcome determination evaluation assessment classification grade response ruling finding"
     " final-answer antwort urteil ergebnis fazit entscheidung bewertung réponse verdicto veredicto respuesta resultado conclusión decisión resposta"
     " conclusão decisão risposta verdetto risultato conclusione antwoord oordeel conclusie svar resultat odpowiedź werdykt wynik odpověď výsledek"
-    " cevap yanıt sonuç karar jawaban hasil kesimpulan ответ вердикт результат итог вывод заключение 答案 答え 回答 结论 結論 判定 判断 结果 結果 판정 결론 답변 답 결과"
+    " cevap yanıt sonuç karar jawaban hasil kesimpulan ответ вердикт результат итог вывод заключение 答案 答え 回答 结论 結論 判定 判断 最终答案 最终结论 最终判定 最終答案 最終回答 最終判断 最終結論 结果 結果 판정 결론 답변 답 결과"
     " الإجابة الجواب النتيجة الحكم उत्तर निर्णय".split()
 )
 # How a line leads up to its label.
@@ -38,7 +38,7 @@ _CONNECTIVE = re.compile(
     re.IGNORECASE,
 )
 _COMPARED = re.compile(r"(?<![-=])>|<|[≥≤~≈±≠]|>=|!=|→.*→")
-_SEPARATORS = ":=?,>→⇒➜-–—|#*_’'"
+_SEPARATORS = ":=?,>→⇒➜-–—|*_’'"
 _SEPARATED = re.compile(r"(?:[:=?→⇒➜|]|->|=>|\s[-–—])\s*$")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]|_")
 _COMMENT = re.compile(r"[(\[][^()\[\]\n]{0,24}[)\]]")

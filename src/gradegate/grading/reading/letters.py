@@ -31,13 +31,14 @@ _FIRST = re.compile(
 # What goes on about the letter: "(C) is wrong", "(C) does not apply", "(C) or (D)".
 _ABOUT = re.compile(
     r"\W*(?:is|isn|was|wasn|are|were|be|been|would|wouldn|will|won|could|couldn|should|shouldn|may|might|must|can|can't|cannot|couldn't|does|doesn|do|don|did|didn|has|hasn|had|have|seems|looks|appears|applies|holds"
-    r"|fits|fails|and|or|nor|but|not|n't|rather|instead|over|vs|versus|to|through|than|if|unless|when|maybe|perhaps|possibly|probably|as\s+in|for\s+example|ist|war|est|es|era|è|é|oder|ou|o|y|und|et|e|или|и|не|nicht|pas|non|n['’]est|n['’]a|wrong|incorrect|ruled|excluded|rejected|out|false|invalid|impossible|unlikely|doubtful|falsch|faux|incorrecto|(?:no|nope|none|never)(?=\W*$|\s*[,.;!]))(?!\w)",
+    r"|fits|fails|and|or|nor|but|not|n't|rather|instead|over|vs|versus|to|through|than|if|unless|when|maybe|perhaps|possibly|probably|as\s+in|for\s+example|ist|war|est|es|era|è|é|oder|ou|o|y|und|et|e|или|и|не|nicht|pas|non|n['’]est|n['’]a|wrong|incorrect|ruled|excluded|rejected|out|false|invalid|impossible|unlikely|doubtful|n/a|inapplicable|unclear|unknown|undecided|undetermined|falsch|faux|incorrecto|(?:no|nope|none|never)(?=\W*$|\s*[,.;!]))(?!\w)",
     re.IGNORECASE,
 )  # fmt: skip
 _ANOTHER = re.compile(
-    r"[(\[]\s*([A-Za-z])\s*[)\]]|\b(?:category|option|choice|letter|answer)\s+(?:is\s+)?[\"'(*]{0,3}([A-E])\b(?!')",
-    re.IGNORECASE,
+    r"[(\[]\s*([A-Za-z])\s*[)\]]|\b(?:category|option|choice|letter|answer)\s+(?:is\s+)?[\"'(*]{0,3}([A-E])\b(?!')|(?:^|(?<=\s))([A-E])[):](?=\s)",
+    re.IGNORECASE | re.MULTILINE,
 )
+_POINT = re.compile(r"(?<=[^.!])[.!]\Z")
 _ROW = re.compile(r"^\W{0,4}([A-Za-z])\W{0,3}$", re.MULTILINE)
 _MEANT = re.compile(r"[\"'*_(\[]{0,3}([A-E])\b(?!['’\w+])|[\"'*_]{0,3}[(\[]([a-e])[)\]]")
 
@@ -97,7 +98,7 @@ def _one(readings: Iterator[str], choices: str) -> str:
 
 
 def _alone(line: str) -> str:
-    match = _ALONE.fullmatch(unwrapped(unwrapped(plain(line)).rstrip(".!")))
+    match = _ALONE.fullmatch(unwrapped(_POINT.sub("", unwrapped(plain(line)))))
     return match[1].upper() if match and match[1].isascii() else ""
 
 
@@ -118,7 +119,7 @@ _SEPARATED = re.compile(
     re.IGNORECASE,
 )
 _DIRECT = re.compile(
-    r"\W*(?:final\s+)?(?:option|category|choice|answer|kategorie|catégorie|categoría|opción)\W*|\W*(?:(?:so|therefore|thus|hence)\W+)?i\s+(?:choose|pick|select)(?:\s+(?:option|category|answer|choice))?\W*",
+    r"[\s*_\"'(\[]*(?:final\s+)?(?:option|category|choice|answer|kategorie|catégorie|categoría|opción)[\s*_\"'(\[]*|[\s*_\"'(\[]*(?:(?:so|therefore|thus|hence)\W+)?i\s+(?:choose|pick|select)(?:\s+(?:option|category|answer|choice))?[\s*_\"'(\[]*",
     re.IGNORECASE,
 )
 _SINGLE_MARK = re.compile(r"[:=→>(\[\"'“‘][\s\"'*_(\[]*\Z")
@@ -136,10 +137,10 @@ def _first(text: str) -> str:
         return ""
     if _foreign(reason) and vocabulary.turns(reason):
         return ""  # "(C) とは言えない": without blanks, what goes on about the letter cannot be told from a reason
-    others = {(bracketed or named).upper() for bracketed, named in _ANOTHER.findall(reason)} | set(
+    others = {next(filter(None, letters)).upper() for letters in _ANOTHER.findall(reason)} | set(
         map(str.upper, _ROW.findall(reason))
     )
-    if others - {leading.upper()} or vocabulary.takes_back(reason) or vocabulary.leads_away(reason[:120].split(".")[0]):
+    if others - {leading.upper()} or vocabulary.takes_back(reason) or vocabulary.is_of_replying(reason):
         return ""
     return leading.upper()
 

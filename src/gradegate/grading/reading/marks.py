@@ -46,6 +46,8 @@ _DENIED = re.compile(
 )
 _FRAGMENT = re.compile(r"[.!?。]\s+([^.!?。]{1,60})\Z")
 _NEGATED = re.compile(r"\W*(?:Not|NOT|Never|NEVER)\s+[\"“]?[A-Z]")  # "Not" before a sentence, and not within it
+_OWN = re.compile(r"\W*(?:I|We|we)\b")
+_SHOWING = re.compile(r"\W*(?:the\s+)?(?:format|marks?|markers?|tags?|options?|legend|key)\b", re.IGNORECASE)
 _CELL = re.compile(r"^\|\s*\d{1,3}\s*\|")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _TOTAL = re.compile(
@@ -103,7 +105,7 @@ def _marked(row: str, before: str) -> Marked:
 
 def _flows(sentence: str) -> bool:
     """Whether a sentence goes on over its mark."""
-    if _NEGATED.match(sentence):
+    if _NEGATED.match(sentence) or (_OWN.match(sentence) and vocabulary.turns(sentence)):
         return True
     fragment = _FRAGMENT.search(sentence)
     if fragment and vocabulary.turns(fragment[1]) and len(fragment[1].split()) <= 3:
@@ -125,8 +127,10 @@ def _led(sentence: str) -> bool:
 
 def _hold_prose(row: str, after: bool) -> None:
     """Raise Unreadable for a line without a mark that may change what the marks mean."""
+    leads = row.rstrip("*_ ").endswith((":", "：")) and (vocabulary.leads_away(row) or _SHOWING.match(row))
     if (
-        vocabulary.refuses(row)
+        leads
+        or vocabulary.refuses(row)
         or vocabulary.takes_back(row)
         or (after and vocabulary.turns(row) and not _is_sentence(row))
     ):

@@ -24,9 +24,11 @@ _GIVING = frozenset(("give", "rate", "assign"))  # "I give it 8 out of 10"; with
 _CHOOSING = frozenset("best better winning winner choose select pick selected chosen prefer go".split())
 _NUMBER = r"(?P<number>[-+]?[0-9]{1,20}(?:[.][0-9]{1,20})?)"
 _OF_TEN = r"(?P<of>\s*(?:/|out\s+of|of)\s*(?P<whole>[0-9]+(?:\.[0-9]+)?)(?:\s+points)?)?"
-_POINTS = re.compile(rf"(?P<label>.*?)[\s\"'`*_(\[]*(?<![\w.,/+-]){_NUMBER}{_OF_TEN}[\"'`*_)\]]{{0,3}}[.!]?", re.DOTALL)
+_POINTS = re.compile(
+    rf"(?P<label>.*?)[\s\"'`*_(\[]*(?<![\w.,/+–−—-]){_NUMBER}{_OF_TEN}[\"'`*_)\]]{{0,3}}[.!]?", re.DOTALL
+)
 _INDEX = re.compile(
-    r"(?P<label>.*?)[\s\"'`*_(\[#]*(?<![\w.,/+-])(?P<number>[0-9]{1,9})[\"'`*_)\]]{0,3}[.!]?", re.DOTALL
+    r"(?P<label>.*?)[\s\"'`*_(\[#]*(?<![\w.,/+–−—-])(?P<number>[0-9]{1,9})[\"'`*_)\]]{0,3}[.!]?", re.DOTALL
 )
 _TEXT = re.compile(rf"\s*{_NUMBER}(?:\s*(?:/|out\s+of)\s*(?P<whole>[0-9]+(?:\.[0-9]+)?))?\s*")
 

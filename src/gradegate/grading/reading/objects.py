@@ -16,7 +16,7 @@ _AROUND = r"[ \t\r\n*_`]"
 _FENCE_OPEN = r"(?:```+|~~~+)[ \t]*[\w-]{0,20}[ \t]*"
 # What may stand between the line's begin or the sentence's end and the object.
 _BEGINS = re.compile(
-    rf"(?:\A|\n|[\w)\]\"'”’*`>][.:!?…。！？：]{{1,5}}[\"'”’)*_]{{0,4}}[ \t]*)(?:{_FENCE_OPEN})?[ \t*_`]*(?:\[\s*)?\Z"
+    rf"(?:\A|\n|[\w)\]}}\"'”’*`>][.:!?…。！？：]{{1,5}}[\"'”’)*_]{{0,4}}[ \t]*)(?:{_FENCE_OPEN})?[ \t*_`]*(?:\[\s*)?\Z"
 )
 _FENCED = re.compile(r"(?:```+|~~~+)[ \t]*[\w-]{0,20}[ \t]*\n?[ \t\n\[]*\Z")
 _COMMENT = re.compile(r"//[^\n]*|\#[^\n]*|/\*.*?\*/", re.DOTALL)

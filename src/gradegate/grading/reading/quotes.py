@@ -27,6 +27,9 @@ _DENYING = re.compile(
     re.IGNORECASE,
 )
 _DOUBTED = re.compile(r"[.!][\"'”’]?\s*[?？]+\s*\Z")
+_GOES_ON = frozenset(
+    "the a an of is are was were be and or but to in on at by for with from that which who as not its their his her".split()
+)
 _MOST = 2000  # lines, and sentences of a line
 
 
@@ -47,11 +50,18 @@ def quotations(answer: Answer, units: Sequence[str], whole: str) -> tuple[str, .
         raise Unreadable("it quotes nothing that is in the context")
     covered: dict[str, None] = {}
     for piece in pieces:
-        inside = [unit for unit in units if stands_in(unit, piece)] or ([piece] if is_quotable(piece) else [])
+        inside = [unit for unit in units if stands_in(unit, piece)] or (
+            [piece] if is_quotable(piece) and _ends(piece) else []
+        )
         if not inside:
             raise Unreadable(f"{piece!r} is too short to be a quotation of the context")
         covered |= dict.fromkeys(inside)
     return tuple(item for item in covered if not any(item != other and stands_in(item, other) for other in covered))
+
+
+def _ends(piece: str) -> bool:
+    """Whether a part of a sentence may be the end of one: "Paris is the" is cut off."""
+    return piece.rsplit(maxsplit=1)[-1] not in _GOES_ON
 
 
 def _pieces(answer: Answer, whole: str) -> tuple[list[str], bool]:

@@ -58,9 +58,9 @@ _SPEAK = r"(?:say|says|said|saying|answer|answers|write|writes|reply|replies|res
 # What is said of a verdict that is not the speaker's own: demonstrated, quoted, told, imagined, denied.
 _AWAY = re.compile(
     rf"\b(?:examples?|for\s+instance|e\.\s?g\b|such\s+as|like\s+this|template|placeholder|sample|hypothetical\w*|schema|opposite|contrary|instead\s+of|rather\s+than|far\s+from|anything\s+but"
-    rf"|retracted|withdrawn|naive|naïve|another\s+grader|other\s+graders|somebody|someone|some\s+would|one\s+(?:could|might|would)|you\s+(?:want|would|might|could|may|asked|told|said|expect)\b"
+    rf"|retracted|withdrawn|naive|naïve|another\s+grader|other\s+graders|somebody|someone|some\s+would|one\s+(?:could|might|would)|you\s+(?:want|wanted|asked|told|expect)\s+me\b|you\s+(?:would|might|could|may|said)\b"
     rf"|(?:tells?|told|asks?|asked|wants?|wanted|instructs?|instructed|orders?|ordered|begs?|begged|urges?|urged|tempted|expects?|expected|supposed|forced|prompted|commands?|commanded|try|tries|tried|trying)"
-    rf"\s+(?:\w+\s+){{0,3}}?(?:to\b|me\b|us\b|for\b|that\b)|wrong\s+to|absurd\s+to|mistake\s+to|tempting\s+to|premature\s+to|unfair\s+to|dishonest\s+to|if\s+(?:i|it|the|this|that|we|one|you)\b"
+    rf"\s+(?:\w+\s+){{0,3}}?(?:to\b|me\b|us\b|that\b)|wrong\s+to|absurd\s+to|mistake\s+to|tempting\s+to|premature\s+to|unfair\s+to|dishonest\s+to|if\s+(?:i|it|the|this|that|we|one|you)\b"
     rf"|(?:submission|submitted\s+answer|candidate|text|document|context|prompt|user|assistant|passage|instruction|instructions|message)(?:'s|\s+\w+)?\s+{_SPEAK}\b"
     rf"|(?:the|its?|this|that)\s+(?:answer|response|output|submission|candidate)\s+(?:itself\s+|also\s+|even\s+|then\s+|only\s+|just\s+)?"
     rf"(?:says|said|claims|claimed|states|stated|reads|contains|contained|includes|included|ends|begins|wrote|writes|outputs|holds|quotes|suggests|proposes|demands|requests|gives)\b"
@@ -68,8 +68,8 @@ _AWAY = re.compile(
     rf"|(?:would|could|should|shall|will|must|do|does|did|can|may|might)\s*(?:not|n['’]?t)\s+(?:\w+\s+){{0,2}}?(?:{_SPEAK}|be|deserve|merit|earn|pass|apply|hold)\b"
     rf"|(?:won|don|can|couldn|shouldn|wouldn|doesn|didn|mustn|isn|ain|wasn)['’`´]?t\s+(?:\w+\s+){{0,2}}?(?:{_SPEAK}|be|deserve|merit|earn|pass|apply|hold)\b|cannot\s+(?:\w+\s+){{0,2}}?(?:{_SPEAK}|be)\b"
     rf"|never\s+{_SPEAK}\b|without\s+(?:a|an|any|saying|giving)\b)"
-    r"|^\W*(?:not|no|never|nope|non|nein|nicht|kein|неверно|нет|не|不是|不|没有|いいえ|아니)\W*$"
-    r"|^\W*(?:this|that|it)\s+(?:is|was)\s+(?:not|wrong)\b|\b(?:is|was|are|would\s+be)\s+(?:not|wrong|incorrect|false|mistaken|invalid)\W*$"
+    r"|^\W*(?:not|no|never|nope|wrong|incorrect|false|invalid|rejected|retracted|mistaken|falsch|faux|non|nein|nicht|kein|неверно|нет|не|不是|不|没有|いいえ|아니)\W*$"
+    r"|^\W*you\s+\w+\W*$|^\W*(?:this|that|it)\s+(?:is|was)\s+(?:not|wrong)\b|\b(?:is|was|are|would\s+be)\s+(?:not|wrong|incorrect|false|mistaken|invalid)\W*$"
     r"|\b(?:zum\s+beispiel|beispiel|par\s+exemple|exemple|por\s+ejemplo|ejemplo|por\s+exemplo|exemplo|per\s+esempio|esempio|bijvoorbeeld|voorbeeld|na\s+przykład|przykład|örnek)\b|например|пример|例如|例えば|예를\s*들|示例|مثال",
     re.IGNORECASE,
 )  # fmt: skip
@@ -86,7 +86,7 @@ _TAKEN_BACK = re.compile(
     r"\b(?:correction|wait|oops|scratch\s+that|strike\s+that|hold\s+on|on\s+second\s+thoughts?|on\s+reflection|take\s+(?:that|it|this)\s+back|changed?\s+my\s+mind|i\s+was\s+wrong|i\s+erred|misspoke"
     r"|retract\w*|withdraw\w*|disregard\w*|revok\w*|reconsider\w*|never\s?mind|apolog\w+|mistaken|overrul\w+|not\s+my\s+(?:verdict|answer|grade|choice)|the\s+above|my\s+mistake|i\s+mean|actually"
     r"|(?:that|this|which)(?:['’]s|\s+is|\s+was|\s+would\s+be|\s+cannot\s+be|\s+can['’]t\s+be|\s+isn['’]t|\s+seems|\s+looks)\s+(?:\w+\s+)?(?:wrong|incorrect|mistaken|false|absurd|not\s+right|right|correct|untrue|it|my)"
-    r"|(?:it|answer|submission|response)(?:['’]s|\s+is|\s+was|\s+would\s+be)?\s+(?:fail|fails|failed|wrong|incorrect|mistaken|false)[^\w\n]*$|i\s+(?:would\s+)?(?:doubt|refuse|withhold)"
+    r"|(?:this|that|the)\s+(?:option|letter|category|choice|mark|verdict|score)(?:\s+above)?\s+(?:is|was|does|do|cannot|can|would)(?:\s*n['’]?t|\s+not|\s+be)?\s+(?:\w+\s+)?(?:wrong|incorrect|apply|hold|fit|count|right|correct|false)|quoted\s+from|is\s+quoted|a\s+quotation|(?:it|answer|submission|response)(?:['’]s|\s+is|\s+was|\s+would\s+be)?\s+(?:fail|fails|failed|wrong|incorrect|mistaken|false)[^\w\n]*$|i\s+(?:would\s+)?(?:doubt|refuse|withhold)"
     r"|(?:does|do|did)(?:n['’]t|\s+not)\s+(?:apply|hold|fit|count)[^\w\n]*$|is\s+(?:wrong|out|excluded|ruled\s+out)[^\w\n]*$"
     r"|korrektur|moment\s+mal|das\s+ist\s+falsch|das\s+stimmt\s+nicht|je\s+me\s+(?:suis\s+trompée?|corrige)|c['’]est\s+faux|correctie|errata|rettifica|corrección|me\s+equivoqué|es\s+incorrecto|está\s+mal|correção"
     r"|está\s+errado|sbagliato|poprawka|düzeltme)\b|^[^\w\n]*(?:no|nope|nein|non|não|nee|nie|нет|いいえ|不|아니)\b[ \t]*[,.;:!–—-]|[.!?…]\s+(?:no|nope|nein|non)\b\s*[,.;:!]"
