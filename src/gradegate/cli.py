@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from gradegate import __version__
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, exit_code
 from gradegate.errors import ConfigError, Mistake, Terminated
+from gradegate.settings import CONCURRENCY, REASK, RETRIES, TIMEOUT, whole_number
 
 if TYPE_CHECKING:
     from gradegate.settings import Settings
@@ -108,20 +109,25 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help=".json, .xml (JUnit), .md, .html or .aegis.json; repeat",
     )
-    parser.add_argument("-j", "--max-concurrency", type=_whole(1), metavar="N", help="calls at once; default 4")
-    parser.add_argument("--reask", type=_whole(0), default=1, metavar="N", help="ask an unreadable grader again")
     parser.add_argument(
-        "--timeout", type=_whole(1), metavar="SECONDS", help="of one call with its retries; default 300"
+        "-j", "--max-concurrency", type=_whole(1), metavar="N", help=f"calls at once; default {CONCURRENCY}"
     )
-    parser.add_argument("--retries", type=_whole(0), default=4, metavar="N", help="of a call that failed; default 4")
+    parser.add_argument("--reask", type=_whole(0), default=REASK, metavar="N", help="ask an unreadable grader again")
+    parser.add_argument(
+        "--timeout", type=_whole(1), metavar="SECONDS", help=f"of one call with its retries; default {TIMEOUT:.0f}"
+    )
+    parser.add_argument(
+        "--retries", type=_whole(0), default=RETRIES, metavar="N", help=f"of a call that failed; default {RETRIES}"
+    )
     parser.add_argument("--no-cache", action="store_true", help="accepted: every answer is asked for afresh anyway")
 
 
 def _whole(least: int) -> Any:
     def parse(text: str) -> int:
-        if not text.isdigit() or int(text) < least:
+        number = whole_number(text, least)
+        if number is None:
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least}")
-        return int(text)
+        return number
 
     return parse
 
@@ -142,9 +148,9 @@ def _settings(args: argparse.Namespace) -> Settings:
         filter_pattern=args.filter_pattern,
         assertions=tuple(args.assertions),
         base=args.base,
-        reask=getattr(args, "reask", 1),
+        reask=getattr(args, "reask", REASK),
         timeout=getattr(args, "timeout", None),
-        retries=getattr(args, "retries", 4),
+        retries=getattr(args, "retries", RETRIES),
         commit=commit_of(Path.cwd(), os.environ),
         cwd=Path.cwd(),
         in_ci=bool(os.environ.get("CI")),

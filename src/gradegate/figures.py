@@ -30,6 +30,11 @@ def figures(value: float, other: float) -> tuple[str, str]:
     return _apart(figure, value, other, range(4, 18))
 
 
+def scores(score: float, limit: float, scale: int = 1) -> tuple[str, str]:
+    """A score and a limit as people see them, told apart where they differ."""
+    return figures(score, limit) if scale == 1 else (cut(score, scale), cut(limit, scale))
+
+
 def cut(score: float, scale: int) -> str:
     """A score times its scale, cut to two decimals and never rounded up: 0.69996 of 100 reads 69.99."""
     if not abs(score) < 1e12:

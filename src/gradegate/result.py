@@ -86,6 +86,7 @@ class Grade:
     setup: bool = False  # an ERROR that only the user can fix: wrong key, wrong model
     inner: bool = False  # of a member of an assert-set, whose own grade decides
     scale: int = 1  # people see the score times this
+    most: bool = False  # the threshold is a limit from above on what was measured, not on the score
 
     @property
     def counts(self) -> bool:

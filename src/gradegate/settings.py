@@ -9,6 +9,11 @@ from pathlib import Path
 
 from gradegate.errors import ConfigError, Mistake
 
+# What a run does where neither the command line nor a config says otherwise.
+CONCURRENCY = 4  # calls in flight; promptfoo's default
+TIMEOUT = 300.0  # seconds of one call, with its retries
+RETRIES = 4  # of a call that failed
+REASK = 1  # times that an unreadable grader is asked again
 COMMENT_MODES = ("always", "failures", "off")
 # Inputs of the action that set an environment variable.
 KEYS = {
@@ -24,6 +29,12 @@ SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 SHORTEST_SECRET = 8  # shorter values are placeholders: hiding "k" would garble every report
 
 
+def whole_number(text: str, least: int) -> int | None:
+    """A whole number as people write it, None for any other text and below ``least``."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+    return number if number >= max(least, 0) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Options of one run; None and empty mean "as the config says"."""
@@ -35,9 +46,9 @@ class Settings:
     repeat: int | None = None
     filter_pattern: str = ""
     assertions: tuple[str, ...] = ()  # asserted of every test, beside what the configs assert
-    reask: int = 1
+    reask: int = REASK
     timeout: float | None = None
-    retries: int = 4
+    retries: int = RETRIES
     base: str = ""  # folder with a checkout of what the pull request is compared with
     commit: str = ""  # what is checked out, where it is known
     cwd: Path = Path()
@@ -78,7 +89,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         max_concurrency=inputs.number("max-concurrency", least=1),
         repeat=inputs.number("repeat", least=1),
         filter_pattern=inputs.text("filter-pattern"),
-        reask=1 if (asked := inputs.number("reask", least=0)) is None else asked,
+        reask=REASK if (asked := inputs.number("reask", least=0)) is None else asked,
         timeout=inputs.number("timeout", least=1),
         base=inputs.text("base"),
         cwd=cwd / directory if directory else cwd,
@@ -119,8 +130,8 @@ class _Inputs:
         text = self.text(name)
         if not text:
             return None
-        if text.isdigit() and int(text) >= least:
-            return int(text)
+        if (number := whole_number(text, least)) is not None:
+            return number
         self._mistake(name, text, f"give a whole number from {least}")
         return None
 

@@ -55,9 +55,15 @@ GRADE = st.builds(
     st.booleans(),
     st.booleans(),
     st.sampled_from([1, 100]),
+    st.booleans(),
 )
 TURN = st.builds(
-    Turn, st.sampled_from(["user", "assistant"]), TEXT, st.lists(TEXT | TEXT.map(Image), max_size=2).map(tuple)
+    Turn,
+    st.sampled_from(["user", "assistant"]),
+    TEXT,
+    st.lists(TEXT | TEXT.map(Image), max_size=2).map(tuple),
+    st.lists(TEXT, max_size=2).map(tuple),
+    OBJECT,
 )
 ROW = st.builds(
     Row,
@@ -138,6 +144,7 @@ def test_what_was_written_is_read_back(decision):
     assert [[type(text) for text in turn.retrieval_context] for turn in turns] == [
         [type(text) for text in turn.retrieval_context] for turn in before
     ]
+    assert [turn.metadata for turn in turns] == [turn.metadata for turn in before]  # no part of equality
 
 
 @pytest.mark.parametrize("decision", [samples.passed(), samples.blocked(), samples.inconclusive()])

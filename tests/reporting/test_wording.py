@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gradegate.deciding.rules import apply
 from gradegate.errors import Origin
 from gradegate.reporting import wording
 from gradegate.result import AskedModel, Asserted, Decision, Outcome, Row, RuleResult
@@ -133,3 +134,19 @@ def test_an_assertion_without_a_place_points_to_its_case() -> None:
     ]
     assert wording.titled(FACTS, several=True) == f"facts ({CONFIG})"
     assert wording.called(Asserted("llm-rubric", metric="tone")) == "llm-rubric (tone)"
+
+
+def test_a_limit_from_above_is_not_shown_as_a_threshold_of_the_score():
+    own = replace(grade(Outcome.FAIL, "latency", score=0.0, threshold=500.0), most=True)
+    assert wording.scored(own) == "score 0, at most 500 was asked for"
+
+
+@pytest.mark.parametrize(("score", "limit"), [(0.69996, 0.7), (0.699999, 0.7), (0.9999999, 1.0)])
+def test_reasons_tell_a_score_and_the_limit_that_it_misses_apart(score, limit):
+    rules = (Rule("r", min_score=limit, suite="s"), Rule("p", min_pass_rate=0.9999999, suite="s"))
+    graded = grade(Outcome.PASS, score=score)
+    rows = [replace(row("a", Outcome.PASS, graded), suite="s")] * 3
+    failed = replace(rows[0], grades=(replace(graded, outcome=Outcome.FAIL),))
+    for rule in apply(rules[0], rows), apply(rules[1], [*rows, failed]):
+        first, last = rule.reason.split(" is below ")
+        assert first.split()[-1] != last

@@ -15,6 +15,7 @@ from gradegate.asking.adapter import Ask, Connections
 from gradegate.asking.deadlines import Call, Deadlines, stopped
 from gradegate.asking.response import Response
 from gradegate.errors import ProviderError, Trouble
+from gradegate.settings import RETRIES, TIMEOUT
 
 
 @dataclass(eq=False)
@@ -25,8 +26,8 @@ class Client:
     read, so a key goes to the host that it was meant for and nowhere else.
     """
 
-    timeout: float = 300.0
-    retries: int = 4
+    timeout: float = TIMEOUT
+    retries: int = RETRIES
     slots: int = 64
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     first_pause: float = 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from gradegate.figures import cut, many
+from gradegate.figures import many, percents, scores
 from gradegate.limits import mean, reached
 from gradegate.result import Counts, Grade, Outcome, Row, RuleResult
 from gradegate.suite import Rule
@@ -19,9 +19,9 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         )
     grades = [grade for row in rows for grade in row.grades if takes(rule, row, grade)]
     counts = count(grade.outcome for grade in grades)
-    scores = [grade.score for grade in grades if grade.score is not None]
-    strange = next((score for score in scores if not 0 <= score <= 1), None)
-    average = _average(rule, grades) if scores else None
+    known = [grade.score for grade in grades if grade.score is not None]
+    strange = next((score for score in known if not 0 <= score <= 1), None)
+    average = _average(rule, grades) if known else None
     if counts.pass_rate is None:
         outcome, reason = Outcome.ERROR, "nothing that it selects could be graded"
     elif rule.min_score is not None and strange is not None:
@@ -79,9 +79,11 @@ def _misses(rule: Rule, counts: Counts, average: Fraction | None) -> list[str]:
     graded = counts.passed + counts.failed
     misses = []
     if rule.min_pass_rate is not None and not reached(Fraction(counts.passed, graded), rule.min_pass_rate):
-        misses.append(f"pass rate {_percent(counts.passed, graded)} is below {rule.min_pass_rate * 100:g}%")
+        rate, least = percents(counts.passed / graded, rule.min_pass_rate)
+        misses.append(f"pass rate {rate} is below {least}")
     if rule.min_score is not None and average is not None and not reached(average, rule.min_score):
-        misses.append(f"mean score {_shown(average, rule)} is below {_shown(rule.min_score, rule)}")
+        score, least = scores(float(average), rule.min_score, rule.scale)
+        misses.append(f"mean score {score} is below {least}")
     return misses
 
 
@@ -89,16 +91,9 @@ def _meets(rule: Rule, counts: Counts, average: Fraction | None) -> list[str]:
     graded = counts.passed + counts.failed
     parts = []
     if rule.min_pass_rate is not None:
-        parts.append(f"pass rate {_percent(counts.passed, graded)}, at least {rule.min_pass_rate * 100:g}%")
+        rate, least = percents(counts.passed / graded, rule.min_pass_rate)
+        parts.append(f"pass rate {rate}, at least {least}")
     if rule.min_score is not None and average is not None:
-        parts.append(f"mean score {_shown(average, rule)}, at least {_shown(rule.min_score, rule)}")
+        score, least = scores(float(average), rule.min_score, rule.scale)
+        parts.append(f"mean score {score}, at least {least}")
     return parts
-
-
-def _shown(score: float | Fraction, rule: Rule) -> str:
-    return f"{float(score):.4g}" if rule.scale == 1 else cut(float(score), rule.scale)
-
-
-def _percent(part: int, whole: int) -> str:
-    """Cut, not rounded: 94.99% never shows as 95."""
-    return f"{int(Fraction(part * 1000, whole)) / 10:g}%"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from gradegate.github.event import Event
 from gradegate.github.sticky import Posted, Refused, upsert_comment
 from gradegate.reporting.commands import command, harmless
 from gradegate.reporting.deliver import report_of
+from gradegate.reporting.markdown import fence
 from gradegate.reporting.redact import redactor
 from gradegate.reporting.report import REPORTS, Document, Sink
 from gradegate.reporting.visible import visible
@@ -150,10 +150,7 @@ def _mistakes_text(error: ConfigError) -> str:
     listed = [visible(str(mistake))[:LONGEST_MISTAKE] for mistake in error.mistakes[:MOST_MISTAKES]]
     more = len(error.mistakes) - len(listed)
     lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", lines)), default=0))
-    return (
-        f"### gradegate could not run\n\nThe config is mistaken; nothing was asked.\n\n{fence}text\n{lines}\n{fence}\n"
-    )
+    return f"### gradegate could not run\n\nThe config is mistaken; nothing was asked.\n\n{fence(lines)}"
 
 
 def say(text: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from gradegate.asking.provider import Provider
 from gradegate.conversation import NO_USAGE, Usage
 from gradegate.errors import NoVerdict, ProviderError, Trouble
-from gradegate.figures import cut, figures
+from gradegate.figures import scores
 from gradegate.grading.grader import Grader
 from gradegate.grading.rubric import Rubric
 from gradegate.limits import exact, reached, weighted_mean
@@ -70,7 +70,9 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
         passed, score = not passed, _reversed(score)
     outcome = Outcome.PASS if passed else Outcome.FAIL
     reason = _reason(bound, verdict, outcome, None if scoring.decides else limit)
-    return Grade(bound.asserted, outcome, score, limit, reason, verdict.evidence, usage, scale=scoring.scale)
+    return Grade(
+        bound.asserted, outcome, score, limit, reason, verdict.evidence, usage, scale=scoring.scale, most=scoring.most
+    )
 
 
 def _passed(bound: Bound, verdict: Verdict, limit: float | None) -> bool:
@@ -93,16 +95,11 @@ def _reason(bound: Bound, verdict: Verdict, outcome: Outcome, limit: float | Non
     if outcome is Outcome.FAIL and bound.asserted.negated:
         parts.append(f"must not hold, but does ({bound.asserted.type})")
     elif outcome is Outcome.FAIL and verdict.passed is not False and limit is not None:
-        parts.append(_below(verdict.score, limit, bound.grader.scoring.scale))
+        score, least = scores(verdict.score, limit, bound.grader.scoring.scale)
+        parts.append(f"score {score} is below the threshold {least}")
     if verdict.reason:
         parts.append(verdict.reason)
     return ": ".join(parts)
-
-
-def _below(score: float, limit: float, scale: int) -> str:
-    if scale == 1:
-        return f"score {score:.4g} is below the threshold {limit:g}"
-    return f"score {cut(score, scale)} is below the threshold {cut(limit, scale)}"
 
 
 def error(bound: Binding, cause: BaseException | str, usage: Usage) -> Grade:
@@ -184,7 +181,7 @@ def _by_threshold(grades: Sequence[Grade], threshold: float) -> tuple[Outcome, s
         return Outcome.ERROR, what
     best = _mean(grades, errors_score=1.0)
     if best is not None and not reached(best, threshold):
-        shown = figures(float(best), threshold)
+        shown = scores(float(best), threshold)
         return Outcome.FAIL, f"the weighted mean {shown[0]} is below the threshold {shown[1]} of the test"
     errored = any(grade.outcome is Outcome.ERROR for grade in grades)
     return (Outcome.ERROR, "") if errored else (Outcome.PASS, "")

@@ -20,14 +20,12 @@ from gradegate.planning.load import Located
 from gradegate.planning.names import Names
 from gradegate.planning.variables import Variables
 from gradegate.result import AskedModel
-from gradegate.settings import Settings
+from gradegate.settings import CONCURRENCY, TIMEOUT, Settings
 from gradegate.suite import Case, Note, PromptSpec, ProviderSpec
 from gradegate.texts import chat
 from gradegate.texts.prompt import fill
 from gradegate.texts.template import TemplateError, javascript, visible_env
 
-DEFAULT_CONCURRENCY = 4  # promptfoo's default
-DEFAULT_TIMEOUT = 300.0  # seconds
 _USES_CONVERSATION = re.compile(r"\{[{%][^}]*\b_conversation\b")
 _RECORDED = Recorded()
 _Target = tuple[ProviderSpec, Provider, list[PromptSpec]]  # with the prompts that it gets
@@ -36,13 +34,13 @@ _Target = tuple[ProviderSpec, Provider, list[PromptSpec]]  # with the prompts th
 def concurrency(settings: Settings, suites: Iterable[Located]) -> int:
     """How many calls may be in flight: what the command line says, else the most that a config says, else 4."""
     configured = max((located.suite.max_concurrency or 0 for located in suites), default=0)
-    return settings.max_concurrency or configured or DEFAULT_CONCURRENCY
+    return settings.max_concurrency or configured or CONCURRENCY
 
 
 def build_client(settings: Settings, suites: Sequence[Located]) -> Client:
     """One client for all providers; its time-out is the command line's, else the longest of the configs'."""
     configured = max((located.suite.timeout or 0.0 for located in suites), default=0.0)
-    timeout = settings.timeout or configured or DEFAULT_TIMEOUT
+    timeout = settings.timeout or configured or TIMEOUT
     slots = concurrency(settings, suites)
     return Client(timeout=timeout, retries=settings.retries, slots=slots, environ=settings.environ)
 
@@ -234,10 +232,10 @@ class _Planner:
         try:
             text = fill(source, {"env": self.env, **values})
         except TemplateError as e:
-            self._say(f"the prompt cannot be filled in: {e}", prompt.origin, "mend the template")
+            self._say(f"the prompt cannot be filled in: {e}", prompt.origin, "correct the template")
             return ""
         if chat.broken(text):
-            self._say("the prompt looks like chat messages and is not valid JSON", prompt.origin, "mend the JSON")
+            self._say("the prompt looks like chat messages and is not valid JSON", prompt.origin, "correct the JSON")
         return text
 
     # --- checks -----------------------------------------------------------------------------------------------

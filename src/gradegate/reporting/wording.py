@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradegate.errors import Origin
-from gradegate.figures import cut, figure, figures, many, percents
+from gradegate.figures import figure, many, percents, scores
 from gradegate.reporting.findings import unchecked
 from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
@@ -106,13 +106,12 @@ def scored(grade: Grade) -> str:
     """``score 0.2, threshold 0.5``; an empty string where there is no score."""
     if grade.score is None:
         return ""
-    if grade.scale != 1:
-        limit = "" if grade.threshold is None else f", threshold {cut(grade.threshold, grade.scale)}"
-        return f"score {cut(grade.score, grade.scale)} of {grade.scale}{limit}"
-    if grade.threshold is None:
-        return f"score {figure(grade.score)}"
-    score, threshold = figures(grade.score, grade.threshold)
-    return f"score {score}, threshold {threshold}"
+    of = "" if grade.scale == 1 else f" of {grade.scale}"
+    if grade.threshold is None or grade.most:
+        limit = "" if grade.threshold is None else f", at most {figure(grade.threshold)} was asked for"
+        return f"score {scores(grade.score, grade.score, grade.scale)[0]}{of}{limit}"
+    score, threshold = scores(grade.score, grade.threshold, grade.scale)
+    return f"score {score}{of}, threshold {threshold}"
 
 
 def expected(assertion: Asserted) -> str:
@@ -167,7 +166,7 @@ def required(result: RuleResult) -> str:
 def _scores(result: RuleResult) -> tuple[str, str]:
     rule, least = result.rule, result.rule.min_score or 0.0
     measured = least if result.score is None else result.score
-    return figures(measured, least) if rule.scale == 1 else (cut(measured, rule.scale), cut(least, rule.scale))
+    return scores(measured, least, rule.scale)
 
 
 def _rates(result: RuleResult) -> tuple[str, str]:
