@@ -164,6 +164,7 @@ def others(words: Any, names: dict[str, str]) -> set[str]:
     return {finish_reason(word, names) for word in words} - STANDARD
 
 
+@pytest.mark.slow  # the SDKs take seconds to import
 def test_every_word_of_the_vendors_types_is_decided_on():
     choice = import_module("openai.types.chat.chat_completion").Choice
     assert others(get_args(choice.model_fields["finish_reason"].annotation), completions._FINISHED) == set()

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import Any
 
+import pytest
 from pydantic import TypeAdapter
 
 from gradegate.conversation import Message
@@ -23,6 +24,7 @@ from support.vendors import (
     said,
 )
 
+pytestmark = pytest.mark.slow  # the SDKs take seconds to import
 TALK = (("system", "Be brief."), Message("user", "what?", (PIXEL,)), ("assistant", "a dot"), ("user", "sure?"))
 
 

@@ -134,7 +134,8 @@ def written(decision):
     return render("json", decision, Links(), str).text.encode()
 
 
-@settings(max_examples=1000, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=1000)
 @given(DECISION)
 def test_what_was_written_is_read_back(decision):
     back = reread(written(decision), "results.json")
