@@ -11,7 +11,7 @@ CONTEXT = "Paris is the capital of France."
 _FOLDED = "paris is the capital of france"
 READERS = {
     "pass": LlmRubric(value="x")._read,
-    "letter": partial(letters.category, known="ABCDE"),
+    "letter": partial(letters.category, choices="ABCDE"),
     "yes": affirmations.affirmed,
     "score": partial(numbers.score, best=10),
     "index": partial(numbers.index, count=3),
