@@ -31,11 +31,11 @@ class _WithSchema(Grader):
             try:
                 value = document.read(value.encode("utf-8", "replace"), "schema")
             except ConfigError as e:
-                raise ValueError(f"is no JSON Schema: {e.mistakes[0].what}") from e
+                raise ValueError(f"is not a JSON Schema: {e.mistakes[0].what}") from e
         if value is None:
             return None
         if not isinstance(value, dict | bool):
-            raise ValueError("is no JSON Schema")
+            raise ValueError("is not a JSON Schema")
         _check_schema(value)
         return value
 
@@ -59,7 +59,7 @@ def _check_schema(schema: Any) -> None:
     try:
         validator_for(schema, default=Draft7Validator).check_schema(schema)
     except SchemaError as e:
-        raise ValueError(f"is no JSON Schema: {e.json_path}: {e.message}") from e
+        raise ValueError(f"is not a JSON Schema: {e.json_path}: {e.message}") from e
 
 
 @GRADERS.register("is-json")
@@ -86,7 +86,7 @@ class ContainsJson(_WithSchema):
         """Score 1 or 0; passes when any of the objects conforms."""
         text, position, problem = transcript.output, 0, "the answer holds no JSON object"
         while (position := text.find("{", position)) >= 0:
-            value, position, _ = lenient.read_object(text, position, fold_keys=False, mend=False)
+            value, position, _ = lenient.read_object(text, position, fold_keys=False, repair=False)
             if value is not None:
                 problem = self._problem(value)
                 if not problem:

@@ -44,7 +44,7 @@ class Judge:
     """The grading models of one assertion, with its prompts and the test's variables.
 
     ``models`` has a provider for each kind that the grader needs. ``reask`` is how often an unreadable reply is asked
-    for again. ``graded`` is the text under judgement: a verdict that also stands in it counts only from a reply that is
+    for again. ``graded`` is the text under judgement: a verdict that is also in it counts only from a reply that is
     nothing else. ``ask_number`` says which time the same thing is asked, from 0: another number is another request.
     """
 

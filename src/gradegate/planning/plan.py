@@ -234,10 +234,10 @@ class _Planner:
         try:
             text = fill(source, {"env": self.env, **values})
         except TemplateError as e:
-            self._say(f"the prompt cannot be filled in: {e}", prompt.origin, "mend the template")
+            self._say(f"the prompt cannot be filled in: {e}", prompt.origin, "correct the template")
             return ""
         if chat.broken(text):
-            self._say("the prompt looks like chat messages and is not valid JSON", prompt.origin, "mend the JSON")
+            self._say("the prompt looks like chat messages and is not valid JSON", prompt.origin, "correct the JSON")
         return text
 
     # --- checks -----------------------------------------------------------------------------------------------

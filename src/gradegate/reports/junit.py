@@ -84,7 +84,7 @@ def _case(row: Row, suite: str, title: str) -> TestCase:
 
 
 def _shown(row: Row) -> Outcome:
-    """A case of which nothing counts fails no check, so it is no failure to readers of JUnit either."""
+    """A case of which nothing counts fails no check, so it is not a failure to readers of JUnit either."""
     return row.outcome if row.counts else Outcome.PASS
 
 

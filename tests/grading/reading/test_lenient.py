@@ -137,7 +137,7 @@ def test_no_text_breaks_the_reader(text):
     assert 1 <= end <= len(text) + 1
 
 
-def test_mending_is_for_replies_of_graders_alone():
+def test_repairing_is_for_replies_of_graders_alone():
     text = '{"reason": "He said "hi"", "pass": true}'
     assert read_object(text, 0)[0] is not None
-    assert read_object(text, 0, mend=False)[0] is None
+    assert read_object(text, 0, repair=False)[0] is None

@@ -1,4 +1,4 @@
-"""An answer: a reply without its reasoning, with the JSON objects that stand in it."""
+"""An answer: a reply without its reasoning, with the JSON objects in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from gradegate.errors import Unreadable
 from gradegate.grading.reading import lenient, peel
 
-LONGEST = 1 << 20  # characters of a reply; a longer one is no verdict
+LONGEST = 1 << 20  # characters of a reply; a longer one is not a verdict
 MOST_BROKEN = 20  # objects that cannot be read, and
 MOST_SIGNS = 50_000  # signs that could open something
 MOST_PIECES = 2000  # objects and tags in one reply: more is not a grader's reply
@@ -25,7 +25,7 @@ _SENTENCE_END = re.compile(r"(?:\A|\n|[.!?:…。！？：])[ \t*_>\"'”’)\]]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where an object stands in an answer; ``value`` is None for one that cannot be read. Keys are in lower case."""
+    """Where an object is in an answer; ``value`` is None for one that cannot be read. Keys are in lower case."""
 
     start: int
     end: int

@@ -34,7 +34,7 @@ _TAG = re.compile(peel.TAG, re.IGNORECASE)
 
 
 def stands_in(verdict: T, read: Callable[[Answer], T], texts: Iterable[str]) -> bool:
-    """Whether ``read`` makes the verdict of anything that stands in one of the texts."""
+    """Whether ``read`` makes the verdict of anything in one of the texts."""
     for text in texts:
         if len(text) > LONGEST:
             return True
@@ -69,7 +69,7 @@ def _parts(text: str) -> Iterator[Answer]:
 
 
 def _labelled(text: str) -> Iterator[Answer]:
-    """What stands after a noun of a verdict and a colon or "is"."""
+    """What comes after a noun of a verdict and a colon or "is"."""
     for separator in _SEPARATOR.finditer(text):
         label = _LAST_WORD.search(text, max(0, separator.start() - 60), separator.start())
         value = _VALUE.match(text, separator.end())
@@ -89,7 +89,7 @@ def _ends(value: re.Match[str]) -> bool:
 
 
 def _spellings(text: str) -> Iterator[str]:
-    """A text as it stands and as it is meant: without tags, escapes, entities, invisible signs and signs of full width."""
+    """A text as it is and as it is meant: without tags, escapes, entities, invisible signs and signs of full width."""
     seen: dict[str, None] = {text: None}
     plain = unicodedata.normalize("NFKC", text).translate(_INVISIBLE)
     for _ in range(DEPTH):

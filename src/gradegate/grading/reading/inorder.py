@@ -1,4 +1,4 @@
-"""One yes or no for each of several statements, in order; another number than asked for is no verdict."""
+"""One yes or no for each of several statements, in order; another number than asked for is not a verdict."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORD = re.compile(r"[\s*_\"'`(\[]*(?P<word>yes|no|y|n)[\s*_\"'`)\].!]*", re.IGN
 _SHORT = re.compile(r"\b(?:yes|no|y|n)\b", re.IGNORECASE)
 _NUMBERED = r"(?:(?:statement|claim)\s*)?#?\(?\d{1,3}\s*[.):\]–—=-]\s*"
 _ONLY = re.compile(rf"(?:{_NUMBERED}|\b(?:yes|no|y|n)\b|[\s\"'`*_()\[\].,;|–—-])*+", re.IGNORECASE)
-# A verdict that goes on stops at punctuation first: "No evidence" is none.
+# A verdict that goes on stops at punctuation first: "No evidence" is not one.
 _LEADING = re.compile(
     rf"[\"'`*_(\[\s]*(?:{_NUMBERED})?[\"'`*_(\[\s]*(?P<word>yes|no)\b[\"'`*_)\]]*(?:$|\s*[.,;:!(–—-](?P<why>.*)|\s+(?P<because>(?:because|since|as)\b.*))",
     re.IGNORECASE,

@@ -2,8 +2,8 @@
 
 Accepted beside JSON (RFC 8259): single quotes, bare keys, bare verdict words, trailing commas, ``True``/``False``/
 ``None``, comments, raw newlines in strings; where that is not enough, quotes inside strings that are not escaped, and
-commas left out before a key. A key that stands twice with different values makes the object unreadable: two verdicts
-are none, and so a text that is quoted in a reason cannot pass for the verdict.
+commas left out before a key. A key that occurs twice with different values makes the object unreadable: two verdicts
+are not one, and so a text that is quoted in a reason cannot pass for the verdict.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _OPENING = re.compile(
     r"""\{(?:\s*+(?://[^\n]*+|\#[^\n]*+|/\*))?\s*+(?:\}|\Z|["“][^"”\n]{0,200}+(?:\Z|["”]\s*+(?::|\Z))|['`][^'`\n]{0,200}+(?:\Z|['`]\s*+(?::|\Z))|[A-Za-z_$][\w$-]{0,100}+\s*+(?::|\Z))"""
 )
 _STRUCTURE = re.compile(r'["{}]|\\.', re.DOTALL)
-LONGEST_MENDED = 65_536  # characters after a brace; what is longer is read as it is written or not at all
+LONGEST_REPAIRED = 65_536  # characters after a brace; what is longer is read as it is written or not at all
 
 
 class _How(NamedTuple):
     fold: bool  # keys in lower case
-    mend: bool = False  # read on over quotes that are not escaped and over missing commas
+    repair: bool = False  # read on over quotes that are not escaped and over missing commas
 
 
 class _Broken(ValueError):
@@ -63,18 +63,18 @@ class Piece(NamedTuple):
     closed: bool = True
 
 
-def read_object(text: str, start: int, fold_keys: bool = True, mend: bool = True) -> Piece:
+def read_object(text: str, start: int, fold_keys: bool = True, repair: bool = True) -> Piece:
     """The object at ``text[start] == "{"``, its keys in lower case unless ``fold_keys`` is off, and where it ends.
 
-    ``mend``: read on over quotes that are not escaped and commas that were left out.
+    ``repair``: read on over quotes that are not escaped and commas that were left out.
 
     An object that cannot be read gives None and the end of its braces, so that nothing inside it is taken for a
     verdict; one that is never closed reaches to the end of the text; a brace that opens no object gives ``start + 1``.
     """
-    mendable = mend and len(text) - start <= LONGEST_MENDED
-    for mending in (False, True)[: 1 + mendable]:
+    repairable = repair and len(text) - start <= LONGEST_REPAIRED
+    for repairing in (False, True)[: 1 + repairable]:
         try:
-            return Piece(*_object(text, start, 0, _How(fold_keys, mending)))
+            return Piece(*_object(text, start, 0, _How(fold_keys, repairing)))
         except _Broken:
             continue
     return _end_of_braces(text, start)
@@ -132,7 +132,7 @@ def _separator(text: str, position: int, close: str, how: _How) -> int:
     position = _skip(text, position)
     if text[position : position + 1] == ",":
         return _skip(text, position + 1)
-    if text[position : position + 1] != close and not (how.mend and close == "}"):
+    if text[position : position + 1] != close and not (how.repair and close == "}"):
         raise _Broken
     return position
 
@@ -154,7 +154,7 @@ def _value(text: str, position: int, depth: int, how: _How, after: re.Pattern[st
     if first == "[":
         return _array(text, position, depth + 1, how)
     if first in _QUOTES:
-        return _string(text, position, after if how.mend else None)
+        return _string(text, position, after if how.repair else None)
     ratio = _RATIO.match(text, position)
     if ratio:
         return ratio[0], ratio.end()
@@ -190,7 +190,7 @@ def _string(text: str, position: int, after: re.Pattern[str] | None = None) -> t
             return _whole("".join(parts)), position + 1
         if text[position] == close:
             if _COLON.match(text, position + 1):
-                raise _Broken  # a key, so it is no text that is quoted: perhaps the object was cut off and begun anew
+                raise _Broken  # a key, so it is not a text that is quoted: perhaps the object was cut off and begun anew
             parts.append(close)
             position += 1
             continue

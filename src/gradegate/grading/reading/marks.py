@@ -99,7 +99,7 @@ def _marked(row: str, before: str) -> Marked:
         sentence = "" if _AT_END.search(before) else before
     sentence = sentences.bare(sentence.strip("| "))
     if not any(map(str.isalpha, sentence)) or _DENYING.fullmatch(sentence) or _flows(sentence) or _led(sentence):
-        raise Unreadable(f"a mark is part of a sentence, or stands on none: {row[:80]!r}")
+        raise Unreadable(f"a mark is part of a sentence, or belongs to none: {row[:80]!r}")
     return Marked(sentence, mark.lower().startswith("attributed"))
 
 

@@ -1,4 +1,4 @@
-"""The object that is the verdict: it stands at the end of the reply, where a line or a sentence begins, and nothing follows it."""
+"""The object that is the verdict: it is at the end of the reply, where a line or a sentence begins, and nothing follows it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T", bound=Hashable)
 
 _AROUND = r"[ \t\r\n*_`]"
 _FENCE_OPEN = r"(?:```+|~~~+)[ \t]*[\w-]{0,20}[ \t]*"
-# What may stand between the line's begin or the sentence's end and the object.
+# What may be between the line's begin or the sentence's end and the object.
 _BEGINS = re.compile(
     rf"(?:\A|\n|[\w)\]}}\"'”’*`>][.:!?…。！？：]{{1,5}}[\"'”’)*_]{{0,4}}[ \t]*)(?:{_FENCE_OPEN})?[ \t*_`]*(?:\[\s*)?\Z"
 )
@@ -26,7 +26,7 @@ _LOOK_BACK = 600  # characters before an object that say how it is led up to
 
 
 def verdict(answer: Answer, read: Callable[[dict[str, Any]], T | None], shape: str) -> T:
-    """What ``read`` makes of the object; it returns None for one that is no verdict. Raises Unreadable.
+    """What ``read`` makes of the object; it returns None for one that is not a verdict. Raises Unreadable.
 
     Several objects that are nothing but equal verdicts are one.
     """
@@ -48,7 +48,7 @@ def _reading(item: dict[str, Any], read: Callable[[dict[str, Any]], T | None], s
 def _hold_earlier(
     answer: Answer, first: dict[str, Any], read: Callable[[dict[str, Any]], T | None], reading: T
 ) -> None:
-    """Raise Unreadable where an object before the last ones stands as a verdict too and says something else."""
+    """Raise Unreadable where an object before the last ones is a verdict too and says something else."""
     for span in answer.spans:
         if span.value is first:
             return
@@ -100,7 +100,7 @@ def before(answer: Answer) -> str:
 
 
 def _group(answer: Answer) -> list[Span]:
-    """The last span, with those that stand directly before it."""
+    """The last span, with those directly before it."""
     group = [answer.spans[-1]]
     for span in reversed(answer.spans[:-1]):
         between = _COMMENT.sub(_unless_it_turns, answer.text[span.end : group[0].start])
@@ -122,7 +122,7 @@ def _check_begin(answer: Answer, start: int) -> None:
     if answer.strict and not _ALONE.fullmatch(answer.text[:start]):
         raise Unreadable(STRICT)
     if not _begins(answer.text, start):
-        raise Unreadable("its JSON object stands inside a sentence; put it alone at the end")
+        raise Unreadable("its JSON object is inside a sentence; put it alone at the end")
     if vocabulary.leads_away(clause(answer.text[max(0, start - _LOOK_BACK) : start])):
         raise Unreadable(
             "its JSON object is led up to as an example, a quotation or a denial; put your own alone at the end"

@@ -18,7 +18,7 @@ def question(answer: Answer) -> str:
     if answer.holds_json:
         return objects.verdict(answer, _under_key, 'with a text under the key "question"')
     if len(answer.text) > LONGEST:
-        raise Unreadable(f"it has {len(answer.text)} characters, which is no question")
+        raise Unreadable(f"it has {len(answer.text)} characters, which is not a question")
     text = _unwrapped(answer.text.strip())
     if not _asks(text) or (vocabulary.refuses(text) and not text.endswith(("?", "？", "؟"))):
         raise Unreadable("it holds no question")

@@ -15,7 +15,7 @@ _ITEM = re.compile(
 _QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|«([^»\n]+)»")
 _WRAPPING = "\"'`*_“”‘’«»[] \t"
 _MOST_MARKS = 5  # bullets and numbers before one item
-_LEAST_WORDS = 3  # fewer words, or fewer letters of a script without blanks, are no quotation
+_LEAST_WORDS = 3  # fewer words, or fewer letters of a script without blanks, are not a quotation
 _LEAST_LETTERS = 6
 
 
@@ -74,7 +74,7 @@ def folded(text: str) -> str:
 
 
 def stands_in(part: str, whole: str) -> bool:
-    """Whether a folded text stands in another, from word to word."""
+    """Whether a folded text is in another, from word to word."""
     start = whole.find(part) if part else -1
     while start >= 0:
         end = start + len(part)

@@ -21,7 +21,7 @@ def truth(value: Any) -> bool | None:
 
 
 def number(value: Any) -> float | None:
-    """A finite number or numeric text as float, None for all else (booleans are no numbers)."""
+    """A finite number or numeric text as float, None for all else (booleans are not numbers)."""
     if isinstance(value, str):
         value = value.strip()
         return number(float(value)) if _NUMBER.fullmatch(value) else None

@@ -119,6 +119,6 @@ def is_of_replying(sentence: str) -> bool:
 
 
 def leads_away(clause: str) -> bool:
-    """Whether what stands after the clause is demonstrated, quoted, imagined or denied, and not said by the speaker."""
+    """Whether what comes after the clause is demonstrated, quoted, imagined or denied, and not said by the speaker."""
     clause = clause[-LONGEST_CLAUSE:]
     return _AWAY.search(clause) is not None or refuses(clause)
