@@ -7,7 +7,6 @@ https://deepeval.com/docs/metrics-contextual-recall, ``deepeval/metrics/contextu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 from gradegate.conversation import Transcript
@@ -15,7 +14,8 @@ from gradegate.errors import Unreadable
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, clipped
+from gradegate.grading.metrics.metric import Measured, Metric
+from gradegate.grading.metrics.shares import share_of_yes
 from gradegate.grading.reading.answer import Answer
 from gradegate.grading.reading.judgement import Judgement
 
@@ -45,22 +45,8 @@ class ContextualRecall(Metric):
             expected=retrieval.expected(self.value, transcript.vars),
             documents=list(sources.documents),
         )
-        held = sum(judgement.verdict == "yes" for judgement in judgements)
-        rows = [
-            {"sentence": n, "verdict": judgement.verdict, "reason": judgement.reason}
-            for n, judgement in enumerate(judgements, 1)
-        ]
-        return Measured(
-            Fraction(held, len(judgements)),
-            f"{held} of {len(judgements)} sentences of the expected answer are in the documents",
-            tuple(
-                f"sentence {n} is not: {clipped(judgement.reason)}"
-                for n, judgement in enumerate(judgements, 1)
-                if judgement.verdict == "no"
-            ),
-            evidence={"verdicts": rows},
-            steps=tuple(map(str, rows)),
-        )
+        summary = "{} of {} sentences of the expected answer are in the documents"
+        return share_of_yes(enumerate(judgements, 1), "sentence", summary, "sentence {} is not")
 
 
 def _read(answer: Answer) -> tuple[Judgement[str], ...]:

@@ -6,13 +6,12 @@ https://deepeval.com/docs/metrics-contextual-relevancy, ``deepeval/metrics/conte
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped
+from gradegate.grading.metrics.metric import Measured, Metric, ask_once
+from gradegate.grading.metrics.shares import share_of_yes
 from gradegate.grading.reading.judgement import Judgement
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
@@ -42,18 +41,5 @@ class ContextualRelevancy(Metric):
         pairs = [
             (rank, judgement) for rank, document in enumerate(sources.documents, 1) for judgement in asked[document]
         ]
-        held, total = sum(judgement.verdict == "yes" for _, judgement in pairs), len(pairs)
-        rows = [
-            {"document": rank, "verdict": judgement.verdict, "reason": judgement.reason} for rank, judgement in pairs
-        ]
-        return Measured(
-            Fraction(held, total) if total else Fraction(0),
-            f"{held} of {total} statements are relevant" if total else "the documents state nothing",
-            tuple(
-                f"document {rank}: {clipped(judgement.reason)}"
-                for rank, judgement in pairs
-                if judgement.verdict == "no"
-            ),
-            evidence={"verdicts": rows},
-            steps=tuple(map(str, rows)),
-        )
+        summary = "{} of {} statements are relevant" if pairs else "the documents state nothing"
+        return share_of_yes(pairs, "document", summary, "document {}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -18,7 +17,8 @@ from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, clipped, texts_of
+from gradegate.grading.metrics.metric import Measured, Metric, texts_of
+from gradegate.grading.metrics.shares import share_of_yes
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 
@@ -50,19 +50,5 @@ class Hallucination(Metric):
             output=transcript.output,
             contexts=list(contexts),
         )
-        held = sum(judgement.verdict == "yes" for judgement in judgements)
-        rows = [
-            {"text": number, "verdict": judgement.verdict, "reason": judgement.reason}
-            for number, judgement in enumerate(judgements, 1)
-        ]
-        return Measured(
-            Fraction(held, len(judgements)),
-            f"the answer agrees with {held} of {len(judgements)} texts",
-            tuple(
-                f"text {n} is contradicted: {clipped(judgement.reason)}"
-                for n, judgement in enumerate(judgements, 1)
-                if judgement.verdict == "no"
-            ),
-            evidence={"verdicts": rows},
-            steps=tuple(map(str, rows)),
-        )
+        summary = "the answer agrees with {} of {} texts"
+        return share_of_yes(enumerate(judgements, 1), "text", summary, "text {} is contradicted")

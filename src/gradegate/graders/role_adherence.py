@@ -7,7 +7,6 @@ https://deepeval.com/docs/metrics-role-adherence, ``deepeval/metrics/role_adhere
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -15,7 +14,8 @@ from gradegate.conversation import Numbered, Transcript
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import Measured, Metric, clipped, exchanges_of, images_in, script
+from gradegate.grading.metrics.metric import Measured, Metric, exchanges_of, images_in, script
+from gradegate.grading.metrics.shares import share_of_yes
 
 _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 
@@ -50,19 +50,5 @@ class RoleAdherence(Metric):
             conversation=script(turns),
             count=len(spoken),
         )
-        pairs = list(zip(spoken, judgements, strict=True))
-        held = sum(judgement.verdict == "yes" for judgement in judgements)
-        rows = [
-            {"turn": number, "verdict": judgement.verdict, "reason": judgement.reason} for number, judgement in pairs
-        ]
-        return Measured(
-            Fraction(held, len(spoken)),
-            f"{held} of {len(spoken)} messages keep to the role",
-            tuple(
-                f"turn {number} breaks the role: {clipped(judgement.reason)}"
-                for number, judgement in pairs
-                if judgement.verdict == "no"
-            ),
-            evidence={"verdicts": rows},
-            steps=tuple(map(str, rows)),
-        )
+        pairs = zip(spoken, judgements, strict=True)
+        return share_of_yes(pairs, "turn", "{} of {} messages keep to the role", "turn {} breaks the role")

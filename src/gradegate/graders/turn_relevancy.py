@@ -6,8 +6,6 @@ Score: the share of the windows whose last answer fits. Source: https://deepeval
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from gradegate.conversation import Transcript, Window, flat, windows
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
@@ -17,11 +15,11 @@ from gradegate.grading.metrics.metric import (
     Metric,
     WindowSize,
     ask_once,
-    clipped,
     exchanges_of,
     images_in,
     script,
 )
+from gradegate.grading.metrics.shares import share_of_yes
 from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.rubric import shape
 
@@ -53,19 +51,4 @@ class TurnRelevancy(Metric):
 
         judgements = ask_once(judge, cut, ask)
         pairs = [(window[-1][-1].number, judgements[window]) for window in cut]
-        held = sum(judgement.verdict == "yes" for _, judgement in pairs)
-        findings = [
-            f"turn {number} is not relevant: {clipped(judgement.reason)}"
-            for number, judgement in pairs
-            if judgement.verdict == "no"
-        ]
-        rows = [
-            {"turn": number, "verdict": judgement.verdict, "reason": judgement.reason} for number, judgement in pairs
-        ]
-        return Measured(
-            Fraction(held, len(pairs)),
-            f"{held} of {len(pairs)} answers are relevant",
-            tuple(findings),
-            evidence={"verdicts": rows},
-            steps=tuple(map(str, rows)),
-        )
+        return share_of_yes(pairs, "turn", "{} of {} answers are relevant", "turn {} is not relevant")
