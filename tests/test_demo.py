@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
 WRONG, RIGHT = "12 weeks, paid", "16 weeks, paid"
 

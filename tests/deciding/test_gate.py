@@ -1,5 +1,7 @@
 """The rules of the gate, on grades made by hand."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -223,3 +225,23 @@ def test_answers_that_never_came_are_counted_and_said(count, reason):
 )
 def test_a_mean_score_is_shown_as_people_of_the_dialect_know_it(scale, score, reason):
     assert decided([row(grade(P, score))], Rule("r", min_score=0.7, scale=scale, suite="s")).reason == reason
+
+
+@pytest.mark.parametrize(
+    "unseen",
+    [
+        row(grade(F, weight=0)),
+        row(replace(grade(F), inner=True)),  # a member of an assert-set: the set decides
+        replace(row(grade(F)), suite="another"),
+        row(grade(F, blocking=False)),
+    ],
+    ids=["weightless", "inner", "of another suite", "advisory"],
+)
+def test_what_a_blocking_rule_does_not_look_at_is_not_in_its_rate(unseen):
+    rule = decided([row(grade(P)), unseen], Rule("r", min_pass_rate=1, suite="s")).rules[0]
+    assert (rule.outcome, rule.passed, rule.failed) == (P, 1, 0)
+
+
+def test_an_advisory_rule_that_is_met_is_nothing_to_read():
+    rules = Rule("b", min_pass_rate=1, suite="s"), Rule("a", min_pass_rate=1, blocking=False, suite="s")
+    assert decided([row(grade(P))], *rules).outcome is GateOutcome.PASS
