@@ -44,6 +44,7 @@ class Verdict:
     passed: bool | None = None
     reason: str = ""
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    unread: str = ""  # a score that the reply has and that is not a number: no mean may be taken over what replaces it
     reverse: Verdict | None = None  # what ``not-`` turns round, where it is another one than this
 
 
@@ -86,12 +87,22 @@ class Grade:
     setup: bool = False  # an ERROR that only the user can fix: wrong key, wrong model
     inner: bool = False  # of a member of an assert-set, whose own grade decides
     scale: int = 1  # people see the score times this
+    unread: str = ""  # the score as the grader wrote it, where that is not a number
     most: bool = False  # the threshold is a limit from above on what was measured, not on the score
 
     @property
     def counts(self) -> bool:
         """Whether the grade takes part in deciding: its assertion does, and no set decides in its place."""
         return self.assertion.counts and not self.inner
+
+    @property
+    def strange(self) -> str:
+        """Why no mean can be taken over the score, empty where it can: it is not a share, or not a number."""
+        if self.unread:
+            return f"the score {self.unread} of {self.assertion.type} is not a number, so no mean can be taken"
+        if self.score is None or 0 <= self.score <= 1:
+            return ""
+        return f"the score {self.score:g} of {self.assertion.type} is outside 0 to 1, so no mean can be taken"
 
     @property
     def metric(self) -> str:

@@ -130,7 +130,7 @@ def test_a_mean_over_points_is_none():
     assert (outcome, why) == (E, "the score 7 of contains is outside 0 to 1, so no mean can be taken")
     rows = [row(grade(P, 100.0)), row(grade(F, 0.0))]
     rule = decided(rows, Rule("r", min_score=0.8, suite="s")).rules[0]
-    assert (rule.outcome, rule.reason) == (E, "the score 100 is outside 0 to 1, so no mean can be taken")
+    assert (rule.outcome, rule.reason) == (E, "the score 100 of contains is outside 0 to 1, so no mean can be taken")
 
 
 def test_a_failure_is_never_hidden_by_an_error():
@@ -245,3 +245,15 @@ def test_what_a_blocking_rule_does_not_look_at_is_not_in_its_rate(unseen):
 def test_an_advisory_rule_that_is_met_is_nothing_to_read():
     rules = Rule("b", min_pass_rate=1, suite="s"), Rule("a", min_pass_rate=1, blocking=False, suite="s")
     assert decided([row(grade(P))], *rules).outcome is GateOutcome.PASS
+
+
+def test_a_score_that_is_there_and_is_not_a_number_is_never_replaced_where_a_mean_needs_it(gate, llm):
+    llm.reply = lambda path, body: '{"reason": "r", "pass": true, "score": "6/10"}'
+    test = {"assert": [{"type": "llm-rubric", "value": "good"}], "options": {"provider": llm.spec()}}
+    config = {"prompts": ["a"], "providers": ["echo"], "tests": [test]}
+    assert gate(config).code == 0  # the grader's word alone
+    why = "the score '6/10' of llm-rubric is not a number, so no mean can be taken"
+    by_rule = gate(config | {"gate": {"rules": [{"name": "r", "min-score": 0.7}]}})
+    assert (by_rule.code, by_rule.results["rules"][0]["reason"]) == (3, why)
+    by_case = gate(config | {"tests": [test | {"threshold": 0.7}]})
+    assert (by_case.code, by_case.cases[0]["outcome"], by_case.cases[0]["reason"]) == (3, "error", why)

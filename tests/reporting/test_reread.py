@@ -55,6 +55,7 @@ GRADE = st.builds(
     st.booleans(),
     st.booleans(),
     st.sampled_from([1, 100]),
+    TEXT,
     st.booleans(),
 )
 TURN = st.builds(

@@ -58,6 +58,7 @@ def test_the_promised_keys_are_there() -> None:
         "config": {},
         "model_slug": "",
         "scale": 1,
+        "unread": "",
         "most": False,
         "setup": False,
         "evidence": {"category": "D", "reply": '{"category": "D",\n "reason": "names New York City"}'},

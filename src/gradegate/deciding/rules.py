@@ -19,13 +19,12 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         )
     grades = [grade for row in rows for grade in row.grades if takes(rule, row, grade)]
     counts = count(grade.outcome for grade in grades)
-    known = [grade.score for grade in grades if grade.score is not None]
-    strange = next((score for score in known if not 0 <= score <= 1), None)
-    average = _average(rule, grades) if known else None
+    strange = next((grade.strange for grade in grades if grade.strange), "")
+    average = _average(rule, grades) if any(grade.score is not None for grade in grades) else None
     if counts.pass_rate is None:
         outcome, reason = Outcome.ERROR, "nothing that it selects could be graded"
-    elif rule.min_score is not None and strange is not None:
-        outcome, reason = Outcome.ERROR, f"the score {strange:g} is outside 0 to 1, so no mean can be taken"
+    elif rule.min_score is not None and strange:
+        outcome, reason = Outcome.ERROR, strange
     else:
         misses = _misses(rule, counts, average)
         outcome = Outcome.FAIL if misses else Outcome.PASS

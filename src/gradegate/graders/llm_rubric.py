@@ -56,8 +56,9 @@ class LlmRubric(Grader):
         """Score as the grader gives it, else 1 or 0; not clamped, because a rubric may count points."""
         rubric = self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
         rubric_verdict = judge.ask("llm-rubric", self._read, schema=SCHEMA, output=transcript.output, rubric=rubric)
-        evidence = {"score as it was given": rubric_verdict.unread} if rubric_verdict.unread else {}
-        return Verdict(rubric_verdict.score, rubric_verdict.passed, rubric_verdict.reason, evidence)
+        unread = rubric_verdict.unread
+        evidence = {"score as it was given": unread} if unread else {}
+        return Verdict(rubric_verdict.score, rubric_verdict.passed, rubric_verdict.reason, evidence, unread=unread)
 
     def _read(self, answer: Answer) -> _RubricVerdict:
         rubric_verdict = objects.verdict(answer, self._verdict, SHAPE)

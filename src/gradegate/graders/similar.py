@@ -54,7 +54,7 @@ class Similar(Grader):
         measured, text = comparison
         which = f" of {count} texts, {text[:80]!r}" if count > 1 else ""
         evidence: dict[str, Any] = {"compared with": text, self._name(): measured}
-        return Verdict(self._score(measured), near, f"{self._name()} {measured:.4g}{which}", evidence, reverse)
+        return Verdict(self._score(measured), near, f"{self._name()} {measured:.4g}{which}", evidence, reverse=reverse)
 
     def _name(self) -> str:
         return f"{type(self).measure.__name__} similarity"

@@ -71,7 +71,16 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
     outcome = Outcome.PASS if passed else Outcome.FAIL
     reason = _reason(bound, verdict, outcome, None if scoring.decides else limit)
     return Grade(
-        bound.asserted, outcome, score, limit, reason, verdict.evidence, usage, scale=scoring.scale, most=scoring.most
+        bound.asserted,
+        outcome,
+        score,
+        limit,
+        reason,
+        verdict.evidence,
+        usage,
+        scale=scoring.scale,
+        unread=verdict.unread,
+        most=scoring.most,
     )
 
 
@@ -175,10 +184,9 @@ def _mean(grades: Sequence[Grade], errors_score: float | None = None) -> Fractio
 
 
 def _by_threshold(grades: Sequence[Grade], threshold: float) -> tuple[Outcome, str]:
-    strange = next((grade for grade in grades if grade.score is not None and not 0 <= grade.score <= 1), None)
-    if strange is not None:
-        what = f"the score {strange.score:g} of {strange.assertion.type} is outside 0 to 1, so no mean can be taken"
-        return Outcome.ERROR, what
+    strange = next((grade.strange for grade in grades if grade.strange), "")
+    if strange:
+        return Outcome.ERROR, strange
     best = _mean(grades, errors_score=1.0)
     if best is not None and not reached(best, threshold):
         shown = scores(float(best), threshold)

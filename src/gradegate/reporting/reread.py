@@ -126,6 +126,7 @@ def _grade(line: GradeLine) -> Grade:
         setup=line.setup,
         inner=line.inner,
         scale=line.scale,
+        unread=line.unread,
         most=line.most,
     )
 

@@ -96,6 +96,7 @@ class GradeLine(_Part):
     config: dict[str, Any]
     model_slug: str
     scale: int = Field(description="People see the score times this.")
+    unread: str = Field(description="The score as the grader wrote it, where that is not a number.")
     most: bool = Field(description="The threshold is a limit from above on what was measured, not on the score.")
     setup: bool = Field(description="An error that only the user can fix, such as a wrong key.")
     evidence: dict[str, Any]

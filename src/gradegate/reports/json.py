@@ -178,6 +178,7 @@ def _grade(grade: Grade) -> GradeLine:
         config=_object(assertion.config),
         model_slug=encodable(assertion.model_slug),
         scale=grade.scale,
+        unread=encodable(grade.unread),
         most=grade.most,
         setup=grade.setup,
         evidence=_object(grade.evidence),
