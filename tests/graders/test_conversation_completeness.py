@@ -19,6 +19,15 @@ def test_the_share_of_intentions_that_were_satisfied(gate, llm):
     assert len(llm.requests) == 3
 
 
+def test_an_intention_that_is_listed_twice_is_asked_about_once_and_reported_twice(gate, llm):
+    verdict = {"reason": "turn 2", "verdict": "no"}
+    llm.reply = Replies(completeness_intentions={"intentions": ["a taxi", "a taxi"]}, completeness_verdict=verdict)
+    grade = gate(config(llm, case(TALK, "conversation-completeness"))).grades[0]
+    assert len(grade["evidence"]["intentions"]) == 2
+    assert "0 of 2 intentions were satisfied" in grade["reason"]
+    assert len(llm.requests) == 2
+
+
 def test_a_user_who_wants_nothing_is_satisfied_and_that_is_said(gate, llm):
     llm.reply = Replies(completeness_intentions={"intentions": []}, completeness_verdict={})
     grade = gate(config(llm, case(TALK, "conversation-completeness"))).grades[0]
