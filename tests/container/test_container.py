@@ -50,8 +50,9 @@ def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
     image = buildah.image(tmp_path_factory.mktemp("pip"))
     name = buildah("from", image).strip()
     yield Container(buildah, name, buildah.entry_point(image))
-    buildah("rm", name)
-    buildah("rmi", image)
+    # The storage is the tests' own. Now and then a build leaves a working container behind, which holds its image.
+    buildah("rm", "--all")
+    buildah("rmi", "--force", image)
 
 
 @pytest.fixture(scope="session")
