@@ -69,14 +69,15 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
     except ConfigError as e:
         errors.append(e)
     try:
-        grader = _grader(kind, spec, subject)
+        options = dict(_options(kind, spec, subject))
+        grader = _grader(kind, options, spec, subject)
     except ConfigError as e:
         raise ConfigError.join([e, *errors]) from e
     if errors:
         raise ConfigError.join(errors)
     asserted = Asserted(
         type=spec.type,
-        value=spec.value if spec.value is None else _filled(spec, subject.variables),
+        value=None if spec.value is None else options["value"],  # filled in
         weight=spec.weight,
         metric=_metric(spec, subject.variables),
         blocking=spec.blocking,
@@ -125,9 +126,9 @@ def as_share(limit: float) -> str:
 # --- a grader and its options ---------------------------------------------------------------------------------
 
 
-def _grader(kind: type[Grader], spec: Assertion, subject: Subject) -> Grader:
+def _grader(kind: type[Grader], options: Mapping[str, Any], spec: Assertion, subject: Subject) -> Grader:
     try:
-        grader = kind(**dict(_options(kind, spec, subject)))
+        grader = kind(**options)
     except ValidationError as e:
         raise ConfigError(*_option_mistakes(e, spec)) from e
     lacking = grader.needs(subject.variables)

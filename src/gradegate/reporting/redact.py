@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -26,9 +27,13 @@ def redactor(secrets: Iterable[str]) -> Hide:
     """A function that replaces every form of every secret in a text."""
     forms = sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True)
     if not forms:
-        return lambda text: text
+        return _unchanged
     pattern = re.compile("|".join(map(re.escape, forms)))
     return lambda text: pattern.sub(HIDDEN, text) if pattern.search(text) else text
+
+
+def _unchanged(text: str) -> str:
+    return text
 
 
 def conceal(value: T, hide: Hide) -> T:
@@ -36,16 +41,18 @@ def conceal(value: T, hide: Hide) -> T:
 
     What holds none is the same object, so that a large run is not copied.
     """
-    return _concealed(value, hide)  # type: ignore[no-any-return]  # the same type
+    return value if hide is _unchanged else _concealed(value, hide)
 
 
 def _concealed(value: Any, hide: Hide) -> Any:
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, _OPEN):
-        before = {field.name: getattr(value, field.name) for field in fields(value)}
-        after = {name: _concealed(item, hide) for name, item in before.items()}
-        changed = {name: item for name, item in after.items() if item is not before[name]}
+        changed = {}
+        for name in _names(type(value)):  # type: ignore[arg-type]  # a class can be hashed
+            before = getattr(value, name)
+            if before and (after := _concealed(before, hide)) is not before:
+                changed[name] = after
         return replace(value, **changed) if changed else value
     if isinstance(value, Mapping):
         mapping = {_concealed(key, hide): _concealed(item, hide) for key, item in value.items()}
@@ -55,6 +62,11 @@ def _concealed(value: Any, hide: Hide) -> Any:
         items = [_concealed(item, hide) for item in value]
         return value if all(new is old for new, old in zip(items, value, strict=True)) else type(value)(items)
     return value
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 def _forms(secret: str) -> Iterator[str]:
