@@ -90,3 +90,17 @@ def test_mistakes_have_their_line(content, words):
     with pytest.raises(ConfigError) as caught:
         list(csvtests.read(content, "t.csv"))
     assert words in str(caught.value)
+
+
+def test_a_column_about_an_assertion_may_come_before_it():
+    (test,) = read("q,__config:__expected:threshold,__metric,__expected\n1,0.9,m,llm-rubric: is kind\n")
+    assert test["assert"] == [{"type": "llm-rubric", "value": " is kind", "threshold": 0.9, "metric": "m"}]
+
+
+def test_a_row_with_too_few_cells_is_a_mistake():
+    with pytest.raises(ConfigError, match=r"t\.csv:3: the row has 1 cell for 2 columns -> write the commas of empty"):
+        read("q,__expected\n1,a\n2\n")
+
+
+def test_a_cell_may_hold_a_whole_document():
+    assert read("q\n" + "a" * 200_000 + "\n")[0]["vars"] == {"q": "a" * 200_000}

@@ -72,8 +72,11 @@ def test_tf7_no_complete_exchange_is_a_mistake_and_no_call(gate, llm: FakeLlm, c
 
 
 @pytest.mark.parametrize("overlap", ["deepeval", "last"])
-def test_tf8_a_conversation_without_any_retrieval_context_is_a_mistake(gate, llm: FakeLlm, overlap):
-    ran = gate(config(llm, case(turns(("q1", "a1", "")), config={"overlap": overlap})))
+@pytest.mark.parametrize("documents", [[], [""], ["", " \n"]])
+def test_tf8_a_conversation_without_any_retrieval_context_is_a_mistake(gate, llm: FakeLlm, overlap, documents):
+    conversation = turns(("q1", "a1", ""))
+    conversation[-1]["retrieval_context"] = documents
+    ran = gate(config(llm, case(conversation, config={"overlap": overlap})))
     assert (ran.code, llm.requests) == (2, [])
     assert "no answer of the conversation has a `retrieval_context`" in ran.err
 

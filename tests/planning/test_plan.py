@@ -1,6 +1,9 @@
 """Which jobs a config comes to: targets, prompts, repeats and filters; and what is said about it before a call."""
 
+import json
+
 import pytest
+import yaml
 
 from support.graded import Script, mistakes
 
@@ -252,6 +255,9 @@ def test_a_file_without_tests_beside_a_good_one_is_a_mistake(gate, llm, name, co
         ({"type": "llm-rubric", "value": ""}, "the `value` of `llm-rubric` is empty"),
         ({"type": "not-contains", "value": ""}, "the `value` of `not-contains` is empty"),
         ({"type": "is-json", "threshold": 0.5, "value": " "}, "the `value` of `is-json` is empty"),
+        ({"type": "not-equals", "value": "{{empty}}"}, "the `value` of `not-equals` is empty once it is filled in"),
+        ({"type": "llm-rubric", "value": {}}, "the `value` of `llm-rubric` is empty"),
+        ({"type": "llm-rubric", "value": []}, "the `value` of `llm-rubric` is empty"),
     ],
 )
 def test_an_empty_reference_is_a_mistake(gate, llm, assertion, words):
@@ -278,7 +284,15 @@ def test_an_empty_text_may_be_what_an_answer_must_not_be(gate):
         ({"assert": [{"type": "g-eval", "value": "v", "threshold": -1}]}, "the threshold -1 is not from 0 to 1"),
         (
             {"assert": [{"type": "contains", "value": "a"}], "threshold": 70},
-            "can never be reached: it is over a mean from 0 to 1 -> write 0.7",
+            "`test`: the threshold 70 is not from 0 to 1 -> write 0.7",
+        ),
+        (
+            {"assert": [{"type": "not-contains", "value": "a", "threshold": 70}]},
+            "`not-contains`: the threshold 70 is not from 0 to 1 -> write 0.7",
+        ),
+        (
+            {"assert": [{"type": "not-assert-set", "threshold": -1, "assert": [{"type": "contains", "value": "a"}]}]},
+            "`not-assert-set`: the threshold -1 is not from 0 to 1 -> write a share such as 0.5",
         ),
         (
             {"assert": [{"type": "contains", "value": "a"}], "rubricPrompt": "x"},
@@ -291,6 +305,53 @@ def test_a_threshold_that_is_no_share_and_a_key_at_the_wrong_level_are_mistakes(
     ran = gate({"prompts": ["a"], "providers": ["echo"], "tests": [test]})
     assert (ran.code, llm.requests) == (2, [])
     assert words in ran.err
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        (
+            {"providers": [{"id": "echo", "prompts": ["a", "bb"]}]},
+            "`echo` names a prompt `bb` that the config does not",
+        ),
+        ({"evaluateOptions": {"repeat": 1_000_000_000}}, "`repeat` is more than 10,000"),
+        ({"evaluateOptions": {"repeat": "0x" + "f" * 5000}}, "too many digits"),
+        (
+            {"providers": [{"id": "http://127.0.0.1:9", "config": {"body": {"q": "{{prompt}}", "user": "{{usr}}"}}}]},
+            "the request of `http://127.0.0.1:9` asks for the variable `usr`, which no test defines",
+        ),
+    ],
+)
+def test_what_can_only_be_a_slip_is_a_mistake_before_anything_is_asked(gate, keys, words):
+    test = {"vars": {"user": "u"}, "assert": [{"type": "contains", "value": "a"}]}
+    config = {"prompts": [{"raw": "a", "label": "a"}], "providers": ["echo"], "tests": [test], **keys}
+    text = yaml.safe_dump(config).replace("'0x", "0x").replace("f'", "f")
+    ran = gate(text)
+    assert ran.code == 2
+    assert words in ran.out + ran.err
+
+
+def test_a_misspelled_variable_in_one_of_several_prompts_on_one_line_is_a_mistake(gate):
+    test = {"vars": {"question": "a"}, "assert": [{"type": "contains", "value": "a"}]}
+    ran = gate({"prompts": ["Q {{question}}", "R {{questoin}}"], "providers": ["echo"], "tests": [test]})
+    assert ran.code == 2
+    assert '`questoin`, which no test defines -> did you mean "question"?' in ran.err
+
+
+def test_a_suite_of_advice_that_could_not_be_graded_is_inconclusive_beside_a_good_one(gate, llm):
+    llm.reply = lambda path, body: "no verdict"
+    asks = {"type": "llm-rubric", "value": "v", "blocking": False, "provider": llm.spec()}
+    config = {"prompts": ["a"], "providers": ["echo"], "tests": [{"assert": [{"type": "contains", "value": "a"}]}]}
+    dead = yaml.safe_dump({**config, "tests": [{"assert": [asks]}]})
+    ran = gate(config, "-c", "dead.yaml", **{"dead.yaml": dead})
+    assert (ran.code, ran.results["reason"]) == (3, "nothing could be graded in dead.yaml")
+
+
+def test_json_in_a_yaml_file_may_write_signs_as_pairs_of_escapes(gate):
+    tests = json.dumps([{"vars": {"word": "\U0001f600"}, "assert": [{"type": "equals", "value": "\U0001f600"}]}])
+    assert "\\ud83d" in tests
+    config = {"prompts": ["{{word}}"], "providers": ["echo"], "tests": "file://t.yaml"}
+    assert gate(config, **{"t.yaml": tests}).code == 0
 
 
 def test_a_blocking_assertion_that_no_rule_selects_is_said_and_its_failure_is_advice(gate):

@@ -1,5 +1,8 @@
 """A target that gives no answer is an ERROR for its row, whatever is asserted of the answer."""
 
+import gzip
+import zlib
+
 import pytest
 
 from support.fake_llm import FakeLlm, chat
@@ -37,6 +40,8 @@ def no_answer(ran, words: str) -> None:
     [
         ("openai:chat:m", chat("")),
         ("openai:chat:m", chat(" \n")),
+        ("openai:chat:m", chat("\u200b\ufeff\u2060")),
+        ("openai:chat:m", chat("", message={"tool_calls": [None]})),
         ("openai:chat:m", chat("", message={"reasoning_content": "I think so."})),
         ("openai:chat:m", chat("", message={"content": [{"type": "thinking", "thinking": "so"}]})),
         ("openai:chat:m", chat("", message={"tool_calls": []})),
@@ -165,7 +170,7 @@ def test_a_script_that_says_nothing(gate):
         ("openai:chat:m", chat("", message={"content": "", **CALL}, finish_reason="tool_calls")),
         ("anthropic:m", claude({"type": "tool_use", "name": "f", "input": {}}, stop_reason="tool_use")),
         ("openai:chat:m", chat("yes", finish_reason=None)),
-        ("openai:chat:m", chat("yes", finish_reason="pause_turn")),
+        ("openai:chat:m", chat("yes", finish_reason="eos")),
     ],
 )
 def test_refusals_in_words_cut_answers_and_tool_calls(gate, llm: FakeLlm, provider_id: str, answer: dict):
@@ -215,3 +220,47 @@ def test_tool_calls_are_at_hand_for_a_transform(gate, llm: FakeLlm):
     ran = gate({"prompts": ["hi"], "providers": [one(llm, "openai:chat:m")], "tests": [test]})
     assert ran.code == 0, ran.grades
     assert any("\nf\n" in prompt for prompt in llm.prompts)
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "answer"),
+    [
+        ("anthropic:m", claude({"type": "text", "text": "I can"}, stop_reason="pause_turn")),
+        ("google:m", gemini({"text": "I can"}, finish="OTHER")),
+        ("google:m", gemini({"text": "I can"}, finish="MALFORMED_FUNCTION_CALL")),
+        ("openai:chat:m", chat("I can", finish_reason="insufficient_system_resource")),
+    ],
+)
+def test_an_answer_that_its_vendor_calls_unfinished(gate, llm: FakeLlm, provider_id: str, answer: dict):
+    llm.reply = lambda path, body: answer
+    no_answer(run(gate, one(llm, provider_id)), "did not finish its answer")
+
+
+PACKED = {
+    "gzip": gzip.compress(b"the answer " * 99),
+    "deflate": zlib.compress(b"the answer " * 99),
+    "raw deflate": zlib.compress(b"the answer " * 99)[2:-4],
+}
+
+
+def packed(encoding: str, body: bytes) -> bytes:
+    encoding = encoding.removeprefix("raw ")
+    head = (
+        f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+@pytest.mark.parametrize("encoding", PACKED)
+def test_a_packed_answer_is_whole_or_none(gate, llm: FakeLlm, encoding: str):
+    body = PACKED[encoding]
+    llm.reply = lambda path, content: packed(encoding, body)
+    assert run(gate, http(llm, transformResponse="text")).code == 0
+    for cut in (len(body) // 2, len(body) - 1):
+        llm.reply = lambda path, content, cut=cut: packed(encoding, body[:cut])
+        no_answer(run(gate, http(llm, transformResponse="text")), "cannot be unpacked: it ends too early")
+
+
+def test_an_encoding_that_was_not_asked_for_is_no_answer(gate, llm: FakeLlm):
+    llm.reply = lambda path, content: packed("br", b"the answer")
+    no_answer(run(gate, http(llm, transformResponse="text")), "cannot be unpacked: its encoding is 'br'")

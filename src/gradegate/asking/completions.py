@@ -84,7 +84,7 @@ class Completions(Shape):
             return ModelOutput(str(message["refusal"]), finish, True, (), *tokens)
         text, called = _content(message), message.get("tool_calls") or message.get("function_call")
         calls = objects(called if isinstance(called, list) else [called])
-        if called and not text:
+        if any(calls) and not text:
             text = as_text(called)
         if text is None and finish not in ("length", "content_filter"):
             raise NoOutput("without a message")

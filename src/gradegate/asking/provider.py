@@ -22,6 +22,8 @@ class Provider:
     name: str = ""  # as reports show it: the label, or the id
     host: str = ""  # where questions go, empty when nothing leaves the machine
     sees: bool = False  # takes images
+    origin: Origin = Origin("")  # where the config names it, and
+    templates: tuple[str, ...] = ()  # what of it is filled in for each answer, with the variables of the test
     names_model: bool = True  # its id goes on with the name of a model
     replies_from: str = "model"  # or what is behind an address; "file" or "prompt" where it stands in for a model
     options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -27,3 +28,30 @@ class Response:
         except (ValueError, RecursionError) as e:
             start = self.body[:80].decode("utf-8", "backslashreplace")
             raise ProviderError(f"{self.host} answered something that is not JSON: {start!r}", Trouble.MALFORMED) from e
+
+
+def unpacked(body: bytes, encoding: str, most: int) -> bytes:
+    """At most so many bytes of a body, whole. Raises ValueError when it is cut, or packed in a way not asked for."""
+    for name in reversed([name.strip().lower() for name in encoding.split(",")]):
+        if name in ("gzip", "x-gzip", "deflate"):
+            body = _inflated(body, name == "deflate", most)
+        elif name not in ("", "identity"):
+            raise ValueError(f"its encoding is {name[:40]!r}")
+    return body
+
+
+def _inflated(body: bytes, plain: bool, most: int) -> bytes:
+    """``plain`` (deflate) is with a zlib header as RFC 9110 has it, or without as some servers send it."""
+    if not body:
+        return b""  # as of HEAD and 204
+    parts: list[bytes] = []
+    while body and sum(map(len, parts)) < most:  # a gzip body may have several members
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32 if body[0] & 15 == 8 or not plain else -zlib.MAX_WBITS)
+        try:
+            parts.append(unpacker.decompress(body, most - sum(map(len, parts))))
+        except zlib.error as e:
+            raise ValueError("it is broken") from e
+        if not unpacker.eof and not unpacker.unconsumed_tail:
+            raise ValueError("it ends too early")
+        body = unpacker.unused_data
+    return b"".join(parts)

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
+from gradegate.figures import many
 from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Written
 
 _TYPED = re.compile(r"^((?:not-)?[a-z][a-z0-9-]*)(?:\(([-+0-9.eE]+)\))?:(.*)$", re.DOTALL)
+csv.field_size_limit(document.MAX_BYTES)  # a cell may hold a whole document
 _CODE = ("javascript:", "fn:", "eval:", "python:")
 
 
@@ -37,9 +39,10 @@ def _rows(content: bytes, file: str) -> Iterator[tuple[list[str], list[str], int
         line = rows.line_num + 1
         for row in rows:
             if any(cell.strip() for cell in row):
-                if len(row) > len(header):
-                    what = f"the row has {len(row)} cells for {len(header)} columns"
-                    raise ConfigError.at(what, Origin(file, line), "quote the commas")
+                if len(row) > len(header) or any(name.startswith("__") for name in header[len(row) :]):
+                    what = f"the row has {many(len(row), 'cell')} for {many(len(header), 'column')}"
+                    cure = "quote the commas" if len(row) > len(header) else "write the commas of empty cells too"
+                    raise ConfigError.at(what, Origin(file, line), cure)
                 yield header, row, line
             line = rows.line_num + 1
     except csv.Error as e:
@@ -58,14 +61,16 @@ def _check_columns(header: list[str], origin: Origin) -> None:
 def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
     test: dict[str, Any] = {"vars": {}, "assert": [], "options": {}, "metadata": {}}
     expected: dict[str, dict[str, Any]] = {}
+    special = {}
     for name, cell in zip(header, row, strict=False):
         if not name.startswith("__"):
             test["vars"][name] = cell
-        elif re.fullmatch(r"__expected\d*", name):
-            if cell.strip():
-                expected[name] = _assertion(cell, origin)
+        elif cell.strip() and re.fullmatch(r"__expected\d*", name):
+            expected[name] = _assertion(cell, origin)
         elif cell.strip():
-            _special(test, expected, name, cell, origin)
+            special[name] = cell
+    for name, cell in special.items():  # last, because some of them speak of the assertions
+        _special(test, expected, name, cell, origin)
     test["assert"] = list(expected.values())
     return test
 

@@ -76,7 +76,8 @@ def check_turns(turns: Iterable[Turn], origin: Origin) -> None:
 
 
 def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
-    documents = tuple(_document(item, source, origin) for item in keys.retrieval_context)
+    written = (item for item in keys.retrieval_context if not isinstance(item, str) or item.strip())
+    documents = tuple(_document(item, source, origin) for item in written)
     pictures = tuple(images.load(reference, source, origin) for reference in keys.images)
     return Turn(keys.role, keys.content, documents, pictures)
 

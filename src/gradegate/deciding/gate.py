@@ -113,8 +113,13 @@ def _outcome(run: RunResult, rules: Sequence[RuleResult], errors: _Errors) -> tu
     undecided = [rule for rule in blocking if rule.outcome is Outcome.ERROR]
     if undecided:
         return GateOutcome.INCONCLUSIVE, _named(undecided[:1])
-    if not any(grade.outcome is not Outcome.ERROR for row in run.rows for grade in row.grades):
+    suites = dict.fromkeys(row.suite for row in run.rows)
+    graded = {row.suite for row in run.rows if any(grade.outcome is not Outcome.ERROR for grade in row.grades)}
+    if not graded:
         return GateOutcome.INCONCLUSIVE, "nothing could be graded"
+    if len(graded) < len(suites):
+        first = next(suite for suite in suites if suite not in graded)
+        return GateOutcome.INCONCLUSIVE, f"nothing could be graded in {first}"
     return _green(run, rules, blocking)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -26,7 +27,13 @@ def read(content: bytes, file: str) -> Any:
         raise ConfigError.at("the file is not UTF-8 text", Origin(file, line), "save it as UTF-8") from e
     if file.endswith(".json"):
         return jsonreader.read(text, file)
-    return yamlreader.read(text, file)
+    try:
+        return yamlreader.read(text, file)
+    except ConfigError:
+        if text.lstrip()[:1] in ("{", "["):  # JSON may write signs as pairs of escapes, which YAML does not know
+            with contextlib.suppress(ConfigError):
+                return jsonreader.read(text, file)
+        raise
 
 
 def to_json(value: Any) -> str:

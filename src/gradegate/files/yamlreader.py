@@ -37,6 +37,9 @@ _TAGS = {"str": str, "int": int, "float": float, "bool": None, "null": None}
 _MAP, _SEQ = "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"
 
 
+MAX_DIGITS = 1000
+
+
 def _plain(text: str) -> Any:
     if text in _WORDS:
         return _WORDS[text]
@@ -48,9 +51,12 @@ def _plain(text: str) -> Any:
         return float(text)
     if text[:2] in ("0x", "0o"):
         try:
-            return int(text, 0)
+            number = int(text, 0)
         except ValueError:
             return text
+        if len(text) > MAX_DIGITS:  # such a number could not be written out again
+            raise ValueError("too many digits")
+        return number
     return float(_SPECIAL[text.lower()]) if text.lower() in _SPECIAL else text
 
 

@@ -31,7 +31,7 @@ SCHEMA = shape(question={"type": "string"})
 class AnswerRelevance(Grader):
     """The answer is about what was asked: questions generated from it resemble the query."""
 
-    scoring = Scoring(0.5, tolerance=EPSILON)
+    scoring = Scoring(0.5, share=False, tolerance=EPSILON)
     asks = Asks(("text", "embedding"))
     written = Written(csv_threshold=0.75)
 

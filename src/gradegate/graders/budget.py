@@ -25,7 +25,7 @@ Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class Latency(Grader):
     """The target answered within this many milliseconds."""
 
-    scoring = Scoring(decides=True, most=True)
+    scoring = Scoring(decides=True, most=True, share=False)
     written = Written(csv_threshold=0.75)
 
     threshold: Limit
@@ -45,7 +45,7 @@ class Latency(Grader):
 class Cost(Grader):
     """The answer cost at most this many US dollars."""
 
-    scoring = Scoring(decides=True, most=True)
+    scoring = Scoring(decides=True, most=True, share=False)
     written = Written(csv_threshold=0.75)
 
     threshold: Limit

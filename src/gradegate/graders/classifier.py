@@ -21,7 +21,7 @@ from gradegate.result import Verdict
 class Classifier(Grader):
     """A classification model gives the answer a label with at least so much confidence."""
 
-    scoring = Scoring(1.0, share=True)
+    scoring = Scoring(1.0)
     asks = Asks(("classification",))
     written = Written(csv_threshold=0.75)
 

@@ -33,7 +33,7 @@ _VERDICTS = shape(verdicts={"type": "array", "items": _ITEM})
 class ContextFaithfulness(Grader):
     """The context supports what the answer says."""
 
-    scoring = Scoring(0.5, share=True)
+    scoring = Scoring(0.5)
     asks = Asks(("text",), steps=("statements", "verdicts"))
     written = Written(csv_threshold=0.75)
 

@@ -33,7 +33,7 @@ SCHEMA = shape(verdicts={"type": "array", "items": _ITEM})
 class ContextRecall(Grader):
     """The context holds what an expected answer says."""
 
-    scoring = Scoring(0.5, share=True)
+    scoring = Scoring(0.5)
     asks = Asks(("text",))
     written = Written(csv_threshold=0.75)
 

@@ -30,7 +30,7 @@ SCHEMA = shape(reason={"type": "string"}, sentences={"type": "array", "items": {
 class ContextRelevance(Grader):
     """The context is about the query, and about little else."""
 
-    scoring = Scoring(0.5, share=True)
+    scoring = Scoring(0.5)
     asks = Asks(("text",))
     written = Written(csv_threshold=0.75)
 

@@ -30,7 +30,7 @@ SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["y
 class ConversationRelevance(Grader):
     """Every answer in a conversation fits the messages before it."""
 
-    scoring = Scoring(0.5, share=True)
+    scoring = Scoring(0.5)
     asks = Asks(("text",))
 
     windowSize: WindowSize = 5  # noqa: N815  # the key in the config

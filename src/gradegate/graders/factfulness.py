@@ -37,7 +37,7 @@ _Weight = Annotated[Share, Field(strict=True)]
 class Factfulness(Grader):
     """The claims of the answer are true, by the votes of independent runs of a grading model."""
 
-    scoring = Scoring(0.7, share=True, scale=100)
+    scoring = Scoring(0.7, scale=100)
     asks = Asks(("text",), steps=steps.STEPS)
 
     value: str | None = None  # the source; without it the variable `input` or `context`

@@ -46,7 +46,7 @@ class Scores:
 class Factuality(Grader):
     """A model compares the facts of the answer with a reference answer (categories A to E)."""
 
-    scoring = Scoring(above_zero=True)
+    scoring = Scoring(above_zero=True, share=False)
     asks = Asks(("text",))
 
     value: str

@@ -33,7 +33,7 @@ _SCORE = shape(reason={"type": "string"}, score={"type": "number"})
 class GEval(Grader):
     """A model scores the answer by steps that it works out from your criteria."""
 
-    scoring = Scoring(0.7, share=True)
+    scoring = Scoring(0.7)
     asks = Asks(("text",), steps=("steps", "evaluate"), skips_shared_prompt=True)
 
     value: Criterion | Annotated[list[Criterion], Field(min_length=1)]

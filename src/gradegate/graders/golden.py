@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 from pydantic import Field, field_validator
 
 from gradegate.conversation import Transcript
-from gradegate.grading.grader import GRADERS, Grader, Scoring, Written, options
+from gradegate.grading.grader import GRADERS, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.options import Number
 from gradegate.result import Verdict
@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?", re.ASCII)
 
 @options
 class _Same(Grader):
-    scoring = Scoring(1.0, share=True)
+    scoring = Scoring(1.0)
 
     value: str  # the golden answer
 
@@ -60,8 +60,6 @@ def _readable(read: Callable[[str], T]) -> Callable[[str], str]:
 @options
 class ExactMatch(_Same):
     """The answer is the golden answer, character by character."""
-
-    written = Written(empty_value=True)
 
     case_sensitive: _Flag = True
     strip_whitespace: _Flag = False

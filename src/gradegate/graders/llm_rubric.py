@@ -13,7 +13,7 @@ from typing import Any
 
 from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
-from gradegate.grading.grader import GRADERS, Asks, Grader, Written, options
+from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.reading import affirmations, objects, values
 from gradegate.grading.reading.answer import Answer
@@ -45,6 +45,7 @@ class _RubricVerdict:
 class LlmRubric(Grader):
     """A model grades the answer against a rubric that you write in plain words."""
 
+    scoring = Scoring(share=False)  # a rubric may count points
     asks = Asks(("text",))
     written = Written(value_or_prompt=True, keeps_blanks=True)
 
@@ -53,7 +54,7 @@ class LlmRubric(Grader):
     language: str = ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score as the grader gives it, else 1 or 0; not clamped, because a rubric may count points."""
+        """Score as the grader gives it, else 1 or 0; not clamped."""
         rubric = self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
         rubric_verdict = judge.ask("llm-rubric", self._read, schema=SCHEMA, output=transcript.output, rubric=rubric)
         unread = rubric_verdict.unread

@@ -29,7 +29,7 @@ class Similar(Grader):
     """The answer means much the same as a text, or as one of several (cosine of embeddings)."""
 
     # A distance is compared the other way round, and `not-` allows equality.
-    scoring = Scoring(DEFAULT, decides=True, tolerance=EPSILON)
+    scoring = Scoring(DEFAULT, decides=True, share=False, tolerance=EPSILON)
     asks = Asks(("embedding",))
     written = Written(csv_threshold=0.8)
     measure: ClassVar[Callable[[Sequence[float], Sequence[float]], float]] = vectors.cosine

@@ -26,7 +26,7 @@ _BLANK_LINE = regex.compile(r"\n[^\S\n]*\n")
 
 @options
 class _Counted(Grader):
-    scoring = Scoring(1.0, share=True)
+    scoring = Scoring(1.0)
 
     min_count: _Count | None = None
     max_count: _Count | None = None

@@ -24,7 +24,7 @@ _TIME_OF_DAY = re.compile(r"%[HIXcTR]")
 
 @options
 class _Kind(Grader):
-    scoring = Scoring(1.0, share=True)
+    scoring = Scoring(1.0)
 
     def fault(self, text: str) -> str:
         """Why a text is not of the kind; empty when it is."""
@@ -127,7 +127,7 @@ class IsValidXml(_Kind):
 
 @options
 class _Percentage(Grader):
-    scoring = Scoring(1.0, share=True, scale=100)
+    scoring = Scoring(1.0, scale=100)
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The share from 0 to 1 among the characters that are not white space; 0 for an empty answer."""

@@ -31,15 +31,16 @@ def options(kind: type[T]) -> type[T]:
 class Scoring:
     """What the score of a grader means, and from where it passes.
 
-    ``default`` is the threshold when the assertion sets none. With ``compares`` the threshold is an option of the grader,
-    which compares it itself. ``most``: the threshold is a limit from above, so less is stricter.
+    ``default`` is the threshold when the assertion sets none. With ``decides`` the threshold is an option of the grader,
+    which compares it itself. ``most``: the threshold is a limit from above, so less is stricter. ``share``: the score is
+    from 0 to 1, so another threshold is a mistake, and one of 0 can never fail.
     """
 
     default: float | None = None
     above_zero: bool = False  # without a threshold, passes at score > 0
     decides: bool = False
     most: bool = False
-    share: bool = False  # from 0 to 1: a threshold of 0 can never fail
+    share: bool = True
     scale: int = 1  # people see the score times this; above 1, cut to two decimals
     tolerance: float = 0.0  # of a measured score, such as a cosine
 
@@ -66,7 +67,7 @@ class Written:
     lifted: bool = False  # `threshold`, `model` and `strict_mode` may be in `config`, as DeepEval has them
     csv_threshold: float | None = None  # in a cell of a CSV file that names none, as promptfoo has it
     keeps_blanks: bool = False  # the value of a CSV cell is not stripped, as promptfoo has it
-    empty_value: bool = False  # an empty value is one that an answer may have
+    empty_value: bool = False  # an empty value may be meant, where the config writes one
 
 
 class Grader:

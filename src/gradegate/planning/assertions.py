@@ -65,7 +65,8 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
     try:
         models = binder.models(kind, spec, subject.options)
         prompts = _rubric(kind, spec, subject.options)
-        check_threshold(kind, spec)
+        if kind.scoring.share:
+            check_share(spec.type, spec.threshold, spec.origin)
     except ConfigError as e:
         errors.append(e)
     try:
@@ -93,6 +94,7 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
         raise ConfigError.at("the assert-set is empty", spec.origin, "give it `assert`")
     if spec.value is not None:
         raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, "give each member its own")
+    check_share(spec.type, spec.threshold, spec.origin)
     for member in spec.members:
         base = member.type.removeprefix("not-")
         kind = GRADERS.find(base)
@@ -111,16 +113,11 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
     return BoundSet(asserted, members, spec.threshold)
 
 
-def check_threshold(kind: type[Grader], spec: Assertion) -> None:
-    """A share is from 0 to 1, and so is a threshold on it. Raises ConfigError."""
-    limit = spec.threshold
-    if kind.scoring.share and isinstance(limit, int | float) and not 0 <= limit <= 1:
-        raise ConfigError.at(f"`{spec.type}`: the threshold {limit:g} is not from 0 to 1", spec.origin, as_share(limit))
-
-
-def as_share(limit: float) -> str:
-    """What to write in place of a threshold that is not a share: of 50 perhaps 0.5."""
-    return f"write {limit / 100:g}" if 1 < limit <= 100 else "write a share such as 0.5"
+def check_share(name: str, limit: object, origin: Origin) -> None:
+    """A share is from 0 to 1, and so is a threshold on it. Raises ConfigError, for a 50 with the 0.5 to write."""
+    if isinstance(limit, int | float) and not 0 <= limit <= 1:
+        cure = f"write {limit / 100:g}" if 10 <= limit <= 100 else "write a share such as 0.5"
+        raise ConfigError.at(f"`{name}`: the threshold {limit:g} is not from 0 to 1", origin, cure)
 
 
 # --- a grader and its options ---------------------------------------------------------------------------------
@@ -164,10 +161,10 @@ def _value(kind: type[Grader], names: list[str], spec: Assertion, subject: Subje
     if "value" not in names:
         raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, "remove it; a limit is `threshold`")
     value = _filled(spec, subject.variables)
-    parts = value if isinstance(value, list) else [value]
-    empty = any(isinstance(part, str) and not part.strip() for part in parts)
-    if empty and not kind.written.empty_value:
-        what = f"the `value` of `{spec.type}` is empty" + (" once it is filled in" if str(spec.value).strip() else "")
+    parts = value if isinstance(value, list) and value else [value]
+    empty = any(part in ([], {}) or (isinstance(part, str) and not part.strip()) for part in parts)
+    if empty and (spec.value != "" or not kind.written.empty_value):
+        what = f"the `value` of `{spec.type}` is empty" + (" once it is filled in" if value != spec.value else "")
         raise ConfigError.at(what, spec.origin, "say what to compare or judge with")
     return value
 

@@ -48,7 +48,7 @@ class Binder:
             env = {**self.suite.env, **spec.env}
             setting = Setting(spec, parts[1], self.client, env, self._open)
             self.pool[key] = build(setting)
-            self.pool[key].id = spec.id
+            self.pool[key].id, self.pool[key].origin = spec.id, spec.origin
         return self.pool[key]
 
     def _open(self, reference: str, origin: Origin) -> bytes:

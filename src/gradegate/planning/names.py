@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradegate.asking.provider import Provider
 from gradegate.conversation import CONVERSATION
 from gradegate.errors import Mistake, Origin
 from gradegate.grading.rubric import built_in
@@ -15,6 +16,7 @@ from gradegate.texts.prompt import stays, unknown
 from gradegate.texts.template import TemplateError, needs
 
 _ALWAYS = frozenset({"env", CONVERSATION})
+_SENT = frozenset({"prompt", "messages"})  # what a request has beside the variables
 
 
 @dataclass
@@ -34,10 +36,12 @@ class Names:
 
     defined: set[str]  # by any test of the suite
     partial: bool = False  # not every test is planned, so what is not defined may be elsewhere
-    places: dict[tuple[str, Origin], _Place] = field(default_factory=dict)
+    places: dict[tuple[str, Origin, tuple[str, ...]], _Place] = field(default_factory=dict)
     left: dict[Note, None] = field(default_factory=dict)  # in the order of the tests, each once
 
-    def see(self, case: Case, values: Mapping[str, Any], prompts: Iterable[PromptSpec]) -> None:
+    def see(
+        self, case: Case, values: Mapping[str, Any], prompts: Iterable[PromptSpec], targets: Iterable[Provider]
+    ) -> None:
         """The prompts that a case fills in (a recorded answer fills in none), and the values of its assertions."""
         for name, value in values.items():
             for other in sorted(unknown(value, values)):
@@ -46,6 +50,8 @@ class Names:
         if not case.recorded and not case.turns:
             for prompt in prompts:
                 self._prompt(case, prompt, values)
+        for target in targets if not case.recorded else ():
+            self._fill(f"the request of `{target.name}`", target.origin, [*target.templates], values, _SENT)
         self._rubric("the `rubricPrompt` of the test", case.origin, case.options.rubric_prompt, values)
         for assertion in _each(case.assertions):
             self._fill(f"the value of `{assertion.type}`", assertion.origin, [*_texts(assertion.value)], values)
@@ -79,7 +85,7 @@ class Names:
             return  # said where it is filled in
         if not asked:
             return
-        place = self.places.setdefault((what, origin), _Place(what, origin, added))
+        place = self.places.setdefault((what, origin, tuple(texts)), _Place(what, origin, added))
         place.times += 1
         for name in asked - _ALWAYS - added - values.keys():
             place.without[name] = place.without.get(name, 0) + 1

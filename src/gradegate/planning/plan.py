@@ -13,7 +13,7 @@ from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
 from gradegate.planning import checks
-from gradegate.planning.assertions import Subject, as_share, bind, check_options
+from gradegate.planning.assertions import Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
 from gradegate.planning.load import Located
@@ -28,6 +28,7 @@ from gradegate.texts.template import TemplateError, javascript, visible_env
 
 _USES_CONVERSATION = re.compile(r"\{[{%][^}]*\b_conversation\b")
 _RECORDED = Recorded()
+MAX_REPEATS = 10_000
 _Target = tuple[ProviderSpec, Provider, list[PromptSpec]]  # with the prompts that it gets
 
 
@@ -147,6 +148,11 @@ class _Planner:
                 labels = ", ".join(f"`{prompt.label}`" for prompt in self.suite.prompts)
                 what = f"`prompts` of `{spec.name}` matches no prompt"
                 self._say(what, spec.origin, f"the prompts are {labels}")
+            strange = [
+                name for name in spec.prompts if not any(_allows((name,), it.label) for it in self.suite.prompts)
+            ]
+            for name in strange if prompts else ():
+                self._say(f"`{spec.name}` names a prompt `{name}` that the config does not have", spec.origin, "")
             yield spec, provider, prompts
 
     def _filtered(self) -> list[Case]:
@@ -166,6 +172,8 @@ class _Planner:
         self.mistakes += check_options(case.options, case.origin)
         self._check_names(case)
         repeats = case.options.repeat or self.settings.repeat or self.suite.repeat
+        if repeats > MAX_REPEATS:
+            raise ConfigError.at(f"`repeat` is more than {MAX_REPEATS:,}", case.origin, "repeat less often")
         combinations = self._combinations(case)
         bound = [(values, self._bind(case, values)) for values in combinations]
         asked = self._asked(case, targets)
@@ -174,7 +182,7 @@ class _Planner:
         # A request that is a template of the config may do without a prompt where the config names none.
         shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)
         for values, assertions in bound:
-            self.names.see(case, values, shown)
+            self.names.see(case, values, shown, dict.fromkeys(provider for provider, _ in asked))
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
                 text, render = self._prompt(case, prompt, values), self._render(case, prompt, values)
@@ -246,9 +254,7 @@ class _Planner:
             self._say(
                 "no provider and prompt is left to answer this test, so nothing would be checked", case.origin, cure
             )
-        if case.threshold is not None and case.threshold > 1:
-            what = f"the threshold {case.threshold:g} of the test can never be reached: it is over a mean from 0 to 1"
-            self._say(what, case.origin, as_share(case.threshold))
+        check_share("test", case.threshold, case.origin)
 
     def _check_names(self, case: Case) -> None:
         targets = [name for spec in self.suite.targets for name in (spec.id, spec.label)]

@@ -41,10 +41,9 @@ class _Templates:
     query: Mapping[str, str]
     body: Any
 
-    def variables(self) -> frozenset[str]:
-        """Every variable that any part asks for. Raises TemplateError."""
-        parts = (self.url, *self.headers.values(), *self.query.values(), *httpbody.strings(self.body))
-        return frozenset().union(*map(uses, parts))
+    def texts(self) -> tuple[str, ...]:
+        """Every text in it."""
+        return (self.url, *self.headers.values(), *self.query.values(), *httpbody.strings(self.body))
 
 
 class Web(Provider):
@@ -62,11 +61,12 @@ class Web(Provider):
             raise ConfigError.at(f"`{setting.spec.id}` has no `url`", origin, "add it to its `config`")
         self._env = visible_env(setting.env, secrets=True)
         self._parts = _Templates(str(url), _texts(config, "headers"), _texts(config, "queryParams"), config.get("body"))
+        self.templates = self._parts.texts()
         self._method = str(config.get("method") or ("GET" if self._parts.body is None else "POST")).upper()
         self._client = setting.client
         try:
             self.host = host_of(base_url(setting, render(self._parts.url, {"env": self._env})))
-            if not self._parts.variables() - {"env"}:
+            if not frozenset().union(*map(uses, self.templates)) - {"env"}:
                 cure = "put {{prompt}} into `body`, `url` or `queryParams`"
                 raise ConfigError.at(f"every test would send `{setting.spec.name}` the same request", origin, cure)
             self._extract: Extract = parse(config.get("transformResponse") or config.get("responseParser"))

@@ -13,7 +13,11 @@ from gradegate.planning.job import Job
 from gradegate.texts import chat
 
 # Finish reasons by which a vendor says that it failed, or is not done: what there is of the answer is a piece of one.
-BROKEN_OFF = frozenset({"error", "failed", "cancelled", "in_progress", "queued", "unfinished"})
+BROKEN_OFF = frozenset(
+    "error failed cancelled in_progress queued unfinished incomplete pause_turn other finish_reason_unspecified "
+    "malformed_function_call malformed_response unexpected_tool_call too_many_tool_calls no_image "
+    "insufficient_system_resource".split()
+)
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
 
 
@@ -75,7 +79,9 @@ def _answer(job: Job, request: Request) -> Reply:
         raise ProviderError(what, Trouble.REFUSED)
     if ended in BROKEN_OFF:
         raise ProviderError(f"{who} did not finish its answer (finish reason {ended})", Trouble.MALFORMED)
-    if not reply.text.strip() and not reply.metadata.get("tool_calls"):
+    if not any(sign.isprintable() and not sign.isspace() for sign in reply.text) and not any(
+        reply.metadata.get("tool_calls") or ()
+    ):
         limit = " at its token limit" if ended == "length" else ""
         raise ProviderError(f"{who} answered with an empty text{limit}", Trouble.MALFORMED)
     return reply

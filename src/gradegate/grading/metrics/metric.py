@@ -50,7 +50,7 @@ class Metric(Grader):
     that do not depend on one another are always asked at once.
     """
 
-    scoring = Scoring(0.5, share=True)
+    scoring = Scoring(0.5)
     asks = Asks(("text",), steps=("verdicts", "reason"), sees=True)
     written = Written(lifted=True)
 
@@ -139,13 +139,15 @@ def documents_of(variables: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def texts_of(variables: Mapping[str, Any], *names: str) -> tuple[str, ...]:
-    """The texts of the first of these variables that is there: a text, or a list of texts."""
+    """The texts of the first of these variables that has any: a text, or a list of texts, the blank ones left out."""
     for name in names:
         value = variables.get(name)
         if isinstance(value, str) and value.strip():
             return (value,)
-        if isinstance(value, Sequence) and not isinstance(value, str) and value:
-            return tuple(str(item) for item in value)
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            texts = tuple(text for text in map(str, value) if text.strip())
+            if texts:
+                return texts
     return ()
 
 
