@@ -36,7 +36,10 @@ _INVERSE = re.compile(
 )
 _LAST_CLAUSE = re.compile(r"[.;|,!]\s|:\s|\s[–—-]\s")
 _LABEL_WORDS = 6  # words that a label before a yes has at most
-_NUMBER = re.compile(r"[\s*_\"'`(\[|+•#-]*(?:(?:statement|claim)\s*)?#?\(?(?P<number>\d{1,3})(?:[*_`]*\s*[.):\]|–—=-])(?!\d)", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"[\s*_\"'`(\[|+•#-]*(?:(?:statement|claim)\s*)?#?\(?(?P<number>\d{1,3})(?:[*_`]*\s*[.):\]|–—=-])(?!\d)",
+    re.IGNORECASE,
+)
 _NUMBERS = re.compile(r"(?:^|(?<=[\s,;|(]))\(?(\d{1,3})\s*[.):\]|–—=-]")
 _LABEL = re.compile(r"\w.*:\s*[*_]*(?:yes|no)[*_]*[.!]?$", re.IGNORECASE)
 _RULE = re.compile(r"[|:\s-]{3,}")
