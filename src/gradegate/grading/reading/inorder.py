@@ -11,7 +11,7 @@ from gradegate.grading.reading import labels, objects, sentences, values, vocabu
 from gradegate.grading.reading.answer import Answer
 
 _FINAL = re.compile(
-    r"^[\s>*_#-]*(?:(?:so|therefore|thus|hence|in\s+conclusion|in\s+summary|overall)\b[,\s]*)?(?:(?:the|my|here\s+are\s+(?:the|my))\s+)?(?:final\s+(?:verdicts?|answers?)|verdicts)(?:\s+(?:for|on)\s+(?:each|the|all)(?:\s+of\s+the)?\s+statements?)?(?:\s+in\s+order)?"
+    r"^[\s*_#-]*(?:(?:so|therefore|thus|hence|in\s+conclusion|in\s+summary|overall)\b[,\s]*)?(?:(?:the|my|here\s+are\s+(?:the|my))\s+)?(?:final\s+(?:verdicts?|answers?)|verdicts)(?:\s+(?:for|on)\s+(?:each|the|all)(?:\s+of\s+the)?\s+statements?)?(?:\s+in\s+order)?"
     r"(?:\s+(?:is|are))?[*_\s]*(?::|\s[–—-])[*_]*(?P<rest>.*)",
     re.IGNORECASE,
 )
@@ -70,6 +70,8 @@ def _truth(item: Any) -> bool:
 
 def _of_text(answer: Answer) -> list[bool]:
     rows = labels.lines(answer.text)
+    if rows and labels.is_quoted(rows[-1]):
+        raise Unreadable("it ends in a quotation")
     last = max((number for number, row in enumerate(rows) if _FINAL.match(row)), default=None)
     if last is not None:
         return _final(rows, last, answer.strict)

@@ -89,7 +89,7 @@ def marked(answer: Answer) -> tuple[Marked, ...]:
 
 
 def _marked(row: str, before: str) -> Marked:
-    match = _AT_END.search(row)
+    match = _AT_END.search(row) if not labels.is_quoted(row) else None
     if match is None or _BRACKETED.search(row[: match.start()]):
         raise Unreadable(f"a mark is not at the end of its line, or is not known: {row[:80]!r}")
     mark = next(match[name] for name in ("mark", "round", "bold", "plain") if match[name])
