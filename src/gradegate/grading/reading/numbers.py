@@ -22,6 +22,14 @@ _FILLERS = frozenset(
 )
 _GIVING = frozenset(("give", "rate", "assign"))  # "I give it 8 out of 10"; without the ten it may count anything
 _CHOOSING = frozenset("best better winning winner choose select pick selected chosen prefer go".split())
+_CHOICE = (labels.NOUNS | _CHOOSING | frozenset("choice pick selection".split())) - {
+    "response",
+    "evaluation",
+    "assessment",
+    "go",
+    "better",
+}
+_LONE = re.compile(r"[\s*_`\"'(\[]*([0-9]{1,20}(?:\.[0-9]{1,20})?)(?:\s*(?:/|out\s+of)\s*[0-9]{1,3})?[\s*_`\"')\]]*")
 _NUMBER = r"(?P<number>[-+]?[0-9]{1,20}(?:[.][0-9]{1,20})?)"
 _OF_TEN = r"(?P<of>\s*(?:/|out\s+of|of)\s*(?P<whole>[0-9]+(?:\.[0-9]+)?)(?:\s+points)?)?"
 _POINTS = re.compile(
@@ -72,7 +80,16 @@ def _in_text(answer: Answer, best: int) -> float:
         raise Unreadable(missing)
     number = points(match["number"] + ("/" + match["whole"] if match["whole"] else ""), best)
     _hold_labels(before, number, best)
+    _hold_lone_numbers(before, number)
     return number
+
+
+def _hold_lone_numbers(before: str, number: float) -> None:
+    """Raise Unreadable where an earlier line is another number alone."""
+    for row in lines(before):
+        match = _LONE.fullmatch(row) if len(row) <= labels.LONGEST else None
+        if match and float(match[1]) != number:
+            raise Unreadable(f"it says {row[:60]!r} and then {number:g}; give one")
 
 
 def _last(answer: Answer) -> tuple[str, str]:
@@ -147,4 +164,18 @@ def _index_in_text(answer: Answer) -> int:
     other = labels.opposed(before, _INDEX_NOUNS - {"output", "option", "text", "response"}, meaning, number)
     if other:
         raise Unreadable(f"it says {other[:60]!r} and then {number}; give one index")
+    _hold_lone_numbers(before, number)
+    _hold_choices(before, number)
     return number
+
+
+def _hold_choices(before: str, number: int) -> None:
+    """Raise Unreadable where an earlier line chooses another output: "Best output: 1"; a heading "Output 1" does not."""
+    for row in map(unwrapped, map(plain, lines(before))):
+        match = _INDEX.fullmatch(row) if len(row) <= labels.LONGEST else None
+        if (
+            match
+            and int(match["number"]) != number
+            and labels.is_label(match["label"], _CHOICE, _FILLERS | _INDEX_NOUNS)
+        ):
+            raise Unreadable(f"it says {row[:60]!r} and then {number}; give one index")
