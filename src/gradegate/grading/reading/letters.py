@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import labels, leads, letter_reasons, objects, values, vocabulary
+from gradegate.grading.reading import asides, labels, leads, letter_reasons, objects, values, vocabulary
 from gradegate.grading.reading.answer import Answer, parse
 from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.labels import lines, plain, unwrapped
@@ -39,6 +39,7 @@ def category(answer: Answer, choices: str, negative: str = "") -> Judgement[str]
 
     Raises Unreadable.
     """
+    answer = asides.without(answer)
     if not answer.holds_json:
         return Judgement(letter(answer, choices, negative))
     reasons: list[str] = []
