@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import labels, leads, objects, values
+from gradegate.grading.reading import labels, objects, preceding, values
 from gradegate.grading.reading.answer import Answer
 from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.labels import lines, plain, ticked, unwrapped
@@ -59,7 +59,7 @@ def last_line(answer: Answer) -> bool:
     if answer.strict and len(rows) > 1:
         raise Unreadable(objects.STRICT)
     before = "\n".join(rows[:-1])
-    if leads.away(answer.text, rows[-1]):
+    if preceding.away(answer.text, rows[-1]):
         raise Unreadable("its last line is led up to as an example, a quotation or a denial; end with your own Y or N")
     hold_labels(before, said)
     return said

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import asides, labels, leads, letter_reasons, objects, values, vocabulary
+from gradegate.grading.reading import asides, labels, letter_reasons, objects, preceding, values, vocabulary
 from gradegate.grading.reading.answer import Answer, parse
 from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.labels import lines, plain, unwrapped
@@ -81,7 +81,7 @@ def _readings(rows: list[str], answer: Answer, negative: str) -> Iterator[str]:
         yield ending
     if ending and len(rows) > 1:
         before = "\n".join(rows[:-1])
-        if vocabulary.leads_away(objects.clause(before[-600:])) or leads.away(answer.text, rows[-1]):
+        if vocabulary.leads_away(objects.clause(before[-600:])) or preceding.away(answer.text, rows[-1]):
             raise Unreadable("its letter is led up to as an example, a quotation or a denial; answer with your own")
         _hold_labels(before, ending)
         yield from (other for other in map(_begun, rows[:-1]) if other)

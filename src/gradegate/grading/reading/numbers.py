@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import asides, labels, leads, objects, values, vocabulary
+from gradegate.grading.reading import asides, labels, objects, preceding, values, vocabulary
 from gradegate.grading.reading.answer import Answer
 from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.labels import lines, plain, unwrapped
@@ -121,7 +121,7 @@ def _last(answer: Answer) -> tuple[str, str]:
     if answer.strict and len(rows) > 1:
         raise Unreadable(objects.STRICT)
     before = "\n".join(rows[:-1])
-    if leads.away(answer.text, rows[-1]):
+    if preceding.away(answer.text, rows[-1]):
         raise Unreadable("its last line is led up to as an example, a quotation or a denial; end with your own")
     return unwrapped(plain(rows[-1])), before
 
