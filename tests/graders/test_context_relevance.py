@@ -27,6 +27,7 @@ def graded(gate, llm, reply, kind="context-relevance", context=CONTEXT, options=
         ("- The sky is blue.\n- **Snow is white.**", 2 / 4),
         ("1. The sky is blue\n2) Snow is white", 2 / 4),
         ("> The sky is blue.", 1 / 4),
+        ("All relevant sentences:\nThe sky is blue.", 1 / 4),
         ("[1] The sky is blue.", 1 / 4),
         ("Sentence 1: The sky is blue.", 1 / 4),
         ("Here are the relevant sentences:\n\nThe sky is blue.\nSnow is white.", 2 / 4),
@@ -73,6 +74,13 @@ def test_quoted_over_units(gate, llm, reply, score):
         '{"sentences": ["The sky is grey."]}',
         '{"sentences": "The sky is blue."}',
         '{"relevant": true}',
+        "Zero relevance:\nThe sky is blue.",
+        "Low relevance:\nThe sky is blue.",
+        "Phrases inutiles :\nThe sky is blue.",
+        "Frases inútiles:\nThe sky is blue.",
+        "All sentences of the context:\nThe sky is blue.\nGrass is green.",
+        "Every sentence:\nThe sky is blue.",
+        "無関係な文:\nThe sky is blue.",
     ],
 )
 def test_what_quotes_nothing_is_no_verdict(gate, llm, kind, reply):
@@ -85,6 +93,9 @@ def test_what_quotes_nothing_is_no_verdict(gate, llm, kind, reply):
         (LINES, "The sky is blue", 1 / 3),
         (LINES, "The sky is blue. Grass is green.", 2 / 3),
         (LINES, "Snow is white", 1 / 3),  # a part of a line
+        (LINES, "Snow is white\nwhite, and cold", 1 / 3),  # two parts of one
+        (LINES, '{"sentences": ["Snow is white", "is white, and cold", "snow is white"]}', 1 / 3),
+        (LINES, "Snow is white\nThe sky is blue\nwhite, and cold", 2 / 3),
         (["The sky is blue. It is high.", "Grass is green."], "The sky is blue.", 1 / 2),
         (["The sky is blue. It is high.", "Grass is green."], "The sky is blue. It is high.\nGrass is green.", 1),
         ("1. The sky is blue. 2. Grass is green.", "Grass is green.", 1 / 2),

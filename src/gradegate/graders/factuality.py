@@ -69,4 +69,4 @@ class Factuality(Grader):
 
 
 def _read(answer: Answer) -> Judgement[str]:
-    return letters.category(answer, "".join(CATEGORIES))
+    return letters.category(answer, "".join(CATEGORIES), negative="D")

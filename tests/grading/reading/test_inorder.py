@@ -53,3 +53,58 @@ def test_another_number_of_verdicts_is_none(count):
 def test_what_is_no_list_of_two_verdicts(reply):
     with pytest.raises(Unreadable):
         supported(parse(reply), 2)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "1. no\n2. no\n\nFinal verdict for each statement in order: Yes. Yes.",
+        "Statement 1: No\nStatement 2: No\nFinal verdict for each statement in order: Yes. Yes.",
+        "- No\n- No\n\nFinal verdict for each statement in order: Yes. Yes.",
+        "| 1 | No |\n| 2 | No |\n\nFinal verdict for each statement in order: Yes. Yes.",
+        "2. Lyon is the capital: no\n\nFinal answers: Yes. Yes.",
+        "1. Said in line 1. Yes.\n2. Nowhere. No.\n\nFinal verdicts: Yes, Yes",
+        "no\nno\nFinal verdicts: yes, yes",
+    ],
+)
+def test_a_final_list_that_differs_from_the_list_before_it_is_not_read(reply):
+    with pytest.raises(Unreadable, match="differ"):
+        supported(parse(reply), 2)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["1. yes\n1. yes", "7. yes\n9. yes", "Statement 3: yes\nStatement 4: yes", "| 1 | yes |\n| 1 | yes |", "2. yes, 1. yes", "1. Said. Verdict: yes\n3. Said. Verdict: yes",
+     "Final verdicts: 2. yes 3. yes", "2. It is in France: yes\n1. Lyon is the capital: yes"],
+)  # fmt: skip
+def test_verdicts_that_are_numbered_otherwise_than_the_statements_are_not_read(reply):
+    with pytest.raises(Unreadable, match="numbered"):
+        supported(parse(reply), 2)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "1. Contradicted: yes\n2. Contradicted: yes",
+        "1. Refuted? Yes.\n2. Refuted? Yes.",
+        "- unsupported: yes\n- unsupported: yes",
+        "| Statement | Unsupported |\n|---|---|\n| 1 | Yes |\n| 2 | Yes |",
+        "1. Lyon is the capital: contradicts the context? Yes.\n2. It is in France: contradicts the context? Yes.",
+        "- Not in the context: yes\n- Not in the context: yes",
+        "1. Hallucinated - yes\n2. Hallucinated - yes",
+        "Which statements are contradicted:\n1. yes\n2. yes",
+        "1. Yes, it contradicts the context.\n2. Yes, it contradicts the context.",
+    ],
+)
+def test_yes_to_the_opposite_question_is_not_read(reply):
+    with pytest.raises(Unreadable):
+        supported(parse(reply), 2)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["Lyon is the capital: yes\nIt is in France: no", "Verdicts: Yes, No", "1. Lyon is the capital: yes\n2. It is in France: no", "1) yes 2) no", "The verdicts: yes, no",
+     "1. Lyon is the capital. Yes.\n2. It is in France. No.\n\nFinal verdicts: 1. yes 2. no"],
+)  # fmt: skip
+def test_verdicts_after_their_statements_and_in_one_line_are_read(reply):
+    assert supported(parse(reply), 2) == (True, False)

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import labels, objects, values, vocabulary
+from gradegate.grading.reading import labels, objects, preceding, values
 from gradegate.grading.reading.answer import Answer
 from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.labels import lines, plain, ticked, unwrapped
@@ -59,15 +59,10 @@ def last_line(answer: Answer) -> bool:
     if answer.strict and len(rows) > 1:
         raise Unreadable(objects.STRICT)
     before = "\n".join(rows[:-1])
-    if rows[:-1] and vocabulary.leads_away(_lead(before)):
+    if preceding.away(answer.text, rows[-1]):
         raise Unreadable("its last line is led up to as an example, a quotation or a denial; end with your own Y or N")
     hold_labels(before, said)
     return said
-
-
-def _lead(before: str) -> str:
-    """What leads up to the last line: a line that ends in a colon."""
-    return objects.clause(before[-600:]) if before.rstrip("*_ ").endswith((":", "：")) else ""
 
 
 def _said(line: str) -> bool | None:

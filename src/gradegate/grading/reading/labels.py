@@ -42,7 +42,7 @@ _SEPARATORS = ":=?,>→⇒➜-–—|*_’'"
 _SEPARATED = re.compile(r"(?:[:=?→⇒➜|]|->|=>|\s[-–—])\s*$")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]|_")
 _COMMENT = re.compile(r"[(\[][^()\[\]\n]{0,24}[)\]]")
-_MARKS = re.compile(r"^(?:#{1,6}\s+|[-*•+]\s+(?!\[[ xX]?\])|>\s+)*")
+_MARKS = re.compile(r"^(?:#{1,6}\s+|[-*•+]\s+(?!\[[ xX]?\]))*")  # not ">": what is quoted is nobody's own verdict
 _AROUND = (
     ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_"), ("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("(", ")"),
     ("[", "]"), ("$$", "$$"), ("$", "$"), ("\\boxed{", "}"), ("\\text{", "}"), ("\\(", "\\)"), ("\\[", "\\]"),
@@ -83,6 +83,11 @@ def _inner(line: str) -> str:
             if opening not in inner and closing not in inner:
                 return inner.strip()
     return line
+
+
+def is_quoted(line: str) -> bool:
+    """Whether a line is a block quotation of Markdown, ``> text``."""
+    return line.lstrip("*_-•+ \t").startswith((">", "＞"))
 
 
 def plain(line: str) -> str:

@@ -3,50 +3,45 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import labels, objects, values, vocabulary
+from gradegate.grading.reading import asides, labels, letter_reasons, objects, preceding, values, vocabulary
 from gradegate.grading.reading.answer import Answer, parse
 from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.labels import lines, plain, unwrapped
 
 _NOUNS = labels.NOUNS | frozenset(
     "category option choice letter class label kategorie catégorie categoría categoria categorie kategori option-letter opción opção opzione optie"
-    " wahl choix buchstabe lettre letra lettera категория вариант буква 类别 類別 选项 選項 カテゴリ カテゴリー 分類 범주 الفئة".split()
+    " wahl choix buchstabe lettre letra lettera категория вариант буква 类别 類別 选项 選項 カテゴリ カテゴリー 分類 범주 الفئة 정답 정답은 답은 答案是 答案为 答えは 正解 正解は 正确答案 正确答案是 hence therefore thus".split()
 )
-_FILLERS = frozenset("best correct right appropriate most choose select pick go".split())
+_FILLERS = frozenset(
+    "best correct right appropriate most choose select pick go would i'd i'll be richtige korrekte correcta correcte bonne esatta corretta juiste correta".split()
+)
 _ALONE = re.compile(r"([A-Za-z])[.!)]?")
 _LABELLED = re.compile(
-    r"(?P<label>.{2,200}?)[\s\"'`*_(\[“‘:=→>-]*(?<![^\W_])(?P<letter>[A-Za-z])[\"'`*_)\]”’]{0,3}[.!]?", re.DOTALL
+    r"(?P<label>.{2,200}?)[\s\"'`*_(（\[“‘:=→>-]*(?<![A-Za-z0-9])(?P<letter>[A-Za-z])[\"'`*_)\]”’）]{0,3}(?:입니다|이다|です|である)?[.!。]?",
+    re.DOTALL,
 )
-_SINGLE = re.compile(r"(?:^|\s|[:=→>(\[\"'“‘*_])\Z")
+_SINGLE = re.compile(r"(?:^|\s|[:=→>(（\[\"'“‘*_])\Z")
 # The letter first, then `)`, `.`, `:`, a dash or a line end, and then a reason; a comma only before "because".
 _FIRST = re.compile(
     r"(?:\((?P<round>[A-Za-z])\)|\[(?P<square>[A-Za-z])\]|(?P<bare>[A-Za-z]))(?:(?P<line>[.:)]?[ \t]*\n)|(?P<sign>[.):](?=\s)|\s*[-–—](?=\s)|,(?=\s+(?:because|since|as)\b))|(?P<blank>[ \t]+))(?P<reason>.*)",
     re.DOTALL,
 )
-# What goes on about the letter: "(C) is wrong", "(C) does not apply", "(C) or (D)".
-_ABOUT = re.compile(
-    r"\W*(?:is|isn|was|wasn|are|were|be|been|would|wouldn|will|won|could|couldn|should|shouldn|may|might|must|can|can't|cannot|couldn't|does|doesn|do|don|did|didn|has|hasn|had|have|seems|looks|appears|applies|holds"
-    r"|fits|fails|and|or|nor|but|not|n't|rather|instead|over|vs|versus|to|through|than|if|unless|when|maybe|perhaps|possibly|probably|as\s+in|for\s+example|ist|war|est|es|era|è|é|oder|ou|o|y|und|et|e|или|и|не|nicht|pas|non|n['’]est|n['’]a|wrong|incorrect|ruled|excluded|rejected|out|false|invalid|impossible|unlikely|doubtful|n/a|inapplicable|unclear|unknown|undecided|undetermined|falsch|faux|incorrecto|(?:no|nope|none|never)(?=\W*$|\s*[,.;!]))(?!\w)",
-    re.IGNORECASE,
-)  # fmt: skip
-_ANOTHER = re.compile(
-    r"[(\[]\s*([A-Za-z])\s*[)\]]|\b(?:category|option|choice|letter|answer)\s+(?:is\s+)?[\"'(*]{0,3}([A-E])\b(?!')|(?:^|(?<=\s))([A-E])[):](?=\s)",
-    re.IGNORECASE | re.MULTILINE,
-)
 _POINT = re.compile(r"(?<=[^.!])[.!]\Z")
-_ROW = re.compile(r"^\W{0,4}([A-Za-z])\W{0,3}$", re.MULTILINE)
 _MEANT = re.compile(r"[\"'*_(\[]{0,3}([A-E])\b(?!['’\w+])|[\"'*_]{0,3}[(\[]([a-e])[)\]]")
 
 
-def category(answer: Answer, choices: str) -> Judgement[str]:
-    """The letter of ``{"category", "reason"}`` or of a text, and the reason. Raises Unreadable."""
+def category(answer: Answer, choices: str, negative: str = "") -> Judgement[str]:
+    """The letter of ``{"category", "reason"}`` or of a text, and the reason; ``negative`` is the letter that says that something is wrong.
+
+    Raises Unreadable.
+    """
+    answer = asides.without(answer)
     if not answer.holds_json:
-        return Judgement(letter(answer, choices))
+        return Judgement(letter(answer, choices, negative))
     reasons: list[str] = []
 
     def read(item: dict[str, Any]) -> str | None:
@@ -54,39 +49,42 @@ def category(answer: Answer, choices: str) -> Judgement[str]:
             return None
         reasons.append(values.words(item.get("reason")))
         value = item["category"]
-        return letter(parse(value) if isinstance(value, str) else Answer(""), choices)
+        return letter(parse(value) if isinstance(value, str) else Answer(""), choices, negative)
 
     only = objects.verdict(answer, read, 'with the key "category"')
     _hold_labels(objects.before(answer), only)
     return Judgement(only, reasons[0])
 
 
-def letter(answer: Answer, choices: str) -> str:
+def letter(answer: Answer, choices: str, negative: str = "") -> str:
     """The one letter that a text answers with, in upper case. Raises Unreadable for none, two, or one that is not of ``choices``."""
     rows = lines(answer.text)
     if not rows:
         raise Unreadable(f"it is empty; answer with one of {', '.join(choices)}")
     if answer.strict and len(rows) > 1:
         raise Unreadable(objects.STRICT)
-    only = _one(_readings(rows, answer.text, answer.strict), choices)
+    only = _one(_readings(rows, answer, negative), choices)
     if only not in choices:
         raise Unreadable(f"{only} is not one of {', '.join(choices)}")
     return only
 
 
-def _readings(rows: list[str], text: str, strict: bool) -> Iterator[str]:
+def _readings(rows: list[str], answer: Answer, negative: str) -> Iterator[str]:
     ending = _alone(rows[-1]) or _labelled(rows[-1])
+    if not ending and not answer.strict:
+        beginning = _with_reason(answer.text, negative)
+        if beginning:
+            yield beginning
+            return
+        ending = _with_reason(rows[-1], negative, bracketed=True) if len(rows) > 1 and not _is_shown(rows[-2]) else ""
+    if ending:
+        yield ending
     if ending and len(rows) > 1:
         before = "\n".join(rows[:-1])
-        if vocabulary.leads_away(objects.clause(before[-600:])):
+        if vocabulary.leads_away(objects.clause(before[-600:])) or preceding.away(answer.text, rows[-1]):
             raise Unreadable("its letter is led up to as an example, a quotation or a denial; answer with your own")
         _hold_labels(before, ending)
-        yield ending
-        yield from (other for other in map(_alone, rows[:-1]) if other)
-    elif ending:
-        yield ending
-    if not strict and not ending:
-        yield from filter(None, [_first(text)])
+        yield from (other for other in map(_begun, rows[:-1]) if other)
 
 
 def _one(readings: Iterator[str], choices: str) -> str:
@@ -107,48 +105,80 @@ def _labelled(line: str) -> str:
     match = _LABELLED.fullmatch(line) if len(line) <= labels.LONGEST + 20 else None
     if match is None or not _SINGLE.search(line[: match.start("letter")]):
         return ""
-    label = line[: match.start("letter")].rstrip(" \t\"'`*_([“‘")
+    label = line[: match.start("letter")].rstrip(" \t\"'`*_(（[“‘")
     if match["letter"] == "a" and not _SINGLE_MARK.search(line[: match.start("letter")]):
         return ""  # the article
-    introduced = _DIRECT.fullmatch(label) or (_SEPARATED.search(label) and labels.is_label(label, _NOUNS, _FILLERS))
-    return match["letter"].upper() if introduced else ""
+    return match["letter"].upper() if _is_introduction(label) else ""
 
 
 _SEPARATED = re.compile(
-    r"(?:[:=→>–—-]|\b(?:is|be|ist|est|es|é|è|är|er|jest|choose|pick|select|c'est)(?:\s+(?:clearly|therefore|thus|hence|definitely|indeed|option|category|choice|letter))*)[\s*_]*\Z",
+    r"(?:[:=→>–—-]|(?:은|는|是|为|は)|\b(?:is|be|ist|est|es|é|è|är|er|jest|choose|pick|select|hence|therefore|thus|c'est)(?:\s+(?:clearly|therefore|thus|hence|definitely|indeed|option|category|choice|letter))*)[\s*_]*\Z",
     re.IGNORECASE,
 )
 _DIRECT = re.compile(
-    r"[\s*_\"'(\[]*(?:final\s+)?(?:option|category|choice|answer|kategorie|catégorie|categoría|opción)[\s*_\"'(\[]*|[\s*_\"'(\[]*(?:(?:so|therefore|thus|hence)\W+)?i\s+(?:choose|pick|select)(?:\s+(?:option|category|answer|choice))?[\s*_\"'(\[]*",
+    r"[\s*_\"'(\[]*(?:final\s+)?(?:option|category|choice|answer|kategorie|catégorie|categoría|opción)[\s*_\"'(\[]*|[\s*_\"'(\[]*(?:(?:so|therefore|thus|hence)\W+)?i(?:\s+would|\s+will|['’](?:d|ll))?\s+(?:choose|pick|select|go\s+with|go\s+for)(?:\s+(?:option|category|answer|choice))?[\s*_\"'(\[]*"
+    r"|[\s*_]*(?:this|it|the\s+(?:submitted\s+answer|submission|answer|response|comparison))\s+(?:falls\s+(?:under|into)|corresponds\s+to|belongs\s+to|matches)\s+(?:the\s+)?(?:option|category|choice)[\s*_\"'(\[]*",
     re.IGNORECASE,
 )
 _SINGLE_MARK = re.compile(r"[:=→>(\[\"'“‘][\s\"'*_(\[]*\Z")
 
 
-def _first(text: str) -> str:
-    match = _FIRST.fullmatch(plain(text)[: vocabulary.LONGEST_REASON])
-    if match is None or len(text) > vocabulary.LONGEST_REASON:
+def _with_reason(text: str, negative: str, bracketed: bool = False) -> str:
+    """The letter that a text begins with, perhaps after a label, where a reason for it follows; empty for none.
+
+    ``bracketed``: only one in brackets or after a label.
+    """
+    if len(text) > vocabulary.LONGEST_REASON:
         return ""
-    leading = match["round"] or match["square"] or match["bare"]
-    if match["blank"] and not (match["round"] or match["square"]):
+    text = _unquoted(plain(text))
+    match = _FIRST.fullmatch(text)
+    if match is None or (bracketed and match["bare"]):
+        match = _introduced(text)
+    if match is None or (match["blank"] and match["bare"]):
         return ""  # "A better answer ..."
+    leading = (match["round"] or match["square"] or match["bare"]).upper()
     reason = match["reason"].strip()
-    if not any(map(str.isalpha, reason)) or _ABOUT.match(reason) or reason.startswith((".", "…", "?")):
-        return ""
-    if _foreign(reason) and vocabulary.turns(reason):
-        return ""  # "(C) とは言えない": without blanks, what goes on about the letter cannot be told from a reason
-    others = {next(filter(None, letters)).upper() for letters in _ANOTHER.findall(reason)} | set(
-        map(str.upper, _ROW.findall(reason))
-    )
-    if others - {leading.upper()} or vocabulary.takes_back(reason) or vocabulary.is_of_replying(reason):
-        return ""
-    return leading.upper()
+    return "" if letter_reasons.speaks_of(reason, leading, negative) else leading
 
 
-def _foreign(reason: str) -> bool:
-    """Whether a reason begins in another script than the Latin one."""
-    first = next(character for character in reason if character.isalpha())
-    return "LATIN" not in unicodedata.name(first, "")
+def _is_shown(lead: str) -> bool:
+    """Whether a line leads up to something that is not called an answer: "Options:"."""
+    lead = plain(lead)
+    return lead.endswith(":") and not labels.is_label(lead, _NOUNS - _PLURAL, _FILLERS)
+
+
+def _introduced(text: str) -> re.Match[str] | None:
+    """The letter after a label at the beginning of a text: "The answer is (B) because ...", "Category: D (disagreement)"."""
+    for candidate in _MARKED.finditer(text[: labels.LONGEST]):
+        label = text[: candidate.start()]
+        if _is_introduction(label.rstrip(" \t\"'`*_([“‘")):
+            return _FIRST_BEFORE_NOTE.fullmatch(text, candidate.start()) or _FIRST.fullmatch(text, candidate.start())
+    return None
+
+
+def _is_introduction(label: str) -> bool:
+    if "\n" in label:
+        return False
+    return bool(_DIRECT.fullmatch(label) or (_SEPARATED.search(label) and labels.is_label(label, _NOUNS, _FILLERS)))
+
+
+def _begun(row: str) -> str:
+    """The letter that a line consists of, or begins with in brackets or before a colon."""
+    match = _BEGUN.match(_unquoted(plain(row)))
+    return _alone(row) or (next(filter(None, match.groups())) if match else "")
+
+
+def _unquoted(text: str) -> str:
+    return text.strip().lstrip('"“')
+
+
+_PLURAL = frozenset("option letter class".split())  # what may be one of several that are shown
+_MARKED = re.compile(r"(?<=[\s:=*_>→])(?:\([A-Za-z]\)|\[[A-Za-z]\]|[A-Z](?![\w'’]))")
+_FIRST_BEFORE_NOTE = re.compile(
+    r"(?:\((?P<round>[A-Za-z])\)|\[(?P<square>[A-Za-z])\]|(?P<bare>[A-Z]))(?P<blank>(?!))?,?\s+(?P<reason>(?:\(|because\b|since\b|as\b).*)",
+    re.DOTALL,
+)
+_BEGUN = re.compile(r"\(([A-E])\)(?=\s)|([A-E])[:)](?=\s)")
 
 
 def _hold_labels(text: str, only: str) -> None:

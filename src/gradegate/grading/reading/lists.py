@@ -7,11 +7,11 @@ import re
 from typing import Any
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import labels, objects, sentences, vocabulary
+from gradegate.grading.reading import labels, non_answers, objects, sentences, vocabulary
 from gradegate.grading.reading.answer import Answer
 
 _NONE = re.compile(
-    r"(?:none|n/a|nothing|null|undefined|nan|infinity|\[object object\])\W*|(?:there\s+(?:are|is)\s+|it\s+makes\s+|the\s+answer\s+(?:makes|contains|holds)\s+)?no\s+(?:\w+\s+)?(?:statement|claim)s?\b.*",
+    r"\(?(?:none|n/a|nothing|empty|null|undefined|nan|infinity|\[object object\])\W*|(?:there\s+(?:are|is)\s+|it\s+makes\s+|the\s+answer\s+(?:makes|contains|holds)\s+)?no\s+(?:\w+\s+)?(?:statement|claim)s?\b.*",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -47,7 +47,9 @@ def items(answer: Answer, key: str, marked: bool) -> tuple[str, ...]:
         listed = (
             tuple(filter(None, map(sentences.bare, rows))) if rows or marked else tuple(sentences.items(answer.text))
         )
-        if vocabulary.refuses("\n".join(listed[:3])[:2000]):
+        listed = tuple(item for item in listed if any(map(str.isalpha, item)))
+        unmarked = not rows and any(map(non_answers.is_one, listed[:3]))
+        if unmarked or vocabulary.refuses("\n".join(listed[:3])[:2000]):
             listed = ()
     if not listed or _NONE.fullmatch(listed[0]):
         raise Unreadable(f"it holds no {key}")

@@ -54,6 +54,8 @@ _TOTAL = re.compile(
     r"\W*(?:(?:total|number\s+of|count|sentences)\W+){0,2}\[?(?:not\s+|un)?attributed\]?\W{0,4}[:=]\W*\d+\W*",
     re.IGNORECASE,
 )
+_SHORT_WORD = 6  # letters of a word that can be a denial by itself
+_TICKED = re.compile(r"\s*(?:(?P<yes>[✅✔☑])|(?P<no>[❌✘✗❎]))\ufe0f?\s*\Z")
 _DENYING = re.compile(
     r"\W*(?:not|none|no|never|nothing|neither|nor|kein\w*|nicht|aucune?|ninguna?|nenhuma?|nessuna?|\d+)\W*",
     re.IGNORECASE,
@@ -89,7 +91,9 @@ def marked(answer: Answer) -> tuple[Marked, ...]:
 
 
 def _marked(row: str, before: str) -> Marked:
-    match = _AT_END.search(row)
+    tick = _TICKED.search(row)
+    row = row[: tick.start()] if tick else row
+    match = _AT_END.search(row) if not labels.is_quoted(row) else None
     if match is None or _BRACKETED.search(row[: match.start()]):
         raise Unreadable(f"a mark is not at the end of its line, or is not known: {row[:80]!r}")
     mark = next(match[name] for name in ("mark", "round", "bold", "plain") if match[name])
@@ -100,7 +104,10 @@ def _marked(row: str, before: str) -> Marked:
     sentence = sentences.bare(sentence.strip("| "))
     if not any(map(str.isalpha, sentence)) or _DENYING.fullmatch(sentence) or _flows(sentence) or _led(sentence):
         raise Unreadable(f"a mark is part of a sentence, or belongs to none: {row[:80]!r}")
-    return Marked(sentence, mark.lower().startswith("attributed"))
+    attributed = mark.lower().startswith("attributed")
+    if tick and attributed != (tick["yes"] is not None):
+        raise Unreadable(f"a mark and the sign after it differ: {row[:80]!r}")
+    return Marked(sentence, attributed)
 
 
 def _flows(sentence: str) -> bool:
@@ -115,13 +122,20 @@ def _flows(sentence: str) -> bool:
         whole and sentence[:1].isalpha() and not sentence.lower().startswith(("e.g", "z.b"))
     ):
         return True
+    if not whole and _is_denial(sentence.rsplit(maxsplit=1)[-1]):
+        return True
     return not whole and len(_LETTERS.findall(sentence)) > 1 and _FLOWING.search(sentence) is not None
+
+
+def _is_denial(word: str) -> bool:
+    """Whether the last word before a mark is a denial in another script or alphabet than English: "değil", "不"."""
+    return not word.isascii() and len(word) <= _SHORT_WORD and vocabulary.turns(word)
 
 
 def _led(sentence: str) -> bool:
     """Whether a sentence speaks of the mark, or refuses it."""
     whole = sentence.rstrip("\"'”’)*_ ").endswith((".", "!", "?"))
-    speaks = vocabulary.is_of_replying(sentence) if whole else vocabulary.leads_away(sentence)
+    speaks = vocabulary.is_of_replying(sentence) if whole else vocabulary.leads_away(objects.clause(sentence))
     return speaks or vocabulary.refuses(sentence)
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import labels, objects, values, vocabulary
+from gradegate.grading.reading import asides, labels, objects, preceding, values, vocabulary
 from gradegate.grading.reading.answer import Answer
 from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.labels import lines, plain, unwrapped
@@ -20,8 +20,23 @@ _INDEX_NOUNS = labels.NOUNS | frozenset(
 _FILLERS = frozenset(
     "give assign rate give overall total evaluation g-eval geval quality it a an the output submission response".split()
 )
-_GIVING = frozenset(("give", "rate", "assign"))  # "I give it 8 out of 10"; without the ten it may count anything
+_GIVING = frozenset(
+    ("give", "rate", "assign", "would", "i'd")
+)  # "I give it 8 out of 10"; without the ten it may count anything
 _CHOOSING = frozenset("best better winning winner choose select pick selected chosen prefer go".split())
+_NOTE = re.compile(r"(?<=\d)\s+\((?:very\s+|quite\s+)?[^\W\d_]{3,20}\)[.]?$")
+_IS_BEST = re.compile(
+    r"(?:output|option|response|candidate|answer)\s+#?(?P<number>[0-9]{1,9})\s+is\s+(?:clearly\s+)?(?:the\s+)?(?:best|better|winner)(?:\s+(?:one|output|answer|option|response|candidate))?[.!]?",
+    re.IGNORECASE,
+)
+_CHOICE = (labels.NOUNS | _CHOOSING | frozenset("choice pick selection".split())) - {
+    "response",
+    "evaluation",
+    "assessment",
+    "go",
+    "better",
+}
+_LONE = re.compile(r"[\s*_`\"'(\[]*([0-9]{1,20}(?:\.[0-9]{1,20})?)(?:\s*(?:/|out\s+of)\s*[0-9]{1,3})?[\s*_`\"')\]]*")
 _NUMBER = r"(?P<number>[-+]?[0-9]{1,20}(?:[.][0-9]{1,20})?)"
 _OF_TEN = r"(?P<of>\s*(?:/|out\s+of|of)\s*(?P<whole>[0-9]+(?:\.[0-9]+)?)(?:\s+points)?)?"
 _POINTS = re.compile(
@@ -35,6 +50,7 @@ _TEXT = re.compile(rf"\s*{_NUMBER}(?:\s*(?:/|out\s+of)\s*(?P<whole>[0-9]+(?:\.[0
 
 def score(answer: Answer, best: int, prose: bool = True) -> Judgement[float]:
     """The score of ``{"score", "reason"}``, or of the last line where ``prose`` counts, and the reason. Raises Unreadable."""
+    answer = asides.without(answer) if prose else answer
     if prose and not answer.holds_json:
         return Judgement(_in_text(answer, best))
     reasons: list[str] = []
@@ -63,6 +79,7 @@ def points(value: Any, best: int) -> float:
 
 def _in_text(answer: Answer, best: int) -> float:
     row, before = _last(answer)
+    row = _headed(before) + _without_note(row)
     match = _POINTS.fullmatch(row) if len(row) <= labels.LONGEST else None
     missing = f'it holds no JSON object with a "score" from 0 to {best}, and its last line is not "Score: n/{best}"'
     if match is None:
@@ -72,7 +89,29 @@ def _in_text(answer: Answer, best: int) -> float:
         raise Unreadable(missing)
     number = points(match["number"] + ("/" + match["whole"] if match["whole"] else ""), best)
     _hold_labels(before, number, best)
+    _hold_lone_numbers(before, number)
     return number
+
+
+def _headed(before: str) -> str:
+    """The heading right before the last line as a label of it: ``## Score``."""
+    heading = lines(before)[-1:] if before else []
+    title = heading[0].lstrip("# ") if heading and heading[0].startswith("#") else ""
+    return f"{title}: " if title and labels.is_label(title, _SCORE_NOUNS, _FILLERS) else ""
+
+
+def _without_note(row: str) -> str:
+    """A line without a remark of one or two words in brackets: "Score: 8 (good)"."""
+    match = _NOTE.search(row)
+    return row[: match.start()] if match and not vocabulary.turns(match[0]) else row
+
+
+def _hold_lone_numbers(before: str, number: float) -> None:
+    """Raise Unreadable where an earlier line is another number alone."""
+    for row in lines(before):
+        match = _LONE.fullmatch(row) if len(row) <= labels.LONGEST else None
+        if match and float(match[1]) != number:
+            raise Unreadable(f"it says {row[:60]!r} and then {number:g}; give one")
 
 
 def _last(answer: Answer) -> tuple[str, str]:
@@ -82,7 +121,7 @@ def _last(answer: Answer) -> tuple[str, str]:
     if answer.strict and len(rows) > 1:
         raise Unreadable(objects.STRICT)
     before = "\n".join(rows[:-1])
-    if before.rstrip("*_ ").endswith((":", "：")) and vocabulary.leads_away(objects.clause(before[-600:])):
+    if preceding.away(answer.text, rows[-1]):
         raise Unreadable("its last line is led up to as an example, a quotation or a denial; end with your own")
     return unwrapped(plain(rows[-1])), before
 
@@ -105,6 +144,7 @@ _MEANT = re.compile(r"[\"'*_(\[]{0,3}([0-9]{1,9}(?:\.[0-9]{1,9})?)(\s*/\s*[0-9]{
 
 def index(answer: Answer, count: int) -> Judgement[int]:
     """The index of one of ``count`` outputs, from 0, of ``{"index", "reason"}`` or of a text, and the reason. Raises Unreadable."""
+    answer = asides.without(answer)
     if not answer.holds_json:
         return Judgement(_within(_index_in_text(answer), count))
     reasons: list[str] = []
@@ -134,6 +174,8 @@ def _within(number: int, count: int) -> int:
 
 def _index_in_text(answer: Answer) -> int:
     row, before = _last(answer)
+    best = _IS_BEST.fullmatch(row)
+    row = best["number"] if best else row
     match = _INDEX.fullmatch(row) if len(row) <= labels.LONGEST else None
     alone = match is not None and not match["label"].strip()
     if match is None or not (alone or labels.is_label(match["label"], _INDEX_NOUNS, _FILLERS | _CHOOSING)):
@@ -147,4 +189,18 @@ def _index_in_text(answer: Answer) -> int:
     other = labels.opposed(before, _INDEX_NOUNS - {"output", "option", "text", "response"}, meaning, number)
     if other:
         raise Unreadable(f"it says {other[:60]!r} and then {number}; give one index")
+    _hold_lone_numbers(before, number)
+    _hold_choices(before, number)
     return number
+
+
+def _hold_choices(before: str, number: int) -> None:
+    """Raise Unreadable where an earlier line chooses another output: "Best output: 1"; a heading "Output 1" does not."""
+    for row in map(unwrapped, map(plain, lines(before))):
+        match = _INDEX.fullmatch(row) if len(row) <= labels.LONGEST else None
+        if (
+            match
+            and int(match["number"]) != number
+            and labels.is_label(match["label"], _CHOICE, _FILLERS | _INDEX_NOUNS)
+        ):
+            raise Unreadable(f"it says {row[:60]!r} and then {number}; give one index")

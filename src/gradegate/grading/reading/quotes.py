@@ -23,7 +23,8 @@ _LEADING = re.compile(
 )
 _DENYING = re.compile(
     r"\b(?:ir|un)(?:relevant\w*|related|necessary|needed|helpful|used|important|supported)|\b(?:useless|off[- ]?topic|discard\w*|exclud\w*|reject\w*|ignor\w*|remov\w*|drop\w*|skip\w*|omit\w*|left\s+out|leav\w+\s+out|superfluous"
-    r"|redundant|noise|distract\w*|beside\s+the\s+point|less|least|non[- ]?\w+|without|except|apart|lack\w*|contradict\w*|mislead\w*|wrong|false|other|rest|remaining|hardly|barely|irrelevan\w+|pertinence\s+nulle)\b",
+    r"|redundant|noise|distract\w*|beside\s+the\s+point|less|least|non[- ]?\w+|without|except|apart|lack\w*|contradict\w*|mislead\w*|wrong|false|other|rest|remaining|hardly|barely|irrelevan\w+|pertinence\s+nulle"
+    r"|zero|low|lowest|little|poor|weak|minimal|limited|minor|nulle?|in[uú]til\w*|unnütz\w*|nutzlos\w*|unwichtig\w*|onbelangrijk\w*|nutteloos|zbędn\w*|бесполезн\w*|нерелевантн\w*|(?:all|every|each|any|random|whole|entire|full)\s+(?:of\s+)?(?:the\s+)?(?:sentences?|lines?|text|context|passages?|candidates?))\b|無関係|무관",
     re.IGNORECASE,
 )
 _DOUBTED = re.compile(r"[.!][\"'”’]?\s*[?？]+\s*\Z")
@@ -50,13 +51,18 @@ def quotations(answer: Answer, units: Sequence[str], whole: str) -> tuple[str, .
         raise Unreadable("it quotes nothing that is in the context")
     covered: dict[str, None] = {}
     for piece in pieces:
-        inside = [unit for unit in units if stands_in(unit, piece)] or (
-            [piece] if is_quotable(piece) and _ends(piece) else []
-        )
+        inside = [unit for unit in units if stands_in(unit, piece)] or _part(piece, units)
         if not inside:
             raise Unreadable(f"{piece!r} is too short to be a quotation of the context")
         covered |= dict.fromkeys(inside)
     return tuple(item for item in covered if not any(item != other and stands_in(item, other) for other in covered))
+
+
+def _part(piece: str, units: Sequence[str]) -> list[str]:
+    """The unit that a piece is a part of, so that two parts of a sentence count once; the piece itself where it is in several."""
+    if not (is_quotable(piece) and _ends(piece)):
+        return []
+    return [next((unit for unit in units if stands_in(piece, unit)), piece)]
 
 
 def _ends(piece: str) -> bool:

@@ -77,7 +77,7 @@ _AWAY = re.compile(
 # The same in a whole sentence, where it may also be about the matter: only what is said of replying itself.
 _OF_REPLYING = re.compile(
     rf"\b(?:(?:wrong|absurd|tempting|premature|unfair|dishonest|a\s+mistake)\s+to\s+{_SPEAK}|(?:i|we)\s+(?:(?:will|would|can|could|shall|should|do|must)\s*(?:not|n['’]?t)|cannot|won['’]?t|can['’]?t|refuse\s+to|decline\s+to)\s+{_SPEAK}"
-    rf"|(?:tells?|told|asks?|asked|wants?|wanted|instructs?|instructed|orders?|ordered)\s+me\s+(?:to|for)\b|naive\s+grader|example\s+of\s+(?:the|a)\s+(?:format|reply)|(?:the\s+)?opposite\s+of|anything\s+but|object\s+such\s+as|i\s+would\s+(?:reply|answer|say|write)"
+    rf"|(?:tells?|told|asks?|asked|wants?|wanted|instructs?|instructed|orders?|ordered)\s+me\s+(?:to|for)\b|naive\s+grader|example\s+of\s+(?:the|a)\s+(?:format|reply)|(?:the\s+)?opposite\s+of(?!\s+(?:what\s+)?the\s+(?:expert|reference|ideal|submission|submitted|truth))|anything\s+but|object\s+such\s+as|i\s+would\s+(?:reply|answer|say|write)"
     r"|je\s+ne\s+dirais|würde\s+ich|no\s+diría)\b|не\s+сказал|我不会说|とは言えない",
     re.IGNORECASE,
 )
@@ -88,10 +88,14 @@ _TAKEN_BACK = re.compile(
     r"|(?:that|this|which)(?:['’]s|\s+is|\s+was|\s+would\s+be|\s+cannot\s+be|\s+can['’]t\s+be|\s+isn['’]t|\s+seems|\s+looks)\s+(?:\w+\s+)?(?:wrong|incorrect|mistaken|false|absurd|not\s+right|right|correct|untrue|it|my)"
     r"|(?:this|that|the)\s+(?:option|letter|category|choice|mark|verdict|score)(?:\s+above)?\s+(?:is|was|does|do|cannot|can|would)(?:\s*n['’]?t|\s+not|\s+be)?\s+(?:\w+\s+)?(?:wrong|incorrect|apply|hold|fit|count|right|correct|false)|quoted\s+from|is\s+quoted|a\s+quotation|(?:it|answer|submission|response)(?:['’]s|\s+is|\s+was|\s+would\s+be)?\s+(?:fail|fails|failed|wrong|incorrect|mistaken|false)[^\w\n]*$|i\s+(?:would\s+)?(?:doubt|refuse|withhold)"
     r"|(?:does|do|did)(?:n['’]t|\s+not)\s+(?:apply|hold|fit|count)[^\w\n]*$|is\s+(?:wrong|out|excluded|ruled\s+out)[^\w\n]*$"
-    r"|korrektur|moment\s+mal|das\s+ist\s+falsch|das\s+stimmt\s+nicht|je\s+me\s+(?:suis\s+trompée?|corrige)|c['’]est\s+faux|correctie|errata|rettifica|corrección|me\s+equivoqué|es\s+incorrecto|está\s+mal|correção"
-    r"|está\s+errado|sbagliato|poprawka|düzeltme)\b|^[^\w\n]*(?:no|nope|nein|non|não|nee|nie|нет|いいえ|不|아니)\b[ \t]*[,.;:!–—-]|[.!?…]\s+(?:no|nope|nein|non)\b\s*[,.;:!]"
-    r"|исправлени|ошиб|неверно|更正|不对|不對|错了|錯了|訂正|間違|待って|정정|틀렸|아니요|تصحيح|خطأ",
+    r")\b|^[^\w\n]*(?:no|nope|nein|non|não|nee|nie|нет|いいえ|不|아니)\b[ \t]*[,.;:!–—-]|[.!?…]\s+(?:no|nope|nein|non)\b\s*[,.;:!]",
     re.IGNORECASE | re.MULTILINE,
+)
+_TAKEN_BACK_ABROAD = re.compile(
+    r"\b(?:korrektur|moment\s+mal|das\s+ist\s+falsch|das\s+stimmt\s+nicht|je\s+me\s+(?:suis\s+trompée?|corrige)|c['’]est\s+faux|correctie|errata|rettifica|corrección|me\s+equivoqué|es\s+incorrecto|está\s+mal|correção"
+    r"|está\s+errado|sbagliato|poprawka|düzeltme)\b"
+    r"|исправлени|ошиб|неверно|更正|不对|不對|错了|錯了|訂正|間違|待って|정정|틀렸|아니요|تصحيح|خطأ",
+    re.IGNORECASE,
 )
 
 LONGEST_REASON = 20_000  # characters of prose after a verdict; more is never searched
@@ -110,7 +114,12 @@ def refuses(text: str) -> bool:
 
 def takes_back(text: str) -> bool:
     """Whether a text goes back on the verdict before it, or says that there is none."""
-    return len(text) > LONGEST_REASON or _TAKEN_BACK.search(text) is not None or refuses(text)
+    return len(text) > LONGEST_REASON or _TAKEN_BACK.search(text) is not None or corrects_abroad(text) or refuses(text)
+
+
+def corrects_abroad(text: str) -> bool:
+    """Whether a text goes back on what is before it in another language than English."""
+    return _TAKEN_BACK_ABROAD.search(text) is not None
 
 
 def is_of_replying(sentence: str) -> bool:
