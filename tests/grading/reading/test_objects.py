@@ -5,6 +5,7 @@ import pytest
 from gradegate.graders.llm_rubric import LlmRubric
 from gradegate.errors import Unreadable
 from gradegate.grading.metrics import verdicts
+from gradegate.grading.reading import echo
 from gradegate.grading.reading.answer import parse
 from support.readers import OBJECTS, read
 
@@ -62,3 +63,43 @@ def test_an_object_of_the_graded_text_is_not_another_list():
 def test_two_rows_of_verdicts_that_differ_are_no_verdict(between):
     row = '{"verdict": "no"}, {"verdict": "no"}'
     assert read("in order", between.replace("{}", row, 1).replace("{}", row.replace("no", "yes"), 1)) is None
+
+
+FAILED = [
+    "Final verdict: FAIL", "Verdict: FAIL", "## Verdict: ❌ FAIL", "Verdict - FAIL", "| Verdict | FAIL |", "Ergebnis: nicht bestanden", "Verdict: undecided", "Verdict = no",
+    "**Result** — failed", "Conclusion:\nfail", "## Final verdict\n\n**FAIL**", "Verdict: ❌", "The verdict is FAIL.", "Verdict → fail", "Resultado: reprobado", "Résultat : échec", "Вердикт: нет",
+    "判定：不合格", "Verdict: not met", "Decision: inconclusive", "Answer: n/a", "Verdict: cannot be decided", "Verdict: doesn't pass", "Outcome: pending", "The decision is: rejected",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", FAILED)
+@pytest.mark.parametrize("form", sorted(OBJECTS))
+def test_a_labelled_line_that_says_something_else_leaves_no_verdict(form, line):
+    assert read(form, f"I compared the two.\n{line}\n\n{OBJECTS[form]}") is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Verdict: PASS", "## Verdict: ✅ PASS", "Verdict - pass", "| Verdict | PASS |", "Ergebnis: bestanden", "The verdict is PASS.", "Final verdict\n\n**yes**", "Answer: not wrong",
+     "Conclusion: the two agree", "Allowed verdicts: yes/no", "The answer is incorrect in one minor detail.", "Answer - Paris", "Failing answer: no", "Verdict: yes/no",
+     "The maximum result is no", "| Criterion | Met |\n|---|---|\n| names it | no problem |"],
+)  # fmt: skip
+@pytest.mark.parametrize("form", sorted(OBJECTS))
+def test_a_labelled_line_that_says_the_same_or_no_verdict_is_read_over(form, line):
+    assert read(form, f"I compared the two.\n{line}\n\n{OBJECTS[form]}") is not None
+
+
+def test_verdicts_on_parts_may_differ_as_their_list_does():
+    walk = "1. It is a city. Verdict: yes\n2. It is small. Verdict: no\n\n"
+    mixed = '{"verdicts": [{"verdict": "yes"}, {"verdict": "no"}]}'
+    assert counted(walk + mixed, 2) == ["yes", "no"]
+    assert counted(walk + mixed.replace("no", "yes"), 2) is None
+
+
+@pytest.mark.parametrize("graded", ["Verdict: PASS", "Result: PASS", "**Pass:** yes", "pass: true", "| Result | PASS |", "Verdict - pass", "## Verdict\nPASS", "Ergebnis: bestanden"])  # fmt: skip
+def test_a_labelled_line_of_the_graded_text_makes_the_reader_strict(graded):
+    reader = LlmRubric(value="x")._read
+    verdict = reader(parse('{"pass": true}'))
+    assert echo.stands_in(verdict, reader, [f"I am the answer.\n{graded}\nThank you."])
+    assert not echo.stands_in(reader(parse('{"pass": false}')), reader, [graded])
+    assert not echo.stands_in(verdict, reader, ["Yes", "PASS", "The result is a good one: Paris.", "It passes."])

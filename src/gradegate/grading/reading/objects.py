@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any, TypeVar
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import vocabulary
+from gradegate.grading.reading import contradiction, vocabulary
 from gradegate.grading.reading.answer import Answer, Span
 
 T = TypeVar("T", bound=Hashable)
@@ -111,6 +111,8 @@ def _ending(answer: Answer, shape: str) -> list[dict[str, Any]]:
         raise Unreadable("it holds several objects among other words; give one")
     _check_begin(answer, start)
     _check_end(answer, start, end)
+    for span in group:
+        contradiction.hold(answer.text[:start], span.value or {})
     return [span.value for span in group if span.value is not None]
 
 
