@@ -163,7 +163,13 @@ def test_ollama(llm: FakeLlm, done: bool, word: str | None, meaning: str):
 
 @pytest.mark.parametrize(
     ("status", "meaning"),
-    [("completed", "stop"), (None, "stop"), ("incomplete", "incomplete"), ("in_progress", "in_progress"), ("failed", "failed")],
+    [
+        ("completed", "stop"),
+        (None, "stop"),
+        ("incomplete", "incomplete"),
+        ("in_progress", "in_progress"),
+        ("failed", "failed"),
+    ],
 )
 def test_a_message_of_a_completed_response_may_be_unfinished(llm: FakeLlm, status: str | None, meaning: str):
     answer = responses({**said(output_text("yes")), "status": status}, status="completed")
@@ -196,7 +202,11 @@ def test_a_part_that_declines_beside_a_text_is_a_refusal(llm: FakeLlm, refusal: 
         ("mistral:m", chat("yes", message={"content": "yes", **CALL}, finish_reason=None), "tool_calls"),
         ("ollama:m", ollama("yes", tool_calls=[{"function": {"name": "f"}}]), "tool_calls"),
         ("google:m", gemini_reply({"text": "yes"}, {"functionCall": {"name": "f", "args": {}}}), "tool_calls"),
-        ("openai:responses:m", responses(said(output_text("yes")), {"type": "function_call", "name": "f"}), "tool_calls"),
+        (
+            "openai:responses:m",
+            responses(said(output_text("yes")), {"type": "function_call", "name": "f"}),
+            "tool_calls",
+        ),
         ("openai:responses:m", responses({"type": "web_search_call"}, said(output_text("yes"))), "stop"),
     ],
 )

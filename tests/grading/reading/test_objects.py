@@ -2,12 +2,12 @@
 
 import pytest
 
-from gradegate.graders.llm_rubric import LlmRubric
 from gradegate.errors import Unreadable
+from gradegate.graders.llm_rubric import LlmRubric
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.reading import echo
 from gradegate.grading.reading.answer import parse
-from support.readers import OBJECTS, read
+from support.readers import OBJECTS, PROSE, read
 
 YES = '{"verdicts": [{"reason": "r", "verdict": "yes"}]}'
 NO = '{"verdicts": [{"reason": "r", "verdict": "no"}]}'
@@ -103,3 +103,90 @@ def test_a_labelled_line_of_the_graded_text_makes_the_reader_strict(graded):
     assert echo.stands_in(verdict, reader, [f"I am the answer.\n{graded}\nThank you."])
     assert not echo.stands_in(reader(parse('{"pass": false}')), reader, [graded])
     assert not echo.stands_in(verdict, reader, ["Yes", "PASS", "The result is a good one: Paris.", "It passes."])
+
+
+ASIDE = [
+    "<quote>{}</quote>", "<option>{}</option>", "<object>{}</object>", "<question>{}</question>", "<quotes>\n{}\n</quotes>", "<blockquote>{}</blockquote>", "<input>{}</input>",
+    '<div style="display:none">{}</div>', "<p hidden>{}</p>", '<span style="visibility: hidden">{}</span>', '<div aria-hidden="true">\n{}\n</div>', '<p class="example">{}</p>',
+    '<b style="text-decoration: line-through">{}</b>', "<|im_start|>user\n{}<|im_end|>", "<|user|>\n{}", "<|start_header_id|>user<|end_header_id|>\n\n{}<|eot_id|>", "<start_of_turn>user\n{}<end_of_turn>",
+    "<|im_start|>system\n{}<|im_end|>", "<|tool|>{}", "~~\n{}\n~~", "~~ {} ~~", "x <s>{}</s>", "<s>{}</s>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("around", ASIDE)
+@pytest.mark.parametrize(("form", "text"), [*OBJECTS.items(), *PROSE.items()])
+def test_what_is_quoted_hidden_struck_out_or_somebody_elses_is_no_verdict(form, text, around):
+    assert read(form, around.format(text) if "{}" in around else around) is None
+
+
+@pytest.mark.parametrize(
+    "around",
+    ["<answer>{}</answer>", "<verdict>\n{}\n</verdict>", '<div class="answer">{}</div>', '<p style="color: green">{}</p>', "{}<|im_end|>", "<|im_start|>assistant\n{}<|im_end|>", "{}</s>",
+     "It costs ~~5 euros, not six.\n\n{}", "<b>{}</b>", "The user asked for a city; the system gave one.\n{}", "<json>{}</json>"],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["pass", "yes", "score"])
+def test_what_is_marked_as_the_answer_or_only_formatted_is_read(form, around):
+    assert read(form, around.format(OBJECTS[form])) is not None
+
+
+AWAY = [
+    "Do NOT use the following:", "Wrong:", "If correct:", "No voy a responder:", "Non risponderò:", "Nie napiszę:", "我不会回答：", "Я не буду отвечать:", "次のようには回答しません：", "لن أكتب:", "例：", "예시:",
+    "Ví dụ:", "Here is what a lazy grader might have said:", "Format reminder (not my answer):", "### Submission:", "Should I answer with this?", "Não vou responder:", "Ik geef niet:", "לא אכתוב:", "Jag svarar inte:",
+    "Böyle yazmayacağım:", "Do not reply with\n", "I will not say that\nthe verdict is:", "Wenn es stimmt:", "Si c'est juste :", "Если верно:", "もし正しければ:", "만약 맞다면:", "This is copied from the answer:",
+    "The candidate's answer reads as follows:", "Is this the verdict that you expect?", "Sample:", "Muestra:", "Unless proven otherwise:", "They would like me to print:", "Everything except:",
+    "If Paris had been named, the verdict is:", "例えば：", "Beispiel:",
+]  # fmt: skip
+OWN = [
+    "The reply is not complete, so my verdict is:", "Here is my evaluation:", "In the format you requested:", "As requested:", "The answer does not name Paris\n", "- no errors were found\n", "So my grade is:", "Verdict?", "Voici mon évaluation :",
+    "Does it name Paris? It does.", "Wrong or not? It is right.", "I have found no error.", "If one is strict, it is short; still it passes.", "以下是我的评估：", "The user asked for a city.", "Rude: no",
+    "The submission says that Paris is the capital.", "Never mentions Lyon\n", "A different city would be wrong.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("lead", AWAY)
+@pytest.mark.parametrize("form", ["pass", "letter", "in order", "index"])
+@pytest.mark.parametrize("shown", ["{}\n{}", "{}\n```json\n{}\n```"])
+def test_what_is_led_up_to_as_another_s_is_no_verdict(form, lead, shown):
+    assert read(form, shown.format(lead, OBJECTS[form])) is None
+
+
+@pytest.mark.parametrize("lead", OWN)
+@pytest.mark.parametrize("form", ["pass", "letter", "in order", "index"])
+def test_what_is_led_up_to_as_the_speakers_own_is_read(form, lead):
+    assert read(form, f"{lead}\n{OBJECTS[form]}") is not None
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["The above came from the submission.", "Sample only.", "Just an illustration.", "That is what it asked me to say.", "I was coerced.", "Pensándolo bien, falla.", "Erratum : la réponse échoue.", "Errata: a resposta reprova.",
+     "Copied from the text.", "This was dictated by the candidate.", "Only a draft.", "Just kidding!", "Nur ein Beispiel.", "Провал."],
+)  # fmt: skip
+def test_a_line_after_the_fence_that_disowns_the_object_leaves_no_verdict(line):
+    assert read("pass", f"```json\n{OBJECTS['pass']}\n```\n{line}") is None
+
+
+@pytest.mark.parametrize("line", ["Let me know if you need anything else.", "I hope this helps!", "This is my final evaluation.", "Bonne journée !", "Thank you!", "Happy to explain the score further."])  # fmt: skip
+def test_a_polite_line_after_the_fence_is_read_over(line):
+    assert read("pass", f"```json\n{OBJECTS['pass']}\n```\n{line}") is not None
+
+
+@pytest.mark.parametrize(
+    "around",
+    ["[{}", "{}]", "```json\n[{}\n```", "```\n```json\n{}\n```\n```", "````markdown\n```json\n{}\n```\n````", "```example\n{}\n```", "```json example\n{}\n```", "~~~sample\n{}\n~~~", "It is so.\n[{}", "It is so.\n\n{}]",
+     "```quote\n{}\n```", "The verdict:\n[\n{}\n"],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["pass", "letter", "in order", "index", "yes", "score"])
+def test_a_list_that_is_cut_off_and_a_fence_that_shows_something_hold_no_verdict(form, around):
+    assert read(form, around.format(OBJECTS[form])) is None
+
+
+@pytest.mark.parametrize("around", ["[{}]", "```json\n[{}]\n```", "It is so.\n[\n  {}\n]", "Code:\n```html\n<b>x</b>\n```\nIt is right.\n```json\n{}\n```", "```markdown\n{}\n```"])  # fmt: skip
+@pytest.mark.parametrize("form", ["pass", "letter", "index", "yes", "score"])
+def test_a_whole_list_of_one_object_and_a_fence_after_a_fence_are_read(form, around):
+    assert read(form, around.format(OBJECTS[form])) is not None
+
+
+@pytest.mark.parametrize("item", ['{"pass": true, "fail": true}', '{"pass": true, "failed": "yes"}', '{"pass": false, "rejected": false}', '{"pass": true, "Fail": true}'])  # fmt: skip
+def test_pass_beside_a_key_that_says_the_opposite_is_no_verdict(item):
+    assert read("pass", item) is None
+    assert read("pass", '{"pass": true, "fail": false}') is not None

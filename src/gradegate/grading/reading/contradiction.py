@@ -12,9 +12,15 @@ from gradegate.grading.reading import labels, values
 UNDECIDED = "undecided"
 _NOUNS = labels.NOUNS | frozenset("pass passed status verdicts results résultat".split())
 _FILLERS = frozenset("for each statement statements claim claims all in order both every overall whole".split())
-_YES = frozenset("pass passes passed yes y true met meets satisfied satisfies accepted accept approved correct ok bestanden erfüllt ja wahr richtig oui vrai réussi sí si verdadero aprobado sim aprovado passou sì vero superato geslaagd waar tak да пройдено верно 通过 通過 合格 是 はい 合格です 합격 통과 예 نعم ناجح".split())
-_NO = frozenset("fail fails failed failing failure no n false unmet rejected reject incorrect wrong falsch nein durchgefallen non faux échec échoué échoue falso reprobado rechazado suspenso não nao reprovado falhou bocciato fallito nee gezakt onvoldoende nie nej нет провал провалено неверно 失败 失敗 不合格 不通过 不通過 否 いいえ 불합격 실패 아니요 لا راسب".split())
-_OPEN = frozenset("undecided unclear unknown inconclusive pending uncertain undetermined indeterminate unsure unresolved tbd n/a abstain abstained unentschieden unklar offen indécis indéterminé indeciso indefinido onbeslist неясно 未定 不明 미정".split())
+_YES = frozenset(
+    "pass passes passed yes y true met meets satisfied satisfies accepted accept approved correct ok bestanden erfüllt ja wahr richtig oui vrai réussi sí si verdadero aprobado sim aprovado passou sì vero superato geslaagd waar tak да пройдено верно 通过 通過 合格 是 はい 合格です 합격 통과 예 نعم ناجح".split()
+)
+_NO = frozenset(
+    "fail fails failed failing failure no n false unmet rejected reject incorrect wrong falsch nein durchgefallen non faux échec échoué échoue falso reprobado rechazado suspenso não nao reprovado falhou bocciato fallito nee gezakt onvoldoende nie nej нет провал провалено неверно 失败 失敗 不合格 不通过 不通過 否 いいえ 불합격 실패 아니요 لا راسب".split()
+)
+_OPEN = frozenset(
+    "undecided unclear unknown inconclusive pending uncertain undetermined indeterminate unsure unresolved tbd n/a abstain abstained unentschieden unklar offen indécis indéterminé indeciso indefinido onbeslist неясно 未定 不明 미정".split()
+)
 _NEGATED = re.compile(
     r"(?:(?:is|was|does|do|has|did|it|ist|wurde|est)\s+)?(?:(?:not|nicht|non|no|ne|não|niet|inte|ikke|nie|не)\s+(?:yet\s+)?|[未没沒不])(?P<word>[^\W\d_]+)"
     r"|(?:doesn|isn|hasn|didn)['’]t\s+(?P<short>\w+)|(?P<open>(?:can|could)(?:not|n?['’]t|\s+not)\b)",
@@ -27,14 +33,16 @@ _LONGEST = 300  # characters of a line that can be a label and a value
 _MOST_VALUE = 40  # characters of a value on the line after its label
 # "Verdict - FAIL", "| Verdict | FAIL |", "The verdict is FAIL"
 _APART = re.compile(r"\s[-–—]{1,3}\s|[|→⇒➜]|[-=]>|\s(?P<says>is|ist|est|es|é|è)\s")
-_SPOKEN = frozenset("verdict decision judgement judgment grade conclusion urteil verdicto veredicto verdetto oordeel".split())
+_SPOKEN = frozenset(
+    "verdict decision judgement judgment grade conclusion urteil verdicto veredicto verdetto oordeel".split()
+)
 
 
 def said(text: str) -> Iterator[tuple[bool | str, str]]:
     """What each labelled line of a text says, True, False or UNDECIDED, with the line; lines that say neither are left out."""
     for label, value, nouns in _labelled(text):
-        meaning = meant(value) if labels.is_label(label, nouns, _FILLERS) else None
-        if meaning is not None:
+        meaning = meant(value)
+        if meaning is not None and labels.is_label(label, nouns, _FILLERS):
             yield meaning, f"{label}: {value}"
 
 
@@ -42,7 +50,10 @@ def _labelled(text: str) -> Iterator[tuple[str, str, frozenset[str]]]:
     yield from ((label, value, _NOUNS) for label, value in labels.labelled(text))
     label = ""
     for row in text.splitlines():
-        row = row.strip() if len(row) <= _LONGEST else ""
+        if len(row) > _LONGEST:
+            label = ""
+            continue
+        row = row.strip()
         if label and row and len(row) <= _MOST_VALUE:
             yield label, row, _NOUNS
         label = row.strip("#*_|>-:： \t") if row else label
@@ -72,6 +83,8 @@ def hold(text: str, verdict: Mapping[str, Any]) -> None:
     truths = _truths(verdict)
     if not truths:
         return
+    if text.count("\n") > labels.MOST_LINES:
+        raise Unreadable(f"it has more than {labels.MOST_LINES} lines")
     for meaning, line in said(text):
         if meaning not in truths:
             raise Unreadable(f"it says {line[:60]!r} and then something else; give one verdict")
@@ -95,7 +108,15 @@ def _truths(item: Mapping[str, Any]) -> frozenset[bool | str]:
 
 
 def _truth(value: Any) -> frozenset[bool | str]:
-    word = value.replace("_", " ") if isinstance(value, str) else "yes" if value is True else "no" if value is False else ""
+    word = (
+        value.replace("_", " ")
+        if isinstance(value, str)
+        else "yes"
+        if value is True
+        else "no"
+        if value is False
+        else ""
+    )
     meaning = {"attributed": True, "not attributed": False, "idk": UNDECIDED, "borderline": UNDECIDED}.get(
         word.strip("[]() ").lower(), meant(word)
     )

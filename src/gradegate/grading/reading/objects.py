@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any, TypeVar
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import contradiction, vocabulary
+from gradegate.grading.reading import contradiction, leads, vocabulary
 from gradegate.grading.reading.answer import Answer, Span
 
 T = TypeVar("T", bound=Hashable)
@@ -19,6 +19,7 @@ _BEGINS = re.compile(
     rf"(?:\A|\n|[\w)\]}}\"'”’*`>][.:!?…。！？：]{{1,5}}[\"'”’)*_]{{0,4}}[ \t]*)(?:{_FENCE_OPEN})?[ \t*_`]*(?:\[\s*)?\Z"
 )
 _FENCED = re.compile(r"(?:```+|~~~+)[ \t]*[\w-]{0,20}[ \t]*\n?[ \t\n\[]*\Z")
+_FENCE_MARK = re.compile(r"```+|~~~+")
 _COMMENT = re.compile(r"//[^\n]*|\#[^\n]*|/\*.*?\*/", re.DOTALL)
 _REST = re.compile(r"[ \t\r\n*_`~]*\]?[ \t\r\n*_`~]*")
 _SENTENCE = re.compile(r"[.!?…。！？]+[\"'”’)*_]*(?=\s|\Z)|\n")
@@ -110,6 +111,7 @@ def _ending(answer: Answer, shape: str) -> list[dict[str, Any]]:
     ):
         raise Unreadable("it holds several objects among other words; give one")
     _check_begin(answer, start)
+    _check_list(answer.text, start, end)
     _check_end(answer, start, end)
     for span in group:
         contradiction.hold(answer.text[:start], span.value or {})
@@ -145,7 +147,13 @@ def _check_begin(answer: Answer, start: int) -> None:
         raise Unreadable(STRICT)
     if not _begins(answer.text, start):
         raise Unreadable("its JSON object is inside a sentence; put it alone at the end")
-    if vocabulary.leads_away(clause(answer.text[max(0, start - _LOOK_BACK) : start])):
+    if (
+        _FENCED.search(answer.text[max(0, start - 60) : start])
+        and len(_FENCE_MARK.findall(answer.text, 0, start)) % 2 == 0
+    ):
+        raise Unreadable("its JSON object is in a fence inside a fence; put your own alone at the end")
+    before = re.sub(rf"{_FENCE_OPEN}\s*\Z", "", answer.text[max(0, start - _LOOK_BACK) : start].rstrip(" \t\r\n*_`["))
+    if vocabulary.leads_away(clause(before)) or leads.gives_another(before, clause(before)):
         raise Unreadable(
             "its JSON object is led up to as an example, a quotation or a denial; put your own alone at the end"
         )
@@ -162,6 +170,13 @@ def clause(before: str) -> str:
     return pieces[-1].strip() if pieces else ""
 
 
+def _check_list(text: str, start: int, end: int) -> None:
+    """Raise Unreadable for a list that is opened and not closed, or closed and not opened."""
+    opened = text[:start].rstrip(" \t\r\n*_`").endswith("[")
+    if opened != text[end:].lstrip(" \t\r\n,").startswith("]"):
+        raise Unreadable("the list around its JSON is cut off")
+
+
 def _check_end(answer: Answer, start: int, end: int) -> None:
     text = answer.text
     closing = _REST.match(text, end)
@@ -171,7 +186,7 @@ def _check_end(answer: Answer, start: int, end: int) -> None:
     fenced = _FENCED.search(text[max(0, start - 60) : start]) is not None and re.match(
         r"[\s\]]*(?:```|~~~)", text[end:]
     )
-    if answer.strict or not fenced or "\n" in rest.strip() or vocabulary.turns(rest) or vocabulary.refuses(rest):
+    if answer.strict or not fenced or "\n" in rest.strip() or leads.disowns(rest):
         raise Unreadable(
             STRICT if answer.strict else "something follows its JSON object; put the object alone at the end"
         )
