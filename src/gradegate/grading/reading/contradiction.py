@@ -29,6 +29,12 @@ _NEGATED = re.compile(
 _FIRST = re.compile(r"[^\w\n]{0,12}(?P<word>[^\W\d_]+(?:/a\b)?)(?P<choice>\s*(?:/|\||\bor\b)\s*[a-z])?", re.IGNORECASE)
 _UNSURE = frozenset("decided determined clear known sure certain conclusive judged entschieden klar".split())
 _TICKS = {"✅": True, "✔": True, "☑": True, "❌": False, "✘": False, "✗": False, "❎": False}
+_MARKS: Mapping[str, bool | str] = {
+    "attributed": True,
+    "not attributed": False,
+    "idk": UNDECIDED,
+    "borderline": UNDECIDED,
+}
 _LONGEST = 300  # characters of a line that can be a label and a value
 _MOST_VALUE = 40  # characters of a value on the line after its label
 # "Verdict - FAIL", "| Verdict | FAIL |", "The verdict is FAIL"
@@ -49,11 +55,11 @@ def said(text: str) -> Iterator[tuple[bool | str, str]]:
 def _labelled(text: str) -> Iterator[tuple[str, str, frozenset[str]]]:
     yield from ((label, value, _NOUNS) for label, value in labels.labelled(text))
     label = ""
-    for row in text.splitlines():
-        if len(row) > _LONGEST:
+    for line in text.splitlines():
+        if len(line) > _LONGEST:
             label = ""
             continue
-        row = row.strip()
+        row = line.strip()
         if label and row and len(row) <= _MOST_VALUE:
             yield label, row, _NOUNS
         label = row.strip("#*_|>-:： \t") if row else label
@@ -117,7 +123,6 @@ def _truth(value: Any) -> frozenset[bool | str]:
         if value is False
         else ""
     )
-    meaning = {"attributed": True, "not attributed": False, "idk": UNDECIDED, "borderline": UNDECIDED}.get(
-        word.strip("[]() ").lower(), meant(word)
-    )
+    written = word.strip("[]() ").lower()
+    meaning = _MARKS[written] if written in _MARKS else meant(word)
     return frozenset() if meaning is None else frozenset({meaning})
