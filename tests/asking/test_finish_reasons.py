@@ -150,10 +150,75 @@ def test_openai_responses(llm: FakeLlm, status: str | None, details: dict | None
         (True, None, ""),
         (False, "stop", "unfinished"),
         (False, None, "unfinished"),
+        (0, "stop", "unfinished"),
+        (1, "stop", "unfinished"),
+        ("false", "stop", "unfinished"),
+        ("", None, "unfinished"),
+        (None, "stop", "stop"),
     ],
 )
 def test_ollama(llm: FakeLlm, done: bool, word: str | None, meaning: str):
     assert reason(llm, "ollama:m", {**ollama("yes"), "done": done, "done_reason": word}) == meaning
+
+
+@pytest.mark.parametrize(
+    ("status", "meaning"),
+    [
+        ("completed", "stop"),
+        (None, "stop"),
+        ("incomplete", "incomplete"),
+        ("in_progress", "in_progress"),
+        ("failed", "failed"),
+    ],
+)
+def test_a_message_of_a_completed_response_may_be_unfinished(llm: FakeLlm, status: str | None, meaning: str):
+    answer = responses({**said(output_text("yes")), "status": status}, status="completed")
+    assert reason(llm, "openai:responses:m", answer) == meaning
+
+
+@pytest.mark.parametrize("error", [{"code": 502, "message": "x"}, "bad gateway", {"message": "overloaded"}])
+@pytest.mark.parametrize("word", ["stop", None, "tool_calls"])
+def test_an_error_of_a_choice_is_why_it_ended(llm: FakeLlm, error: Any, word: str | None):
+    answer = chat("yes", finish_reason=word)
+    answer["choices"][0]["error"] = error
+    assert reason(llm, "openrouter:m", answer) == "error"
+    answer["choices"][0]["error"] = None
+    assert reason(llm, "openrouter:m", answer) in ("stop", "", "tool_calls")
+
+
+@pytest.mark.parametrize("refusal", ["no", "I cannot help with that.", None])
+def test_a_part_that_declines_beside_a_text_is_a_refusal(llm: FakeLlm, refusal: str | None):
+    parts = [{"type": "text", "text": "yes"}, {"type": "refusal", "refusal": refusal}]
+    llm.reply = lambda path, body: chat("", message={"content": parts})
+    reply = ask(build("openai:chat:m", {"apiBaseUrl": llm.base, "apiKey": "k"}))
+    assert reply.refused
+    assert reply.text == (refusal or "no reason given")
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "answer", "meaning"),
+    [
+        ("openai:chat:m", chat("yes", message={"content": "yes", **CALL}), "tool_calls"),
+        ("mistral:m", chat("yes", message={"content": "yes", **CALL}, finish_reason=None), "tool_calls"),
+        ("ollama:m", ollama("yes", tool_calls=[{"function": {"name": "f"}}]), "tool_calls"),
+        ("google:m", gemini_reply({"text": "yes"}, {"functionCall": {"name": "f", "args": {}}}), "tool_calls"),
+        (
+            "openai:responses:m",
+            responses(said(output_text("yes")), {"type": "function_call", "name": "f"}),
+            "tool_calls",
+        ),
+        ("openai:responses:m", responses({"type": "web_search_call"}, said(output_text("yes"))), "stop"),
+    ],
+)
+def test_a_text_beside_a_call_has_not_come_to_its_end(llm: FakeLlm, provider_id: str, answer: dict, meaning: str):
+    assert reason(llm, provider_id, answer) == meaning
+
+
+def test_a_text_beside_our_own_tool_does_not_hide_what_the_tool_was_given(llm: FakeLlm):
+    call = {"type": "tool_use", "id": "t", "name": messages.TOOL, "input": {"pass": False}}
+    llm.reply = lambda path, body: claude({"type": "text", "text": '{"pass": true}'}, call, stop_reason="tool_use")
+    reply = ask(build("anthropic:m", {"apiBaseUrl": llm.base.removesuffix("/v1"), "apiKey": "k"}))
+    assert reply.text == '{"pass": true}\n{"pass": false}'
 
 
 # --- what the vendors' own types name: a new word in one of them is decided on here ---------------------------------

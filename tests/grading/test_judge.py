@@ -52,7 +52,7 @@ def test_equal_questions_are_equal_requests_and_another_ask_is_another_one():
 
 @pytest.mark.parametrize(
     ("reason", "text", "taken"),
-    [("", "Y", True), ("stop", "Y", True), ("tool_calls", "Y", True), ("tool_calls", " ", False), ("length", "Y", False), ("content_filter", "Y", False),
+    [("", "Y", True), ("stop", "Y", True), ("tool_calls", "Y", False), ("tool_calls", " ", False), ("length", "Y", False), ("content_filter", "Y", False),
      ("pause_turn", "Y", False), ("error", "Y", False), ("in_progress", "Y", False), ("max_tokens", "Y", False), ("other", "Y", False)],
 )  # fmt: skip
 def test_only_a_finished_reply_is_read(reason, text, taken):

@@ -100,7 +100,7 @@ def test_a_blocked_answer_is_a_refusal(llm: FakeLlm, reason: str):
     [
         (gemini({"text": "cut"}, finish="MAX_TOKENS"), "cut", "length"),
         ({"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS"}]}, "", "length"),
-        (gemini({"functionCall": {"name": "f", "args": {"a": 1}}}), '[{"name": "f", "args": {"a": 1}}]', "stop"),
+        (gemini({"functionCall": {"name": "f", "args": {"a": 1}}}), '[{"name": "f", "args": {"a": 1}}]', "tool_calls"),
     ],
 )
 def test_what_is_no_plain_answer_is_told_apart(llm: FakeLlm, answer, text, finish):

@@ -20,6 +20,7 @@ from gradegate.asking.shape import (
     members,
     objects,
     picked,
+    with_calls,
 )
 from gradegate.conversation import Message, Request
 
@@ -80,22 +81,31 @@ class Completions(Shape):
         finish = _finish(choices[0])
         usage = members(response.get("usage"))
         tokens = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        if message.get("refusal"):
-            return ModelOutput(str(message["refusal"]), finish, True, (), *tokens)
+        refusal = _refusal(message)
+        if refusal:
+            return ModelOutput(refusal, finish, True, (), *tokens)
         text, called = _content(message), message.get("tool_calls") or message.get("function_call")
         calls = objects(called if isinstance(called, list) else [called])
         if any(calls) and not text:
             text = as_text(called)
         if text is None and finish not in ("length", "content_filter"):
             raise NoOutput("without a message")
-        return ModelOutput(text or "", finish, finish == "content_filter", calls, *tokens)
+        return ModelOutput(text or "", with_calls(finish, calls), finish == "content_filter", calls, *tokens)
 
 
 def _finish(choice: JsonObject) -> str:
-    """OpenRouter gives the vendor's own word too, which may say of a "stop" that it was the token limit."""
+    """OpenRouter gives the vendor's own word too, which may say of a "stop" that it was the token limit, and errors of a choice."""
     finish = finish_reason(choice.get("finish_reason"), _FINISHED)
     native = finish_reason(choice.get("native_finish_reason"), _FINISHED)
+    if choice.get("error") and finish in ("stop", "tool_calls", ""):
+        return "error"
     return native if native == "length" and finish in ("stop", "tool_calls", "") else finish
+
+
+def _refusal(message: JsonObject) -> str:
+    """What the model says in order to decline, in a field or in a part of its own; empty where it does not."""
+    parts = [part.get("refusal") for part in objects(message.get("content")) if part.get("type") == "refusal"]
+    return str(message.get("refusal") or "") or "".join(str(part or "no reason given") for part in parts)
 
 
 def _content(message: JsonObject) -> str | None:

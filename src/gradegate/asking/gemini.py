@@ -22,6 +22,7 @@ from gradegate.asking.shape import (
     members,
     objects,
     picked,
+    with_calls,
     without_system,
 )
 from gradegate.conversation import Message, Request
@@ -95,10 +96,10 @@ class Gemini(Shape):
 
 def _answer(candidate: JsonObject, tokens: tuple[Any, Any]) -> ModelOutput:
     word = candidate.get("finishReason")
-    finish = finish_reason(word, _FINISHED)
     parts = objects(members(candidate.get("content")).get("parts"))
     texts = [str(part["text"]) for part in parts if "text" in part and not part.get("thought")]
     calls = objects([part.get("functionCall") for part in parts])
+    finish = with_calls(finish_reason(word, _FINISHED), calls)
     text = as_text(calls) if calls and not any(texts) else "".join(texts)
     if finish == "content_filter":
         words = text or str(candidate.get("finishMessage") or f"the answer was blocked: {word}")

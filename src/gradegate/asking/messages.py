@@ -23,6 +23,7 @@ from gradegate.asking.shape import (
     members,
     objects,
     picked,
+    with_calls,
     without_system,
 )
 from gradegate.conversation import Message, Request
@@ -89,10 +90,11 @@ class Messages(Shape):
         calls = [block for block in blocks if block.get("type") == "tool_use"]
         finish = finish_reason(response.get("stop_reason"), _FINISHED)
         if len(calls) == 1 and calls[0].get("name") == TOOL:  # our own tool: its input is the answer, and complete
-            texts = texts if any(texts) else [as_text(calls[0].get("input"))]
+            texts = [*([*texts, "\n"] if any(texts) else ()), as_text(calls[0].get("input"))]
             calls, finish = [], "stop" if finish == "tool_calls" else finish
         if not texts and not calls and finish in ("stop", ""):
             raise NoOutput("without a text")
+        finish = with_calls(finish, calls)
         text = "".join(texts) or (as_text(calls) if calls else "")
         refused = finish == "content_filter"
         if refused:

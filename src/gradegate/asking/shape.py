@@ -94,6 +94,11 @@ def finish_reason(word: Any, names: Mapping[str, str]) -> str:
     return names.get(lower, lower)
 
 
+def with_calls(finish: str, calls: Any) -> str:
+    """Why an answer ended that calls tools of the caller's: it has not come to its end, whatever word it has for that."""
+    return "tool_calls" if calls and finish in ("stop", "") else finish
+
+
 def without_system(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
     """The system's messages as one text and the rest, for APIs that answer nothing but a user."""
     system = "\n\n".join(message.content for message in messages if message.role in ("system", "developer"))

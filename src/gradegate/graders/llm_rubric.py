@@ -22,6 +22,7 @@ from gradegate.result import Verdict
 
 SCHEMA = shape(reason={"type": "string"}, **{"pass": {"type": "boolean"}}, score={"type": "number"})
 SYNONYMS = ("passed", "verdict", "result", "outcome", "decision", "conclusion")  # must not say the opposite
+OPPOSITES = ("fail", "failed", "fails", "rejected")  # must not say the same
 SHAPE = 'with "pass": true or false'
 
 
@@ -75,7 +76,8 @@ class LlmRubric(Grader):
         passed = values.truth(item["pass"])
         if passed is None:
             raise Unreadable('"pass" is neither true nor false')
-        if any(values.truth(item.get(key)) is (not passed) for key in SYNONYMS):
+        opposed = [key for key in SYNONYMS if values.truth(item.get(key)) is (not passed)]
+        if opposed or any(values.truth(item.get(key)) is passed for key in OPPOSITES):
             raise Unreadable('"pass" and another key of it say opposite things')
         unread = repr(item["score"])[:80] if score is None and item.get("score") is not None else ""
         if unread and self.threshold is not None:

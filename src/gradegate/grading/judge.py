@@ -22,7 +22,6 @@ from gradegate.texts.template import TemplateError, printed
 
 T = TypeVar("T")
 FINISHED = ("", "stop")  # the finish reasons of a reply that is whole; whoever names none has not cut it
-FORCED = "tool_calls"  # a forced tool call is whole where its arguments are there as text
 SHOWN = 4000  # characters of an unreadable reply that are kept as evidence
 
 
@@ -159,7 +158,7 @@ class Judge:
         if reply.finish_reason == "length":
             what = f"the reply of {provider.name} was cut off at its token limit; raise max_tokens"
             raise ProviderError(what, Trouble.TRUNCATED)
-        if reply.finish_reason not in FINISHED and not (reply.finish_reason == FORCED and reply.text.strip()):
+        if reply.finish_reason not in FINISHED:
             what = f"the reply of {provider.name} is not finished: it ended with `{reply.finish_reason}`"
             raise ProviderError(what, Trouble.TRUNCATED)
         return reply.text

@@ -22,6 +22,7 @@ from gradegate.asking.shape import (
     finish_reason,
     objects,
     picked,
+    with_calls,
 )
 from gradegate.asking.wire import base_url, count, host_of, need_model, own_headers, post, vector
 from gradegate.conversation import Message, Request, Usage
@@ -70,9 +71,10 @@ class OllamaChat(Shape):
         text, called = str(message.get("content") or ""), message.get("tool_calls")
         if called and not text:
             text = as_text(called)
-        finish = "unfinished" if response.get("done") is False else finish_reason(response.get("done_reason"), {})
+        done = response.get("done")
+        finish = finish_reason(response.get("done_reason"), {}) if done is True or done is None else "unfinished"
         tokens = response.get("prompt_eval_count"), response.get("eval_count")
-        return ModelOutput(text, finish, False, objects(called), *tokens)
+        return ModelOutput(text, with_calls(finish, called), False, objects(called), *tokens)
 
 
 class Ollama(ChatModel):

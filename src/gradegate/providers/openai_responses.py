@@ -23,6 +23,7 @@ from gradegate.asking.shape import (
     members,
     objects,
     picked,
+    with_calls,
 )
 from gradegate.asking.wire import PRICES, need_model
 from gradegate.conversation import Message, Request
@@ -32,6 +33,8 @@ SENT = tuple(
     "parallel_tool_calls previous_response_id store metadata include service_tier prompt prompt_cache_key "
     "safety_identifier top_logprobs conversation".split()
 )
+# Calls that the API itself has answered; the model waits for the answer to any other.
+_HOSTED = ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
 _FINISHED = {"completed": "stop", "max_output_tokens": "length"}
 
 
@@ -71,7 +74,8 @@ class Responses(Shape):
         items = objects(response.get("output"))
         parts = [part for item in items if item.get("type") == "message" for part in objects(item.get("content"))]
         calls = [item for item in items if str(item.get("type")).endswith("_call")]
-        finish, usage = _finish(response), members(response.get("usage"))
+        waiting = [item for item in calls if item.get("type") not in _HOSTED]
+        finish, usage = with_calls(_finish(response, items), waiting), members(response.get("usage"))
         tokens = usage.get("input_tokens"), usage.get("output_tokens")
         refusals = _texts(parts, "refusal", "refusal")
         if refusals:
@@ -83,10 +87,13 @@ class Responses(Shape):
         return ModelOutput(text, finish, finish == "content_filter", calls, *tokens)
 
 
-def _finish(response: JsonObject) -> str:
-    """Why an incomplete response ended, else its status: only a completed one has come to its end."""
+def _finish(response: JsonObject, items: Sequence[JsonObject]) -> str:
+    """Why an incomplete response ended, else its status: only one of completed messages has come to its end."""
     why = members(response.get("incomplete_details")).get("reason")
-    return finish_reason(why or response.get("status"), _FINISHED)
+    finish = finish_reason(why or response.get("status"), _FINISHED)
+    statuses = [finish_reason(item.get("status"), _FINISHED) for item in items if item.get("type") == "message"]
+    unfinished = [status for status in statuses if status not in ("stop", "")]
+    return unfinished[0] if unfinished and finish in ("stop", "") else finish
 
 
 def _texts(parts: Sequence[JsonObject], kind: str, key: str) -> list[str]:

@@ -16,10 +16,8 @@ MOST_BROKEN = 20  # objects that cannot be read, and
 MOST_SIGNS = 50_000  # signs that could open something
 MOST_PIECES = 2000  # objects and tags in one reply: more is not a grader's reply
 _QUOTE = re.compile(r'(?<!\\)"')
-_TOKEN = re.compile(
-    rf"(?P<comment><!--)|(?P<struck>(?<!~)~~(?![~\s]))|(?P<tag>{peel.TAG})|(?P<brace>\{{)", re.IGNORECASE
-)
-_STRUCK = re.compile(r"~~(?![~\s])(?:(?!~~).){1,4000}~~(?!~)", re.DOTALL)
+_TOKEN = re.compile(rf"(?P<comment><!--)|(?P<struck>(?<!~)~~(?!~))|(?P<tag>{peel.TAG})|(?P<brace>\{{)", re.IGNORECASE)
+_STRUCK = re.compile(r"~~(?!~)(?:(?!~~).){1,4000}~~(?!~)", re.DOTALL)
 _SENTENCE_END = re.compile(r"(?:\A|\n|[.!?:…。！？：])[ \t*_>\"'”’)\]]*\Z")
 
 
@@ -162,9 +160,9 @@ class _Scan:
     def _element(self, tag: re.Match[str]) -> int:
         name, closes = peel.name_of(tag)
         begins = _SENTENCE_END.search(self._tail) is not None
-        instead = peel.in_place_of(name, begins)
+        instead = peel.in_place_of(tag[0], name, begins)
         if instead is not None:
-            self._keep("\n" if closes and "\n" in peel.in_place_of(name, True) else "" if closes else instead)  # type: ignore[operator]
+            self._keep("\n" if closes and "\n" in peel.in_place_of("", name, True) else "" if closes else instead)  # type: ignore[operator]
             return tag.end()
         if closes and peel.is_reasoning(name):  # it was opened in the prompt: all before it was reasoning
             self._forget()

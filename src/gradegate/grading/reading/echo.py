@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import labels, lenient, peel
+from gradegate.grading.reading import contradiction, labels, lenient, peel
 from gradegate.grading.reading.answer import Answer, Span, walk
 from gradegate.grading.reading.marks import Marked
 
@@ -64,8 +64,18 @@ def _parts(text: str) -> Iterator[Answer]:
     for plain in _spellings(text):
         yield from _objects(plain, 0)
         yield from _labelled(plain)
+        for meaning, _ in contradiction.said(plain):
+            yield _as_object(meaning)
         for match in (*_MARKED.finditer(plain), *_FINAL.finditer(plain)):
             yield Answer(match[0].strip())
+
+
+def _as_object(meaning: bool | str) -> Answer:
+    """What a labelled line says, for readers of objects alone."""
+    word = str(meaning) if isinstance(meaning, str) else "yes" if meaning else "no"
+    item = {"pass": word, "verdict": word}
+    written = json.dumps(item)
+    return Answer(written, (Span(0, len(written), item),))
 
 
 def _labelled(text: str) -> Iterator[Answer]:

@@ -105,7 +105,7 @@ def is_label(text: str, nouns: Iterable[str], fillers: Iterable[str] = ()) -> bo
     if len(text) > LONGEST or _COMPARED.search(text):
         return False
     text = _CONNECTIVE.sub("", text, count=1) if _CONNECTIVE.match(text) else text
-    allowed, named = set(fillers), set(nouns)
+    allowed, named = frozenset(fillers), frozenset(nouns)
     words = [word.lower() for word in _WORD.findall(text)]
     rest = [word for word in words if word not in _SEPARATORS]
     if any(word not in named and word not in allowed and word not in _FILLERS for word in rest):

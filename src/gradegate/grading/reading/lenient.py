@@ -8,6 +8,7 @@ are not one, and so a text that is quoted in a reason cannot pass for the verdic
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from typing import Any, NamedTuple
@@ -23,9 +24,9 @@ _CONSTANTS = {
     "false": False,
     "null": None,
     "none": None,
-    "undefined": None,
-    "nan": None,
-    "infinity": None,
+    "undefined": math.nan,  # there and not a number, as the next two: never what an absent score is
+    "nan": math.nan,
+    "infinity": math.inf,
 }
 # Cyrillic and Greek letters that look like Latin ones.
 _LOOK_ALIKES = str.maketrans("авекмнорстухіјѕԁɡӏοαρυτκνιε", "abekmhopctyxijsdgloaputkvie")

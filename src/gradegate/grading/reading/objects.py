@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, TypeVar
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import vocabulary
+from gradegate.grading.reading import contradiction, leads, vocabulary
 from gradegate.grading.reading.answer import Answer, Span
 
 T = TypeVar("T", bound=Hashable)
@@ -19,9 +19,11 @@ _BEGINS = re.compile(
     rf"(?:\A|\n|[\w)\]}}\"'”’*`>][.:!?…。！？：]{{1,5}}[\"'”’)*_]{{0,4}}[ \t]*)(?:{_FENCE_OPEN})?[ \t*_`]*(?:\[\s*)?\Z"
 )
 _FENCED = re.compile(r"(?:```+|~~~+)[ \t]*[\w-]{0,20}[ \t]*\n?[ \t\n\[]*\Z")
+_FENCE_MARK = re.compile(r"```+|~~~+")
 _COMMENT = re.compile(r"//[^\n]*|\#[^\n]*|/\*.*?\*/", re.DOTALL)
 _REST = re.compile(r"[ \t\r\n*_`~]*\]?[ \t\r\n*_`~]*")
 _SENTENCE = re.compile(r"[.!?…。！？]+[\"'”’)*_]*(?=\s|\Z)|\n")
+SEVERAL = "it holds several verdicts that differ; give one"
 _LOOK_BACK = 600  # characters before an object that say how it is led up to
 
 
@@ -30,11 +32,17 @@ def verdict(answer: Answer, read: Callable[[dict[str, Any]], T | None], shape: s
 
     Several objects that are nothing but equal verdicts are one.
     """
-    group = last(answer, shape)
+    group = _ending(answer, shape)
     readings = [_reading(item, read, shape) for item in group]
     if any(reading != readings[0] for reading in readings[1:]):
-        raise Unreadable("it holds several verdicts that differ; give one")
-    _hold_earlier(answer, group[0], read, readings[0])
+        raise Unreadable(SEVERAL)
+    for item in _earlier(answer, group[0]):
+        try:
+            earlier = read(item)
+        except Unreadable:
+            continue
+        if earlier is not None and earlier != readings[0]:
+            raise Unreadable(SEVERAL)
     return readings[0]
 
 
@@ -45,38 +53,51 @@ def _reading(item: dict[str, Any], read: Callable[[dict[str, Any]], T | None], s
     return reading
 
 
-def _hold_earlier(
-    answer: Answer, first: dict[str, Any], read: Callable[[dict[str, Any]], T | None], reading: T
-) -> None:
-    """Raise Unreadable where an object before the last ones is a verdict too and says something else."""
+def _earlier(answer: Answer, first: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The objects before the last ones that are where a verdict could be."""
     for span in answer.spans:
         if span.value is first:
             return
-        if span.value is None or not _begins(answer.text, span.start):
-            continue
-        try:
-            earlier = read(span.value)
-        except Unreadable:
-            continue
-        if earlier is not None and earlier != reading:
-            raise Unreadable("it holds several verdicts that differ; give one")
+        if span.value is not None and _begins(answer.text, span.start):
+            yield span.value
 
 
 def table(answer: Answer, key: str) -> list[Any]:
-    """The list under a key of the verdict's object. Raises Unreadable."""
+    """The list under a key of the verdict's object. Raises Unreadable, also where an earlier object has another list."""
     shape = f'with the key "{key}"'
-    group = [item[key] for item in last(answer, shape) if key in item]
-    if not group:
+    group = _ending(answer, shape)
+    tables = [item[key] for item in group if key in item]
+    if not tables:
         raise Unreadable(f"it holds no JSON object {shape}")
-    if any(other != group[0] for other in group[1:]):
+    others = [*tables[1:], *(item[key] for item in _earlier(answer, group[0]) if key in item)]
+    if any(_decisive(other) != _decisive(tables[0]) for other in others):
         raise Unreadable(f'it holds several objects with the key "{key}" that differ; give one')
-    if not isinstance(group[0], list):
+    if not isinstance(tables[0], list):
         raise Unreadable(f'"{key}" is not a list')
-    return group[0]
+    return tables[0]
+
+
+def _decisive(listed: Any) -> Any:
+    """A list without the reasons of its items: two that differ in their reasons alone say the same."""
+    if not isinstance(listed, list):
+        return listed
+    return [
+        {key: value for key, value in item.items() if key != "reason"} if isinstance(item, dict) else item
+        for item in listed
+    ]
 
 
 def last(answer: Answer, shape: str = "that is a verdict") -> list[dict[str, Any]]:
-    """The object that ends the reply, or the several of a list or a row. Raises Unreadable."""
+    """The object that ends the reply, or the several of a list or a row. Raises Unreadable, also where an earlier object like them differs."""
+    group = _ending(answer, shape)
+    ending = _decisive(group)
+    for item in _earlier(answer, group[0]):
+        if item.keys() == group[0].keys() and _decisive([item])[0] not in ending:
+            raise Unreadable(SEVERAL)
+    return group
+
+
+def _ending(answer: Answer, shape: str) -> list[dict[str, Any]]:
     if not answer.spans:
         raise Unreadable(f"it holds no JSON object {shape}")
     group = _group(answer)
@@ -90,7 +111,10 @@ def last(answer: Answer, shape: str = "that is a verdict") -> list[dict[str, Any
     ):
         raise Unreadable("it holds several objects among other words; give one")
     _check_begin(answer, start)
+    _check_list(answer.text, start, end)
     _check_end(answer, start, end)
+    for span in group:
+        contradiction.hold(answer.text[:start], span.value or {})
     return [span.value for span in group if span.value is not None]
 
 
@@ -123,7 +147,13 @@ def _check_begin(answer: Answer, start: int) -> None:
         raise Unreadable(STRICT)
     if not _begins(answer.text, start):
         raise Unreadable("its JSON object is inside a sentence; put it alone at the end")
-    if vocabulary.leads_away(clause(answer.text[max(0, start - _LOOK_BACK) : start])):
+    if (
+        _FENCED.search(answer.text[max(0, start - 60) : start])
+        and len(_FENCE_MARK.findall(answer.text, 0, start)) % 2 == 0
+    ):
+        raise Unreadable("its JSON object is in a fence inside a fence; put your own alone at the end")
+    before = re.sub(rf"{_FENCE_OPEN}\s*\Z", "", answer.text[max(0, start - _LOOK_BACK) : start].rstrip(" \t\r\n*_`["))
+    if vocabulary.leads_away(clause(before)) or leads.gives_another(before, clause(before)):
         raise Unreadable(
             "its JSON object is led up to as an example, a quotation or a denial; put your own alone at the end"
         )
@@ -140,6 +170,13 @@ def clause(before: str) -> str:
     return pieces[-1].strip() if pieces else ""
 
 
+def _check_list(text: str, start: int, end: int) -> None:
+    """Raise Unreadable for a list that is opened and not closed, or closed and not opened."""
+    opened = text[:start].rstrip(" \t\r\n*_`").endswith("[")
+    if opened != text[end:].lstrip(" \t\r\n,").startswith("]"):
+        raise Unreadable("the list around its JSON is cut off")
+
+
 def _check_end(answer: Answer, start: int, end: int) -> None:
     text = answer.text
     closing = _REST.match(text, end)
@@ -149,7 +186,7 @@ def _check_end(answer: Answer, start: int, end: int) -> None:
     fenced = _FENCED.search(text[max(0, start - 60) : start]) is not None and re.match(
         r"[\s\]]*(?:```|~~~)", text[end:]
     )
-    if answer.strict or not fenced or "\n" in rest.strip() or vocabulary.turns(rest) or vocabulary.refuses(rest):
+    if answer.strict or not fenced or "\n" in rest.strip() or leads.disowns(rest):
         raise Unreadable(
             STRICT if answer.strict else "something follows its JSON object; put the object alone at the end"
         )

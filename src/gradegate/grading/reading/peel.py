@@ -30,20 +30,36 @@ TAG = (
     r"|<\|(?P<bar_end>/|end_of_|end_)?(?:begin_of_|start_of_|begin_|start_)?(?P<bar>thoughts?|thinking|think|reasoning|reflection|analysis|solution|answer|final)\|>"
 )
 _CONTAINERS = frozenset(
-    "json sentence sentences statement statements question questions response quote quotes verdicts steps claims output_json object".split()
+    "json sentence sentences statement statements response verdicts steps claims output_json".split()
 )
 _LABELS = frozenset(
-    "answer verdict result output final final_answer finalanswer final-answer score rating grade category choice option decision index winner conclusion judgment judgement solution evaluation".split()
+    "answer verdict result output final final_answer finalanswer final-answer score rating grade category choice decision index winner conclusion judgment judgement solution evaluation".split()
 )
 _INLINE = frozenset("b i u em strong mark code span small big sup sub font tt kbd samp a".split())
 _BLOCK = frozenset(
     "p div pre br hr ul ol li h1 h2 h3 h4 h5 h6 table tr td th thead tbody section article body html main center".split()
 )
 
+# Attributes by which an element shows nothing, or what is struck out.
+_UNSEEN = re.compile(
+    r"\s(?:hidden\b|aria-hidden\s*=\s*[\"']?true|style\s*=[^<>]*(?:none|hidden|line-through|opacity|collapse|(?:font-size|height|width)\s*:\s*0|clip|-\d{3}))"
+    r"|\sclass\s*=[^<>]*(?:hidden|sr-only|invisible|example|quote|strike|draft)",
+    re.IGNORECASE,
+)
+# A turn of a chat template that is not the model's own.
+_ANOTHERS_TURN = re.compile(
+    r"<\|(?:im_start\|>|start_header_id\|>|start\|>|header_start\|>)?\s{0,9}(?:user|human|system|developer|tool|function|observation|ipython|environment|context)\b"
+    r"|<start_of_turn>\s{0,9}(?:user|system|tool)\b|\[/?INST\]\s*\S|<<SYS>>|<\|?(?:start_of_role)\|?>\s*(?:user|system|tool)|\[(?:AVAILABLE_TOOLS|TOOL_RESULTS|SYSTEM_PROMPT)\]",
+    re.IGNORECASE,
+)
 _VOID = frozenset("input img meta link source track area base col embed wbr param".split())
 
 _FENCE = re.compile(r"```++|~~~++")
 _FENCED_LINE = re.compile(r"```(?:json|text|plaintext)?[ \t]*(?P<inside>[^`\n]+)```")
+_SHOWN_FENCE = re.compile(
+    r"(?:```|~~~)[ \t]{0,9}(?:[\w-]{0,12}[ \t:_-]{1,9})?(?:examples?|samples?|templates?|quot(?:e|ed|ation)|drafts?|submission|candidate|input|prompt|context|schema|placeholder|wrong|bad|incorrect|beispiel|exemple|ejemplo|exemplo|esempio)\b",
+    re.IGNORECASE,
+)
 _END_TOKENS = re.compile(
     r"(?:\s|<\|(?:im_end|eot_id|end|return|endoftext|end_of_text|eom_id|end_of_turn|end_of_solution)\|>|</s>|<eos>|<end_of_turn>|\[/INST\])+\Z",
     re.IGNORECASE,
@@ -59,9 +75,13 @@ def stripped(text: str) -> str:
 
 def outer(reply: str) -> str:
     """A reply without what is around the whole of it, and without the channels that are not the final one. Raises Unreadable."""
+    if _SHOWN_FENCE.search(reply):
+        raise Unreadable("it holds a code fence that is labelled as an example, a draft or a quotation")
+    if _ANOTHERS_TURN.search(reply):
+        raise Unreadable("it holds a turn of somebody else: of the user, the system or a tool")
     text = _final_channel(stripped(reply))
     match = _END_TOKENS.search(text[-200:])
-    if match:
+    if match and not ("</s>" in match[0].lower() and "<s>" in text[1:].lower()):
         text = text[: len(text) - len(match[0])]
     return unfenced(text)
 
@@ -113,11 +133,13 @@ def holds_something(tag: str, name: str) -> bool:
     return name not in _VOID and not tag.rstrip(">").endswith("/")
 
 
-def in_place_of(name: str, begins: bool) -> str | None:
-    """What stands for an opening tag whose content is read: nothing, a line end or a label; None where it is set aside.
+def in_place_of(tag: str, name: str, begins: bool) -> str | None:
+    """What stands for a tag whose content is read: nothing, a line end or a label; None where it is set aside.
 
     ``begins``: the tag begins a line or follows the end of a sentence.
     """
+    if _UNSEEN.search(tag):
+        return None
     if name in _LABELS:
         return ("\n" if begins else "") + name.replace("_", " ").replace("-", " ") + ": "
     if name in _CONTAINERS or name in _INLINE:
