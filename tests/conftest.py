@@ -19,13 +19,6 @@ settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """With ``-n``, tests of one ``xdist_group`` share a worker; ``--dist`` says otherwise."""
-    if config.getoption("numprocesses", None) and config.option.dist == "no":
-        config.option.dist = "loadgroup"
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Coverage is what the examples reach: to trace the thousands of inputs of properties would double their time."""

@@ -87,7 +87,7 @@ def test_an_error_of_a_member_without_weight_is_reported_and_does_not_count(gate
 
 @pytest.mark.parametrize(
     ("members", "keys", "outcome", "score"),
-    [([BAD], {}, "pass", 1), ([GOOD], {}, "fail", 0), ([GOOD, BAD], {}, "pass", 0.5), ([GOOD, BAD], {"threshold": 0.5}, "fail", 0.5), ([RUBRIC], {}, "error", None)],
+    [([BAD], {}, "pass", 1), ([GOOD], {}, "fail", 0), ([GOOD, BAD], {}, "pass", 0.5), ([GOOD, BAD], {"threshold": 0.5}, "fail", 0.5), ([RUBRIC], {}, "error", None), ([BAD, RUBRIC], {}, "error", None), ([BAD, RUBRIC], {"threshold": 0.9}, "error", None)],
 )  # fmt: skip
 def test_not_turns_the_set_round_and_leaves_errors(gate, llm, members, keys, outcome, score):
     grades = ran(gate, llm, *members, kind="not-assert-set", **keys).grades

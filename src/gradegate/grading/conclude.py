@@ -144,6 +144,8 @@ class Conclusion(NamedTuple):
 def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
     """The grade of an assert-set from those of its members."""
     outcome, score, why = conclude_case(members, binding.threshold)
+    if binding.asserted.negated and any(grade.counts and grade.outcome is Outcome.ERROR for grade in members):
+        outcome, score, why = Outcome.ERROR, None, ""  # a failure beside it must not become a pass
     reason = "; ".join(filter(None, (why, _members_reason(members, outcome))))
     if binding.asserted.negated and outcome is not Outcome.ERROR:
         reason = "" if outcome is Outcome.FAIL else f"must not hold, but does ({binding.asserted.type})"
