@@ -264,3 +264,8 @@ def test_a_packed_answer_is_whole_or_none(gate, llm: FakeLlm, encoding: str):
 def test_an_encoding_that_was_not_asked_for_is_no_answer(gate, llm: FakeLlm):
     llm.reply = lambda path, content: packed("br", b"the answer")
     no_answer(run(gate, http(llm, transformResponse="text")), "cannot be unpacked: its encoding is 'br'")
+
+
+def test_a_body_of_json_null_is_no_answer(gate, llm: FakeLlm):
+    llm.reply = lambda path, content: None
+    no_answer(run(gate, http(llm)), "answered with an empty body")

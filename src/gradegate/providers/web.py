@@ -96,12 +96,13 @@ class Web(Provider):
 def _body(answer: Response) -> str:
     """The text of an answer. Raises ProviderError when it is empty, cut, or nothing but an error."""
     text = answer.body.decode("utf-8", "replace")
-    if not text.strip():
+    is_json = "json" in answer.headers.get("content-type", "").lower()
+    if not text.strip() or (is_json and text.strip() == "null"):
         raise ProviderError(f"{answer.host} answered with an empty body", Trouble.MALFORMED)
     error = error_in(text)
     if error is not None:
         raise ProviderError(f"{answer.host} answered with an error: {words(error)}", Trouble.STATUS, answer.status)
-    if "json" in answer.headers.get("content-type", "").lower() and is_broken_json(text):
+    if is_json and is_broken_json(text):
         what = f"{answer.host} answered JSON that is cut or broken: {text[-80:]!r} is its end"
         raise ProviderError(what, Trouble.MALFORMED)
     return text
