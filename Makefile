@@ -17,7 +17,7 @@ test: check pytest
 quick: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 4 -m "not slow" --hypothesis-profile=quick
+	$(BIN)/pytest -q -n 4 --dist loadgroup -m "not slow" --hypothesis-profile=quick
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -27,7 +27,7 @@ check: $(READY)
 	$(BIN)/python scripts/generated.py --check
 
 pytest: $(READY)
-	$(BIN)/pytest -n 4 --cov
+	$(BIN)/pytest -n 4 --dist loadgroup --cov
 
 # Whether the tests notice small changes to the code that decides; MUTATE="planning --seed 2" names others.
 mutate: $(READY)

@@ -25,3 +25,19 @@ def test_a_sentence_that_goes_on_to_the_last_line_takes_it_away(form, lead):
 )  # fmt: skip
 def test_reasoning_with_an_end_leads_up_to_a_verdict(form, lead):
     assert read(form, lead.format(PROSE[form])) is not None
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "lead", ["I cannot help with that.\n\n{}", "I refuse to answer\n\n{}", "I am sorry, I can't judge it.\n{}"]
+)
+def test_a_refusal_and_a_verdict_are_no_verdict(form, lead):
+    assert read(form, lead.format(PROSE[form])) is None
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "lead", ["I cannot find any error.\n\n{}", "The answer refuses to help, which is right.\n\n{}"]
+)
+def test_what_only_sounds_like_a_refusal_is_reasoning(form, lead):
+    assert read(form, lead.format(PROSE[form])) is not None

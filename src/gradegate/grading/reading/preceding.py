@@ -13,6 +13,7 @@ _EXCLUDED = re.compile(
 _APART = re.compile(r"\n[ \t]*\r?\n[\s`~*_]*\Z")
 _COMPLETE = (".", "!", "?", "。", "！", "？", "…", ")", '"', "”", "|", ";")
 _FEW = 6  # words of a line that can be a denial of what comes after it, and nothing else
+_SHORT = 120  # characters of a refusal
 _LOOK_BACK = 600  # characters before the last line
 
 
@@ -20,6 +21,8 @@ def away(text: str, last: str) -> bool:
     """Whether the last line of a text is not the speaker's own verdict by what is before it."""
     before = text[: text.rstrip().rfind(last)]
     lead = objects.clause(before[-_LOOK_BACK:])
+    if len(before.strip()) <= _SHORT and vocabulary.refuses(before):
+        return True  # a refusal, and what it refuses; a longer text may refuse a part and decide the rest
     if not lead:
         return False
     if lead.rstrip("*_ ").endswith((":", "：")):
