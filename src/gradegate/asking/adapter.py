@@ -26,7 +26,6 @@ from gradegate.errors import ProviderError, Trouble
 
 MAX_BYTES = 16 * 1024 * 1024
 CONNECT_SECONDS = 10.0
-_HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "gzip, deflate"}
 _FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
 _UNSENDABLE = (
     requests.exceptions.InvalidURL,
@@ -70,7 +69,7 @@ class Connections:
 
     def _send(self, ask: Ask, seconds: float) -> Response:
         started = time.monotonic()
-        headers = {**_HEADERS, **ask.headers}
+        headers = {"Content-Type": "application/json", "Accept": "application/json", **ask.headers}
         request = requests.Request(ask.method, ask.url, headers=headers, data=ask.content).prepare()
         # Straight to the adapter: no cookies, no redirects, no .netrc, and a third less work a call.
         response = self._session.get_adapter(ask.url).send(
@@ -172,7 +171,7 @@ def _read(raw: Any) -> bytes:
     parts, left = [], MAX_BYTES + 1
     while left and (part := raw.read(left, decode_content=False)):
         parts.append(part)
-        left -= len(part)
+        left -= len(part) if raw.length_remaining != 0 else left
     return b"".join(parts)
 
 
