@@ -70,15 +70,16 @@ def _parser() -> argparse.ArgumentParser:
     _command(commands, "list", _list, "list assertions, providers, dialects and reports")
     schema = _command(commands, "schema", _schema, "print a JSON Schema")
     schema.add_argument("of", nargs="?", choices=("config", "results"), default="config")
-    _command(commands, "action", _action, "the GitHub Action: reads INPUT_* and the event")
+    # `with: args: --help` must not end in a page of help and green: here is no option, and every argument a mistake.
+    bare = {"prefix_chars": "\0", "add_help": False}
+    action = _command(commands, "action", _action, "the GitHub Action: reads INPUT_* and the event", **bare)
+    action.add_argument("arguments", nargs="*")
     return parser
 
 
-def _command(
-    commands: Any, name: str, function: Any, text: str, aliases: Sequence[str] = ()
-) -> argparse.ArgumentParser:
+def _command(commands: Any, name: str, function: Any, text: str, **more: Any) -> argparse.ArgumentParser:
     about = text.capitalize() + "."
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=about, aliases=list(aliases))
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=about, **more)
     parser.set_defaults(command=function)
     return parser
 
@@ -201,6 +202,8 @@ def _schema(args: argparse.Namespace) -> int:
 def _action(args: argparse.Namespace) -> int:
     from gradegate.github.action import main as action
 
+    if args.arguments and "INPUT_ARGS" not in os.environ:  # on GitHub, the inputs say it
+        raise ConfigError.at("the command `action` takes no arguments", None, "it reads INPUT_* and the event")
     return action(dict(os.environ), Path.cwd())
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gradegate.errors import ConfigError, Mistake
+from gradegate.errors import Mistake
 
 # What a run does where neither the command line nor a config says otherwise.
 CONCURRENCY = 4  # calls in flight; promptfoo's default
@@ -24,6 +24,8 @@ KEYS = {
     "google-api-key": "GOOGLE_API_KEY",
     "mistral-api-key": "MISTRAL_API_KEY",
 }
+# The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
+ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
 # Names of variables and options whose values are secret.
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 SHORTEST_SECRET = 8  # shorter values are placeholders: hiding "k" would garble every report
@@ -72,10 +74,11 @@ class ActionSettings:
     comment_key: str = ""  # tells the comments of several jobs on one pull request apart
     summary: bool = True
     annotations: bool = True
+    mistakes: tuple[Mistake, ...] = ()  # of the inputs: nothing may run before they are corrected
 
 
 def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
-    """Read ``INPUT_*`` as the runner spells them. Raises ConfigError with every mistake.
+    """Read ``INPUT_*`` as the runner spells them; a mistaken one has its default, and stands in ``mistakes``.
 
     The runner upper-cases a name, turns spaces into underscores and keeps hyphens: ``INPUT_MAX-CONCURRENCY``
     (actions/runner, ContainerActionHandler).
@@ -104,9 +107,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         summary=inputs.flag("summary"),
         annotations=inputs.flag("annotations"),
     )
-    if inputs.mistakes:
-        raise ConfigError(*inputs.mistakes)
-    return settings
+    return replace(settings, mistakes=(*inputs.mistakes, *inputs.unknown()))
 
 
 def _with_keys(environ: Mapping[str, str], inputs: _Inputs) -> dict[str, str]:
@@ -115,13 +116,40 @@ def _with_keys(environ: Mapping[str, str], inputs: _Inputs) -> dict[str, str]:
 
 
 class _Inputs:
+    """The inputs, each of which exists because the code asks for it: there is no second list."""
+
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
+        self._asked: dict[str, str] = {}  # inputs by the variables that may hold them
         self.mistakes: list[Mistake] = []
 
     def text(self, name: str) -> str:
-        spelled = f"INPUT_{name.replace(' ', '_').upper()}"
-        return (self._environ.get(spelled) or self._environ.get(spelled.replace("-", "_")) or "").strip()
+        spelled = f"INPUT_{name.upper()}"
+        spellings = (spelled, spelled.replace("-", "_"))
+        self._asked |= dict.fromkeys(spellings, name)
+        text = next(filter(None, map(self._environ.get, spellings)), "").strip()
+        if "${{" not in text:
+            return text
+        cure = "GitHub fills in expressions in workflow files alone; pass the value itself"
+        self.mistakes.append(Mistake(f"the input `{name}` holds an expression that nobody filled in", None, cure))
+        return ""
+
+    def unknown(self) -> list[Mistake]:
+        """A mistake for each input that no code asked for: the runner lets them all pass, and warns of some."""
+        from gradegate.registry import suggest
+
+        names = sorted(name.removeprefix("INPUT_").lower() for name in self._environ if self._is_unknown(name))
+        asked = sorted(set(self._asked.values()))
+        cures = {"args": ARGUMENTS, "entrypoint": ARGUMENTS}
+        return [
+            Mistake(
+                f"there is no input `{name}`", None, cures.get(name) or suggest(name, asked) or "see docs/action.md"
+            )
+            for name in names
+        ]
+
+    def _is_unknown(self, variable: str) -> bool:
+        return variable.startswith("INPUT_") and variable not in self._asked
 
     def lines(self, name: str) -> tuple[str, ...]:
         return tuple(line.strip() for line in self.text(name).splitlines() if line.strip())

@@ -8,18 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradegate.errors import ConfigError, Origin
+from gradegate.files.vouched import Vouched
 
 MAX_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A folder that config files may read from, and nothing beyond it."""
+    """A folder that config files may read from, and nothing beyond it; ``vouched`` says of what it holds which files are read."""
 
     root: Path
+    vouched: Vouched | None = None
 
     @classmethod
-    def around(cls, config: Path, cwd: Path, environ: Mapping[str, str]) -> Workspace:
+    def around(cls, config: Path, cwd: Path, environ: Mapping[str, str], vouched: Vouched | None = None) -> Workspace:
         """$GITHUB_WORKSPACE, else the repository, else the working directory, whichever holds the config first."""
         config = config.resolve()
         candidates = [Path(environ["GITHUB_WORKSPACE"])] if environ.get("GITHUB_WORKSPACE") else []
@@ -28,8 +30,8 @@ class Workspace:
         for folder in candidates:
             resolved = folder.resolve()
             if config.is_relative_to(resolved) and resolved != resolved.parent:
-                return cls(resolved)
-        return cls(config.parent)
+                return cls(resolved, vouched)
+        return cls(config.parent, vouched)
 
     def name(self, path: Path) -> str:
         """A path as messages and annotations show it: relative to the root, with forward slashes."""
@@ -63,6 +65,8 @@ class Workspace:
             raise ConfigError.at(f"`{reference}` cannot be read: {e.strerror}", origin, "correct the path") from e
         if len(content) > MAX_BYTES:
             raise ConfigError.at(f"`{reference}` has more than {MAX_BYTES >> 20} MiB", origin, "use a smaller file")
+        if self.vouched is not None:
+            self.vouched.vouch(path, content, self.name(path), origin)
         return content
 
     def text(self, reference: str, base: Path, origin: Origin) -> str:

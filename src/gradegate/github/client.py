@@ -104,9 +104,8 @@ def refusal(answer: Response, event: Event) -> str:
         return f"GitHub does not accept the token ({words}); check the input `github-token`"
     if answer.status not in (403, 404):
         return f"GitHub does not take the comment ({words})"
-    if event.reads_only:
-        whose = "a fork" if event.is_fork else "Dependabot"
-        return f"the pull request comes from {whose}, so its token can only read ({words}); see the job summary instead"
+    if event.outsider:
+        return f"the pull request comes from {event.outsider}, so its token can only read ({words}); see the job summary instead"
     return (
         f"the token may not comment on pull request {event.number} ({words}); "
         "give the job `permissions: pull-requests: write`"

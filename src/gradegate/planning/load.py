@@ -11,6 +11,7 @@ from gradegate.configs import testfiles
 from gradegate.configs.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
+from gradegate.files.vouched import Vouched, bound
 from gradegate.files.workspace import Workspace
 from gradegate.planning import added
 from gradegate.settings import Settings
@@ -34,7 +35,8 @@ def load(settings: Settings) -> list[Located]:
     suites, errors = [], []
     for path in config_paths(settings):
         try:
-            suites.append(read(path, settings))
+            vouched = Vouched.around(path, settings.environ) if bound(settings.environ) else None
+            suites.append(read(path, settings, vouched))
         except ConfigError as e:
             errors.append(e)
     if errors:
@@ -42,9 +44,9 @@ def load(settings: Settings) -> list[Located]:
     return suites
 
 
-def read(path: Path, settings: Settings) -> Located:
-    """One config, with the assertions that the command line adds. Raises ConfigError."""
-    workspace = Workspace.around(path, settings.cwd, settings.environ)
+def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Located:
+    """One config, with the assertions that the command line adds, and of files that are vouched for. Raises ConfigError."""
+    workspace = Workspace.around(path, settings.cwd, settings.environ, vouched)
     name = workspace.name(path)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
     content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else document.read(raw, name)
