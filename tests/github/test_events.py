@@ -17,7 +17,9 @@ from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
 from support.runner import read_outputs
 
-PAGE = (Path(__file__).parents[2] / "docs" / "github.md").read_text().partition("\n## Events\n")[2].partition("\n## ")[0]
+PAGE = (
+    (Path(__file__).parents[2] / "docs" / "github.md").read_text().partition("\n## Events\n")[2].partition("\n## ")[0]
+)
 ROWS = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", PAGE, re.MULTILINE)[1:]
 CHECKOUT, COMMIT = "the checkout", "files of `GITHUB_SHA`"
 NAMED = [(event, what) for events, what in ROWS for event in re.findall(r"`([a-z_]+)`", events)]

@@ -260,7 +260,9 @@ def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) ->
     assert "could not run" in stage.summary
 
 
-@pytest.mark.parametrize(("actor", "head", "whose"), [("mona", "mona/x", "a fork"), ("dependabot[bot]", "", "Dependabot")])
+@pytest.mark.parametrize(
+    ("actor", "head", "whose"), [("mona", "mona/x", "a fork"), ("dependabot[bot]", "", "Dependabot")]
+)
 def test_who_gets_no_secrets_is_told_so(stage: Stage, actor: str, head: str, whose: str) -> None:
     event = replace(EVENT, actor=actor, head_repository=head or EVENT.head_repository)
     publish_mistakes(replace(stage.step(), event=event), ConfigError(Mistake("OPENAI_API_KEY is not set")), 2)
