@@ -68,11 +68,22 @@ def test_the_audit_reads_the_lock_that_the_image_installs() -> None:
     assert "-r /build/requirements.lock" in (ROOT / "Dockerfile").read_text()
 
 
-def test_dependabot_is_valid_and_waits_for_new_versions_to_be_known() -> None:
-    checker = Path(sys.executable).with_name("check-jsonschema")
-    command = [checker, "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check-jsonschema", "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml"),
+        ("zizmor", "--offline", "--no-progress", "--no-config", "--persona=pedantic", ".github/dependabot.yml"),
+        ("hadolint", ".github/base/Dockerfile"),
+    ],
+    ids=lambda command: str(command[0]),
+)
+def test_what_keeps_us_up_to_date_is_valid(command: tuple[str, ...]) -> None:
+    program = Path(sys.executable).with_name(command[0])
+    done = subprocess.run([program, *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_dependabot_waits_for_new_versions_to_be_known() -> None:
     assert {update["package-ecosystem"] for update in UPDATES} == {"pip", "github-actions", "docker"}
     assert [update for update in UPDATES if update["cooldown"]["default-days"] < 7] == []
 

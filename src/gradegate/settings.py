@@ -25,7 +25,7 @@ KEYS = {
     "mistral-api-key": "MISTRAL_API_KEY",
 }
 # The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
-ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
+NO_ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
 # Names of variables and options whose values are secret.
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 SHORTEST_SECRET = 8  # shorter values are placeholders: hiding "k" would garble every report
@@ -138,15 +138,14 @@ class _Inputs:
         """A mistake for each input that no code asked for: the runner lets them all pass, and warns of some."""
         from gradegate.registry import suggest
 
-        names = sorted(name.removeprefix("INPUT_").lower() for name in self._environ if self._is_unknown(name))
         asked = sorted(set(self._asked.values()))
-        cures = {"args": ARGUMENTS, "entrypoint": ARGUMENTS}
-        return [
-            Mistake(
-                f"there is no input `{name}`", None, cures.get(name) or suggest(name, asked) or "see docs/action.md"
-            )
-            for name in names
-        ]
+        mistakes = []
+        for variable in sorted(filter(self._is_unknown, self._environ)):
+            name = variable.removeprefix("INPUT_").lower()
+            near = suggest(name, asked) or f"remove it from `with` (or {variable} from `env`); docs/action.md has all"
+            cure = NO_ARGUMENTS if name in ("args", "entrypoint") else near
+            mistakes.append(Mistake(f"there is no input `{name}`", None, cure))
+        return mistakes
 
     def _is_unknown(self, variable: str) -> bool:
         return variable.startswith("INPUT_") and variable not in self._asked

@@ -26,7 +26,7 @@ def said(**inputs: str) -> list[str]:
         ("confg", 'did you mean "config"?'),
         ("max_concurency", 'did you mean "max-concurrency"?'),
         ("github_tokn", 'did you mean "github-token"?'),
-        ("zzz", "see docs/action.md"),
+        ("zzz", "remove it from `with` (or INPUT_ZZZ from `env`); docs/action.md has all"),
         ("args", "the image has one entry point and takes no arguments; remove it"),
         ("entrypoint", "the image has one entry point and takes no arguments; remove it"),
     ],
