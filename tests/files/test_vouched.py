@@ -119,7 +119,7 @@ def test_files_laid_over_the_checkout_are_refused(root: Path) -> None:
     """As by `git checkout FETCH_HEAD -- .`, or by an artifact that was unpacked there: HEAD stays where it was."""
     given = environ(root)
     (root / "prompt.txt").write_text("theirs")
-    assert "`prompt.txt` is not as the commit" in refused(root, "prompt.txt", given)
+    assert "`prompt.txt` is not as it is in the commit" in refused(root, "prompt.txt", given)
     assert read(root, "evals/config.yaml", given) == b"ours"
     (root / "new.txt").write_text("theirs")
     run(root, "add", "-A")
@@ -131,7 +131,7 @@ def test_a_head_that_was_only_written_there_is_refused(root: Path) -> None:
     base = run(root, "rev-parse", "HEAD")
     commit(root, {"prompt.txt": "theirs"})
     (root / ".git" / "HEAD").write_text(base)
-    assert "is not as the commit" in refused(root, "prompt.txt", environ(root, base))
+    assert "is not as it is in the commit" in refused(root, "prompt.txt", environ(root, base))
 
 
 def test_objects_that_are_not_what_they_are_named_are_refused(root: Path) -> None:
@@ -177,20 +177,94 @@ def test_a_linked_work_tree_and_a_submodule_are_told_apart(root: Path, tmp_path:
     assert "cannot be found" in refused(root, "sub/config.yaml", environ(root))
 
 
-def test_a_link_leads_to_a_file_of_the_commit_or_nowhere(root: Path) -> None:
+def linked(root: Path) -> dict[str, str]:
+    (root / "easy.txt").write_text("easy")
     (root / "link.txt").symlink_to("prompt.txt")
     (root / "folder").symlink_to("evals")
+    (root / "evals" / "up.txt").symlink_to("../folder/../link.txt")
+    (root / "absolute.txt").symlink_to(root / "prompt.txt")
     commit(root, {})
-    given = environ(root)
+    return environ(root)
+
+
+def test_a_link_of_the_commit_leads_where_it_led(root: Path) -> None:
+    given = linked(root)
     assert read(root, "link.txt", given) == b"ask"
     assert read(root, "folder/config.yaml", given) == b"ours"
+    assert read(root, "folder/../folder/up.txt", given) == b"ask"
+    assert "cannot be found" in refused(root, "absolute.txt", given)
+
+
+@pytest.mark.parametrize("target", ["easy.txt", "theirs.txt", "./prompt.txt", "/etc/passwd", "link.txt", "nowhere"])
+def test_a_link_that_was_bent_is_refused(root: Path, target: str) -> None:
+    given = linked(root)
     (root / "theirs.txt").write_text("theirs")
     (root / "link.txt").unlink()
-    (root / "link.txt").symlink_to("theirs.txt")
-    assert "cannot be found" in refused(root, "link.txt", given)
+    (root / "link.txt").symlink_to(target)
+    with pytest.raises(ConfigError):
+        read(root, "link.txt", given)
+    with pytest.raises(ConfigError):
+        read(root, "evals/up.txt", given)
+
+
+@pytest.mark.parametrize("name", ["prompt.txt", "evals"])
+def test_a_link_in_the_place_of_a_file_or_a_folder_is_refused(root: Path, name: str) -> None:
+    given = linked(root)
+    (root / name).rename(root / "moved")
+    (root / name).symlink_to("moved")
+    assert "cannot be found" in refused(root, "prompt.txt" if name == "prompt.txt" else "evals/config.yaml", given)
+
+
+def test_a_file_in_the_place_of_a_link_is_refused(root: Path) -> None:
+    given = linked(root)
     (root / "link.txt").unlink()
-    (root / "link.txt").write_text("prompt.txt")  # the link's own content, in a plain file
+    (root / "link.txt").write_text("prompt.txt")  # what the commit has of the link
     assert "cannot be found" in refused(root, "link.txt", given)
+
+
+def matched(root: Path, pattern: str, given: Mapping[str, str]) -> list[str]:
+    workspace = Workspace.around(root / "x", root, given, Vouched.around(root / "x", given))
+    return [path.name for path in workspace.glob(pattern, root, ORIGIN)]
+
+
+@pytest.fixture
+def cases(root: Path) -> dict[str, str]:
+    commit(root, {"tests/a.yaml": "a", "tests/b.yaml": "b", "tests/deep/c.yaml": "c", "other/d.yaml": "d"})
+    (root / "tests" / "deep" / "link.yaml").symlink_to("c.yaml")
+    commit(root, {})
+    return environ(root)
+
+
+def test_a_pattern_matches_what_it_matches_in_the_commit(root: Path, cases: dict[str, str]) -> None:
+    (root / "other" / "d.yaml").unlink()
+    assert matched(root, "./tests/**/*.yaml", cases) == ["a.yaml", "b.yaml", "c.yaml", "c.yaml"]
+
+
+@pytest.mark.parametrize("change", ["rm tests/b.yaml", "rm -r tests/deep", "rm tests/deep/link.yaml"])
+def test_a_pattern_that_would_match_less_is_refused(root: Path, cases: dict[str, str], change: str) -> None:
+    subprocess.run(change.split(), cwd=root, check=True)
+    with pytest.raises(ConfigError, match="is missing, or no longer what it is in the commit"):
+        matched(root, "tests/*.yaml", cases)
+
+
+@pytest.mark.parametrize(
+    "change", ["ln -s a.yaml tests/z.yaml", "cp tests/a.yaml tests/z.yaml", "ln -s deep tests/z.yaml"]
+)
+def test_a_pattern_that_would_match_more_is_refused(root: Path, cases: dict[str, str], change: str) -> None:
+    subprocess.run(change.split(), cwd=root, check=True)
+    if change.endswith("deep tests/z.yaml"):  # a folder is no file of tests
+        assert matched(root, "tests/*.yaml", cases) == ["a.yaml", "b.yaml"]
+    else:
+        with pytest.raises(ConfigError, match=r"`z\.yaml` cannot be found in the commit"):
+            matched(root, "tests/*.yaml", cases)
+
+
+@pytest.mark.parametrize("pattern", ["/etc/*", "../*", "nowhere/*.yaml"])
+def test_a_pattern_in_a_folder_that_the_commit_has_not_is_refused(
+    root: Path, cases: dict[str, str], pattern: str
+) -> None:
+    with pytest.raises(ConfigError):
+        matched(root, pattern, cases)
 
 
 def test_a_config_behind_a_link_is_of_the_repository_that_holds_it(root: Path, tmp_path: Path) -> None:

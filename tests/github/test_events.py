@@ -126,7 +126,7 @@ def test_files_laid_over_the_checkout_reach_nobody_by_no_command(
     assert act("pull_request_target", base, *command)[0] == 2
     assert llm.requests == []
     told = capsys.readouterr().err
-    assert "`prompt.txt` is not as the commit" in told
+    assert "`prompt.txt` is not as it is in the commit" in told
     assert "docs/github.md" in told
 
 
@@ -138,3 +138,17 @@ def test_one_wrong_checkout_is_said_once_for_many_configs(
     commit(workspace, "theirs")
     assert act("workflow_run", base, "run", "gradegate.yaml", "second.yaml")[0] == 2
     assert "\n1 mistake;" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("configs", "code"), [((), 2), (("*.yaml",), 2), (("evals/../*.yaml",), 2), (("b.yaml",), 0)])
+def test_a_config_that_was_deleted_is_missed_where_configs_are_looked_for(
+    act: Act, workspace: Path, configs: tuple[str, ...], code: int
+) -> None:
+    for name in ("promptfooconfig.yaml", "b.yaml", "evals/c.yaml"):
+        (workspace / name).parent.mkdir(exist_ok=True)
+        (workspace / name).write_text(CONFIG)
+    base = commit(workspace, "ours")
+    assert act("workflow_run", base, "run", *configs)[0] == 0
+    (workspace / "promptfooconfig.yaml").unlink()
+    assert act("workflow_run", base, "run", *configs)[0] == code
+    assert act("push", base, "run", *configs)[0] == 0

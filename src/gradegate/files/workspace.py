@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.vouched import Vouched
 
 MAX_BYTES = 64 * 1024 * 1024
+
+
+def searched(pattern: Path) -> Path:
+    """The folder that a pattern looks into: what stands before its first sign."""
+    return Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,7 @@ class Workspace:
         if len(content) > MAX_BYTES:
             raise ConfigError.at(f"`{reference}` has more than {MAX_BYTES >> 20} MiB", origin, "use a smaller file")
         if self.vouched is not None:
-            self.vouched.vouch(path, content, self.name(path), origin)
+            self.vouched.vouch(base / reference.removeprefix("file://"), content, self.name(path), origin)
         return content
 
     def text(self, reference: str, base: Path, origin: Origin) -> str:
@@ -89,7 +96,10 @@ class Workspace:
             step, _, written = written.partition("/")
             anchor = anchor / step
         anchor = Path("/") if written.startswith("/") else anchor
-        paths = [self.locate(str(path), base, origin) for path in sorted(anchor.glob(written.lstrip("/")))]
+        matches = sorted(anchor.glob(written.lstrip("/")))
+        if self.vouched is not None:
+            self.vouched.all_of(searched(anchor / written), matches, origin)
+        paths = [self.locate(str(path), base, origin) for path in matches]
         files = [path for path in paths if path.is_file()]
         if not files:
             raise ConfigError.at(f"`{pattern}` matches no file", origin, "correct the pattern")

@@ -12,7 +12,7 @@ from gradegate.configs.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
 from gradegate.files.vouched import Vouched, bound
-from gradegate.files.workspace import Workspace
+from gradegate.files.workspace import Workspace, searched
 from gradegate.planning import added
 from gradegate.settings import Settings
 from gradegate.suite import Suite
@@ -33,9 +33,12 @@ class Located:
 def load(settings: Settings) -> list[Located]:
     """Every config that the settings name. Raises ConfigError with the mistakes of all that cannot be read."""
     suites, errors = [], []
+    closed = bound(settings.environ)
+    for folder in _searched(settings) if closed else ():
+        Vouched.around(folder / "*", settings.environ).all_of(folder, ())
     for path in config_paths(settings):
         try:
-            vouched = Vouched.around(path, settings.environ) if bound(settings.environ) else None
+            vouched = Vouched.around(path, settings.environ) if closed else None
             suites.append(read(path, settings, vouched))
         except ConfigError as e:
             errors.append(e)
@@ -67,7 +70,7 @@ def config_paths(settings: Settings) -> list[Path]:
     mistakes = []
     for written in settings.configs:
         whole = str(settings.cwd / written)
-        patterned = any(character in written for character in "*?[")
+        patterned = glob.has_magic(written)
         matches = sorted(glob.glob(whole, recursive=True)) if patterned else [whole]  # noqa: PTH207  # may be absolute
         files = [Path(match) for match in matches if Path(match).is_file()]
         if not files:
@@ -76,6 +79,13 @@ def config_paths(settings: Settings) -> list[Path]:
     if mistakes:
         raise ConfigError(*mistakes)
     return paths
+
+
+def _searched(settings: Settings) -> list[Path]:
+    """The folders in which configs are looked for, where none is named or a pattern is."""
+    if not settings.configs:
+        return [settings.cwd]
+    return [searched(settings.cwd / written) for written in settings.configs if glob.has_magic(written)]
 
 
 def _default(folder: Path) -> Path:
