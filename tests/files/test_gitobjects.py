@@ -50,16 +50,16 @@ def read_all(root: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("base", ["--delta-base-offset", ""])
-def test_what_git_packed_is_read_as_git_reads_it(repository: Path, tmp_path: Path, base: str) -> None:
+@pytest.mark.parametrize("option", ["--delta-base-offset", "--no-reuse-delta", "--index-version=2,0x100"])
+def test_what_git_packed_is_read_as_git_reads_it(repository: Path, tmp_path: Path, option: str) -> None:
+    """Deltas by place and by name, and an index that has long numbers as for a pack above 2 GiB."""
     packed = tmp_path / "packed"
     run(tmp_path, "clone", "-q", "--mirror", str(repository), str(packed / ".git"))
     pack = packed / ".git" / "objects" / "pack"
     for file in pack.iterdir():
         file.unlink()
     objects = "\n".join(name for name, _ in names(repository)).encode()
-    words = ["pack-objects", "-q", "--window=50", *([base] if base else []), str(pack / "pack")]
-    run(repository, *words, given=objects)
+    run(repository, "pack-objects", "-q", "--window=50", option, str(pack / "pack"), given=objects)
     (index,) = pack.glob("*.idx")
     assert "chain length = 2" in run(packed, "verify-pack", "-v", str(index)).decode()
     run(packed, "--git-dir=.git", "config", "core.bare", "false")
