@@ -1,6 +1,7 @@
 """Objects read without git, against git itself, and what is damaged or forged."""
 
 import random
+import shutil
 import subprocess
 import zlib
 from pathlib import Path
@@ -102,6 +103,30 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     path.write_bytes(zlib.compress(b"blob 2000\0" + content))
     with pytest.raises(LookupError):
         read_object(tmp_path, name, "blob")
+
+
+@pytest.mark.parametrize("first", [0xFF, 0xE0, 0x90])  # a delta by name, a delta by place, a commit
+def test_numbers_without_an_end_are_not_read_to_it(packed: Path, tmp_path: Path, first: int) -> None:
+    shutil.copytree(packed, tmp_path / "objects")
+    (pack,) = (tmp_path / "objects" / "pack").glob("*.pack")
+    pack.chmod(0o644)
+    pack.write_bytes(bytes([first]) + b"\xff" * 5_000_000)
+    (index,) = (tmp_path / "objects" / "pack").glob("*.idx")
+    index.chmod(0o644)
+    index.write_bytes(index.read_bytes()[: -40 - 4 * len(OBJECTS)] + bytes(4 * len(OBJECTS) + 40))  # all of them at 0
+    with pytest.raises(LookupError):
+        read_object(tmp_path / "objects", OBJECTS[0][0], OBJECTS[0][1])
+
+
+def test_an_index_that_claims_billions_of_names_is_refused(packed: Path, tmp_path: Path) -> None:
+    shutil.copytree(packed, tmp_path / "objects")
+    (index,) = (tmp_path / "objects" / "pack").glob("*.idx")
+    whole = index.read_bytes()
+    index.chmod(0o644)
+    index.write_bytes(whole[:8] + b"\x00" * 4 + b"\xff" * 1020 + whole[1032:])
+    for name, kind, _ in OBJECTS:
+        with pytest.raises(LookupError):
+            read_object(tmp_path / "objects", name, kind)
 
 
 @given(st.data())

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 LARGEST = 32 * 1024 * 1024  # bytes of a commit or a tree; a tree of 100,000 files has four million
-DEEPEST = 4096  # deltas upon deltas; git itself makes no longer chains
+DEEPEST = 500  # deltas upon deltas; git makes chains of 50, and of 250 when told to try hard
+LONGEST = 63  # bits of a number
 KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 BY_OFFSET, BY_NAME = 6, 7  # the two ways in which a delta names what it changes
 INDEX = b"\xfftOc\x00\x00\x00\x02"  # version 2, which git writes since 2008
@@ -94,7 +95,7 @@ class _Pack:
                 break
             base = self._base(number, offset)
             deltas.append(_inflate(self.file, size))
-            if len(deltas) > DEEPEST:
+            if len(deltas) > DEEPEST or sum(map(len, deltas)) > LARGEST:
                 raise ValueError("a chain of deltas has no end")
             offset = base
         content = _inflate(self.file, size)
@@ -105,12 +106,8 @@ class _Pack:
     def _head(self) -> tuple[int, int]:
         """The kind and the size of an entry."""
         byte = self._byte()
-        number, size, shift = byte >> 4 & 7, byte & 15, 4
-        while byte & 0x80:
-            byte = self._byte()
-            size |= (byte & 0x7F) << shift
-            shift += 7
-        return number, size
+        more = _number(iter(self._byte, None)) if byte & 0x80 else 0
+        return byte >> 4 & 7, more << 4 | byte & 15
 
     def _base(self, number: int, offset: int) -> int:
         if number == BY_OFFSET:
@@ -119,6 +116,8 @@ class _Pack:
             while byte & 0x80:
                 byte = self._byte()
                 back = (back + 1) << 7 | byte & 0x7F
+                if back >> LONGEST:
+                    break
             return offset - back
         base = _offset(self.index, self.file.read(self.size)) if number == BY_NAME else None
         if base is None:
@@ -131,7 +130,7 @@ class _Pack:
 
 def _at(file: BinaryIO, place: int, size: int) -> bytes:
     file.seek(place)
-    content = file.read(size)
+    content = file.read(min(size, LARGEST))
     if len(content) != size:
         raise ValueError("a file of git ends too early")
     return content
@@ -175,8 +174,10 @@ def _number(steps: Iterator[int]) -> int:
         number |= (byte & 0x7F) << shift
         shift += 7
         if not byte & 0x80:
+            return number
+        if shift > LONGEST:
             break
-    return number
+    raise ValueError("a number has no end")
 
 
 def _next(steps: Iterator[int]) -> int:
