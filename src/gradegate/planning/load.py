@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import glob
 import hashlib
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from gradegate.access.written import written_secrets
 from gradegate.configs import testfiles
 from gradegate.configs.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -50,11 +53,21 @@ def read(path: Path, settings: Settings) -> Located:
     content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else document.read(raw, name)
     for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
-            suite = dialect.read(Source(path.absolute(), content, workspace, settings.environ))
+            suite = dialect.read(Source(path.absolute(), content, workspace, settings.environment))
             suite = added.added(suite, settings.assertions)
             return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
     raise ConfigError.at("the file is not an eval config that gradegate knows", Origin(name), f"it reads: {formats}")
+
+
+def written_in(settings: Settings) -> Iterator[str]:
+    """The secrets that are written into the configs, as far as these can be read at all."""
+    with suppress(ConfigError):
+        for path in config_paths(settings):
+            with suppress(ConfigError):
+                workspace = Workspace.around(path, settings.cwd, settings.environ)
+                raw = workspace.read(str(path.absolute()), path.parent, Origin(path.name))
+                yield from written_secrets(document.read(raw, path.name))
 
 
 def config_paths(settings: Settings) -> list[Path]:
