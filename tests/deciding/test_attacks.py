@@ -30,7 +30,7 @@ def test_a_failure_beside_an_error_is_a_failure_however_many_errors_are_ignored(
 @pytest.mark.parametrize("harmless", [{"blocking": False}, {"weight": 0}])
 @pytest.mark.parametrize("in_set", [True, False])
 def test_what_only_advises_lets_no_case_pass(gate, llm: FakeLlm, reply, harmless, in_set):
-    llm.reply = lambda path, body: reply if reply else (500, {})
+    llm.reply = lambda path, body: reply or (500, {})
     member = {**RUBRIC, **harmless}
     assertion = {"type": "assert-set", "assert": [member]} if in_set else member
     ran = gate(config([case(assertion)], defaultTest={"options": {"provider": llm.spec()}}))
