@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
-from gradegate.errors import Mistake
+from gradegate.access.environment import Environment, is_runners
+from gradegate.access.hosts import Host, allowed
+from gradegate.errors import ConfigError, Mistake
 
+T = TypeVar("T")
 # What a run does where neither the command line nor a config says otherwise.
 CONCURRENCY = 4  # calls in flight; promptfoo's default
 TIMEOUT = 300.0  # seconds of one call, with its retries
@@ -26,9 +30,6 @@ KEYS = {
 }
 # The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
 NO_ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
-# Names of variables and options whose values are secret.
-SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-SHORTEST_SECRET = 8  # shorter values are placeholders: hiding "k" would garble every report
 
 
 def whole_number(text: str, least: int) -> int | None:
@@ -55,13 +56,48 @@ class Settings:
     commit: str = ""  # what is checked out, where it is known
     cwd: Path = Path()
     in_ci: bool = False
+    allowed_hosts: tuple[Host, ...] = ()  # where keys may go beside their own hosts
+    allowed_env: frozenset[str] = frozenset()  # variables that any text of a config may show
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
-    def secrets(self) -> tuple[str, ...]:
-        """Values of the environment that no report may show, longest first."""
-        values = {v for k, v in self.environ.items() if SECRET_NAME.search(k) and len(v) >= SHORTEST_SECRET}
-        return tuple(sorted(values, key=len, reverse=True))
+    def bound(self) -> bool:
+        """Whether keys are held to their hosts: always on GitHub, elsewhere when hosts are named."""
+        return self.environ.get("GITHUB_ACTIONS") == "true" or bool(self.allowed_hosts)
+
+    @property
+    def environment(self) -> Environment:
+        """The environment as configs may read it."""
+        return Environment(self.environ, self.allowed_env)
+
+
+def hosts(written: Iterable[str]) -> tuple[Host, ...]:
+    """The hosts of ``allowed-hosts``. Raises ConfigError with every one that is none."""
+    named = {text: allowed(text) for text in _words(written)}
+    cure = "write host, host:port or https://host, each host by its whole name"
+    wrong = [Mistake(f"`{text}` in `allowed-hosts` is not a host", None, cure) for text in named if not named[text]]
+    if wrong:
+        raise ConfigError(*wrong)
+    return tuple(host for host in named.values() if host)
+
+
+def open_variables(written: Iterable[str]) -> frozenset[str]:
+    """The names of ``allowed-env``. Raises ConfigError for the runner's own and for what is not a name."""
+    names = _words(written)
+    wrong = [
+        Mistake(
+            f"`{name}` in `allowed-env` is {'the runner’s own' if is_runners(name) else 'not the name of a variable'}"
+        )
+        for name in names
+        if is_runners(name) or not re.fullmatch(r"[A-Za-z_]\w*", name)
+    ]
+    if wrong:
+        raise ConfigError(*wrong)
+    return frozenset(names)
+
+
+def _words(written: Iterable[str]) -> list[str]:
+    return [word for text in written for word in re.split(r"[\s,]+", text) if word]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +133,8 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         base=inputs.text("base"),
         cwd=cwd / directory if directory else cwd,
         in_ci=True,
+        allowed_hosts=inputs.read("allowed-hosts", hosts, ()),
+        allowed_env=inputs.read("allowed-env", open_variables, frozenset()),
         environ=_with_keys(environ, inputs),
     )
     settings = ActionSettings(
@@ -152,6 +190,14 @@ class _Inputs:
 
     def lines(self, name: str) -> tuple[str, ...]:
         return tuple(line.strip() for line in self.text(name).splitlines() if line.strip())
+
+    def read(self, name: str, parse: Callable[[list[str]], T], otherwise: T) -> T:
+        """What ``parse`` makes of the input; what it raises is noted."""
+        try:
+            return parse([self.text(name)])
+        except ConfigError as e:
+            self.mistakes += e.mistakes
+            return otherwise
 
     def number(self, name: str, least: int) -> int | None:
         text = self.text(name)

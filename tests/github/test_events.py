@@ -23,7 +23,7 @@ PAGE = (
 ROWS = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", PAGE, re.MULTILINE)[1:]
 CHECKOUT, COMMIT = "the checkout", "files of `GITHUB_SHA`"
 NAMED = [(event, what) for events, what in ROWS for event in re.findall(r"`([a-z_]+)`", events)]
-CLOSED = [(event, what) for events, what in ROWS if "any other" in events for event in ("invented_in_2027", "")]
+CLOSED = [("invented_in_2027", what) for events, what in ROWS if "any other" in events]
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com"]
 CONFIG = """\
 prompts: ["file://prompt.txt"]

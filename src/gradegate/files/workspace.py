@@ -10,6 +10,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from gradegate.errors import ConfigError, Origin
+from gradegate.files.credentials import holds_credentials
 from gradegate.files.vouched import Vouched
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -59,6 +60,9 @@ class Workspace:
         if not path.is_relative_to(self.root):
             cure = "keep the file, and what its links point to, inside the repository"
             raise ConfigError.at(f"`{reference}` leads out of the workspace", origin, cure)
+        if holds_credentials(path.relative_to(self.root)):
+            cure = "keep what a model may see in a file of another name"
+            raise ConfigError.at(f"`{reference}` is a file that holds credentials, which is not read", origin, cure)
         return path
 
     def read(self, reference: str, base: Path, origin: Origin) -> bytes:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import glob
 import hashlib
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from gradegate.access.written import written_secrets
 from gradegate.configs import testfiles
 from gradegate.configs.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
-from gradegate.files.vouched import Vouched, bound
+from gradegate.files.vouched import Vouched, closed
 from gradegate.files.workspace import Workspace, searched
 from gradegate.planning import added
 from gradegate.settings import Settings
@@ -33,12 +36,12 @@ class Located:
 def load(settings: Settings) -> list[Located]:
     """Every config that the settings name. Raises ConfigError with the mistakes of all that cannot be read."""
     suites, errors = [], []
-    closed = bound(settings.environ)
-    for folder in _searched(settings) if closed else ():
+    strict = closed(settings.environ)
+    for folder in _searched(settings) if strict else ():
         Vouched.around(folder / "*", settings.environ).all_of(folder, ())
     for path in config_paths(settings):
         try:
-            vouched = Vouched.around(path, settings.environ) if closed else None
+            vouched = Vouched.around(path, settings.environ) if strict else None
             suites.append(read(path, settings, vouched))
         except ConfigError as e:
             errors.append(e)
@@ -55,11 +58,21 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else document.read(raw, name)
     for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
-            suite = dialect.read(Source(path.absolute(), content, workspace, settings.environ))
+            suite = dialect.read(Source(path.absolute(), content, workspace, settings.environment))
             suite = added.added(suite, settings.assertions)
             return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
     raise ConfigError.at("the file is not an eval config that gradegate knows", Origin(name), f"it reads: {formats}")
+
+
+def written_in(settings: Settings) -> Iterator[str]:
+    """The secrets that are written into the configs, as far as these can be read at all."""
+    with suppress(ConfigError):
+        for path in config_paths(settings):
+            with suppress(ConfigError):
+                workspace = Workspace.around(path, settings.cwd, settings.environ)
+                raw = workspace.read(str(path.absolute()), path.parent, Origin(path.name))
+                yield from written_secrets(document.read(raw, path.name))
 
 
 def config_paths(settings: Settings) -> list[Path]:
