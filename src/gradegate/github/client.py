@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate import __version__
+from gradegate.access.hiding import excerpt
 from gradegate.asking.http import Client
 from gradegate.asking.response import Response
 from gradegate.errors import GradegateError, ProviderError, Trouble
@@ -131,7 +132,7 @@ def said(answer: Response) -> str:
     errors = value.get("errors")
     first = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], dict) else {}
     words = ": ".join(str(part) for part in (value.get("message"), first.get("message")) if part)
-    return " ".join(words.split())[:300] or "no reason given"
+    return excerpt(" ".join(words.split()), 300) or "no reason given"
 
 
 def _limited(answer: Response) -> bool:
