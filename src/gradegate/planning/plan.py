@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from typing import Any
 
 from gradegate.asking.http import Client
 from gradegate.asking.provider import Provider, Recorded
+from gradegate.bounded.evaluate import Exceeded
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
@@ -23,6 +25,7 @@ from gradegate.result import AskedModel
 from gradegate.settings import CONCURRENCY, TIMEOUT, Settings
 from gradegate.suite import Case, Note, PromptSpec, ProviderSpec
 from gradegate.texts import chat
+from gradegate.texts.patterns import found_in
 from gradegate.texts.prompt import fill
 from gradegate.texts.template import TemplateError, javascript, visible_env
 
@@ -160,10 +163,14 @@ class _Planner:
         if not pattern:
             return list(self.suite.cases)
         try:
-            cases = [case for case in self.suite.cases if re.search(pattern, case.description)]
-        except re.error as e:
-            self._say(f"--filter-pattern is not a regular expression: {e}", None, "correct it")
+            found = found_in(pattern, [case.description for case in self.suite.cases])
+        except Exceeded as e:
+            self._say(f"--filter-pattern cannot be used: {e}", None, "simplify it")
             return []
+        except ValueError as e:
+            self._say(f"--filter-pattern {e}", None, "correct it")
+            return []
+        cases = list(itertools.compress(self.suite.cases, found))
         if not cases:
             self._say(f"--filter-pattern {pattern!r} matches no test of {self.suite.file}", None, "correct it")
         return cases

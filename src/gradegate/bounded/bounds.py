@@ -1,0 +1,28 @@
+"""How much time and memory a config may take, and why so much: the numbers of "Limits" in docs/config.md.
+
+All processes together stay below 500 MB: 192 of the worker's, and what the sizes below leave the gate itself.
+"""
+
+from __future__ import annotations
+
+MIB = 1024 * 1024
+
+# --- what is evaluated: templates, schemas, patterns ---
+SECONDS = 2.0  # of CPU for one; a template of a real config takes a millisecond
+WALL = 6.0  # seconds until an answer, on a runner that is busy with other things
+TOTAL_SECONDS = 6.0  # of CPU for all of a run together, and beside that
+EACH_SECONDS = 0.002  # for each: 100,000 tests take longer than one
+START_SECONDS = 20.0  # until the worker has started, which takes a tenth of a second
+MEMORY = 192 * MIB  # of the worker's address space; Python with what it imports takes 30
+MAX_SENT = 16 * MIB  # bytes to and from the worker at once
+MAX_CHARACTERS = 8 * MIB  # of one text that is filled in
+MAX_SOURCE = 4 * MIB  # characters of one template
+MAX_TOKENS = 5_000  # of a template that is filled in beside the keys; a longer one goes to the worker
+MAX_PATTERN = 20_000  # characters of a regular expression
+
+# --- what is read and planned ---
+MAX_FILE = 64 * MIB  # bytes of one file
+MAX_FILES = 128 * MIB  # bytes of all files that the configs of a run name
+MAX_VALUES = 3_000_000  # texts, numbers, lists and mappings of one file; 100,000 tests have about a million
+MAX_ANSWERS = 250_000  # of a run: tests by prompts, providers and repetitions
+MAX_PLANNED = 256 * MIB  # characters of all prompts and variables as the reports will show them
