@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from gradegate.asking.http import Client
-from gradegate.bounded.evaluate import open_account
+from gradegate.bounded.begin import begin
 from gradegate.deciding.changes import with_changes
 from gradegate.deciding.gate import decide
 from gradegate.planning.job import Plan
@@ -48,7 +48,7 @@ class Delivered:
 
 def prepare(settings: Settings) -> Prepared:
     """Settings to suites, suites to a plan; no call is made. Raises ConfigError with every mistake."""
-    open_account()
+    begin()
     suites = [with_changes(located, settings) for located in load(settings)]
     client = build_client(settings, suites)
     return Prepared(plan(suites, settings, client), client, redactor(secrets_of(settings, suites)))

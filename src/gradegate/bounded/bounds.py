@@ -19,10 +19,17 @@ MAX_CHARACTERS = 8 * MIB  # of one text that is filled in
 MAX_SOURCE = 4 * MIB  # characters of one template
 MAX_TOKENS = 5_000  # of a template that is filled in beside the keys; a longer one goes to the worker
 MAX_PATTERN = 20_000  # characters of a regular expression
+MAX_PATH = 1_000  # characters of a path into an answer
 
 # --- what is read and planned ---
 MAX_FILE = 64 * MIB  # bytes of one file
-MAX_FILES = 128 * MIB  # bytes of all files that the configs of a run name
-MAX_VALUES = 3_000_000  # texts, numbers, lists and mappings of one file; 100,000 tests have about a million
-MAX_ANSWERS = 250_000  # of a run: tests by prompts, providers and repetitions
-MAX_PLANNED = 256 * MIB  # characters of all prompts and variables as the reports will show them
+MAX_FILES = 128 * MIB  # bytes of all files of a run
+MAX_VALUES = 3_000_000  # keys, texts, numbers, lists and mappings of all files; 100,000 tests have 1.5 million
+MAX_ALIASED = 1_000_000  # values that the aliases of a file may repeat; a text is one for every 64 characters
+MAX_ENTRIES = 200_000  # of folders that a pattern of files looks at
+MAX_MATCHES = 10_000  # files of one pattern
+MAX_COMBINATIONS = 10_000  # of the lists in the variables of one test
+MAX_ANSWERS = 100_000  # of a run: tests by prompts, providers and repetitions
+MAX_GRADES = 400_000  # of a run: answers by assertions
+MAX_PLANNED = 256 * MIB  # characters of the prompts and variables of all answers, as reports will show them
+MAX_RULES = 100  # of a gate; each looks at every grade

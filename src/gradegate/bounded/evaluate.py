@@ -67,7 +67,7 @@ _DESK = _Desk()
 atexit.register(_DESK.end)
 
 
-def open_account() -> None:
+def start_anew() -> None:
     """A new run: what others took is not its own."""
     _DESK.left = TOTAL_SECONDS
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from gradegate.bounded.amounts import READ, TooMuch
+from gradegate.bounded.bounds import MAX_FILE
 from gradegate.errors import ConfigError, Origin
 from gradegate.figures import many
 from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Written
 
 _TYPED = re.compile(r"^((?:not-)?[a-z][a-z0-9-]*)(?:\(([-+0-9.eE]+)\))?:(.*)$", re.DOTALL)
-csv.field_size_limit(document.MAX_BYTES)  # a cell may hold a whole document
+csv.field_size_limit(MAX_FILE)  # a cell may hold a whole document
 _CODE = ("javascript:", "fn:", "eval:", "python:")
 
 
@@ -43,8 +46,11 @@ def _rows(content: bytes, file: str) -> Iterator[tuple[list[str], list[str], int
                     what = f"the row has {many(len(row), 'cell')} for {many(len(header), 'column')}"
                     cure = "quote the commas" if len(row) > len(header) else "write the commas of empty cells too"
                     raise ConfigError.at(what, Origin(file, line), cure)
+                READ.add_values(2 * len(row))
                 yield header, row, line
             line = rows.line_num + 1
+    except TooMuch as e:
+        raise ConfigError.at(str(e), Origin(file, line), document.FEWER) from e
     except csv.Error as e:
         raise ConfigError.at(f"not valid CSV: {e}", Origin(file, rows.line_num), "correct the quotes here") from e
     except UnicodeDecodeError as e:
@@ -52,7 +58,7 @@ def _rows(content: bytes, file: str) -> Iterator[tuple[list[str], list[str], int
 
 
 def _check_columns(header: list[str], origin: Origin) -> None:
-    twice = [name for name in dict.fromkeys(header) if name and header.count(name) > 1]
+    twice = [name for name, count in Counter(header).items() if name and count > 1]
     if twice:
         cure = "number them: __expected1, __expected2" if twice[0] == "__expected" else "keep one"
         raise ConfigError.at(f"the column `{twice[0]}` is there twice", origin, cure)

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gradegate.bounded.amounts import READ, TooMuch
+from gradegate.bounded.bounds import MAX_FILE
 from gradegate.errors import ConfigError, Origin
-
-MAX_BYTES = 64 * 1024 * 1024
+from gradegate.files.pattern import TooMany, matches, split
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,15 @@ class Workspace:
         try:
             # The check was on the resolved path, and a link put there meanwhile is not followed.
             with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-                content = file.read(MAX_BYTES + 1)
+                content = file.read(MAX_FILE + 1)
         except OSError as e:
             raise ConfigError.at(f"`{reference}` cannot be read: {e.strerror}", origin, "correct the path") from e
-        if len(content) > MAX_BYTES:
-            raise ConfigError.at(f"`{reference}` has more than {MAX_BYTES >> 20} MiB", origin, "use a smaller file")
+        if len(content) > MAX_FILE:
+            raise ConfigError.at(f"`{reference}` has more than {MAX_FILE >> 20} MiB", origin, "use a smaller file")
+        try:
+            READ.add_bytes(len(content))
+        except TooMuch as e:
+            raise ConfigError.at(str(e), origin, "read smaller files, or fewer") from e
         return content
 
     def text(self, reference: str, base: Path, origin: Origin) -> str:
@@ -80,12 +85,12 @@ class Workspace:
             if not path.is_file():
                 raise ConfigError.at(f"`{pattern}` does not exist", origin, "correct the path")
             return [path]
-        anchor = base
-        while written.startswith(("../", "./")):
-            step, _, written = written.partition("/")
-            anchor = anchor / step
-        anchor = Path("/") if written.startswith("/") else anchor
-        paths = [self.locate(str(path), base, origin) for path in sorted(anchor.glob(written.lstrip("/")))]
+        folder, parts = split(written)
+        anchor = self.locate(folder, base, origin)
+        try:
+            paths = [self.locate(str(path), base, origin) for path in sorted(matches(anchor, parts))]
+        except TooMany as e:
+            raise ConfigError.at(f"`{pattern}` {e}", origin, "name a folder with fewer files") from e
         files = [path for path in paths if path.is_file()]
         if not files:
             raise ConfigError.at(f"`{pattern}` matches no file", origin, "correct the pattern")

@@ -20,6 +20,7 @@ from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
 from gradegate.planning.load import Located
 from gradegate.planning.names import Names
+from gradegate.planning.size import Size, TooLarge
 from gradegate.planning.variables import Variables
 from gradegate.result import AskedModel
 from gradegate.settings import CONCURRENCY, TIMEOUT, Settings
@@ -52,11 +53,12 @@ def build_client(settings: Settings, suites: Sequence[Located]) -> Client:
 def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
     """Raises ConfigError with every mistake of every suite."""
     pool: dict[str, Provider] = {}
+    size = Size()
     jobs: list[Job] = []
     notes: list[Note] = []
     mistakes: list[Mistake] = []
     for located in suites:
-        planner = _Planner(located, settings, client, pool)
+        planner = _Planner(located, settings, client, pool, size)
         jobs += planner.jobs()
         mistakes += [*located.suite.mistakes, *planner.mistakes]
         notes += [*located.suite.notes, *planner.notes]
@@ -104,6 +106,7 @@ class _Planner:
     settings: Settings
     client: Client
     pool: dict[str, Provider]
+    size: Size
     number: int = 0  # of the next case
     mistakes: list[Mistake] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
@@ -120,12 +123,20 @@ class _Planner:
         self.names = Names(defined, partial=bool(self.settings.filter_pattern))
 
     def jobs(self) -> list[Job]:
+        try:
+            self.size.check_targets(self.suite)
+        except TooLarge as e:
+            self.mistakes += e.mistakes
+            return []
         targets = list(self._targets())
         cases = self._filtered()
         jobs: list[Job] = []
         for case in cases:
             try:
                 jobs += self._case(case, targets)
+            except TooLarge as e:
+                self.mistakes += e.mistakes
+                return []
             except ConfigError as e:
                 self.mistakes += e.mistakes
         if len(targets) == len(self.suite.targets):
@@ -182,8 +193,10 @@ class _Planner:
         if repeats > MAX_REPEATS:
             raise ConfigError.at(f"`repeat` is more than {MAX_REPEATS:,}", case.origin, "repeat less often")
         combinations = self._combinations(case)
+        self.size.check(len(combinations), case)
         bound = [(values, self._bind(case, values)) for values in combinations]
         asked = self._asked(case, targets)
+        self.size.add_answers(len(combinations) * len(asked) * repeats, case)
         self.mistakes += [mistake for provider, _ in asked for mistake in checks.blind_target(case, provider)]
         self._check_case(case, asked, targets)
         # A request that is a template of the config may do without a prompt where the config names none.
@@ -193,6 +206,7 @@ class _Planner:
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
                 text, render = self._prompt(case, prompt, values), self._render(case, prompt, values)
+                self.size.add_text(text, values, repeats, case.origin)
                 yield Job(self.suite.file, case, number, repeats, provider, prompt, text, values, assertions, render)
 
     def _asked(self, case: Case, targets: list[_Target]) -> list[tuple[Provider, PromptSpec]]:

@@ -1,0 +1,75 @@
+"""Adds up what a run will hold, before it is made: lists, prompts, providers and repetitions multiply one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradegate.bounded.bounds import MAX_ANSWERS, MAX_GRADES, MAX_PLANNED, MIB
+from gradegate.errors import ConfigError, Origin
+from gradegate.suite import Case, Suite
+
+_GRADES = f"tests and their assertions make more than {MAX_GRADES:,} grades"
+
+
+class TooLarge(ConfigError):
+    """The plan is too large; nothing more of it is made."""
+
+
+@dataclass
+class Size:
+    """Of the plan so far, over all configs of a run."""
+
+    answers: int = 0
+    grades: int = 0
+    characters: int = 0
+    _known: dict[int, tuple[Any, int]] = field(default_factory=dict)  # sizes of lists and mappings, which tests share
+
+    def check_targets(self, suite: Suite) -> None:
+        """Every provider may get every prompt. Raises TooLarge."""
+        if len(suite.prompts) * len(suite.targets) > MAX_ANSWERS:
+            what = f"prompts and providers make more than {MAX_ANSWERS:,} answers to each test"
+            raise _too_large(what, suite.targets[0].origin)
+
+    def check(self, combinations: int, case: Case) -> None:
+        """Before the assertions of a case are bound to its combinations of variables. Raises TooLarge."""
+        if combinations * _grades(case) > MAX_GRADES:
+            raise _too_large(_GRADES, case.origin)
+
+    def add_answers(self, number: int, case: Case) -> None:
+        """So many answers to a case. Raises TooLarge."""
+        self.answers += number
+        self.grades += number * _grades(case)
+        if self.answers > MAX_ANSWERS:
+            what = f"tests, prompts, providers and repetitions make more than {MAX_ANSWERS:,} answers"
+            raise _too_large(what, case.origin)
+        if self.grades > MAX_GRADES:
+            raise _too_large(_GRADES, case.origin)
+
+    def add_text(self, text: str, variables: Mapping[str, Any], times: int, origin: Origin) -> None:
+        """A prompt with its variables, which every report shows so many times. Raises TooLarge."""
+        self.characters += times * (len(text) + sum(map(self._size, variables.values())))
+        if self.characters > MAX_PLANNED:
+            raise _too_large(
+                f"the prompts and variables of all answers have more than {MAX_PLANNED // MIB} MiB", origin
+            )
+
+    def _size(self, value: Any) -> int:
+        if isinstance(value, str):
+            return len(value)
+        if not isinstance(value, list | tuple | Mapping):
+            return 8
+        if id(value) not in self._known:
+            members = value.values() if isinstance(value, Mapping) else value
+            names = sum(map(len, value)) if isinstance(value, Mapping) else 0
+            self._known[id(value)] = (value, 8 + names + sum(map(self._size, members)))
+        return self._known[id(value)][1]
+
+
+def _grades(case: Case) -> int:
+    return sum(1 + len(assertion.members) for assertion in case.assertions)
+
+
+def _too_large(what: str, origin: Origin) -> TooLarge:
+    return TooLarge.at(what, origin, "ask fewer tests in one run")
