@@ -11,12 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradegate.bounded.bounds import EACH_SECONDS, MAX_SENT, TOTAL_SECONDS
+from gradegate.bounded.bounds import EACH_SECONDS, MAX_SENT, SECONDS, TOTAL_SECONDS
 from gradegate.bounded.worker import Died, Worker
 
 
 class Exceeded(ValueError):
     """A limit is exceeded; the message says which, with "it" for what was to be evaluated."""
+
+
+class Spent(Exceeded):
+    """The run has used up what all its evaluations may take together."""
 
 
 class Refused(ValueError):
@@ -39,7 +43,7 @@ class _Desk:
     def check(self) -> None:
         if self.left <= 0:
             what = f"the templates, schemas and patterns of this run take more than {TOTAL_SECONDS:g} seconds together"
-            raise Exceeded(what)
+            raise Spent(what)
 
     def ask(self, request: bytes) -> Any:
         with self.lock:
@@ -55,7 +59,7 @@ class _Desk:
                     self.worker = worker
                 else:
                     worker.end()
-                self.charge(said["seconds"] if done else time.monotonic() - started)
+                self.charge(said["seconds"] if done else min(time.monotonic() - started, SECONDS))
 
     def end(self) -> None:
         worker, self.worker = self.worker, None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,11 +25,11 @@ from gradegate.result import AskedModel
 from gradegate.settings import CONCURRENCY, TIMEOUT, Settings
 from gradegate.suite import Case, Note, PromptSpec, ProviderSpec
 from gradegate.texts import chat
+from gradegate.texts.asked import asks_for
 from gradegate.texts.patterns import found_in
 from gradegate.texts.prompt import fill
 from gradegate.texts.template import TemplateError, javascript, visible_env
 
-_USES_CONVERSATION = re.compile(r"\{[{%][^}]*\b_conversation\b")
 _RECORDED = Recorded()
 MAX_REPEATS = 10_000
 _Target = tuple[ProviderSpec, Provider, list[PromptSpec]]  # with the prompts that it gets
@@ -123,13 +122,13 @@ class _Planner:
         self.names = Names(defined, partial=bool(self.settings.filter_pattern))
 
     def jobs(self) -> list[Job]:
+        cases = self._filtered()
         try:
-            self.size.check_targets(self.suite)
+            self.size.expect(self.suite, cases)
         except TooLarge as e:
             self.mistakes += e.mistakes
             return []
         targets = list(self._targets())
-        cases = self._filtered()
         jobs: list[Job] = []
         for case in cases:
             try:
@@ -251,7 +250,7 @@ class _Planner:
     def _render(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> Render | None:
         source = case.options.prefix + prompt.text + case.options.suffix
         off = case.turns or case.options.settings.get("disableConversationVar") or values.get(CONVERSATION)
-        if off or not _USES_CONVERSATION.search(source):
+        if off or not asks_for(source, CONVERSATION):
             return None
         variables = {"env": self.env, **values}
         return lambda before: fill(source, {**variables, CONVERSATION: list(before)})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from gradegate.bounded.bounds import MAX_ANSWERS, MAX_GRADES, MAX_PLANNED, MIB
 from gradegate.errors import ConfigError, Origin
 from gradegate.suite import Case, Suite
 
+_ANSWERS = f"tests, prompts, providers and repetitions make more than {MAX_ANSWERS:,} answers"
 _GRADES = f"tests and their assertions make more than {MAX_GRADES:,} grades"
 
 
@@ -26,11 +28,16 @@ class Size:
     characters: int = 0
     _known: dict[int, tuple[Any, int]] = field(default_factory=dict)  # sizes of lists and mappings, which tests share
 
-    def check_targets(self, suite: Suite) -> None:
-        """Every provider may get every prompt. Raises TooLarge."""
-        if len(suite.prompts) * len(suite.targets) > MAX_ANSWERS:
-            what = f"prompts and providers make more than {MAX_ANSWERS:,} answers to each test"
-            raise _too_large(what, suite.targets[0].origin)
+    def expect(self, suite: Suite, cases: Sequence[Case]) -> None:
+        """What is certain to come of a suite, before any of it is made. Raises TooLarge."""
+        pairs = len(suite.prompts) * len(suite.targets)
+        if pairs > MAX_ANSWERS:
+            raise _too_large(f"prompts and providers make more than {MAX_ANSWERS:,} answers", suite.targets[0].origin)
+        certain = self.answers
+        for case in cases:
+            certain += math.prod(map(_choices, case.vars.values())) if case.options.expand_vars else 1
+            if certain > MAX_ANSWERS:
+                raise _too_large(_ANSWERS, case.origin)
 
     def check(self, combinations: int, case: Case) -> None:
         """Before the assertions of a case are bound to its combinations of variables. Raises TooLarge."""
@@ -42,8 +49,7 @@ class Size:
         self.answers += number
         self.grades += number * _grades(case)
         if self.answers > MAX_ANSWERS:
-            what = f"tests, prompts, providers and repetitions make more than {MAX_ANSWERS:,} answers"
-            raise _too_large(what, case.origin)
+            raise _too_large(_ANSWERS, case.origin)
         if self.grades > MAX_GRADES:
             raise _too_large(_GRADES, case.origin)
 
@@ -65,6 +71,10 @@ class Size:
             names = sum(map(len, value)) if isinstance(value, Mapping) else 0
             self._known[id(value)] = (value, 8 + names + sum(map(self._size, members)))
         return self._known[id(value)][1]
+
+
+def _choices(value: Any) -> int:
+    return len(value) if isinstance(value, list) and value and isinstance(value[0], str) else 1
 
 
 def _grades(case: Case) -> int:

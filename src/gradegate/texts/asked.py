@@ -11,6 +11,7 @@ _ASKED = re.compile(r"\{\{\s*([^{}\s|]+)\s*(?:\|[^}]+)?\}\}|\{%\s*(?:if|for)\s+(
 _LOOP = re.compile(r"\{%\s*for\s+(\w+)\s+in\s+(\w+)\s*%\}")
 _ROOT = re.compile(r"[A-Za-z_]\w*")
 _COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
+_OPENS = re.compile(r"\{[{%]")
 _SHORT = 500  # characters of which the square is nothing
 
 
@@ -21,6 +22,18 @@ def names(text: str) -> list[str]:
     for member, items in _LOOP.findall(text):
         asked = asked - {member} | {items}
     return sorted({match[0] for name in asked if (match := _ROOT.match(name))})
+
+
+def asks_for(text: str, name: str) -> bool:
+    """Whether a name stands behind braces that open, before any brace that closes."""
+    if name not in text:
+        return False
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    for part in text.split("}"):
+        start = _OPENS.search(part)
+        if start and word.search(part, start.end()):
+            return True
+    return False
 
 
 def asked_by(text: str) -> list[str]:

@@ -27,17 +27,20 @@ _KINDS: tuple[type[nodes.Node], ...] = (
     nodes.Not,
 )
 _TESTS = frozenset("defined undefined none string number mapping sequence boolean integer float true false".split())
+_DEEPEST = 24  # levels: to compile a chain of filters takes more than the square of its length
 _FILTERS = frozenset("default d first last length count string safe trim".split())
 
 
 def is_plain(tree: nodes.Template) -> bool:
     """Whether filling in a template is bounded by the size of the template and of its variables."""
-    left: list[nodes.Node] = [tree]
+    left: list[tuple[nodes.Node, int]] = [(tree, 0)]
     while left:
-        node = left.pop()
+        node, depth = left.pop()
+        if depth > _DEEPEST:
+            return False
         if not isinstance(node, _KINDS) and not _SPECIAL.get(type(node), _never)(node):
             return False
-        left.extend(node.iter_child_nodes())
+        left.extend((child, depth + 1) for child in node.iter_child_nodes())
     return True
 
 

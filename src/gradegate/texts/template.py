@@ -15,7 +15,7 @@ from typing import Any
 import jinja2
 
 from gradegate.bounded.bounds import MAX_SOURCE, MAX_TOKENS
-from gradegate.bounded.evaluate import Exceeded, Refused, charged, evaluate
+from gradegate.bounded.evaluate import Exceeded, Refused, Spent, charged, evaluate
 from gradegate.settings import SECRET_NAME
 from gradegate.texts import engine
 from gradegate.texts.engine import TemplateError
@@ -48,6 +48,7 @@ class _Read:
     uses: frozenset[str]
     needs: frozenset[str]
     template: jinja2.Template | None = None
+    wrong: str = ""  # why it cannot be read; kept, because to find out may have taken seconds
 
 
 def is_template(text: str) -> bool:
@@ -80,7 +81,10 @@ def _read(source: str, ours: bool = False) -> _Read:
     """Raises TemplateError."""
     if len(source) > MAX_SOURCE:
         raise TemplateError(f"the template has more than {MAX_SOURCE:,} characters")
-    return (_read_short if len(source) <= _SHORT else _read_long)(source, ours)
+    read = (_read_short if len(source) <= _SHORT else _read_long)(source, ours)
+    if read.wrong:
+        raise TemplateError(read.wrong)
+    return read
 
 
 def _looked_at(source: str, ours: bool) -> _Read:
@@ -91,10 +95,12 @@ def _looked_at(source: str, ours: bool) -> _Read:
                 names = frozenset(engine.asked(source)[0])
                 return _Read(names, names - engine.guarded(tree), engine.compiled(source))
         names, needed = evaluate("gradegate.texts.engine:asked", source)
-    except (Exceeded, Refused) as e:
+    except Spent as e:
         raise TemplateError(str(e)) from e
-    except MemoryError as e:
-        raise TemplateError("it is nested too deeply") from e
+    except (TemplateError, Exceeded, Refused) as e:
+        return _Read(frozenset(), frozenset(), wrong=str(e))
+    except MemoryError:
+        return _Read(frozenset(), frozenset(), wrong="it is nested too deeply")
     return _Read(frozenset(names), frozenset(needed))
 
 

@@ -70,7 +70,8 @@ def parse(written: str) -> Transform:
     root = _ROOT.match(text)
     path = steps(text[root.end() :]) if root else None
     if root is None or path is None:
-        raise ValueError(f"`{written}` is code, which gradegate does not run; it can follow {FORMS}")
+        shown = written if len(written) <= MAX_PATH else f"{written[:80]}..."
+        raise ValueError(f"`{shown}` is code, which gradegate does not run; it can follow {FORMS}")
     name = root[1].removeprefix("context.")
     if name in ("vars", "metadata") and not path:
         raise ValueError(f"`{written}` is not text; name what is in it")
