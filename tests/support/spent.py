@@ -1,7 +1,6 @@
 """Runs the command as a process of its own, and says what it and all it started took."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -50,7 +49,7 @@ def _resident(pid: int) -> int:
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         own = next((int(line.split()[1]) for line in lines if line.startswith("VmRSS")), 0)
-        below = [Path(f"/proc/{pid}/task/{thread}/children").read_text() for thread in os.listdir(f"/proc/{pid}/task")]
+        below = [(thread / "children").read_text() for thread in Path(f"/proc/{pid}/task").iterdir()]
     except OSError:
         return 0
     return own + sum(_resident(int(child)) for listed in below for child in listed.split())

@@ -15,7 +15,7 @@ import yaml
 from gradegate.bounded.amounts import READ
 from gradegate.bounded.bounds import MAX_ALIASED
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files.lines import MAX_DEPTH, Map, Seq, line_of
+from gradegate.files.lines import MAX_DEPTH, Map, Seq
 
 _PARSER: Any = yaml.cyaml.CParser if yaml.__with_libyaml__ else yaml.Loader  # type: ignore[attr-defined]
 
@@ -186,10 +186,10 @@ class _Reader:
                 mapping[key] = value
                 lines.append(line)
         for source in merged:
-            for key in source:
+            for (key, value), line in zip(source.items(), source.lines, strict=True):
                 if key not in mapping:
-                    mapping[key] = source[key]
-                    lines.append(line_of(source, [key]))
+                    mapping[key] = value
+                    lines.append(value.line if isinstance(value, Map) else line)
         mapping.lines = tuple(lines)
         self._count += len(lines)
         return mapping, total
