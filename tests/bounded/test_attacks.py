@@ -107,7 +107,9 @@ def test_an_answer_that_takes_too_long_to_check_is_an_error(tmp_path, name):
     assert "takes more than 2 seconds" in spent.grades[0]["reason"]
 
 
-@pytest.mark.parametrize("pattern", ["(" * 5000 + ")" * 5000, "(?:a{1000}){1000}" * 10, "a" * 30_000])
+@pytest.mark.parametrize(
+    "pattern", ["(" * 5000 + ")" * 5000, "(?:a{1000}){1000}" * 10, "a" * 30_000], ids=["deep", "counts", "long"]
+)
 def test_a_pattern_that_cannot_be_compiled_is_a_mistake(tmp_path, pattern):
     spent = spend(tmp_path, recorded("a", type="regex", value=pattern))
     check(spent)
@@ -137,6 +139,7 @@ REST = (
 YAML = {
     "bomb": "x-b0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(BRANCHES) + REST,
     "text repeated": f"x-l: &l '{'x' * 2_000_000}'\nx-m: [{', '.join(['*l'] * 100_000)}]\n",
+    "merges": f"x-a: &a {{{', '.join(f'k{n}: 1' for n in range(2000))}}}\nx-m: [{', '.join(['{<<: *a}'] * 2000)}]\n",
     "lists": "x: [" + "[]," * 5_000_000 + "]",
     "numbers": "x: [" + "1," * 20_000_000 + "]",
     "mappings": "x: [" + "{a: }," * 3_000_000 + "]",
@@ -153,6 +156,7 @@ def test_a_file_that_multiplies_is_a_mistake_at_its_line(tmp_path, name):
 
 
 FILES = {
+    "b.json": "[" + '{"vars": {"a": 1}},' * 2_000_000 + "{}]",
     "a.json": "[" + "{}," * 10_000_000 + "{}]",
     "a.jsonl": '{"vars": {"a": [' + "1," * 10_000_000 + "1]}}\n",
     "b.jsonl": '{"vars": {"a": 1}}\n' * 1_000_000,
@@ -213,7 +217,9 @@ def test_variables_put_into_one_another_do_not_grow_without_end(tmp_path):
     assert (spent.code, "put into one another" in spent.err) == (2, True)
 
 
-@pytest.mark.parametrize("written", ["{{ x }}\n" + "{{ " * 500_000, "{{x}}\n" + "{% if x " * 200_000])
+@pytest.mark.parametrize(
+    "written", ["{{ x }}\n" + "{{ " * 500_000, "{{x}}\n" + "{% if x " * 200_000], ids=["print", "if"]
+)
 def test_braces_that_stay_open_take_no_square_of_the_time(tmp_path, written):
     spent = spend(tmp_path, config(prompts=[written]))
     check(spent)

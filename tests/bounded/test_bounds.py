@@ -13,7 +13,7 @@ ROWS = [
     f"| {bounds.MAX_SOURCE // MIB} Mi, {bounds.MAX_CHARACTERS // MIB} Mi, {bounds.MAX_PATTERN:,}, 1,000 characters |",
     f"| {bounds.MAX_SENT // MIB} MiB |",
     f"| {bounds.MAX_FILE // MIB} MiB; {bounds.MAX_FILES // MIB} MiB |",
-    f"| {bounds.MAX_VALUES:,}, in {MAX_DEPTH} levels |",
+    f"| {bounds.MAX_VALUES:,}, in {MAX_DEPTH} levels; a list",
     f"| {bounds.MAX_ALIASED:,}; a text counts once",
     f"| {bounds.MAX_MATCHES:,}; {bounds.MAX_ENTRIES:,} |",
     f"| {bounds.MAX_COMBINATIONS:,} |",

@@ -167,6 +167,7 @@ class _Reader:
             value, size = self._value(event, depth + 1)
             items.append(value)
             total += size
+        self._count += 1
         return items, total
 
     def _mapping(self, start: Any, depth: int) -> tuple[Map, int]:
@@ -191,7 +192,7 @@ class _Reader:
                     mapping[key] = value
                     lines.append(value.line if isinstance(value, Map) else line)
         mapping.lines = tuple(lines)
-        self._count += len(lines)
+        self._count += 2 + len(lines)
         return mapping, total
 
     def _key(self, event: Any) -> str:
