@@ -12,7 +12,7 @@ ROWS = [
     f"| {bounds.TOTAL_SECONDS:g} s of CPU, and {bounds.EACH_SECONDS * 1000:g} ms more for each |",
     f"| {bounds.MAX_SOURCE // MIB} Mi, {bounds.MAX_CHARACTERS // MIB} Mi, {bounds.MAX_PATTERN:,}, 1,000 characters |",
     f"| {bounds.MAX_SENT // MIB} MiB |",
-    f"| {bounds.MAX_FILE // MIB} MiB; {bounds.MAX_FILES // MIB} MiB |",
+    f"| {bounds.MAX_FILE // MIB} MiB; {bounds.MAX_CHARACTERS // MIB} Mi characters; {bounds.MAX_FILES // MIB} MiB |",
     f"| {bounds.MAX_VALUES:,}, in {MAX_DEPTH} levels; a list",
     f"| {bounds.MAX_ALIASED:,}; a text counts once",
     f"| {bounds.MAX_MATCHES:,}; {bounds.MAX_ENTRIES:,} |",

@@ -24,7 +24,7 @@ MAX_PATH = 1_000  # characters of a path into an answer
 # --- what is read and planned ---
 MAX_FILE = 64 * MIB  # bytes of one file
 MAX_FILES = 128 * MIB  # bytes of all files of a run
-MAX_VALUES = 4_500_000  # keys and values of all files, a list counted twice, a mapping thrice: as they take memory
+MAX_VALUES = 4_000_000  # keys and values of all files, a list counted twice, a mapping thrice: as they take memory
 MAX_ALIASED = 1_000_000  # values that the aliases of a file may repeat; a text is one for every 64 characters
 MAX_ENTRIES = 200_000  # of folders that a pattern of files looks at
 MAX_MATCHES = 10_000  # files of one pattern

@@ -9,22 +9,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradegate.bounded.amounts import READ, TooMuch
-from gradegate.bounded.bounds import MAX_FILE
+from gradegate.bounded.bounds import MAX_CHARACTERS
 from gradegate.errors import ConfigError, Origin
 from gradegate.figures import many
 from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Written
 
 _TYPED = re.compile(r"^((?:not-)?[a-z][a-z0-9-]*)(?:\(([-+0-9.eE]+)\))?:(.*)$", re.DOTALL)
-csv.field_size_limit(MAX_FILE)  # a cell may hold a whole document
+csv.field_size_limit(MAX_CHARACTERS)  # a cell may hold a whole document, in four bytes a character
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
-_ROW = 14  # values of a row as a test, beside its cells: four mappings and a list
+_TEST = 18  # four mappings with their keys, and a list
 _CODE = ("javascript:", "fn:", "eval:", "python:")
 
 
 def read(content: bytes, file: str) -> Iterator[document.Map]:
     """The rows as tests, each with its line. Raises ConfigError."""
-    for header, row, line in _rows(content, file):
+    for header, row, line in _rows(content, file, _TEST):
         yield document.at_line(_test(header, row, Origin(file, line)), line)
 
 
@@ -34,8 +34,8 @@ def table(content: bytes, file: str) -> Iterator[document.Map]:
         yield document.at_line(dict(zip(header, row, strict=False)), line)
 
 
-def _rows(content: bytes, file: str) -> Iterator[tuple[list[str], list[str], int]]:
-    """The header, a row that is not empty, and its line."""
+def _rows(content: bytes, file: str, each: int = 0) -> Iterator[tuple[list[str], list[str], int]]:
+    """The header, a row that is not empty, and its line; ``each``: the values that a row becomes beside its cells."""
     try:
         rows = csv.reader(_lines(content.decode("utf-8-sig")), strict=True)
         header = [name.strip() for name in next(rows, [])]
@@ -47,7 +47,7 @@ def _rows(content: bytes, file: str) -> Iterator[tuple[list[str], list[str], int
                     what = f"the row has {many(len(row), 'cell')} for {many(len(header), 'column')}"
                     cure = "quote the commas" if len(row) > len(header) else "write the commas of empty cells too"
                     raise ConfigError.at(what, Origin(file, line), cure)
-                READ.add_values(_ROW + 2 * len(row))
+                READ.add_values(len(row) + each)
                 yield header, row, line
             line = rows.line_num + 1
     except TooMuch as e:
