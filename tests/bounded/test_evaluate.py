@@ -108,6 +108,18 @@ def test_an_answer_that_was_interrupted_is_not_taken_for_the_next():
     assert evaluate("support.tasks:echo", 2) == 2
 
 
+def test_a_worker_that_does_not_start_is_said_and_not_tried_for_ever(monkeypatch):
+    desk._DESK.end()
+    monkeypatch.setattr(sys, "executable", "/does/not/exist")
+    with pytest.raises(Exceeded, match="does not start"):
+        evaluate("support.tasks:echo", 1)
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    with pytest.raises(Exceeded, match="does not start"):
+        evaluate("support.tasks:echo", 1)
+    monkeypatch.undo()
+    assert evaluate("support.tasks:echo", 1) == 1
+
+
 def test_all_of_a_run_together_have_a_limit():
     for _ in range(int(TOTAL_SECONDS) + 1):
         try:

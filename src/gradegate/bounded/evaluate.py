@@ -48,16 +48,17 @@ class _Desk:
     def ask(self, request: bytes) -> Any:
         with self.lock:
             self.check()
-            worker, self.worker = self.worker or Worker(), None
+            worker, self.worker = self.worker, None
             started, done = time.monotonic(), False
             try:
+                worker = worker or Worker()
                 said = json.loads(worker.ask(request))
                 done = "value" in said or "refused" in said  # after the rest its memory is not to be trusted
                 return said
             finally:  # also when a signal comes in between: its answer must not be taken for that to the next request
                 if done:
                     self.worker = worker
-                else:
+                elif worker:
                     worker.end()
                 self.charge(said["seconds"] if done else min(time.monotonic() - started, SECONDS))
 
