@@ -139,6 +139,7 @@ REST = (
 YAML = {
     "bomb": "x-b0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(BRANCHES) + REST,
     "text repeated": f"x-l: &l '{'x' * 2_000_000}'\nx-m: [{', '.join(['*l'] * 100_000)}]\n",
+    "text in a list": f"x-l: &l ['{'x' * 2_000_000}']\nx-m: [{', '.join(['*l'] * 100_000)}]\n",
     "merges": f"x-a: &a {{{', '.join(f'k{n}: 1' for n in range(2000))}}}\nx-m: [{', '.join(['{<<: *a}'] * 2000)}]\n",
     "lists": "x: [" + "[]," * 5_000_000 + "]",
     "numbers": "x: [" + "1," * 20_000_000 + "]",

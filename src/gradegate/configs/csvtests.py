@@ -18,7 +18,7 @@ from gradegate.grading.grader import GRADERS, Written
 _TYPED = re.compile(r"^((?:not-)?[a-z][a-z0-9-]*)(?:\(([-+0-9.eE]+)\))?:(.*)$", re.DOTALL)
 csv.field_size_limit(MAX_CHARACTERS)  # a cell may hold a whole document, in four bytes a character
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
-_TEST = 18  # four mappings with their keys, and a list
+_TEST = 15  # more values than the same row of a table has, which is read first: mappings, their keys, a list
 _CODE = ("javascript:", "fn:", "eval:", "python:")
 
 
@@ -30,12 +30,12 @@ def read(content: bytes, file: str) -> Iterator[document.Map]:
 
 def table(content: bytes, file: str) -> Iterator[document.Map]:
     """The rows as they are, cells by column, each with its line. Raises ConfigError."""
-    for header, row, line in _rows(content, file):
+    for header, row, line in _rows(content, file, 3, 2):
         yield document.at_line(dict(zip(header, row, strict=False)), line)
 
 
-def _rows(content: bytes, file: str, each: int = 0) -> Iterator[tuple[list[str], list[str], int]]:
-    """The header, a row that is not empty, and its line; ``each``: the values that a row becomes beside its cells."""
+def _rows(content: bytes, file: str, each: int, per_cell: int = 0) -> Iterator[tuple[list[str], list[str], int]]:
+    """The header, a row that is not empty, and its line; ``each`` and ``per_cell``: what a row counts."""
     try:
         rows = csv.reader(_lines(content.decode("utf-8-sig")), strict=True)
         header = [name.strip() for name in next(rows, [])]
@@ -47,7 +47,7 @@ def _rows(content: bytes, file: str, each: int = 0) -> Iterator[tuple[list[str],
                     what = f"the row has {many(len(row), 'cell')} for {many(len(header), 'column')}"
                     cure = "quote the commas" if len(row) > len(header) else "write the commas of empty cells too"
                     raise ConfigError.at(what, Origin(file, line), cure)
-                READ.add_values(len(row) + each)
+                READ.add_values(each + per_cell * len(row))
                 yield header, row, line
             line = rows.line_num + 1
     except TooMuch as e:

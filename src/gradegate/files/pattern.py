@@ -11,7 +11,7 @@ import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from gradegate.bounded.bounds import MAX_ENTRIES, MAX_MATCHES
@@ -51,7 +51,7 @@ def matches(folder: Path, parts: Sequence[str]) -> set[Path]:
 
 @dataclass
 class _Walk:
-    entries: int = field(default=0)
+    entries: int = 0
 
     def matches(self, folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
         if not parts:

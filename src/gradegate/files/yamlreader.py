@@ -109,9 +109,7 @@ class _Reader:
         if self._count > self._most:
             READ.add_values(self._count)  # which says that it is too much
         if isinstance(event, yaml.ScalarEvent):
-            value, size = self._scalar(event), 1
-            if event.anchor:
-                size += len(event.value) // 64
+            value, size = self._scalar(event), 1 + len(event.value) // 128
         elif isinstance(event, yaml.AliasEvent):
             return self._alias(event)
         elif event.tag not in (None, "!", _MAP, _SEQ):
