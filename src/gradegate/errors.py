@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class ConfigError(GradegateError):
         self.mistakes = mistakes
 
     @classmethod
-    def at(cls, what: str, origin: Origin | None = None, cure: str = "") -> ConfigError:
+    def at(cls, what: str, origin: Origin | None = None, cure: str = "") -> Self:
         """One mistake."""
         return cls(Mistake(what, origin, cure))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from gradegate.access.hiding import Hide, redactor
 from gradegate.asking.guard import Guard
 from gradegate.asking.http import Client
+from gradegate.bounded.begin import begin
 from gradegate.deciding.changes import with_changes
 from gradegate.deciding.gate import decide
 from gradegate.errors import ConfigError
@@ -61,11 +62,13 @@ class Delivered:
 
 def prepare(settings: Settings) -> Prepared:
     """Settings to suites, suites to a plan; no call is made. Raises ConfigError with every mistake."""
+    begin()
     suites: list[Located] = []
     try:
         suites += (with_changes(located, settings) for located in load(settings))
         return _prepared(settings, suites)
     except ConfigError as e:
+        begin()
         values = {*secrets_of(settings, suites).values, *written_in(settings)}
         raise concealed_mistakes(e, redactor(values)) from None
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
+from gradegate.bounded.amounts import READ, TooMuch
+from gradegate.bounded.bounds import MAX_FILE
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.credentials import holds_credentials
+from gradegate.files.pattern import TooMany, matches, split
 from gradegate.files.vouched import Vouched
-
-MAX_BYTES = 64 * 1024 * 1024
 
 
 def searched(pattern: Path) -> Path:
@@ -71,11 +72,15 @@ class Workspace:
         try:
             # The check was on the resolved path, and a link put there meanwhile is not followed.
             with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-                content = file.read(MAX_BYTES + 1)
+                content = file.read(MAX_FILE + 1)
         except OSError as e:
             raise ConfigError.at(f"`{reference}` cannot be read: {e.strerror}", origin, "correct the path") from e
-        if len(content) > MAX_BYTES:
-            raise ConfigError.at(f"`{reference}` has more than {MAX_BYTES >> 20} MiB", origin, "use a smaller file")
+        if len(content) > MAX_FILE:
+            raise ConfigError.at(f"`{reference}` has more than {MAX_FILE >> 20} MiB", origin, "use a smaller file")
+        try:
+            READ.add_bytes(len(content))
+        except TooMuch as e:
+            raise ConfigError.at(str(e), origin, "read smaller files, or fewer") from e
         if self.vouched is not None:
             self.vouched.vouch(base / reference.removeprefix("file://"), content, self.name(path), origin)
         return content
@@ -95,15 +100,16 @@ class Workspace:
             if not path.is_file():
                 raise ConfigError.at(f"`{pattern}` does not exist", origin, "correct the path")
             return [path]
-        anchor = base
-        while written.startswith(("../", "./")):
-            step, _, written = written.partition("/")
-            anchor = anchor / step
-        anchor = Path("/") if written.startswith("/") else anchor
-        matches = sorted(anchor.glob(written.lstrip("/")))
+        folder, parts = split(written)
+        anchor = self.locate(folder, base, origin)
+        try:
+            matched = sorted(matches(anchor, parts))
+        except TooMany as e:
+            raise ConfigError.at(f"`{pattern}` {e}", origin, "name a folder with fewer files") from e
         if self.vouched is not None:
-            self.vouched.all_of(searched(anchor / written), matches, origin)
-        paths = [self.locate(str(path), base, origin) for path in matches]
+            as_written = [base / folder / path.relative_to(anchor) for path in matched]  # its links are looked at, too
+            self.vouched.all_of(base / folder, as_written, origin)
+        paths = [self.locate(str(path), base, origin) for path in matched]
         files = [path for path in paths if path.is_file()]
         if not files:
             raise ConfigError.at(f"`{pattern}` matches no file", origin, "correct the pattern")

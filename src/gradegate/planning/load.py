@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradegate.access.written import written_secrets
+from gradegate.bounded.amounts import TooMuch
 from gradegate.configs import testfiles
 from gradegate.configs.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -69,7 +70,7 @@ def written_in(settings: Settings) -> Iterator[str]:
     """The secrets that are written into the configs, as far as these can be read at all."""
     with suppress(ConfigError):
         for path in config_paths(settings):
-            with suppress(ConfigError):
+            with suppress(ConfigError, TooMuch):
                 workspace = Workspace.around(path, settings.cwd, settings.environ)
                 raw = workspace.read(str(path.absolute()), path.parent, Origin(path.name))
                 yield from written_secrets(document.read(raw, path.name))
