@@ -146,14 +146,13 @@ class Rule:
 class Policy:
     """The rules of one suite. ``errors`` is "inconclusive", "block" or "ignore" (up to ``errors_up_to``, a share).
 
-    ``changes`` is what ``weakened``, the ways in which a pull request checks less than its base, do: "report" or "block".
+    ``changes`` is what a pull request that changes its own gate comes to: "report" or "block".
     """
 
     rules: tuple[Rule, ...] = ()
     errors: str = "inconclusive"
     errors_up_to: float = 0.0
     changes: str = "report"
-    weakened: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

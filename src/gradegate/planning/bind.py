@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
 from typing import Any
 
 from gradegate.asking import options as provider_options
@@ -46,13 +48,17 @@ class Binder:
             check_id(spec, build)
             provider_options.check(spec, build)
             env = {**self.suite.env, **spec.env}
-            setting = Setting(spec, parts[1], self.client, env, self._open)
+            opened: list[bytes] = []
+            setting = Setting(spec, parts[1], self.client, env, partial(self._open, opened))
             self.pool[key] = build(setting)
-            self.pool[key].id, self.pool[key].origin = spec.id, spec.origin
+            self.pool[key].id, self.pool[key].spec, self.pool[key].origin = spec.id, spec, spec.origin
+            self.pool[key].opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
         return self.pool[key]
 
-    def _open(self, reference: str, origin: Origin) -> bytes:
-        return self.workspace.read(reference, self.folder, origin)
+    def _open(self, opened: list[bytes], reference: str, origin: Origin) -> bytes:
+        content = self.workspace.read(reference, self.folder, origin)
+        opened.append(content)
+        return content
 
     def models(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> Mapping[str, Provider]:
         """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from gradegate.changes import GateChange, GateChanges
 from gradegate.conversation import Turn
 from gradegate.result import AskedModel, Asserted, CaseResult, Grade, Row, RunResult
 from gradegate.suite import Note
@@ -20,7 +21,7 @@ T = TypeVar("T")
 HIDDEN = "***"
 Hide = Callable[[str], str]
 # Values that hold text from models, providers, the config or the environment.
-_OPEN = (RunResult, CaseResult, Row, Grade, Asserted, AskedModel, Note, Turn)
+_OPEN = (RunResult, CaseResult, Row, Grade, Asserted, AskedModel, Note, Turn, GateChange, GateChanges)
 
 
 def redactor(secrets: Iterable[str]) -> Hide:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from gradegate.changes import GateChange
 from gradegate.conversation import Image, Turn, Usage
 from gradegate.errors import Origin
 from gradegate.reporting.plain import finite, plain
@@ -14,6 +15,7 @@ from gradegate.reporting.results import (
     VERSION,
     AskedLine,
     CaseLine,
+    ChangeLine,
     Counted,
     GradeLine,
     Head,
@@ -61,6 +63,8 @@ def _head(decision: Decision) -> Head:
         models=[encodable(str(model)) for model in run.models],
         asked=[_asked(model) for model in run.models],
         setup=decision.setup,
+        gate_changes=[_change(change) for change in decision.changes.found],
+        gate_approved=encodable(decision.changes.approved),
         about={encodable(file): _object(about) for file, about in run.about.items()},
     )
 
@@ -203,6 +207,11 @@ def _turn(turn: Turn) -> TurnLine:
 
 def _note(note: Note) -> NoteLine:
     return NoteLine(text=encodable(note.text), source=_source(note.origin))
+
+
+def _change(change: GateChange) -> ChangeLine:
+    file, line = (change.origin.file, change.origin.line) if change.origin else ("", 0)
+    return ChangeLine(kind=change.kind.value, text=encodable(change.text), file=encodable(file), line=line)
 
 
 def _source(origin: Origin | None) -> SourceLine | None:
