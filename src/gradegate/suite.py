@@ -170,6 +170,7 @@ class Suite:
     max_concurrency: int | None = None
     repeat: int = 1
     timeout: float | None = None  # seconds per call
+    derived_metrics: Any = None  # as promptfoo computes them; here they are only compared with those of a base
     about: Mapping[str, Any] = field(default_factory=dict)  # what the dialect keeps for a report of its own
     notes: tuple[Note, ...] = ()
     mistakes: tuple[Mistake, ...] = ()  # what could not be read; the rest is planned all the same, to find more

@@ -64,7 +64,7 @@ BASE: dict[str, Any] = {
             "description": "many",
             "vars": {"q": "many"},
             "assert": [
-                {"type": "g-eval", "value": "is calm"},
+                {"type": "g-eval", "value": "is calm", "metric": "tone"},
                 {"type": "factuality", "value": "Bern"},
                 {"type": "not-similar", "value": "bad", "threshold": 0.3, "provider": "openai:embedding:e-1"},
                 {"type": "similar:euclidean", "value": "good", "threshold": 0.4, "provider": "openai:embedding:e-1"},
@@ -75,7 +75,10 @@ BASE: dict[str, Any] = {
         {
             "description": "talk",
             "turns": [{"role": "user", "content": "hi"}, {"role": "user", "content": "bye"}],
-            "assert": [{"type": "contains", "value": "bye"}],
+            "assert": [
+                {"type": "contains", "value": "bye"},
+                {"type": "not-assert-set", "assert": [{"type": "contains", "value": "no"}]},
+            ],
         },
         "file://more.csv",
     ],
@@ -92,7 +95,7 @@ BASE: dict[str, Any] = {
 FILES: Files = {"doc.txt": "what is known", "more.csv": "q,__expected\nsix,contains: 6\nseven,contains: 7\n"}
 
 
-def compared(base: Files, head: Files, root: Path | None = None, **options: Any) -> GateChanges:
+def compared(base: Files, head: Files, root: Path | None = None, /, **options: Any) -> GateChanges:
     """What the files of the head do to the gate of those of the base; options are those of a run."""
     if root is None:
         with tempfile.TemporaryDirectory() as folder:

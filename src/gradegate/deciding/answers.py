@@ -13,7 +13,8 @@ from gradegate.figures import many
 from gradegate.planning.stakes import AnswerStake, GradeStake, ModelStake, Question
 from gradegate.suite import Rule
 
-_MOST = 200  # answers to one question among which the nearest is looked for
+_MOST = 500  # answers to one question among which the nearest is looked for
+_Grades = frozenset[GradeStake]
 
 
 class _Place(NamedTuple):
@@ -39,10 +40,11 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A difference of a test; ``test`` is its name."""
+    """A difference of a test; ``test`` is its name, ``origin`` where the head has it."""
 
     found: Found
     test: str
+    origin: Origin | None = None
 
 
 def compare_answers(base: Iterable[AnswerStake], head: Iterable[AnswerStake], match: Match) -> Iterator[Lost]:
@@ -60,7 +62,7 @@ class _Ledger:
     """The answers of the base that the head has not shown yet, and those of the head that are none of them."""
 
     match: Match
-    waiting: dict[_Place, list[AnswerStake]] = field(default_factory=dict)
+    waiting: dict[tuple[_Place, _Grades], list[AnswerStake]] = field(default_factory=dict)
     spare: dict[_Place, list[AnswerStake]] = field(default_factory=dict)
     asked: set[Question] = field(default_factory=set)
 
@@ -68,14 +70,15 @@ class _Ledger:
         """An answer of the base; that a target or prompt is gone is said once, and not of each of its answers."""
         target, prompt = self.match.targets.get(old.target), self.match.prompts.get(old.prompt, old.prompt)
         if target is not None and (old.prompt in self.match.prompts or old.prompt < 0):
-            self.waiting.setdefault(_Place(old.question, target, prompt), []).append(old)
+            key = _Place(old.question, target, prompt), frozenset(old.grades)
+            self.waiting.setdefault(key, []).append(old)
 
     def meet(self, new: AnswerStake) -> None:
         """An answer of the head."""
         place = _Place(new.question, new.target, new.prompt)
         self.asked.add(new.question)
-        waiting = self.waiting.get(place, [])
-        for number, old in enumerate(waiting[:_MOST]):
+        waiting = self.waiting.get((place, frozenset(new.grades)), [])
+        for number, old in enumerate(waiting):
             if _same(old, new) and not any(self._unselected(old, new)):
                 del waiting[number]
                 return
@@ -84,7 +87,7 @@ class _Ledger:
     def lost(self) -> Iterator[Lost]:
         """What the head does less, once all of it was met."""
         others = _Others(self.spare)
-        for place, waiting in self.waiting.items():
+        for (place, _), waiting in self.waiting.items():
             for old in waiting:
                 new = _nearest(old, self.spare.get(place, []))
                 if new is not None:
@@ -95,32 +98,20 @@ class _Ledger:
     def _missing(self, old: AnswerStake, place: _Place, others: _Others) -> Iterator[Lost]:
         target = self.match.names[1][place.target].name
         if not old.recorded and (new := others.recorded(old)):
-            yield Lost(Found(WEAKER, "its answer is recorded, where a model was asked", "", new.origin), old.name)
+            yield Lost(Found(WEAKER, "its answer is recorded, where a model was asked"), old.name, new.origin)
         elif place.question in self.asked:
             yield Lost(Found(REMOVED, f"no longer asked of `{target}` as often, or with all prompts"), old.name)
         elif new := others.wider(old, place):
-            yield Lost(Found(CHANGED, "has further variables", "", new.origin), old.name)
+            yield Lost(Found(CHANGED, "has further variables"), old.name, new.origin)
             yield from self._compared(old, new)
         elif new := others.named(old, place):
-            yield Lost(Found(REMOVED, "what was asked is gone: it has other variables", "", new.origin), old.name)
+            yield Lost(Found(REMOVED, "what was asked is gone: it has other variables"), old.name, new.origin)
         else:
             yield Lost(Found(REMOVED, "gone"), old.name)
 
     def _compared(self, old: AnswerStake, new: AnswerStake) -> Iterator[Lost]:
-        if not old.recorded and new.recorded:
-            yield Lost(Found(WEAKER, "its answer is recorded, where a model was asked", "", new.origin), old.name)
-        elif old.recorded != new.recorded:
-            yield Lost(Found(CHANGED, "its recorded answer is another", "", new.origin), old.name)
-        if new.repeats < old.repeats:
-            what = f"asked {many(new.repeats, 'time')}, not {old.repeats}"
-            yield Lost(Found(WEAKER, what, "", new.origin), old.name)
-        if new.frame != old.frame:
-            yield Lost(Found(CHANGED, "its `prefix` or `suffix` is another", "", new.origin), old.name)
-        for kind, what in compare_means(old.threshold, new.threshold):
-            yield Lost(Found(kind, what, "", new.origin), old.name)
-        for found in compare_grades(old.grades, new.grades, new.threshold):
-            yield Lost(found if found.origin else _at(found, new.origin), old.name)
-        yield from (Lost(found, old.name) for found in self._unselected(old, new))
+        found = [*_otherwise(old, new), *compare_grades(old.grades, new.grades, new.threshold)]
+        yield from (Lost(item, old.name, new.origin) for item in (*found, *self._unselected(old, new)))
 
     def _unselected(self, old: AnswerStake, new: AnswerStake) -> Iterator[Found]:
         """The rules that no longer look at a kind of assertion of this answer, because a name became another."""
@@ -130,7 +121,20 @@ class _Ledger:
             now = _selected(rule, new, self.match.names[1][new.target].name)
             for kind in before - now:
                 if counted[kind] > now[kind]:  # what is gone, or advice now, is said as that
-                    yield Found(WEAKER, f"the rule `{rule.name}` no longer looks at it", f"`{kind}`", new.origin)
+                    yield Found(WEAKER, f"the rule `{rule.name}` no longer looks at it", f"`{kind}`")
+
+
+def _otherwise(old: AnswerStake, new: AnswerStake) -> Iterator[Found]:
+    """The ways in which a test, apart from its assertions, is another one."""
+    if not old.recorded and new.recorded:
+        yield Found(WEAKER, "its answer is recorded, where a model was asked")
+    elif old.recorded != new.recorded:
+        yield Found(CHANGED, "its recorded answer is another")
+    if new.repeats < old.repeats:
+        yield Found(WEAKER, f"asked {many(new.repeats, 'time')}, not {old.repeats}")
+    if new.frame != old.frame:
+        yield Found(CHANGED, "its `prefix` or `suffix` is another")
+    yield from (Found(kind, what) for kind, what in compare_means(old.threshold, new.threshold))
 
 
 def _selected(rule: Rule, answer: AnswerStake, target: str) -> Counter[str]:
@@ -146,22 +150,20 @@ def _same(old: AnswerStake, new: AnswerStake) -> bool:
     return (
         old.repeats <= new.repeats
         and (old.recorded, old.frame, old.threshold) == (new.recorded, new.frame, new.threshold)
-        and (old.grades == new.grades or _multiset(old.grades) == _multiset(new.grades))
+        and (old.grades == new.grades or Counter(old.grades) == Counter(new.grades))
     )
-
-
-def _multiset(grades: Sequence[GradeStake]) -> frozenset[tuple[GradeStake, int]]:
-    return frozenset((grade, grades.count(grade)) for grade in grades)
 
 
 def _nearest(old: AnswerStake, spare: list[AnswerStake]) -> AnswerStake | None:
     """Take the answer that has most of the same assertions, and among these the same name."""
     if not spare:
         return None
-    grades = set(old.grades)
+    grades, written = set(old.grades), {(grade.type, grade.value) for grade in old.grades}
 
-    def near(number: int) -> tuple[int, bool]:
-        return len(grades.intersection(spare[number].grades)), spare[number].description == old.description
+    def near(number: int) -> tuple[int, int, bool]:
+        new = spare[number]
+        alike = sum((grade.type, grade.value) in written for grade in new.grades)
+        return len(grades.intersection(new.grades)), alike, new.description == old.description
 
     return spare.pop(max(range(min(len(spare), _MOST)), key=near))
 
@@ -203,7 +205,3 @@ class _Others:
 
     def _take(self, places: Iterable[_Place], old: AnswerStake) -> AnswerStake | None:
         return next((new for other in places if (new := _nearest(old, self._spare[other])) is not None), None)
-
-
-def _at(found: Found, origin: Origin) -> Found:
-    return Found(found.kind, found.what, found.subject, origin)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from gradegate.changes import ChangeKind, GateChange
+from gradegate.changes import GateChange
 from gradegate.deciding.answers import Lost, Match, compare_answers
-from gradegate.deciding.weaker import CHANGED, REMOVED, WEAKER, compare_models
+from gradegate.deciding.weaker import CHANGED, REMOVED, WEAKER, Found, compare_models
 from gradegate.errors import Mistake, Origin
 from gradegate.planning.stakes import ModelStake, SuiteStakes
 from gradegate.suite import Policy, Rule
@@ -44,7 +44,7 @@ def compare(
 def _unknown(problem: Mistake) -> GateChange:
     where = f" ({problem.origin})" if problem.origin else ""
     what = f"not all of the base can be compared: {problem.what}{where}"
-    return GateChange(ChangeKind.WEAKER, what)
+    return GateChange(WEAKER, what)
 
 
 def _suites(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
@@ -53,6 +53,9 @@ def _suites(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
     if names:
         listed = ", ".join(f"`{name}`" for name in names)
         yield GateChange(CHANGED, f"`env` sets {listed} otherwise", Origin(new.file))
+    for name in old.apart:
+        if old.apart[name] != new.apart[name]:
+            yield GateChange(CHANGED, f"`{name}` is another", Origin(new.file))
     targets = _targets(old.targets, new.targets)
     for number, target in enumerate(old.targets):
         if number not in targets:
@@ -74,15 +77,17 @@ def _suites(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
 
 def _grouped(lost: Iterable[Lost], file: str) -> Iterator[GateChange]:
     """Differences that read the same at the same line are one finding with the names of their tests."""
-    groups: dict[tuple[ChangeKind, str, str, Origin | None], dict[str, None]] = {}
+    groups: dict[Found, dict[str, Origin | None]] = {}
     for item in lost:
-        found = item.found
-        groups.setdefault((found.kind, found.subject, found.what, found.origin), {})[item.test] = None
-    for (kind, subject, what, origin), tests in groups.items():
+        groups.setdefault(item.found, {}).setdefault(item.test, item.origin)
+    for found, tests in groups.items():
+        origin = found.origin or next(iter(tests.values()))
         names = ", ".join(f"`{_short(test)}`" for test in list(tests)[:_NAMED])
         more = f" and {len(tests) - _NAMED:,} more tests" if len(tests) > _NAMED else ""
-        of = f"{subject} of " if subject else ""
-        yield GateChange(kind, f"{of}{names}{more}: {what}", origin if origin and origin.file else Origin(file))
+        of = f"{found.subject} of " if found.subject else ""
+        yield GateChange(
+            found.kind, f"{of}{names}{more}: {found.what}", origin if origin and origin.file else Origin(file)
+        )
 
 
 def _short(text: str) -> str:

@@ -47,6 +47,7 @@ def compare_grades(base: Sequence[GradeStake], head: Sequence[GradeStake], thres
     for old, new in pairs:
         ways = [*_compared(old, new), *_lighter(old, new, whole, threshold)]
         yield from (Found(kind, what, f"`{new.type}`", new.origin) for kind, what in ways)
+        yield from _graders(old, new)
         if old.members and not new.negated:
             yield from compare_grades(old.members, new.members, new.limit)
 
@@ -108,7 +109,6 @@ def _compared(old: GradeStake, new: GradeStake) -> Iterator[Way]:
         yield CHANGED, "has another grading prompt"
     if old.metric != new.metric:
         yield CHANGED, f"counts for the metric `{new.metric}`, not `{old.metric}`"
-    yield from _graders(old, new)
 
 
 def _set(old: GradeStake, new: GradeStake) -> Iterator[Way]:
@@ -130,14 +130,14 @@ def compare_means(old: float | None, new: float | None) -> Iterator[Way]:
         yield WEAKER, f"asks for less: threshold {old:g} became {new:g}"
 
 
-def _graders(old: GradeStake, new: GradeStake) -> Iterator[Way]:
+def _graders(old: GradeStake, new: GradeStake) -> Iterator[Found]:
+    """Other models that grade, at the line that names them."""
     models = dict(new.models)
     for need, before in old.models:
         now = models.get(need)
-        if now is not None:
-            yield from ((kind, f"is graded otherwise: {what}") for kind, what in compare_models(before, now))
-        else:
-            yield CHANGED, f"asks no {need} model any more"
+        ways = [(CHANGED, f"no {need} model is asked")] if now is None else compare_models(before, now)
+        where = now.origin if now is not None and now.origin.line else new.origin
+        yield from (Found(kind, f"is graded otherwise: {what}", f"`{new.type}`", where) for kind, what in ways)
 
 
 def compare_models(old: ModelStake, new: ModelStake) -> Iterator[Way]:
@@ -174,13 +174,17 @@ def _lighter(
     if now < before:
         needed = 1 - before < exact(threshold) <= 1 - now  # its failure failed the mean, and no longer does
         kind = WEAKER if lower or needed else CHANGED
-        yield kind, f"counts for less of the mean: {float(before):.2%} became {float(now):.2%}"
+        yield kind, f"counts for less of the mean: {_percent(before)} became {_percent(now)}"
     elif lower:
         yield CHANGED, f"weighs less: {old.weight:g} became {new.weight:g}"
 
 
 def _weight(grades: Sequence[GradeStake]) -> Fraction:
     return sum((exact(grade.weight) for grade in grades if grade.counts), Fraction(0))
+
+
+def _percent(share: Fraction) -> str:
+    return f"{float(share * 100):.3g} %"
 
 
 def _shown(limit: float | None) -> str:

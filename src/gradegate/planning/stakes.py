@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
 from typing import Any
 
 from gradegate.asking.provider import Provider
@@ -23,7 +24,7 @@ RECORDED = "recorded"  # the source of an answer that the config brings
 NO_PROMPT = -1
 _NESTED = ("headers", "passthrough", "queryParams")  # options whose own keys are worth a name
 _APART = ("value", "threshold")  # of a grader's fields: what is compared on its own
-_NAME = 60  # characters
+_NAME = 40  # characters of a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +101,16 @@ class AnswerStake:
 
 @dataclass(frozen=True, slots=True)
 class SuiteStakes:
-    """What one config checks. ``env`` are digests of its own variables, ``prompts`` labels; ``answers`` is read once."""
+    """What one config checks. ``prompts`` are labels; ``answers`` is read once.
+
+    ``env`` are digests of its own variables, ``apart`` of what steers a run apart from its tests, by their keys.
+    """
 
     file: str
     digest: str  # of the file
     policies: tuple[Policy, ...]
     env: Mapping[str, bytes]
+    apart: Mapping[str, bytes]
     prompts: tuple[str, ...]
     targets: tuple[ModelStake, ...]
     answers: Iterable[AnswerStake]
@@ -135,6 +140,10 @@ def _suite(file: str, located: Sequence[Located], jobs: Sequence[Job], environ: 
         digest=located[0].digest,
         policies=tuple(suite.suite.policy for suite in located),
         env={name: digest(text) for name, text in own.items()},
+        apart={
+            "evaluateOptions.timeoutMs": digest(located[0].suite.timeout),
+            "derivedMetrics": digest(located[0].suite.derived_metrics),
+        },
         prompts=tuple(prompt.label for prompt in written),
         targets=tuple(map(reader.model, models.values())),
         answers=(reader.answer(job, targets[id(job.target)], places.get(id(job.prompt), NO_PROMPT)) for job in jobs),
@@ -161,7 +170,7 @@ class _Reader:
             threshold=case.threshold,
             grades=self._grades(job.assertions),
             description=case.description,
-            name=case.description or to_json(dict(job.vars))[:_NAME],
+            name=case.description or _named(job.vars),
             origin=case.origin,
         )
 
@@ -200,6 +209,11 @@ class _Reader:
         if id(provider) not in self._models:
             self._models[id(provider)] = _model(provider)
         return self._models[id(provider)]
+
+
+def _named(variables: Mapping[str, Any]) -> str:
+    texts = ((name, value if isinstance(value, str) else to_json(value)) for name, value in variables.items())
+    return ", ".join(f"{name}={text[:_NAME]}" for name, text in islice(texts, 3))
 
 
 def _staked(
