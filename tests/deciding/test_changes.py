@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gradegate import cli
+from gradegate.deciding.gate import GUARD
 from gradegate.errors import ConfigError
 from support.checkouts import BASE, CONFIG, FILES, after, compared, said
 
@@ -553,6 +556,56 @@ def test_no_finding_shows_a_value_that_may_be_secret():
     (found,) = compared({CONFIG: base}, {CONFIG: head}).found
     assert "`headers.X-Auth`" in found.text
     assert "token" not in found.text
+
+
+# --- what the run says -----------------------------------------------------------------------------------------
+
+EASIER = {**ONE, "tests": [{**_contains("a"), "threshold": 0.5}]}
+OTHER = {**ONE, "tests": [{"vars": {"q": "a"}, "assert": [{"type": "equals", "value": "a"}]}]}
+OTHERWISE = {**ONE, "tests": [{"vars": {"q": "a"}, "assert": [{"type": "equals", "value": "b"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "arguments", "code", "outcome"),
+    [
+        (ONE, ONE, (), 0, "pass"),
+        (ONE, ONE, ("--changes", "block"), 0, "pass"),
+        (ONE, EASIER, (), 0, "advisory"),
+        (ONE, EASIER, ("--changes", "block"), 1, "blocked"),
+        (OTHERWISE, OTHER, (), 0, "pass"),
+        (OTHERWISE, OTHER, ("--changes", "block"), 1, "blocked"),
+        ({**ONE, "gate": {"changes": "block"}}, EASIER, (), 1, "blocked"),
+        (ONE, {**EASIER, "gate": {"changes": "block"}}, (), 1, "blocked"),
+    ],
+)
+def test_a_run_is_blocked_or_says_so(gate, base, head, arguments, code, outcome):
+    ran = gate(head, "--base", ".base", *arguments, **{f".base/{CONFIG}": yaml.safe_dump(base)})
+    assert (ran.code, ran.results["outcome"]) == (code, outcome), ran.out
+    assert [rule["name"] for rule in ran.results["rules"]].count(GUARD) == (code == 1)
+    assert bool(ran.results["gate_changes"]) == ("own gate" in ran.out) == (base is not head)
+
+
+def test_a_base_that_is_nowhere_stops_nothing_and_blocks_where_changes_do(gate):
+    ran = gate(ONE, "--base", "nowhere")
+    assert (ran.code, ran.results["outcome"]) == (0, "advisory")
+    assert "the base `nowhere` is not a folder" in ran.out
+    assert gate(ONE, "--base", "nowhere", "--changes", "block").code == 1
+
+
+def test_validate_says_it_too(tmp_path, capsys, monkeypatch):
+    write(tmp_path, {CONFIG: EASIER, f"base/{CONFIG}": ONE})
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["validate", "--base", "base"]) == 0
+    assert f"{CONFIG}:5: gate weaker: `q=a`: its mean decides now" in capsys.readouterr().out
+
+
+def test_no_report_shows_a_secret_of_the_base(gate):
+    secret = "very-secret-key-of-the-base"
+    provider = {"id": "openai:chat:m", "label": f"x {secret}", "config": {"apiKey": secret}}
+    base = yaml.safe_dump({**ONE, "providers": [provider]})
+    ran = gate(ONE, "--base", ".base", **{f".base/{CONFIG}": base})
+    assert ran.results["gate_changes"]
+    assert secret not in ran.out + ran.err + str(ran.results)
 
 
 # --- properties -----------------------------------------------------------------------------------------------
