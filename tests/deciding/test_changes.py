@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gradegate import cli
 from gradegate.deciding.gate import GUARD
 from gradegate.errors import ConfigError
-from support.checkouts import BASE, CONFIG, FILES, after, compared, said
+from support.checkouts import BASE, CONFIG, FILES, after, compared, edited, said, write
 
 
 def assertions(config: Any, test: int) -> list[Any]:

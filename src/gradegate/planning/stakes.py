@@ -281,11 +281,17 @@ def _fields(value: Any) -> Iterator[tuple[str, Any]]:
 
 def digest(value: Any) -> bytes:
     """16 bytes that tell values apart whatever the order of keys; equal values of two processes have the same."""
+    if isinstance(value, str):
+        return _hashed("s" + value)  # no JSON starts so
     try:
         text = json.dumps(value, sort_keys=True, default=_plain, separators=(",", ":"))
     except TypeError:  # keys of several types have no order
         text = repr(value)
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+    return _hashed(text)
+
+
+def _hashed(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _plain(value: Any) -> Any:
