@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from gradegate import cli
 from gradegate.deciding.gate import GUARD
 from gradegate.errors import ConfigError
-from support.checkouts import BASE, CONFIG, FILES, after, compared, edited, said, write
+from support.checkouts import BASE, CONFIG, FILES, after, compared, said, write
 
 
 def assertions(config: Any, test: int) -> list[Any]:
@@ -360,6 +361,61 @@ def test_keys_in_another_order_comments_and_anchors_are_none():
     assert compared({CONFIG: BASE, **FILES}, {CONFIG: _reversed(BASE), **FILES}).found == ()
 
 
+SELECTING = {
+    **BASE,
+    "gate": {
+        "rules": [
+            {"name": "named", "select": {"description": "mean"}, "min-pass-rate": 1},
+            {"name": "ours", "select": {"provider": "app"}, "min-pass-rate": 1},
+            {"name": "both", "select": {"description": "m*"}, "min-pass-rate": 1},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (lambda c: c["tests"].reverse(), []),
+        (lambda c: c["tests"].append({**c["tests"][2], "description": "other"}), []),
+        (lambda c: c["tests"][2].update(description="my"), "named"),
+        (lambda c: c["providers"][0].update(label="that"), "ours"),
+    ],
+)
+def test_a_name_that_a_rule_selects_by_must_stay(edit, expected):
+    head = copy.deepcopy(SELECTING)
+    edit(head)
+    head["tests"].append({**_contains("new"), "description": "mean"})
+    head["providers"].append({"id": "openai:chat:new", "label": "app"})
+    found = [said(change) for change in compared({CONFIG: SELECTING, **FILES}, {CONFIG: head, **FILES}).found]
+    assert bool(found) == bool(expected)
+    assert all(f"the rule `{expected}` no longer looks at it" in text for text in found)
+
+
+def test_many_tests_with_the_same_variables_are_told_apart_by_what_they_assert():
+    tests = [{"assert": [{"type": "contains", "value": f"word {number}"}]} for number in range(1200)]
+    base = {"prompts": ["Say it"], "providers": ["echo"], "tests": tests}
+    assert compared({CONFIG: base}, {CONFIG: {**base, "tests": tests[::-1]}}).found == ()
+    (found,) = compared({CONFIG: base}, {CONFIG: {**base, "tests": tests[:0:-1]}}).found
+    assert found.kind.value == "removed"
+
+
+ROOT = Path(__file__).parents[2]
+KEPT = [*sorted((ROOT / "tests" / "side_by_side" / "configs").glob("*.yaml")), *sorted((ROOT / "examples").glob("*/*"))]
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.name)
+def test_a_config_is_never_accused_beside_its_own_copy(tmp_path, path):
+    for side in ("base", "head"):
+        shutil.copytree(path.parent, tmp_path / side)
+    environ = {name: "sk-0123456789" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY")}
+    try:
+        changes = compared({}, {}, tmp_path, configs=(path.name,), grader="openai:chat:judge", environ=environ)
+    except ConfigError:
+        return  # not all are meant to be planned
+    assert changes.found == ()
+
+
 # --- files ----------------------------------------------------------------------------------------------------
 
 
@@ -596,7 +652,7 @@ def test_validate_says_it_too(tmp_path, capsys, monkeypatch):
     write(tmp_path, {CONFIG: EASIER, f"base/{CONFIG}": ONE})
     monkeypatch.chdir(tmp_path)
     assert cli.main(["validate", "--base", "base"]) == 0
-    assert f"{CONFIG}:5: gate weaker: `q=a`: its mean decides now" in capsys.readouterr().out
+    assert f"{CONFIG}:6: gate weaker: `q=a`: its mean decides now" in capsys.readouterr().out
 
 
 def test_no_report_shows_a_secret_of_the_base(gate):
