@@ -408,7 +408,7 @@ KEPT = [*sorted((ROOT / "tests" / "side_by_side" / "configs").glob("*.yaml")), *
 def test_a_config_is_never_accused_beside_its_own_copy(tmp_path, path):
     for side in ("base", "head"):
         shutil.copytree(path.parent, tmp_path / side)
-    environ = {name: "sk-0123456789" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY")}
+    environ = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY"), "sk-0123456789")
     try:
         changes = compared({}, {}, tmp_path, configs=(path.name,), grader="openai:chat:judge", environ=environ)
     except ConfigError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -174,13 +174,13 @@ class _Others:
     def __init__(self, spare: Mapping[_Place, list[AnswerStake]]) -> None:
         self._spare = spare
         self._recorded: dict[Question, AnswerStake] = {}
-        self._named: dict[tuple[str, int, int], list[_Place]] = {}
+        self._named: dict[tuple[str, int, int], deque[_Place]] = {}
         self._holding: dict[tuple[bytes, int, int], list[_Place]] = {}
         for place, answers in spare.items():
             for answer in answers:
                 if answer.recorded:
                     self._recorded[place.question] = answer
-                self._named.setdefault((answer.description, *place[1:]), []).append(place)
+                self._named.setdefault((answer.description, *place[1:]), deque()).append(place)
             for variable in place.question.variables:
                 self._holding.setdefault((variable, *place[1:]), []).append(place)
 
@@ -190,7 +190,11 @@ class _Others:
 
     def named(self, old: AnswerStake, place: _Place) -> AnswerStake | None:
         """An answer of the same name."""
-        return self._take(self._named.get((old.description, *place[1:]), []), old) if old.description else None
+        places = self._named.get((old.description, *place[1:]), deque()) if old.description else deque()
+        while places:  # one for each answer, so that none is looked at twice
+            if (new := _nearest(old, self._spare[places.popleft()])) is not None:
+                return new
+        return None
 
     def wider(self, old: AnswerStake, place: _Place) -> AnswerStake | None:
         """An answer whose variables are those of the old one, and more."""
@@ -201,7 +205,4 @@ class _Others:
             for other in held[:_MOST]
             if set(variables) <= set(other.question.variables) and other.question.turns == old.question.turns
         )
-        return self._take(wider, old)
-
-    def _take(self, places: Iterable[_Place], old: AnswerStake) -> AnswerStake | None:
-        return next((new for other in places if (new := _nearest(old, self._spare[other])) is not None), None)
+        return next((new for other in wider if (new := _nearest(old, self._spare[other])) is not None), None)

@@ -6,7 +6,7 @@ findings, and order never matters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gradegate.changes import GateChange
@@ -48,7 +48,21 @@ def _unknown(problem: Mistake) -> GateChange:
 
 
 def _suites(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
+    """What one config does to itself."""
     yield from _policies(old, new)
+    yield from _beside(old, new)
+    targets, prompts = _targets(old.targets, new.targets), _prompts(old.prompts, new.prompts)
+    yield from _retargeted(old, new, targets)
+    for number, label in enumerate(old.prompts):
+        if number not in prompts:
+            yield GateChange(REMOVED, f"the prompt `{_short(label)}` is asked no more", Origin(new.file))
+    rules = tuple(rule for policy in old.policies for rule in policy.rules if rule.blocking and not rule.every_case)
+    match = Match(targets, prompts, (old.targets, new.targets), rules)
+    yield from _grouped(compare_answers(old.answers, new.answers, match), new.file)
+
+
+def _beside(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
+    """What steers a run apart from its tests."""
     names = sorted(name for name in old.env.keys() | new.env.keys() if old.env.get(name) != new.env.get(name))
     if names:
         listed = ", ".join(f"`{name}`" for name in names)
@@ -56,23 +70,17 @@ def _suites(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
     for name in old.apart:
         if old.apart[name] != new.apart[name]:
             yield GateChange(CHANGED, f"`{name}` is another", Origin(new.file))
-    targets = _targets(old.targets, new.targets)
+
+
+def _retargeted(old: SuiteStakes, new: SuiteStakes, match: Mapping[int, int]) -> Iterator[GateChange]:
     for number, target in enumerate(old.targets):
-        if number not in targets:
+        if number not in match:
             yield GateChange(REMOVED, f"the target `{target.name}` is asked no more", Origin(new.file))
-        else:
-            now = new.targets[targets[number]]
-            yield from (
-                GateChange(kind, f"the target is another: {what}", now.origin)
-                for kind, what in compare_models(target, now)
-            )
-    prompts = _prompts(old.prompts, new.prompts)
-    for number, label in enumerate(old.prompts):
-        if number not in prompts:
-            yield GateChange(REMOVED, f"the prompt `{_short(label)}` is asked no more", Origin(new.file))
-    rules = tuple(rule for policy in old.policies for rule in policy.rules if rule.blocking and not rule.every_case)
-    match = Match(targets, prompts, (old.targets, new.targets), rules)
-    yield from _grouped(compare_answers(old.answers, new.answers, match), new.file)
+            continue
+        now = new.targets[match[number]]
+        where = now.origin if now.origin.file else Origin(new.file)
+        for kind, what in compare_models(target, now):
+            yield GateChange(kind, f"the target is another: {what}", where)
 
 
 def _grouped(lost: Iterable[Lost], file: str) -> Iterator[GateChange]:
@@ -134,7 +142,11 @@ def _matched(old: Sequence[object], new: Sequence[object], match: dict[int, int]
 
 
 def _policies(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
-    before, now = ([rule for policy in suite.policies for rule in policy.rules] for suite in (old, new))
+    # The strictest first: of several rules of one name, it is held against the strictest.
+    before, now = (
+        sorted((rule for policy in suite.policies for rule in policy.rules), key=_asks, reverse=True)
+        for suite in (old, new)
+    )
     yield from _rules(before, now, new.file)
     if min(map(_strictness, new.policies)) < min(map(_strictness, old.policies)):
         yield GateChange(WEAKER, "errors weigh less than before (`gate.errors`)", Origin(new.file))
@@ -145,6 +157,10 @@ def _policies(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
 def blocks(policies: Iterable[Policy]) -> bool:
     """Whether any policy says that findings block."""
     return any(policy.changes == "block" for policy in policies)
+
+
+def _asks(rule: Rule) -> tuple[bool, float, float]:
+    return rule.blocking, rule.min_pass_rate or 0.0, rule.min_score or 0.0
 
 
 def _strictness(policy: Policy) -> float:

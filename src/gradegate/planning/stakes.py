@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from gradegate.asking.provider import Provider
@@ -284,14 +285,21 @@ def digest(value: Any) -> bytes:
     if isinstance(value, str):
         return _hashed("s" + value)  # no JSON starts so
     try:
-        text = json.dumps(value, sort_keys=True, default=_plain, separators=(",", ":"))
-    except TypeError:  # keys of several types have no order
-        text = repr(value)
-    return _hashed(text)
+        return _hashed(json.dumps(value, sort_keys=True, default=_plain, separators=(",", ":")))
+    except (TypeError, ValueError):  # keys of several types have no order, and numbers of 5,000 digits no text
+        return _hashed(json.dumps(_spelled(value), default=lambda other: _spelled(_plain(other))))
 
 
 def _hashed(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return sorted(([repr(_spelled(key)), _spelled(item)] for key, item in value.items()), key=itemgetter(0))
+    if isinstance(value, list | tuple):
+        return [_spelled(item) for item in value]
+    return hex(value) if type(value) is int else value
 
 
 def _plain(value: Any) -> Any:
