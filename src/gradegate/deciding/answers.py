@@ -10,11 +10,10 @@ from typing import NamedTuple
 from gradegate.deciding.weaker import CHANGED, REMOVED, WEAKER, Found, compare_grades, compare_means
 from gradegate.errors import Origin
 from gradegate.figures import many
-from gradegate.planning.stakes import AnswerStake, GradeStake, ModelStake, Question
+from gradegate.planning.stakes import AnswerStake, ModelStake, Question
 from gradegate.suite import Rule
 
 _MOST = 500  # answers to one question among which the nearest is looked for
-_Grades = frozenset[GradeStake]
 
 
 class _Place(NamedTuple):
@@ -62,7 +61,7 @@ class _Ledger:
     """The answers of the base that the head has not shown yet, and those of the head that are none of them."""
 
     match: Match
-    waiting: dict[tuple[_Place, _Grades], list[AnswerStake]] = field(default_factory=dict)
+    waiting: dict[tuple[_Place, int], list[AnswerStake]] = field(default_factory=dict)  # by a hash of the grades too
     spare: dict[_Place, list[AnswerStake]] = field(default_factory=dict)
     asked: set[Question] = field(default_factory=set)
 
@@ -70,14 +69,14 @@ class _Ledger:
         """An answer of the base; that a target or prompt is gone is said once, and not of each of its answers."""
         target, prompt = self.match.targets.get(old.target), self.match.prompts.get(old.prompt, old.prompt)
         if target is not None and (old.prompt in self.match.prompts or old.prompt < 0):
-            key = _Place(old.question, target, prompt), frozenset(old.grades)
-            self.waiting.setdefault(key, []).append(old)
+            place = _Place(old.question, target, prompt)
+            self.waiting.setdefault((place, _hash(old)), []).append(old)
 
     def meet(self, new: AnswerStake) -> None:
         """An answer of the head."""
         place = _Place(new.question, new.target, new.prompt)
         self.asked.add(new.question)
-        waiting = self.waiting.get((place, frozenset(new.grades)), [])
+        waiting = self.waiting.get((place, _hash(new)), [])
         for number, old in enumerate(waiting):
             if _same(old, new) and not any(self._unselected(old, new)):
                 del waiting[number]
@@ -144,6 +143,10 @@ def _selected(rule: Rule, answer: AnswerStake, target: str) -> Counter[str]:
         for grade in answer.grades
         if grade.counts and rule.select.takes(grade.type, grade.metric, target, answer.description)
     )
+
+
+def _hash(answer: AnswerStake) -> int:
+    return hash(frozenset(answer.grades))
 
 
 def _same(old: AnswerStake, new: AnswerStake) -> bool:
