@@ -434,10 +434,11 @@ def test_a_file_that_a_config_reads_counts(name):
 def test_tests_that_move_to_a_file_whole_are_none_and_with_a_row_missing_are():
     base = {"prompts": ["{{q}}"], "providers": ["echo"], "tests": [_contains("a"), _contains("b")]}
     head = {**base, "tests": "file://tests.csv"}
-    rows = "q,__expected\na,contains: a\nb,contains: b\n"
+    base["tests"][0]["vars"]["n"] = base["tests"][1]["vars"]["n"] = 5
+    rows = "q,n,__expected\na,5,contains: a\nb,5,contains: b\n"
     assert compared({CONFIG: base}, {CONFIG: head, "tests.csv": rows}).found == ()
-    found = compared({CONFIG: base}, {CONFIG: head, "tests.csv": rows.replace("b,contains: b\n", "")}).found
-    assert [said(change) for change in found] == ["removed: `q=b`: gone"]
+    found = compared({CONFIG: base}, {CONFIG: head, "tests.csv": rows.replace("b,5,contains: b\n", "")}).found
+    assert [said(change) for change in found] == ["removed: `q=b, n=5`: gone"]
 
 
 def _contains(value: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
 from gradegate.result import Asserted
 from gradegate.suite import NOWHERE, Policy
+from gradegate.texts.template import show
 
 RECORDED = "recorded"  # the source of an answer that the config brings
 NO_PROMPT = -1
@@ -179,7 +180,9 @@ class _Reader:
         variables, turns, question = self._asked
         if variables is not job.vars or turns is not job.case.turns:
             asked = [turn for turn in job.case.turns if turn.role != "assistant"]
-            pairs = tuple(sorted(digest([name, value]) for name, value in job.vars.items()))
+            # A number is the text that prompts show: tests may move to a table, which knows no numbers.
+            shown = ((name, show(value) if _is_short(value) else value) for name, value in job.vars.items())
+            pairs = tuple(sorted(digest(pair) for pair in shown))
             question = Question(pairs, digest(asked) if asked else b"")
             self._asked = (job.vars, job.case.turns, question)
         return question
@@ -210,6 +213,10 @@ class _Reader:
         if id(provider) not in self._models:
             self._models[id(provider)] = _model(provider)
         return self._models[id(provider)]
+
+
+def _is_short(value: Any) -> bool:
+    return isinstance(value, int | float) and abs(value) < 1e15
 
 
 def _named(variables: Mapping[str, Any]) -> str:
