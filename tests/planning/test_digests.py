@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.planning.stakes import digest
+from gradegate.planning.digests import digest
 
 KEYS = st.text(max_size=3) | st.integers(0, 3) | st.booleans() | st.none()
 VALUES = st.recursive(
