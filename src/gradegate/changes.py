@@ -27,7 +27,7 @@ class GateChange:
 
 @dataclass(frozen=True, slots=True)
 class GateChanges:
-    """All findings. With ``block`` they fail the check, unless somebody ``approved`` them.
+    """All findings, what is gone first. With ``block`` they fail the check, unless somebody ``approved`` them.
 
     ``approved`` says by what and whom, and ``refused`` why an approval does not hold; both are empty where none was looked for.
     """

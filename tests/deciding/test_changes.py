@@ -536,6 +536,7 @@ BAD_BASES = {
     "above the head": (str, "is the checkout that it should be compared with"),
     "a link": (_linked, "the base `linked` is a symbolic link"),
     "below a link": (_below_a_link, "the base `linked/inner` is a symbolic link"),
+    "a loop of links": (lambda root: (root / "head" / "loop").symlink_to("loop") or "loop", "is a symbolic link"),
     "empty": (lambda root: (root / "empty").mkdir() or str(root / "empty"), "there is no promptfooconfig.yaml here"),
 }
 

@@ -173,9 +173,9 @@ def advisory() -> Decision:
 
 
 CHANGES = (
-    GateChange(ChangeKind.CHANGED, "`llm-rubric` of `Oregon`: has another value", Origin(CONFIG, 49)),
-    GateChange(ChangeKind.WEAKER, "`factuality` of `New York`: no longer blocks", Origin(CONFIG, 21)),
     GateChange(ChangeKind.REMOVED, "the rule `style` is gone", Origin(CONFIG)),
+    GateChange(ChangeKind.WEAKER, "`factuality` of `New York`: no longer blocks", Origin(CONFIG, 21)),
+    GateChange(ChangeKind.CHANGED, "`llm-rubric` of `Oregon`: has another value", Origin(CONFIG, 49)),
 )
 
 

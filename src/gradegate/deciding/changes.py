@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gradegate.changes import GateChange
+from gradegate.changes import ChangeKind, GateChange
 from gradegate.deciding.answers import Lost, Match, compare_answers
 from gradegate.deciding.weaker import CHANGED, REMOVED, WEAKER, Found, compare_models
 from gradegate.errors import Mistake, Origin
@@ -23,7 +23,10 @@ _STRICTNESS = {"block": 2.0, "inconclusive": 1.0}
 def compare(
     base: Sequence[SuiteStakes], head: Sequence[SuiteStakes], problems: Iterable[Mistake]
 ) -> tuple[GateChange, ...]:
-    """Every finding, once. ``problems`` are what could not be compared."""
+    """Every finding, once: what is gone, then what asks for less, then what is only another.
+
+    ``problems`` are what could not be compared.
+    """
     found = [_unknown(problem) for problem in problems]
     by_file = {suite.file: suite for suite in head}
     files = {suite.file for suite in base}
@@ -38,7 +41,8 @@ def compare(
             found.append(GateChange(kind, f"the config `{old.file}` {what}", Origin(new.file if new else old.file)))
         if new is not None:
             found += _suites(old, new)
-    return tuple(dict.fromkeys(found))
+    kinds = list(ChangeKind)
+    return tuple(sorted(dict.fromkeys(found), key=lambda change: kinds.index(change.kind)))
 
 
 def _unknown(problem: Mistake) -> GateChange:

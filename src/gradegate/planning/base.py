@@ -51,11 +51,11 @@ def plan_base(settings: Settings) -> Base:
 def _settings(settings: Settings) -> Settings:
     """The same settings in the other checkout. Raises ConfigError where that is none to compare with."""
     top, folder = _top(settings), settings.cwd / settings.base
-    root = folder.resolve()
     steps = [folder, *folder.parents]
     inside = [step for step in steps if step.absolute().is_relative_to(top) and step.absolute() != top]
     if any(step.is_symlink() for step in inside or steps[:1]):
         raise ConfigError.at(_LINKED.format(settings.base), None, "check the base out into a folder of its own")
+    root = folder.resolve()
     if not root.is_dir():
         raise ConfigError.at(f"the base `{settings.base}` is not a folder", None, "check the base commit out there")
     if settings.cwd.resolve().is_relative_to(root):
@@ -87,13 +87,11 @@ def _suites(there: Settings, problems: list[Mistake]) -> Iterator[Located]:
     seen: set[Path] = set()
     for written in there.configs or (None,):
         try:
-            paths = [
-                path for path in config_paths(replace(there, configs=(written,) if written else ())) if path not in seen
-            ]
+            named = config_paths(replace(there, configs=(written,) if written else ()))
         except ConfigError as e:
             problems += e.mistakes
             continue
-        for path in paths:
+        for path in (path for path in named if path not in seen):
             seen.add(path)
             try:
                 if not path.resolve().is_relative_to(root):

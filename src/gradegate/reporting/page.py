@@ -14,7 +14,6 @@ from gradegate.reporting.report import Links
 from gradegate.reporting.wording import (
     SIGNS,
     changed,
-    changes_in_order,
     cure,
     ended,
     headline,
@@ -80,10 +79,9 @@ def _head(decision: Decision, scope: Scope, form: PageForm) -> str:
 
 def _changes(changes: GateChanges, scope: Scope, form: PageForm) -> str:
     """What the pull request does to its gate: with a heading where that weakens it."""
-    shown = changes_in_order(changes)
-    lines = fit((_change(change, scope) for change in shown), form.limit // 8, form.measure)
-    if len(shown) > len(lines):
-        lines.append(f"- {len(shown) - len(lines):,} more in results.json\n")
+    lines = fit((_change(change, scope) for change in changes.found), form.limit // 8, form.measure)
+    if len(changes.found) > len(lines):
+        lines.append(f"- {len(changes.found) - len(lines):,} more in results.json\n")
     said = inline(changed(changes), 400)
     head = f"#### ⚠️ {said}\n\n" if changes.weakened else f"{said}:\n\n"
     advice = inline(cure(changes), 600)

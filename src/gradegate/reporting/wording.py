@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradegate.changes import ChangeKind, GateChange, GateChanges
+from gradegate.changes import GateChanges
 from gradegate.errors import Origin
 from gradegate.figures import figure, many, percents, scores
 from gradegate.reporting.findings import unchecked
@@ -46,12 +46,6 @@ def changed(changes: GateChanges) -> str:
     verb = "weakens" if changes.weakened else "changes"
     approved = f" (approved by {one_line(changes.approved, 200)})" if changes.approved else ""
     return f"This pull request {verb} its own gate in {many(len(changes.found), 'place')}{approved}"
-
-
-def changes_in_order(changes: GateChanges) -> list[GateChange]:
-    """What is gone first, then what asks for less, then what is only other than before."""
-    order = list(ChangeKind)
-    return sorted(changes.found, key=lambda change: order.index(change.kind))
 
 
 def cure(changes: GateChanges) -> str:

@@ -12,7 +12,7 @@ from gradegate.reporting.commands import command
 from gradegate.reporting.findings import Finding, sort
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import clip, one_line, visible
-from gradegate.reporting.wording import called, changes_in_order, expected, name, notes, remarks, said, scored, spot
+from gradegate.reporting.wording import called, expected, name, notes, remarks, said, scored, spot
 from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row
 from gradegate.suite import NOWHERE
 
@@ -53,7 +53,7 @@ def render(decision: Decision, links: Links) -> Document:
 
 
 def _marks(decision: Decision) -> Iterator[_Mark]:
-    yield from map(_of_change, changes_in_order(decision.changes))
+    yield from map(_of_change, decision.changes.found)
     findings = sort(decision.run.rows)
     # In a run that passes, what a rule tolerates is worth a look and no alarm.
     level = "error" if decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE) else "warning"

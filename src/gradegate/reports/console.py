@@ -14,7 +14,6 @@ from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import (
     changed,
-    changes_in_order,
     cure,
     headline,
     measured,
@@ -86,13 +85,12 @@ def _cases(title: str, findings: list[Finding]) -> Iterator[str]:
 
 
 def _changes(changes: GateChanges) -> Iterator[str]:
-    shown = changes_in_order(changes)
-    for change in shown[:_MOST_CHANGES]:
+    for change in changes.found[:_MOST_CHANGES]:
         place_and_text = ": ".join(filter(None, (place(change.origin), one_line(change.text, _TEXT))))
         yield f"GATE {change.kind.value.upper()}  {place_and_text}"
-    if len(shown) > _MOST_CHANGES:
-        yield f"GATE  {len(shown) - _MOST_CHANGES:,} more in results.json"
-    if shown:
+    if len(changes.found) > _MOST_CHANGES:
+        yield f"GATE  {len(changes.found) - _MOST_CHANGES:,} more in results.json"
+    if changes.found:
         yield f"{changed(changes)}. {cure(changes)}".strip()
 
 

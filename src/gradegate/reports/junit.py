@@ -13,7 +13,7 @@ from gradegate.reporting.explain import explain, explain_grade
 from gradegate.reporting.findings import Finding, unchecked
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line, visible
-from gradegate.reporting.wording import called, changed, changes_in_order, name, place, remarks
+from gradegate.reporting.wording import called, changed, name, place, remarks
 from gradegate.result import Decision, Grade, Outcome, Row
 
 _MOST_CHANGES = 100
@@ -59,7 +59,7 @@ def _properties(changes: GateChanges) -> str:
         return ""
     properties = ET.Element("properties")
     ET.SubElement(properties, "property", name="gate", value=changed(changes))
-    for change in changes_in_order(changes)[:_MOST_CHANGES]:
+    for change in changes.found[:_MOST_CHANGES]:
         text = ": ".join(filter(None, (place(change.origin), one_line(change.text, 500))))
         ET.SubElement(properties, "property", name=f"gate {change.kind.value}", value=text)
     if len(changes.found) > _MOST_CHANGES:
