@@ -13,6 +13,7 @@ from gradegate.changes import ChangeKind, GateChange
 from gradegate.deciding.answers import Lost, Match, compare_answers
 from gradegate.deciding.weaker import CHANGED, REMOVED, WEAKER, Found, compare_models
 from gradegate.errors import Mistake, Origin
+from gradegate.figures import many
 from gradegate.planning.stakes import ModelStake, SuiteStakes
 from gradegate.suite import Policy, Rule
 
@@ -21,13 +22,13 @@ _STRICTNESS = {"block": 2.0, "inconclusive": 1.0}
 
 
 def compare(
-    base: Sequence[SuiteStakes], head: Sequence[SuiteStakes], problems: Iterable[Mistake]
+    base: Sequence[SuiteStakes], head: Sequence[SuiteStakes], problems: Sequence[Mistake]
 ) -> tuple[GateChange, ...]:
     """Every finding, once: what is gone, then what asks for less, then what is only another.
 
-    ``problems`` are what could not be compared.
+    ``problems`` are why the base could not be compared as a whole; they are one finding.
     """
-    found = [_unknown(problem) for problem in problems]
+    found = [_unknown(problems)] if problems else []
     by_file = {suite.file: suite for suite in head}
     files = {suite.file for suite in base}
     others = [suite for suite in head if suite.file not in files]
@@ -45,10 +46,11 @@ def compare(
     return tuple(sorted(dict.fromkeys(found), key=lambda change: kinds.index(change.kind)))
 
 
-def _unknown(problem: Mistake) -> GateChange:
-    where = f" ({problem.origin})" if problem.origin else ""
-    what = f"not all of the base can be compared: {problem.what}{where}"
-    return GateChange(WEAKER, what)
+def _unknown(problems: Sequence[Mistake]) -> GateChange:
+    first, others = problems[0], len(problems) - 1
+    where = f" ({first.origin})" if first.origin else ""
+    more = f", and {many(others, 'more mistake')}" if others else ""
+    return GateChange(WEAKER, f"not all of the base can be compared: {first.what}{where}{more}")
 
 
 def _suites(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
