@@ -57,6 +57,10 @@ HISTORIES = {
     "in the same second": ([("labeled", PUSHED, "mona", LABEL)], STALE),
     "taken off": ([("labeled", AFTER, "mona", LABEL), ("unlabeled", LATER, "author", LABEL)], "nobody set the label"),
     "forced on since": ([("labeled", AFTER, "mona", LABEL), ("head_ref_force_pushed", LATER, "author", "")], STALE),
+    "forced on in the same second": (
+        [("labeled", AFTER, "mona", LABEL), ("head_ref_force_pushed", AFTER, "author", "")],
+        STALE,
+    ),
     "another base since": ([("labeled", AFTER, "mona", LABEL), ("base_ref_changed", LATER, "author", "")], STALE),
     "restored since": ([("labeled", AFTER, "mona", LABEL), ("head_ref_restored", LATER, "author", "")], STALE),
     "by the author": ([("labeled", AFTER, "Author", LABEL)], "who opened the pull request"),
