@@ -10,18 +10,21 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
+from gradegate.access.hiding import Hide, redactor
+from gradegate.asking.guard import Guard
 from gradegate.asking.http import Client
 from gradegate.changes import NO_CHANGES, Approval, GateChanges
 from gradegate.deciding.changes import blocks, compare
 from gradegate.deciding.gate import decide
+from gradegate.errors import ConfigError
 from gradegate.planning.base import Base, plan_base
 from gradegate.planning.job import Plan
-from gradegate.planning.load import Located, load
-from gradegate.planning.plan import build_client, plan
-from gradegate.planning.secrets import secrets_of
+from gradegate.planning.load import Located, load, written_in
+from gradegate.planning.plan import build_client, egress, plan
+from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.planning.stakes import stakes
 from gradegate.reporting.deliver import check_outputs, render, write
-from gradegate.reporting.redact import Hide, conceal, redactor
+from gradegate.reporting.redact import conceal, concealed_mistakes
 from gradegate.reporting.report import Document, Links
 from gradegate.result import Decision
 from gradegate.running.run import Watch, run
@@ -33,12 +36,23 @@ Approve = Callable[[], Approval]  # asks whether a person approved what the pull
 
 @dataclass(frozen=True)
 class Prepared:
-    """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's."""
+    """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's.
+
+    ``hide`` is for values, before a report is made of them; ``seal`` for finished documents.
+    """
 
     plan: Plan
     client: Client
+    secrets: Secrets
     hide: Hide
+    seal: Hide
     changes: GateChanges = NO_CHANGES
+
+    @property
+    def shown_plan(self) -> Plan:
+        """The plan with notes and keys as people may see them."""
+        notes, keys = conceal(self.plan.notes, self.hide), conceal(self.plan.keys, self.hide)
+        return replace(self.plan, notes=notes, keys=keys)
 
 
 @dataclass(frozen=True)
@@ -53,17 +67,28 @@ class Delivered:
 def prepare(settings: Settings) -> Prepared:
     """Settings to suites, suites to a plan; no call is made. Raises ConfigError with every mistake."""
     base = plan_base(settings) if settings.base else None  # first, so that one plan at a time is in memory
-    suites = load(settings)
+    suites: list[Located] = []
+    try:
+        suites += load(settings)
+        return _prepared(settings, suites, base)
+    except ConfigError as e:
+        values = {*secrets_of(settings, suites).values, *written_in(settings)}
+        raise concealed_mistakes(e, redactor(values)) from None
+
+
+def _prepared(settings: Settings, suites: list[Located], base: Base | None) -> Prepared:
     client = build_client(settings, suites)
-    planned = plan(suites, settings, client)
-    hide = redactor((*secrets_of(settings, suites), *(base.secrets if base else ())))
-    changes = _changes(base, planned, suites, settings) if base else NO_CHANGES
-    return Prepared(planned, client, hide, conceal(changes, hide))
+    planned, secrets = plan(suites, settings, client), secrets_of(settings, suites)
+    client.guard = Guard(egress(settings), {use.name: settings.environ[use.name] for use in planned.keys})
+    hide = redactor({*secrets.values, *(base.secrets if base else ())})
+    changes = conceal(_changes(base, planned, suites, settings), hide) if base else NO_CHANGES
+    seal = redactor(secrets.environment.values(), short=False)
+    return Prepared(planned, client, secrets, hide, seal, changes)
 
 
 def _changes(base: Base, planned: Plan, suites: Sequence[Located], settings: Settings) -> GateChanges:
     """What the plan checks less or otherwise than the base; either side may say that this blocks, and so may the run."""
-    found = compare(base.suites, stakes(planned, suites, settings.environ), base.problems)
+    found = compare(base.suites, stakes(planned, suites), base.problems)
     block = settings.changes == "block" or blocks((*base.policies, *planned.policies))
     return GateChanges(found, block)
 
@@ -73,7 +98,8 @@ def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
     gc.freeze()  # the plan lives to the end: the collector need not walk it again and again
     gc.enable()
     rows = run(prepared.plan, prepared.client, reask, watch)
-    return decide(conceal(rows, prepared.hide), prepared.plan.policies, prepared.changes)
+    shown = replace(conceal(rows, prepared.hide), hidden=prepared.secrets.names)
+    return decide(shown, conceal(prepared.plan.policies, prepared.hide), prepared.changes)
 
 
 def deliver(
@@ -91,6 +117,6 @@ def deliver(
         prepared = replace(prepared, changes=changes)
     with progress(prepared.plan.answers) as watch:
         decision = evaluate(prepared, settings.reask, watch)
-    failures = write(outputs, settings.cwd, decision, links, prepared.hide)
-    documents = tuple(render(name, decision, links, prepared.hide) for name in names)
+    failures = write(outputs, settings.cwd, decision, links, prepared.seal)
+    documents = tuple(render(name, decision, links, prepared.seal) for name in names)
     return Delivered(decision, documents, failures)

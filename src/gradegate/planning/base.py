@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradegate.errors import ConfigError, Mistake
-from gradegate.planning.load import Located, config_paths, read
+from gradegate.planning.load import Located, config_paths, read, written_in
 from gradegate.planning.plan import build_client, plan
 from gradegate.planning.secrets import secrets_of
 from gradegate.planning.stakes import SuiteStakes, stakes
@@ -36,13 +36,13 @@ def plan_base(settings: Settings) -> Base:
     problems: list[Mistake] = []
     suites = list(_suites(there, problems))
     policies = tuple(located.suite.policy for located in suites)
-    secrets = secrets_of(there, suites)
+    secrets = tuple({*secrets_of(there, suites).values, *written_in(there)})
     planned: list[SuiteStakes] = []
     if suites:
         try:
             made = plan(suites, there, build_client(there, suites))
             # The answers are read here, so that nothing of the plan stays in memory.
-            planned = [replace(suite, answers=tuple(suite.answers)) for suite in stakes(made, suites, there.environ)]
+            planned = [replace(suite, answers=tuple(suite.answers)) for suite in stakes(made, suites)]
         except ConfigError as e:
             problems += e.mistakes
     return Base(tuple(planned), policies, tuple(problems), secrets)

@@ -115,7 +115,7 @@ class SuiteStakes:
     answers: Iterable[AnswerStake]
 
 
-def stakes(plan: Plan, suites: Sequence[Located], environ: Mapping[str, str]) -> list[SuiteStakes]:
+def stakes(plan: Plan, suites: Sequence[Located]) -> list[SuiteStakes]:
     """The stakes of each config of a plan; a config that is named twice is one with the jobs of both."""
     jobs: dict[str, list[Job]] = {}
     for job in plan.jobs:
@@ -123,17 +123,17 @@ def stakes(plan: Plan, suites: Sequence[Located], environ: Mapping[str, str]) ->
     by_file: dict[str, list[Located]] = {}
     for located in suites:
         by_file.setdefault(located.suite.file, []).append(located)
-    return [_suite(file, located, jobs.get(file, []), environ) for file, located in by_file.items()]
+    return [_suite(file, located, jobs.get(file, [])) for file, located in by_file.items()]
 
 
-def _suite(file: str, located: Sequence[Located], jobs: Sequence[Job], environ: Mapping[str, str]) -> SuiteStakes:
+def _suite(file: str, located: Sequence[Located], jobs: Sequence[Job]) -> SuiteStakes:
     reader = _Reader()
     asked = {id(job.prompt) for job in jobs}
     written = [prompt for suite in located for prompt in suite.suite.prompts if id(prompt) in asked]
     places = {id(prompt): number for number, prompt in enumerate(written)}  # a recorded answer may be to no prompt
     models = {id(job.target): job.target for job in jobs}
     targets = {key: number for number, key in enumerate(models)}
-    own = {name: text for suite in located for name, text in suite.suite.env.items() if environ.get(name) != text}
+    own = located[0].suite.env.literals
     return SuiteStakes(
         file=file,
         digest=located[0].digest,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from gradegate.access.hiding import Hide
 from gradegate.errors import ConfigError, Mistake
-from gradegate.reporting.redact import Hide
 from gradegate.reporting.report import REPORTS, Document, Links, Report
 from gradegate.result import Decision
 

@@ -182,6 +182,13 @@ class AskedLine(_Part):
     replies_from: str = Field(description='"model", or "file" or "prompt" where no model was asked.')
 
 
+class KeyLine(_Part):
+    """A variable of the environment whose value went to a host."""
+
+    name: str
+    host: str
+
+
 class Head(_Part):
     """All of the results but the cases."""
 
@@ -195,6 +202,8 @@ class Head(_Part):
     interrupted: str = Field(description="Why the run stopped early; empty when it did not.")
     models: list[str]
     asked: list[AskedLine] = Field(description="The models, each in its parts.")
+    keys: list[KeyLine] = Field(default=[], description="What left the environment, and where it went.")
+    hidden: list[str] = Field(default=[], description="The variables whose values no report shows.")
     setup: bool = Field(description="Inconclusive because of a wrong key or model.")
     gate_changes: list[ChangeLine] = Field(
         default=[], description="What the pull request does to its own gate, where there is a base to compare with."
