@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from gradegate import __version__
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, exit_code
 from gradegate.errors import ConfigError, Mistake, Terminated
-from gradegate.settings import CONCURRENCY, REASK, RETRIES, TIMEOUT, whole_number
+from gradegate.settings import CHANGE_MODES, CONCURRENCY, REASK, RETRIES, TIMEOUT, whole_number
 
 if TYPE_CHECKING:
     from gradegate.settings import Settings
@@ -136,6 +136,9 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--retries", type=_whole(0), default=RETRIES, metavar="N", help=f"of a call that failed; default {RETRIES}"
     )
+    parser.add_argument(
+        "--changes", choices=CHANGE_MODES, default=CHANGE_MODES[0], help="what changes of the gate since --base come to"
+    )
     parser.add_argument("--no-cache", action="store_true", help="accepted: every answer is asked for afresh anyway")
 
 
@@ -165,6 +168,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         filter_pattern=args.filter_pattern,
         assertions=tuple(args.assertions),
         base=args.base,
+        changes=getattr(args, "changes", CHANGE_MODES[0]),
         reask=getattr(args, "reask", REASK),
         timeout=getattr(args, "timeout", None),
         retries=getattr(args, "retries", RETRIES),
@@ -199,6 +203,9 @@ def _validate(args: argparse.Namespace) -> int:
 
     prepared = prepare(_settings(args))
     plan = prepared.shown_plan
+    for change in prepared.changes.found:
+        where = f"{change.origin}: " if change.origin else ""
+        print(harmless(f"{where}gate {change.kind.value}: {change.text}"))
     for note in plan.notes:
         print(harmless(f"{note.origin}: warning: {note.text}" if note.origin else f"warning: {note.text}"))
     for line in inventory(plan.keys, prepared.secrets.names):

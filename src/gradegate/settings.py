@@ -19,6 +19,7 @@ TIMEOUT = 300.0  # seconds of one call, with its retries
 RETRIES = 4  # of a call that failed
 REASK = 1  # times that an unreadable grader is asked again
 COMMENT_MODES = ("always", "failures", "off")
+CHANGE_MODES = ("report", "block")
 # Inputs of the action that set an environment variable.
 KEYS = {
     "openai-api-key": "OPENAI_API_KEY",
@@ -53,6 +54,7 @@ class Settings:
     timeout: float | None = None
     retries: int = RETRIES
     base: str = ""  # folder with a checkout of what the pull request is compared with
+    changes: str = "report"  # what differences to it come to, or "block"; a config may be stricter
     commit: str = ""  # what is checked out, where it is known
     cwd: Path = Path()
     in_ci: bool = False
@@ -110,6 +112,7 @@ class ActionSettings:
     comment_key: str = ""  # tells the comments of several jobs on one pull request apart
     summary: bool = True
     annotations: bool = True
+    approve_label: str = ""  # on the pull request, approves of changes to its gate
     mistakes: tuple[Mistake, ...] = ()  # of the inputs: nothing may run before they are corrected
 
 
@@ -130,7 +133,8 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         filter_pattern=inputs.text("filter-pattern"),
         reask=REASK if (asked := inputs.number("reask", least=0)) is None else asked,
         timeout=inputs.number("timeout", least=1),
-        base=inputs.text("base"),
+        base=str(cwd / base) if (base := inputs.text("base")) else "",
+        changes=inputs.choice("changes", CHANGE_MODES),
         cwd=cwd / directory if directory else cwd,
         in_ci=True,
         allowed_hosts=inputs.read("allowed-hosts", hosts, ()),
@@ -144,6 +148,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         comment_key=inputs.text("comment-key"),
         summary=inputs.flag("summary"),
         annotations=inputs.flag("annotations"),
+        approve_label=inputs.text("approve-label"),
     )
     return replace(settings, mistakes=(*inputs.mistakes, *inputs.unknown()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,18 @@ def test_a_pull_request_tells_its_number_and_its_own_commits_and_not_the_test_me
         head_repository="octo-org/octo-repo",
         base_repository="octo-org/octo-repo",
         actor="mona",
+        action="synchronize",
+        author="author",
+        updated=datetime(2026, 3, 1, 12, tzinfo=UTC),
     )
     assert not event.is_fork
     assert event.outsider == ""
+
+
+def test_the_event_of_a_label_tells_which(tmp_path: Path) -> None:
+    payload = {**pull_request(), "action": "labeled", "label": {"name": "gate-approved", "color": "ededed"}}
+    event = read(tmp_path, "pull_request", payload)
+    assert (event.action, event.label) == ("labeled", "gate-approved")
 
 
 @pytest.mark.parametrize("head", ["mona/octo-repo", None])

@@ -10,7 +10,7 @@ from gradegate.bounded.begin import begin
 from gradegate.bounded.evaluate import Refused, evaluate
 from gradegate.texts import engine
 from gradegate.texts.plain import is_plain
-from gradegate.texts.template import TemplateError, needs, printed, render, uses
+from gradegate.texts.template import TemplateError, environment, needs, printed, render, uses
 
 VARS = {"a": "text", "b": ["x", {"k": "v"}, []], "c": {"d": {"e": 1.0}, "length": 3}, "n": None, "t": True, "i": 7}
 PATHS = ["a", "b", "c", "n", "t", "i", "missing", "c.d", "c.d.e", "b[1].k", "b[0]", "c['d']", "a.length", "missing.x.y"]
@@ -48,9 +48,9 @@ def test_here_and_in_the_worker_the_text_is_the_same(source, as_json):
 
 @given(PLAIN)
 def test_here_and_in_the_worker_the_same_is_asked_for(source):
-    asked, needed = evaluate("gradegate.texts.engine:asked", source)
+    asked = [frozenset(names) for names in evaluate("gradegate.texts.engine:asked", source)]
     if "{{" in source or "{%" in source:
-        assert (uses(source), needs(source)) == (frozenset(asked), frozenset(needed))
+        assert [uses(source), needs(source), *environment(source)] == asked
 
 
 @pytest.mark.parametrize(

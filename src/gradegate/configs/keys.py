@@ -140,7 +140,7 @@ class GateKeys(_Keys):
     rules: list[RuleKeys] = Field(default_factory=list)
     errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
     changes: Literal["report", "block"] = Field(
-        "report", description="what it does when a pull request checks less than its base (--base)"
+        "report", description="what it comes to when a pull request weakens or changes its own gate (--base)"
     )
 
 

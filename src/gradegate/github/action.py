@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gradegate.deciding.exit import MISTAKE, exit_code
 from gradegate.errors import ConfigError
+from gradegate.github.approval import approval
 from gradegate.github.client import connect
 from gradegate.github.event import links, read_event
 from gradegate.github.publish import Step, publish, publish_mistakes, say, warn
@@ -38,7 +39,9 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
 def _run(step: Step) -> int:
     settings = step.settings.run
     where = links(step.event, step.environ)
-    delivered = deliver(settings, ("console", *PUBLISHED), where, partial(progress, in_ci=settings.in_ci))
+    approve = partial(approval, step.github, step.event, step.settings.approve_label)
+    shown = partial(progress, in_ci=settings.in_ci)
+    delivered = deliver(settings, ("console", *PUBLISHED), where, shown, approve)
     console, *documents = delivered.documents
     code = exit_code(delivered.decision)
     if delivered.decision.run.interrupted:  # a cancelled job has seconds left

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from gradegate import __version__
 from gradegate.access.hiding import excerpt
@@ -14,7 +14,9 @@ from gradegate.asking.response import Response
 from gradegate.errors import GradegateError, ProviderError, Trouble
 from gradegate.github.event import Event
 
+T = TypeVar("T")
 API_VERSION = "2022-11-28"
+ATTEMPTS = 4
 PATIENCE = 180.0  # seconds of waiting for a rate limit or an outage to pass, in all
 SECONDARY_PAUSE = 60.0  # what GitHub asks for when it names no time
 INSTALLATION = "ghs_"  # GITHUB_TOKEN and the tokens of apps: GET /user is not for them
@@ -79,6 +81,21 @@ def connect(environ: Mapping[str, str], token: str, hurry: bool = False) -> GitH
     api = environ.get("GITHUB_API_URL", "").rstrip("/") or GitHub.api
     graphql = environ.get("GITHUB_GRAPHQL_URL", "") or f"{api.removesuffix('/v3')}/graphql"
     return GitHub(client, token, api, graphql, patience=0.0 if hurry else PATIENCE)
+
+
+def patiently(github: GitHub, ask: Callable[[], T]) -> T:
+    """What ``ask`` gives, asked again where that may help. Raises Never."""
+    left = github.patience
+    for attempt in range(ATTEMPTS):
+        try:
+            return ask()
+        except Later as e:
+            wait = e.base * 2**attempt if e.exact is None else e.exact
+            if wait > left or attempt == ATTEMPTS - 1:
+                raise Never(str(e)) from e
+            left -= wait
+            github.pause(wait)
+    raise AssertionError("the last attempt returns or raises")
 
 
 def whoami(github: GitHub, event: Event) -> Identity:

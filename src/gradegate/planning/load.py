@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -87,12 +88,22 @@ def config_paths(settings: Settings) -> list[Path]:
         patterned = glob.has_magic(written)
         matches = sorted(glob.glob(whole, recursive=True)) if patterned else [whole]  # noqa: PTH207  # may be absolute
         files = [Path(match) for match in matches if Path(match).is_file()]
+        if patterned:
+            files = [file for file in files if not _in_base(file, settings)]
         if not files:
             mistakes.append(Mistake(f"the config `{written}` does not exist", None, "correct the path"))
         paths += [path for path in files if path not in paths]
     if mistakes:
         raise ConfigError(*mistakes)
     return paths
+
+
+def _in_base(file: Path, settings: Settings) -> bool:
+    """Whether a file belongs to another checkout below this one, which is no part of it."""
+    if not settings.base:
+        return False
+    base = os.path.abspath(settings.cwd / settings.base)  # noqa: PTH100  # links stay as they are
+    return file.is_relative_to(base) and not settings.cwd.is_relative_to(base)
 
 
 def _searched(settings: Settings) -> list[Path]:
