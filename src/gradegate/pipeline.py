@@ -9,6 +9,7 @@ import gc
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 
 from gradegate.asking.http import Client
 from gradegate.deciding.changes import with_changes
@@ -18,6 +19,7 @@ from gradegate.planning.load import load
 from gradegate.planning.plan import build_client, plan
 from gradegate.planning.secrets import secrets_of
 from gradegate.reporting.deliver import check_outputs, render, write
+from gradegate.reporting.places import check_inputs, places
 from gradegate.reporting.redact import Hide, conceal, redactor
 from gradegate.reporting.report import Document, Links
 from gradegate.result import Decision
@@ -29,11 +31,12 @@ Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of
 
 @dataclass(frozen=True)
 class Prepared:
-    """A plan with the client that its providers ask through, and what hides its secrets."""
+    """A plan with the client that its providers ask through, what hides its secrets, and the files that were read."""
 
     plan: Plan
     client: Client
     hide: Hide
+    inputs: frozenset[Path]
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,9 @@ def prepare(settings: Settings) -> Prepared:
     """Settings to suites, suites to a plan; no call is made. Raises ConfigError with every mistake."""
     suites = [with_changes(located, settings) for located in load(settings)]
     client = build_client(settings, suites)
-    return Prepared(plan(suites, settings, client), client, redactor(secrets_of(settings, suites)))
+    planned = plan(suites, settings, client)
+    inputs = frozenset(path for located in suites for path in located.workspace.opened)
+    return Prepared(planned, client, redactor(secrets_of(settings, suites)), inputs)
 
 
 def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
@@ -62,10 +67,12 @@ def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
 
 def deliver(settings: Settings, names: tuple[str, ...], links: Links, progress: Progress) -> Delivered:
     """All steps. ``names`` are the reports that the caller says or posts itself. Raises ConfigError."""
-    outputs = check_outputs(settings.outputs)
+    reports = check_outputs(settings.outputs)
+    where = places(settings.outputs, settings.cwd, settings.environ)
     prepared = prepare(settings)
+    check_inputs(where, prepared.inputs)
     with progress(prepared.plan.answers) as watch:
         decision = evaluate(prepared, settings.reask, watch)
-    failures = write(outputs, settings.cwd, decision, links, prepared.hide)
+    failures = write(reports, where, decision, links, prepared.hide)
     documents = tuple(render(name, decision, links, prepared.hide) for name in names)
     return Delivered(decision, documents, failures)

@@ -81,7 +81,6 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     (actions/runner, ContainerActionHandler).
     """
     inputs = _Inputs(environ)
-    directory = inputs.text("working-directory")
     run = Settings(
         configs=inputs.lines("config"),
         outputs=inputs.lines("output"),
@@ -92,7 +91,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         reask=REASK if (asked := inputs.number("reask", least=0)) is None else asked,
         timeout=inputs.number("timeout", least=1),
         base=inputs.text("base"),
-        cwd=cwd / directory if directory else cwd,
+        cwd=inputs.folder("working-directory", cwd),
         in_ci=True,
         environ=_with_keys(environ, inputs),
     )
@@ -144,6 +143,14 @@ class _Inputs:
             self._mistake(name, text, "give one of " + ", ".join(choices))
             return choices[0]
         return text
+
+    def folder(self, name: str, cwd: Path) -> Path:
+        """A folder of the workspace, where links on the way to it lead too."""
+        text = self.text(name)
+        root = Path(self._environ.get("GITHUB_WORKSPACE") or cwd)
+        if not (cwd / text).resolve().is_relative_to(root.resolve()):
+            self._mistake(name, text, "give a folder inside the workspace")
+        return cwd / text
 
     def _mistake(self, name: str, text: str, cure: str) -> None:
         self.mistakes.append(Mistake(f"the input `{name}` is {text!r}", None, cure))

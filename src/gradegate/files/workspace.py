@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gradegate.errors import ConfigError, Origin
@@ -14,9 +14,10 @@ MAX_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A folder that config files may read from, and nothing beyond it."""
+    """A folder that config files may read from, and nothing beyond it; ``opened`` are the files that were read."""
 
     root: Path
+    opened: set[Path] = field(default_factory=set, compare=False, repr=False)
 
     @classmethod
     def around(cls, config: Path, cwd: Path, environ: Mapping[str, str]) -> Workspace:
@@ -55,6 +56,7 @@ class Workspace:
     def read(self, reference: str, base: Path, origin: Origin) -> bytes:
         """The content of a file inside the workspace. Raises ConfigError."""
         path = self.locate(reference, base, origin)
+        self.opened.add(path)
         try:
             # The check was on the resolved path, and a link put there meanwhile is not followed.
             with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
