@@ -46,10 +46,9 @@ def replacing(place: Place) -> Iterator[TextIO]:
             with _opened(temporary, folder, shared=place.shared) as file:
                 yield file
             os.replace(temporary, place.parts[-1], src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            with suppress(OSError):
+        finally:
+            with suppress(FileNotFoundError):  # it has its place
                 os.unlink(temporary, dir_fd=folder)
-            raise
     finally:
         os.close(folder)
 
