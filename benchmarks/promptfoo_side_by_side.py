@@ -103,7 +103,7 @@ def through_promptfoo(config: Path, command: list[str]) -> both.Ran:
 
 
 def through_gradegate(config: Path) -> both.Ran:
-    command = [sys.executable, "-m", "gradegate", "run", config.name, "--retries", "0", "--reask", "0"]
+    command = [sys.executable, "-m", "gradegate", "run", config.name, "--retries", "0", "--reask", "0", *both.ALLOWED]
     return _through(command, config, both.verdicts_of_gradegate)
 
 

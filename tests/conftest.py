@@ -12,6 +12,8 @@ from hypothesis import settings
 from gradegate import cli
 from support.fake_llm import FakeLlm, serve
 
+# On GitHub keys are bound to their hosts; tests say so themselves where they mean it.
+os.environ.pop("GITHUB_ACTIONS", None)
 # A busy machine must not fail a property, and a change must not fail for an example that another run never draws.
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)

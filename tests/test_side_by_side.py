@@ -31,7 +31,7 @@ def test_a_config_is_asked_and_decided_as_in_promptfoo(name, tmp_path: Path, mon
     with both.serve() as model:
         for variable, value in model.environ().items():
             monkeypatch.setenv(variable, value)
-        cli.main(["run", f"{name}.yaml", "-o", str(out), "--retries", "0", "--reask", "0"])
+        cli.main(["run", f"{name}.yaml", "-o", str(out), "--retries", "0", "--reask", "0", *both.ALLOWED])
     decided = both.verdicts_of_gradegate(json.loads(out.read_text())) if out.exists() else []
     meant = INTENDED["configs"].get(name, {})
     held(both.plain_requests(model.of_targets()), RECORDED[name], "requests", meant.get("requests"))

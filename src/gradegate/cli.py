@@ -48,12 +48,16 @@ def main(argv: Sequence[str]) -> int:
     except SystemExit as e:
         return int(e.code or 0)
     except Exception as e:  # a defect of ours: said in a line, and never green
-        if os.environ.get("GRADEGATE_DEBUG"):
-            import traceback
-
-            _complain(traceback.format_exc())
-        _complain(f"gradegate failed: {type(e).__name__}: {e} (GRADEGATE_DEBUG=1 shows where)")
+        _complain(_defect(e))
         return INCONCLUSIVE
+
+
+def _defect(error: Exception) -> str:
+    if os.environ.get("GRADEGATE_DEBUG"):
+        import traceback
+
+        return "".join(traceback.format_exception(error))
+    return f"gradegate failed: {type(error).__name__}: {error} (GRADEGATE_DEBUG=1 shows where)"
 
 
 def _heed_signals() -> None:
@@ -92,15 +96,16 @@ def _parser() -> argparse.ArgumentParser:
     _command(commands, "list", _list, "list assertions, providers, dialects and reports")
     schema = _command(commands, "schema", _schema, "print a JSON Schema")
     schema.add_argument("of", nargs="?", choices=("config", "results"), default="config")
-    _command(commands, "action", _action, "the GitHub Action: reads INPUT_* and the event")
+    # `with: args: --help` must not end in a page of help and green: here is no option, and every argument a mistake.
+    bare = {"prefix_chars": "\0", "add_help": False}
+    action = _command(commands, "action", _action, "the GitHub Action: reads INPUT_* and the event", **bare)
+    action.add_argument("arguments", nargs="*")
     return parser
 
 
-def _command(
-    commands: Any, name: str, function: Any, text: str, aliases: Sequence[str] = ()
-) -> argparse.ArgumentParser:
+def _command(commands: Any, name: str, function: Any, text: str, **more: Any) -> argparse.ArgumentParser:
     about = text.capitalize() + "."
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=about, aliases=list(aliases))
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=about, **more)
     parser.set_defaults(command=function)
     return parser
 
@@ -119,6 +124,16 @@ def _config_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--filter-pattern", default="", metavar="REGEX", help="only tests whose description matches")
     parser.add_argument("--base", default="", metavar="DIR", help="a checkout to compare the gate with")
+    parser.add_argument(
+        "--allowed-hosts",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="keys may go there too, and nowhere else; repeat",
+    )
+    parser.add_argument(
+        "--allowed-env", action="append", default=[], metavar="NAME", help="any text of a config may show it; repeat"
+    )
     parser.add_argument("--repeat", type=_whole(1), help="ask every test this often")
 
 
@@ -159,7 +174,7 @@ def _whole(least: int) -> Any:
 
 def _settings(args: argparse.Namespace) -> Settings:
     from gradegate.files.checkout import commit_of
-    from gradegate.settings import Settings
+    from gradegate.settings import Settings, hosts, open_variables
 
     cwd = _here()
     return Settings(
@@ -177,6 +192,8 @@ def _settings(args: argparse.Namespace) -> Settings:
         commit=commit_of(cwd, os.environ),
         cwd=cwd,
         in_ci=bool(os.environ.get("CI")),
+        allowed_hosts=hosts(args.allowed_hosts),
+        allowed_env=open_variables(args.allowed_env),
         environ=dict(os.environ),
     )
 
@@ -206,10 +223,14 @@ def _validate(args: argparse.Namespace) -> int:
     from gradegate.figures import many
     from gradegate.pipeline import prepare
     from gradegate.reporting.commands import harmless
+    from gradegate.reporting.wording import inventory
 
-    plan = prepare(_settings(args)).plan
+    prepared = prepare(_settings(args))
+    plan = prepared.shown_plan
     for note in plan.notes:
         print(harmless(f"{note.origin}: warning: {note.text}" if note.origin else f"warning: {note.text}"))
+    for line in inventory(plan.keys, prepared.secrets.names):
+        print(harmless(line))
     print(f"valid: {many(plan.answers, 'answer')} and {many(plan.assertions, 'assertion')} planned")
     return PASS
 
@@ -231,6 +252,8 @@ def _schema(args: argparse.Namespace) -> int:
 def _action(args: argparse.Namespace) -> int:
     from gradegate.github.action import main as action
 
+    if args.arguments and "INPUT_ARGS" not in os.environ:  # on GitHub, the inputs say it
+        raise ConfigError.at("the command `action` takes no arguments", None, "it reads INPUT_* and the event")
     return action(dict(os.environ), _here())
 
 
@@ -242,6 +265,9 @@ def _report_mistakes(mistakes: Sequence[Mistake]) -> int:
 
 
 def _complain(text: str) -> None:
+    from gradegate.access.environment import secrets
+    from gradegate.access.hiding import redactor
     from gradegate.reporting.commands import harmless
 
-    print(harmless(text), file=sys.stderr, flush=True)  # a runner reads commands from this stream too
+    hide = redactor(secrets(os.environ).values(), short=False)
+    print(harmless(hide(text)), file=sys.stderr, flush=True)  # a runner reads commands from this stream too

@@ -56,8 +56,8 @@ class ConfigError(GradegateError):
 
     @classmethod
     def join(cls, errors: Iterable[ConfigError]) -> ConfigError:
-        """The mistakes of several errors in one."""
-        return cls(*(mistake for error in errors for mistake in error.mistakes))
+        """The mistakes of several errors in one, each of them once."""
+        return cls(*dict.fromkeys(mistake for error in errors for mistake in error.mistakes))
 
 
 class Trouble(enum.Enum):

@@ -8,19 +8,22 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gradegate.access.hiding import Hide, redactor
+from gradegate.asking.guard import Guard
 from gradegate.asking.http import Client
 from gradegate.deciding.changes import with_changes
 from gradegate.deciding.gate import decide
+from gradegate.errors import ConfigError
 from gradegate.planning.job import Plan
-from gradegate.planning.load import load
-from gradegate.planning.plan import build_client, plan
-from gradegate.planning.secrets import secrets_of
+from gradegate.planning.load import Located, load, written_in
+from gradegate.planning.plan import build_client, egress, plan
+from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.reporting.deliver import check_outputs, render, write
 from gradegate.reporting.places import check_inputs, places
-from gradegate.reporting.redact import Hide, conceal, redactor
+from gradegate.reporting.redact import conceal, concealed_mistakes
 from gradegate.reporting.report import Document, Links
 from gradegate.result import Decision
 from gradegate.running.run import Watch, run
@@ -31,12 +34,23 @@ Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of
 
 @dataclass(frozen=True)
 class Prepared:
-    """A plan with the client that its providers ask through, what hides its secrets, and the files that were read."""
+    """A plan with the client that its providers ask through, and what hides its secrets.
+
+    ``hide`` is for values, before a report is made of them; ``seal`` for finished documents. ``inputs`` are the files that were read.
+    """
 
     plan: Plan
     client: Client
+    secrets: Secrets
     hide: Hide
+    seal: Hide
     inputs: frozenset[Path]
+
+    @property
+    def shown_plan(self) -> Plan:
+        """The plan with notes and keys as people may see them."""
+        notes, keys = conceal(self.plan.notes, self.hide), conceal(self.plan.keys, self.hide)
+        return replace(self.plan, notes=notes, keys=keys)
 
 
 @dataclass(frozen=True)
@@ -50,11 +64,22 @@ class Delivered:
 
 def prepare(settings: Settings) -> Prepared:
     """Settings to suites, suites to a plan; no call is made. Raises ConfigError with every mistake."""
-    suites = [with_changes(located, settings) for located in load(settings)]
+    suites: list[Located] = []
+    try:
+        suites += (with_changes(located, settings) for located in load(settings))
+        return _prepared(settings, suites)
+    except ConfigError as e:
+        values = {*secrets_of(settings, suites).values, *written_in(settings)}
+        raise concealed_mistakes(e, redactor(values)) from None
+
+
+def _prepared(settings: Settings, suites: list[Located]) -> Prepared:
     client = build_client(settings, suites)
-    planned = plan(suites, settings, client)
+    planned, secrets = plan(suites, settings, client), secrets_of(settings, suites)
+    client.guard = Guard(egress(settings), {use.name: settings.environ[use.name] for use in planned.keys})
+    hide = redactor(secrets.values)
     inputs = frozenset(path for located in suites for path in located.workspace.opened)
-    return Prepared(planned, client, redactor(secrets_of(settings, suites)), inputs)
+    return Prepared(planned, client, secrets, hide, redactor(secrets.environment.values(), short=False), inputs)
 
 
 def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
@@ -62,7 +87,8 @@ def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
     gc.freeze()  # the plan lives to the end: the collector need not walk it again and again
     gc.enable()
     rows = run(prepared.plan, prepared.client, reask, watch)
-    return decide(conceal(rows, prepared.hide), prepared.plan.policies)
+    shown = replace(conceal(rows, prepared.hide), hidden=prepared.secrets.names)
+    return decide(shown, conceal(prepared.plan.policies, prepared.hide))
 
 
 def deliver(settings: Settings, names: tuple[str, ...], links: Links, progress: Progress) -> Delivered:
@@ -73,6 +99,6 @@ def deliver(settings: Settings, names: tuple[str, ...], links: Links, progress: 
     check_inputs(where, prepared.inputs)
     with progress(prepared.plan.answers) as watch:
         decision = evaluate(prepared, settings.reask, watch)
-    failures = write(reports, where, decision, links, prepared.hide)
-    documents = tuple(render(name, decision, links, prepared.hide) for name in names)
+    failures = write(reports, where, decision, links, prepared.seal)
+    documents = tuple(render(name, decision, links, prepared.seal) for name in names)
     return Delivered(decision, documents, failures)

@@ -194,6 +194,17 @@ class AskedModel:
         return f"{self.name} at {self.host}" if self.host else self.name
 
 
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """A variable of the environment whose value goes to a host."""
+
+    name: str
+    host: str
+
+    def __str__(self) -> str:
+        return f"{self.name} -> {self.host}"
+
+
 @dataclass(frozen=True)
 class RunResult:
     """Everything that was planned, in plan order; what was not run is there as ERROR."""
@@ -205,6 +216,8 @@ class RunResult:
     notes: tuple[Note, ...] = ()
     seconds: float = 0.0
     models: tuple[AskedModel, ...] = ()  # targets and graders
+    keys: tuple[KeyUse, ...] = ()  # what left the environment, and where it went
+    hidden: tuple[str, ...] = ()  # the variables whose values no report shows
     about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of suites, by file
     made: Made = Made()
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
+from gradegate.access.environment import Environment, is_runners
+from gradegate.access.hosts import Host, allowed
 from gradegate.errors import ConfigError, Mistake
 
+T = TypeVar("T")
 # What a run does where neither the command line nor a config says otherwise.
 CONCURRENCY = 4  # calls in flight; promptfoo's default
 TIMEOUT = 300.0  # seconds of one call, with its retries
@@ -24,9 +28,8 @@ KEYS = {
     "google-api-key": "GOOGLE_API_KEY",
     "mistral-api-key": "MISTRAL_API_KEY",
 }
-# Names of variables and options whose values are secret.
-SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-SHORTEST_SECRET = 8  # shorter values are placeholders: hiding "k" would garble every report
+# The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
+NO_ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
 
 
 def whole_number(text: str, least: int) -> int | None:
@@ -53,13 +56,48 @@ class Settings:
     commit: str = ""  # what is checked out, where it is known
     cwd: Path = Path()
     in_ci: bool = False
+    allowed_hosts: tuple[Host, ...] = ()  # where keys may go beside their own hosts
+    allowed_env: frozenset[str] = frozenset()  # variables that any text of a config may show
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
-    def secrets(self) -> tuple[str, ...]:
-        """Values of the environment that no report may show, longest first."""
-        values = {v for k, v in self.environ.items() if SECRET_NAME.search(k) and len(v) >= SHORTEST_SECRET}
-        return tuple(sorted(values, key=len, reverse=True))
+    def bound(self) -> bool:
+        """Whether keys are held to their hosts: always on GitHub, elsewhere when hosts are named."""
+        return self.environ.get("GITHUB_ACTIONS") == "true" or bool(self.allowed_hosts)
+
+    @property
+    def environment(self) -> Environment:
+        """The environment as configs may read it."""
+        return Environment(self.environ, self.allowed_env)
+
+
+def hosts(written: Iterable[str]) -> tuple[Host, ...]:
+    """The hosts of ``allowed-hosts``. Raises ConfigError with every one that is none."""
+    named = {text: allowed(text) for text in _words(written)}
+    cure = "write host, host:port or https://host, each host by its whole name"
+    wrong = [Mistake(f"`{text}` in `allowed-hosts` is not a host", None, cure) for text in named if not named[text]]
+    if wrong:
+        raise ConfigError(*wrong)
+    return tuple(host for host in named.values() if host)
+
+
+def open_variables(written: Iterable[str]) -> frozenset[str]:
+    """The names of ``allowed-env``. Raises ConfigError for the runner's own and for what is not a name."""
+    names = _words(written)
+    wrong = [
+        Mistake(
+            f"`{name}` in `allowed-env` is {'the runner’s own' if is_runners(name) else 'not the name of a variable'}"
+        )
+        for name in names
+        if is_runners(name) or not re.fullmatch(r"[A-Za-z_]\w*", name)
+    ]
+    if wrong:
+        raise ConfigError(*wrong)
+    return frozenset(names)
+
+
+def _words(written: Iterable[str]) -> list[str]:
+    return [word for text in written for word in re.split(r"[\s,]+", text) if word]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +110,11 @@ class ActionSettings:
     comment_key: str = ""  # tells the comments of several jobs on one pull request apart
     summary: bool = True
     annotations: bool = True
+    mistakes: tuple[Mistake, ...] = ()  # of the inputs: nothing may run before they are corrected
 
 
 def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
-    """Read ``INPUT_*`` as the runner spells them. Raises ConfigError with every mistake.
+    """Read ``INPUT_*`` as the runner spells them; a mistaken one has its default, and stands in ``mistakes``.
 
     The runner upper-cases a name, turns spaces into underscores and keeps hyphens: ``INPUT_MAX-CONCURRENCY``
     (actions/runner, ContainerActionHandler).
@@ -93,6 +132,8 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         base=inputs.text("base"),
         cwd=inputs.folder("working-directory", cwd),
         in_ci=True,
+        allowed_hosts=inputs.read("allowed-hosts", hosts, ()),
+        allowed_env=inputs.read("allowed-env", open_variables, frozenset()),
         environ=_with_keys(environ, inputs),
     )
     settings = ActionSettings(
@@ -103,9 +144,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         summary=inputs.flag("summary"),
         annotations=inputs.flag("annotations"),
     )
-    if inputs.mistakes:
-        raise ConfigError(*inputs.mistakes)
-    return settings
+    return replace(settings, mistakes=(*inputs.mistakes, *inputs.unknown()))
 
 
 def _with_keys(environ: Mapping[str, str], inputs: _Inputs) -> dict[str, str]:
@@ -114,16 +153,50 @@ def _with_keys(environ: Mapping[str, str], inputs: _Inputs) -> dict[str, str]:
 
 
 class _Inputs:
+    """The inputs, each of which exists because the code asks for it: there is no second list."""
+
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
+        self._asked: dict[str, str] = {}  # inputs by the variables that may hold them
         self.mistakes: list[Mistake] = []
 
     def text(self, name: str) -> str:
-        spelled = f"INPUT_{name.replace(' ', '_').upper()}"
-        return (self._environ.get(spelled) or self._environ.get(spelled.replace("-", "_")) or "").strip()
+        spelled = f"INPUT_{name.upper()}"
+        spellings = (spelled, spelled.replace("-", "_"))
+        self._asked |= dict.fromkeys(spellings, name)
+        text = next(filter(None, map(self._environ.get, spellings)), "").strip()
+        if "${{" not in text:
+            return text
+        cure = "GitHub fills in expressions in workflow files alone; pass the value itself"
+        self.mistakes.append(Mistake(f"the input `{name}` holds an expression that nobody filled in", None, cure))
+        return ""
+
+    def unknown(self) -> list[Mistake]:
+        """A mistake for each input that no code asked for: the runner lets them all pass, and warns of some."""
+        from gradegate.registry import suggest
+
+        asked = sorted(set(self._asked.values()))
+        mistakes = []
+        for variable in sorted(filter(self._is_unknown, self._environ)):
+            name = variable.removeprefix("INPUT_").lower()
+            near = suggest(name, asked) or f"remove it from `with` (or {variable} from `env`); docs/action.md has all"
+            cure = NO_ARGUMENTS if name in ("args", "entrypoint") else near
+            mistakes.append(Mistake(f"there is no input `{name}`", None, cure))
+        return mistakes
+
+    def _is_unknown(self, variable: str) -> bool:
+        return variable.startswith("INPUT_") and variable not in self._asked
 
     def lines(self, name: str) -> tuple[str, ...]:
         return tuple(line.strip() for line in self.text(name).splitlines() if line.strip())
+
+    def read(self, name: str, parse: Callable[[list[str]], T], otherwise: T) -> T:
+        """What ``parse`` makes of the input; what it raises is noted."""
+        try:
+            return parse([self.text(name)])
+        except ConfigError as e:
+            self.mistakes += e.mistakes
+            return otherwise
 
     def number(self, name: str, least: int) -> int | None:
         text = self.text(name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from gradegate.access.environment import Environment
 from gradegate.conversation import Turn
 from gradegate.errors import Mistake, Origin
 
@@ -21,13 +22,19 @@ class Verbatim(str):
 
 @dataclass(frozen=True, slots=True)
 class ProviderSpec:
-    """A model as the config names it; ``prompts`` restricts a target to prompts of these labels."""
+    """A model as the config names it; ``prompts`` restricts a target to prompts of these labels.
+
+    ``env`` lays literals over the environment for this model alone. ``reads`` are the variables of the environment
+    whose values its templates show, ``drawn`` those that each of its literals shows.
+    """
 
     id: str
     label: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
     prompts: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    reads: frozenset[str] = frozenset()
+    drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
     origin: Origin = NOWHERE
 
     @property
@@ -167,7 +174,7 @@ class Suite:
     cases: tuple[Case, ...] = ()
     policy: Policy = Policy()
     graders: Graders = field(default_factory=dict)  # of defaultTest: weaker than --grader
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Environment = Environment()
     max_concurrency: int | None = None
     repeat: int = 1
     timeout: float | None = None  # seconds per call

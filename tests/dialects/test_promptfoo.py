@@ -153,11 +153,10 @@ tests:
 
 def test_env_and_repeat_and_concurrency(gate, monkeypatch):
     monkeypatch.setenv("CITY", "Rome")
-    monkeypatch.setenv("SOME_TOKEN", "hidden-value")
     ran = gate(
         """
 env: {CITY: Oslo}
-prompts: ['{{env.CITY}} {{env.SOME_TOKEN}}.']
+prompts: ['{{env.CITY}} {{env.UNSET}}.']
 providers: [echo]
 evaluateOptions: {repeat: 3, maxConcurrency: 2, showProgressBar: false, cache: false}
 tests: [{assert: [{type: equals, value: 'Oslo .'}]}]

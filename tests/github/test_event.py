@@ -42,27 +42,27 @@ def test_a_pull_request_tells_its_number_and_its_own_commits_and_not_the_test_me
         actor="mona",
     )
     assert not event.is_fork
-    assert not event.reads_only
+    assert event.outsider == ""
 
 
 @pytest.mark.parametrize("head", ["mona/octo-repo", None])
 def test_a_fork_is_known_even_when_it_was_deleted(tmp_path: Path, head: str | None) -> None:
     event = read(tmp_path, "pull_request", pull_request(head))
     assert event.is_fork
-    assert event.reads_only
+    assert event.outsider == "a fork"
     assert event.number == 7
 
 
 def test_the_token_of_a_fork_can_write_when_the_workflow_runs_in_the_base(tmp_path: Path) -> None:
     event = read(tmp_path, "pull_request_target", pull_request("mona/octo-repo"))
     assert event.is_fork
-    assert not event.reads_only
+    assert event.outsider == ""
 
 
-def test_dependabot_reads_only_without_being_a_fork(tmp_path: Path) -> None:
+def test_dependabot_is_an_outsider_without_being_a_fork(tmp_path: Path) -> None:
     event = read(tmp_path, "pull_request", pull_request(), GITHUB_ACTOR="dependabot[bot]")
     assert not event.is_fork
-    assert event.reads_only
+    assert event.outsider == "Dependabot"
 
 
 def test_a_merge_group_has_commits_and_no_pull_request(tmp_path: Path) -> None:

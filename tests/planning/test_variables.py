@@ -7,9 +7,9 @@ from support.fake_llm import FakeLlm
 PASSES = [{"type": "not-contains", "value": "never said"}]
 
 
-def asked(gate, llm: FakeLlm, values: dict, prompt: str = "<{{v}}>", **files: str) -> list[str]:
+def asked(gate, llm: FakeLlm, values: dict, prompt: str = "<{{v}}>", *arguments: str, **files: str) -> list[str]:
     config = {"prompts": [prompt], "providers": [llm.spec()], "tests": [{"vars": values, "assert": PASSES}]}
-    ran = gate(config, "-j", "1", **files)
+    ran = gate(config, "-j", "1", *arguments, **files)
     assert ran.code == 0, ran.err
     return [body["messages"][-1]["content"] for body in llm.bodies]
 
@@ -36,7 +36,7 @@ def test_values_refer_to_one_another_five_deep(gate, llm: FakeLlm):
 def test_an_environment_variable_in_a_value_is_filled_in_before_the_rest(gate, llm: FakeLlm, monkeypatch):
     monkeypatch.setenv("TOWN", "Oslo")
     chat = '[{"role": "user", "content": "{{v}}"}]'
-    assert asked(gate, llm, {"v": "in {{ env.TOWN }}"}, chat) == ["in Oslo"]
+    assert asked(gate, llm, {"v": "in {{ env.TOWN }}"}, chat, "--allowed-env", "TOWN") == ["in Oslo"]
 
 
 @pytest.mark.parametrize(

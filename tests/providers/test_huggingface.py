@@ -70,7 +70,7 @@ def test_vectors_that_are_missing_are_no_answer(llm: FakeLlm, answer):
 def test_where_the_router_is_asked(task: str, end: str):
     model = build(f"huggingface:{task}:org/m", HF_TOKEN="hf_1")
     assert model.host == "router.huggingface.co"
-    assert vars(model)["_url"] == f"https://router.huggingface.co/hf-inference/{end}"
+    assert model.url == f"https://router.huggingface.co/hf-inference/{end}"
 
 
 def test_no_key_is_a_mistake():

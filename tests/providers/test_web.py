@@ -226,7 +226,7 @@ def test_any_text_is_a_path_or_a_mistake(text: str):
     [
         ({"body": {"q": "{{prompt}}"}}, "`http` has no `url`"),
         ({"url": "https://host/x", "body": {"q": "always the same"}}, "the same request -> put {{prompt}} into `body`"),
-        ({"url": "https://host/x", "body": {"q": "{{ env.A }}"}}, "the same request"),
+        ({"url": "https://host/x", "body": {"q": "{{ env.A | default('x') }}"}}, "the same request"),
         ({"url": "https://host/x", "body": "{{ prompt"}, "unexpected end"),
         ({"url": "{{host}}/x", "body": "{{prompt}}"}, "is not an address for `http`"),
         ({"request": "POST / HTTP/1.1"}, "`request` of `http` is not supported -> write it as `url`"),

@@ -21,6 +21,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "side_by_side"
 CONFIGS = FOLDER / "configs"
 EXPECTED = FOLDER / "expected.json"
 INTENDED = FOLDER / "intended.yaml"
+ALLOWED = ("--allowed-env", "PRODUCT")  # promptfoo shows every text the whole environment
 MARK = re.compile(r"<<(.*?)>>", re.DOTALL)
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from gradegate.access.environment import Environment
 from gradegate.asking import options
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, split_id
@@ -26,14 +27,16 @@ URL = "https://example.com/cat.jpg"
 
 def build(provider_id: str, config: dict[str, Any] | None = None, **env: str) -> Provider:
     """Raises ConfigError, as a run would before any call. ``env`` is the whole environment."""
-    source = Source(Path("promptfooconfig.yaml"), {}, Workspace(Path.cwd()), env)
+    source = Source(Path("promptfooconfig.yaml"), {}, Workspace(Path.cwd()), Environment(env))
     spec = providers({"id": provider_id, "config": config or {}}, source, LINE)[0]
     found = split_id(spec.id)
     assert found is not None
     make = PROVIDERS.find(found[0])
     assert make is not None
     options.check(spec, make)
-    return make(Setting(spec, found[1], Client(retries=0, timeout=10.0), env, lambda reference, origin: b""))
+    return make(
+        Setting(spec, found[1], Client(retries=0, timeout=10.0), Environment(env), lambda reference, origin: b"")
+    )
 
 
 def ask(provider: Provider, *messages: tuple[str, str] | Message, schema=None, options=None, **variables) -> Reply:

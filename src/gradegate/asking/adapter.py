@@ -9,7 +9,7 @@ a response says in ``length_remaining`` whether it was read to its end. ``tests/
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from requests.utils import get_environ_proxies
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
+from gradegate.access.hosts import Address, peer
 from gradegate.asking import deadlines
 from gradegate.asking.response import Response, unpacked
 from gradegate.errors import ProviderError, Trouble
@@ -47,14 +48,22 @@ class Ask:
     content: bytes | None
 
 
+# Told the name of a host and the address that it led to; raises ProviderError when that is not asked.
+Look = Callable[[str, "Address | None"], None]
+
+
+def _any(name: str, address: Address | None) -> None:
+    """Whoever it is may be asked."""
+
+
 class Connections:
     """Connections that are kept and used again. No redirect is followed, and no cookie or ``.netrc`` is read."""
 
-    def __init__(self, size: int, environ: Mapping[str, str]) -> None:
+    def __init__(self, size: int, environ: Mapping[str, str], look: Look = _any) -> None:
         self._session = requests.Session()
         self._session.trust_env = False
         for scheme in ("http://", "https://"):
-            self._session.mount(scheme, Adapter(pool_maxsize=size, pool_connections=32))
+            self._session.mount(scheme, Adapter(look, pool_maxsize=size, pool_connections=32))
         self._proxies: dict[str, dict[str, str]] = {}
         self._verify = environ.get("REQUESTS_CA_BUNDLE") or environ.get("SSL_CERT_FILE") or True
 
@@ -105,10 +114,16 @@ class _Watched:
     """
 
     _held: list[bytes] | None = None
+    look: Look
 
     def connect(self) -> Any:
         self._tell()
-        return super().connect()  # type: ignore[misc]
+        super().connect()  # type: ignore[misc]
+        try:
+            self.look(self.host, peer(self.sock.getpeername()[0]))  # type: ignore[attr-defined]
+        except ProviderError:
+            self.close()  # type: ignore[attr-defined]
+            raise
 
     def request(self, *args: Any, **kwargs: Any) -> Any:
         self._tell()
@@ -132,37 +147,41 @@ class _Watched:
             call.uses(self)
 
 
-class _Plain(_Watched, HTTPConnection):
-    pass
+def _pools(look: Look) -> dict[str, type]:
+    """Pools of connections that tell ``look`` where they lead before anything is sent."""
 
+    class Plain(_Watched, HTTPConnection):
+        pass
 
-class _Secure(_Watched, HTTPSConnection):
-    pass
+    class Secure(_Watched, HTTPSConnection):
+        pass
 
+    class PlainPool(HTTPConnectionPool):
+        ConnectionCls = Plain
 
-class _PlainPool(HTTPConnectionPool):
-    ConnectionCls = _Plain
+    class SecurePool(HTTPSConnectionPool):
+        ConnectionCls = Secure
 
-
-class _SecurePool(HTTPSConnectionPool):
-    ConnectionCls = _Secure
-
-
-_POOLS = {"http": _PlainPool, "https": _SecurePool}
+    Plain.look = Secure.look = staticmethod(look)
+    return {"http": PlainPool, "https": SecurePool}
 
 
 class Adapter(HTTPAdapter):
     """Hands out connections that can be watched, with a proxy and without."""
 
+    def __init__(self, look: Look = _any, **kwargs: Any) -> None:
+        self._pools = _pools(look)
+        super().__init__(**kwargs)
+
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """As requests makes it, with our pools."""
         super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = _POOLS
+        self.poolmanager.pool_classes_by_scheme = self._pools
 
     def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
         """As requests makes it, with our pools."""
         manager = super().proxy_manager_for(*args, **kwargs)
-        manager.pool_classes_by_scheme = _POOLS
+        manager.pool_classes_by_scheme = self._pools
         return manager
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradegate.asking.provider import Provider, Setting
 from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape
-from gradegate.asking.wire import host_of, post, token_usage
+from gradegate.asking.wire import post, token_usage
 from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ProviderError, Trouble
 
@@ -27,9 +27,8 @@ class ChatModel(Provider):
         beside: JsonObject | None = None,
     ) -> None:
         self.name = setting.spec.name
-        self.host = host_of(url)
         self._client, self._config, self._shape = setting.client, setting.spec.config, shape
-        self._url, self._headers, self._model, self._beside = url, headers, model, beside or {}
+        self.url, self._headers, self._model, self._beside = url, headers, model, beside or {}
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
@@ -51,7 +50,7 @@ class ChatModel(Provider):
         return Reply(answer.text, usage, answer.finish_reason, answer.refused, metadata)
 
     def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
-        return post(self._client, self._url, self._headers, body)
+        return post(self._client, self.url, self._headers, body)
 
     def _usage(self, answer: ModelOutput, response: JsonObject, seconds: float) -> Usage:
         model = self._priced_as(response)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gradegate.asking.provider import Provider, Setting
 from gradegate.asking.shape import picked
-from gradegate.asking.wire import ACCESS, PRICES, host_of, post, token_usage, vectors
+from gradegate.asking.wire import ACCESS, PRICES, post, token_usage, vectors
 from gradegate.conversation import Usage
 
 
@@ -21,9 +21,8 @@ class Embeddings(Provider):
 
     def __init__(self, setting: Setting, url: str, headers: Mapping[str, str], model: str) -> None:
         self.name = setting.spec.name
-        self.host = host_of(url)
         self._client, self._config = setting.client, setting.spec.config
-        self._url, self._headers, self._model = url, headers, model
+        self.url, self._headers, self._model = url, headers, model
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order. Raises ProviderError."""
@@ -38,7 +37,7 @@ class Embeddings(Provider):
     def _batch(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         options = {**picked(self._config, self.sent), **(self._config.get("passthrough") or {})}
         body = {"model": self._model, "input": list(texts), **options}
-        response, seconds = post(self._client, self._url, self._headers, body)
+        response, seconds = post(self._client, self.url, self._headers, body)
         tokens = (response.get("usage") or {}).get("prompt_tokens")
         model = self._priced_as(response)
         return vectors(response, self.host, len(texts)), token_usage(self._config, model, tokens, None, seconds)

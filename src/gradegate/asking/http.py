@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from gradegate.access.hosts import Address
 from gradegate.asking import retries
 from gradegate.asking.adapter import Ask, Connections
 from gradegate.asking.deadlines import Call, Deadlines, stopped
+from gradegate.asking.guard import Guard
 from gradegate.asking.response import Response
 from gradegate.errors import ProviderError, Trouble
 from gradegate.settings import RETRIES, TIMEOUT
@@ -31,9 +33,10 @@ class Client:
     slots: int = 64
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     first_pause: float = 0.5
+    guard: Guard = Guard()
 
     def __post_init__(self) -> None:
-        self._connections = Connections(self.slots, self.environ)
+        self._connections = Connections(self.slots, self.environ, self._look)
         self._free = threading.BoundedSemaphore(self.slots)
         self._hosts = retries.Hosts()
         self._deadlines = Deadlines()
@@ -43,9 +46,13 @@ class Client:
     ) -> Response:
         """One request; ``body`` is sent as JSON, bytes as they are. Raises ProviderError when there is no answer."""
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        self.guard.check(url, headers, content)
         ask = Ask(method, url, _host(url), headers, content)
         with self._free:  # kept while it waits to ask again, so that a host which is overrun is asked by fewer
             return self._send(ask, time.monotonic() + (timeout or self.timeout))
+
+    def _look(self, name: str, address: Address | None) -> None:
+        self.guard.check_peer(name, address)  # whichever guard it is by now
 
     def stop(self) -> None:
         """Cut every call in flight and refuse further ones."""

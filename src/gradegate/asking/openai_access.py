@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from gradegate.access.hosts import Vendor
 from gradegate.asking.provider import Setting, secret
 from gradegate.asking.wire import base_url, own_headers
 from gradegate.errors import ConfigError
 
+VENDOR = Vendor(("OPENAI_API_KEY",), ("api.openai.com",), ("OPENAI_API_HOST", "OPENAI_API_BASE_URL", "OPENAI_BASE_URL"))
 ACCESS = "model apiKey apiKeyEnvar apiKeyRequired apiHost apiBaseUrl organization headers passthrough".split()
 
 
@@ -16,7 +18,7 @@ def base(setting: Setting) -> str:
     named = config.get("apiBaseUrl")
     if not host and not named:
         host = env.get("OPENAI_API_HOST")
-        named = env.get("OPENAI_API_BASE_URL") or env.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+        named = env.address("OPENAI_API_BASE_URL", "OPENAI_BASE_URL") or "https://api.openai.com/v1"
     return base_url(setting, f"https://{host}/v1" if host else named)
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
+from urllib.parse import urlsplit
 
+from gradegate.access.environment import Environment, is_runners
+from gradegate.access.hosts import Vendor
 from gradegate.asking.http import Client
 from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
@@ -20,7 +23,9 @@ class Provider:
     kinds: tuple[str, ...] = ("text",)
     id: str = ""  # as the config writes it, without the label; set by whoever binds it
     name: str = ""  # as reports show it: the label, or the id
-    host: str = ""  # where questions go, empty when nothing leaves the machine
+    url: str = ""  # where questions go, empty when nothing leaves the machine
+    keys: tuple[str, ...] = ()  # the variables of the environment that questions carry; set by whoever binds it
+    vendor: Vendor = Vendor()  # where the keys of this kind of provider may go
     sees: bool = False  # takes images
     origin: Origin = Origin("")  # where the config names it, and
     templates: tuple[str, ...] = ()  # what of it is filled in for each answer, with the variables of the test
@@ -29,6 +34,11 @@ class Provider:
     options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
     others: tuple[str, ...] = ()  # patterns of what promptfoo has right below the vendor's prefix that is not a model
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
+
+    @property
+    def host(self) -> str:
+        """Host and port of ``url``, without a user name and password."""
+        return urlsplit(self.url).netloc.rpartition("@")[2]
 
     def complete(self, request: Request) -> Reply:
         """A chat answer. Raises ProviderError."""
@@ -58,13 +68,23 @@ class Recorded(Provider):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a provider is built from. ``env`` is the environment, overlaid with the config's ``env``."""
+    """What a provider is built from. ``env`` is the environment, overlaid with the config's ``env``.
+
+    ``read`` gathers the variables of the environment that hold its keys.
+    """
 
     spec: ProviderSpec
     model: str  # the id without its prefix
     client: Client
-    env: Mapping[str, str]
+    env: Environment
     open_file: Callable[[str, Origin], bytes]  # a file of the workspace, by its path in the config
+    read: set[str] = field(default_factory=set)
+
+    def key(self, name: str) -> str:
+        """The value of a variable that holds a key; empty when it is not set."""
+        value = self.env.get(name)
+        self.read.update(self.env.sources(name) if value else ())
+        return value
 
 
 # A provider module registers a function for each id prefix: "openai:chat", "echo". It raises ConfigError.
@@ -104,16 +124,16 @@ def serving(spec: ProviderSpec, model: str) -> ProviderSpec:
 def secret(setting: Setting, *names: str) -> str | None:
     """The key of a provider: ``apiKey``, else the variable that ``apiKeyEnvar`` names, else the first of ``names``.
 
-    Raises ConfigError when ``apiKeyEnvar`` names a variable that is not set.
+    Raises ConfigError when ``apiKeyEnvar`` names a variable that is not set, or that is the runner's own.
     """
     config = setting.spec.config
     if config.get("apiKey"):
         return str(config["apiKey"])
     variable: Any = config.get("apiKeyEnvar")
+    if variable and is_runners(str(variable)) and variable not in setting.env.literals:
+        what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is the runner's own: no config reads it"
+        raise ConfigError.at(what, setting.spec.origin, "name a variable with a key of the provider")
     if variable and not setting.env.get(str(variable)):
         what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is not set"
         raise ConfigError.at(what, setting.spec.origin, "set it, or correct the name")
-    for name in (str(variable),) if variable else names:
-        if setting.env.get(name):
-            return setting.env[name]
-    return None
+    return next(filter(None, map(setting.key, (str(variable),) if variable else names)), None)

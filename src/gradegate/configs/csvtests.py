@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, Origin
 from gradegate.figures import many
 from gradegate.files import document
@@ -102,7 +103,7 @@ def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
     stripped = cell.strip()
     if stripped.startswith(_CODE) or stripped.startswith("file://"):
         cure = "assert it with another type"
-        raise ConfigError.at(f"`{stripped[:40]}` runs code, which gradegate does not run", origin, cure)
+        raise ConfigError.at(f"`{excerpt(stripped, 40)}` runs code, which gradegate does not run", origin, cure)
     if stripped.startswith("grade:"):
         return {"type": "llm-rubric", "value": stripped.removeprefix("grade:")}
     typed = _TYPED.match(stripped)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gradegate.access.environment import Environment
 from gradegate.files.workspace import Workspace
 from gradegate.registry import Registry
 from gradegate.suite import Suite
@@ -19,7 +20,7 @@ class Source:
     path: Path
     content: Any
     workspace: Workspace
-    env: Mapping[str, str]
+    env: Environment
 
     @property
     def file(self) -> str:

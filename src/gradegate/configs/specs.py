@@ -7,13 +7,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from gradegate.access.environment import Environment, is_runners
 from gradegate.configs.dialect import Source
 from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.code import is_code
 from gradegate.suite import Graders, ProviderSpec
-from gradegate.texts.template import TemplateError, render_env, visible_env
+from gradegate.texts.envnames import env_names, env_needs
+from gradegate.texts.template import TemplateError, render_env
 
 KINDS = ("text", "embedding", "classification", "moderation")
 
@@ -71,13 +73,34 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin) -> Prov
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
     try:
-        env = visible_env(source.env, secrets=True)
-        config = render_env(keys.config, env)
-        overlay = render_env(keys.env, env)
-        provider_id = str(render_env(keys.id, env))
+        drawn = {name: _sources(text, source.env) for name, text in keys.env.items()}
+        overlay = _filled(keys.env, source.env, origin)
+        env = source.env.over(overlay, drawn)
+        provider_id, settings = _filled(str(keys.id), env, origin), _filled(keys.config, env, origin)
+        reads = _sources([keys.id, keys.config], env)
     except TemplateError as e:
         raise ConfigError.at(f"the provider's config cannot be filled in: {e}", origin, "correct the template") from e
-    return _checked(ProviderSpec(provider_id, keys.label, config, tuple(keys.prompts or ()), overlay, origin))
+    prompts = tuple(keys.prompts or ())
+    return _checked(ProviderSpec(provider_id, keys.label, settings, prompts, overlay, reads, drawn, origin))
+
+
+def _filled(value: Any, env: Environment, origin: Origin) -> Any:
+    """The value with what it shows of the environment. Raises ConfigError for what is not set or is the runner's own."""
+    for name in sorted(env_names(value)):
+        if is_runners(name) and name not in env.literals:
+            raise ConfigError.at(
+                f"`{{{{ env.{name} }}}}` is the runner's own, which no config reads", origin, "remove it"
+            )
+    for name in sorted(env_needs(value)):
+        if not env.get(name):
+            cure = f"set {name} in the workflow's `env:`, or write `{{{{ env.{name} | default('...') }}}}`"
+            raise ConfigError.at(f"`{{{{ env.{name} }}}}` is not set", origin, cure)
+    return render_env(value, {name: env.get(name) for name in env_names(value)})
+
+
+def _sources(value: Any, env: Environment) -> frozenset[str]:
+    """The variables of the environment that the templates in a value give away."""
+    return frozenset().union(*map(env.sources, env_names(value)))
 
 
 def _checked(spec: ProviderSpec) -> ProviderSpec:

@@ -44,7 +44,7 @@ class _Reader:
             key: value for key, value in self.desk.source.content.items() if not key.startswith(("x-", "_", "."))
         }
         keys = self.desk.check(ConfigKeys, content, self.desk.source.content, self.desk.file) or ConfigKeys()
-        self.desk.source = replace(self.desk.source, env={**self.desk.source.env, **keys.env})
+        self.desk.source = replace(self.desk.source, env=self.desk.source.env.over(keys.env))
         graders, evaluate = self._read_default(), keys.evaluate_options
         if keys.command_line_options.grader:
             graders = self.desk.graders(keys.command_line_options.grader, self.desk.line("commandLineOptions"))

@@ -18,13 +18,16 @@ from gradegate.files.lines import MAX_DEPTH, Map, Seq
 
 def read(text: str, file: str) -> Any:
     """The value of a document. Raises ConfigError with file, line and column."""
+    decoder = _Decoder(file)
     try:
-        return _Decoder(file).decode(text)
+        return decoder.decode(text)
     except json.JSONDecodeError as e:
         what = f"not valid JSON, column {e.colno}: {e.msg}"
         raise ConfigError.at(what, Origin(file, e.lineno), "correct the JSON here") from e
     except ValueError as e:  # Python turns no more than 4,300 digits into a number
-        raise ConfigError.at("a number with too many digits", Origin(file), "quote it if it is text") from e
+        raise ConfigError.at(
+            "a number with too many digits", Origin(file, decoder.line), "quote it if it is text"
+        ) from e
     except RecursionError as e:
         raise ConfigError.at(f"nested deeper than {MAX_DEPTH} levels", Origin(file), "flatten it") from e
 
@@ -41,6 +44,11 @@ class _Decoder(json.JSONDecoder):
         self.parse_array = self._array
         self.parse_string = scanstring
         self.scan_once = py_make_scanner(self)
+
+    @property
+    def line(self) -> int:
+        """Where the value starts that was last begun in an object, or the array around it."""
+        return self._seen[1]
 
     def _line(self, text: str, position: int) -> int:
         before, line = self._seen

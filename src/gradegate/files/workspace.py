@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 from gradegate.errors import ConfigError, Origin
+from gradegate.files.credentials import holds_credentials
+from gradegate.files.vouched import Vouched
 
 MAX_BYTES = 64 * 1024 * 1024
 
 
+def searched(pattern: Path) -> Path:
+    """The folder that a pattern looks into: what stands before its first sign."""
+    return Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts))
+
+
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A folder that config files may read from, and nothing beyond it; ``opened`` are the files that were read."""
+    """A folder that config files may read from, and nothing beyond it.
+
+    ``vouched`` says of what it holds which files are read; ``opened`` are those that were.
+    """
 
     root: Path
+    vouched: Vouched | None = None
     opened: set[Path] = field(default_factory=set, compare=False, repr=False)
 
     @classmethod
-    def around(cls, config: Path, cwd: Path, environ: Mapping[str, str]) -> Workspace:
+    def around(cls, config: Path, cwd: Path, environ: Mapping[str, str], vouched: Vouched | None = None) -> Workspace:
         """$GITHUB_WORKSPACE, else the repository, else the working directory, whichever holds the config first."""
         config = config.resolve()
         candidates = [Path(environ["GITHUB_WORKSPACE"])] if environ.get("GITHUB_WORKSPACE") else []
@@ -29,8 +42,8 @@ class Workspace:
         for folder in candidates:
             resolved = folder.resolve()
             if config.is_relative_to(resolved) and resolved != resolved.parent:
-                return cls(resolved)
-        return cls(config.parent)
+                return cls(resolved, vouched)
+        return cls(config.parent, vouched)
 
     def name(self, path: Path) -> str:
         """A path as messages and annotations show it: relative to the root, with forward slashes."""
@@ -51,6 +64,9 @@ class Workspace:
         if not path.is_relative_to(self.root):
             cure = "keep the file, and what its links point to, inside the repository"
             raise ConfigError.at(f"`{reference}` leads out of the workspace", origin, cure)
+        if holds_credentials(path.relative_to(self.root)):
+            cure = "keep what a model may see in a file of another name"
+            raise ConfigError.at(f"`{reference}` is a file that holds credentials, which is not read", origin, cure)
         return path
 
     def read(self, reference: str, base: Path, origin: Origin) -> bytes:
@@ -65,6 +81,8 @@ class Workspace:
             raise ConfigError.at(f"`{reference}` cannot be read: {e.strerror}", origin, "correct the path") from e
         if len(content) > MAX_BYTES:
             raise ConfigError.at(f"`{reference}` has more than {MAX_BYTES >> 20} MiB", origin, "use a smaller file")
+        if self.vouched is not None:
+            self.vouched.vouch(base / reference.removeprefix("file://"), content, self.name(path), origin)
         return content
 
     def text(self, reference: str, base: Path, origin: Origin) -> str:
@@ -87,7 +105,10 @@ class Workspace:
             step, _, written = written.partition("/")
             anchor = anchor / step
         anchor = Path("/") if written.startswith("/") else anchor
-        paths = [self.locate(str(path), base, origin) for path in sorted(anchor.glob(written.lstrip("/")))]
+        matches = sorted(anchor.glob(written.lstrip("/")))
+        if self.vouched is not None:
+            self.vouched.all_of(searched(anchor / written), matches, origin)
+        paths = [self.locate(str(path), base, origin) for path in matches]
         files = [path for path in paths if path.is_file()]
         if not files:
             raise ConfigError.at(f"`{pattern}` matches no file", origin, "correct the pattern")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate import __version__
+from gradegate.access.hiding import excerpt
 from gradegate.asking.http import Client
 from gradegate.asking.response import Response
 from gradegate.errors import GradegateError, ProviderError, Trouble
@@ -104,9 +105,8 @@ def refusal(answer: Response, event: Event) -> str:
         return f"GitHub does not accept the token ({words}); check the input `github-token`"
     if answer.status not in (403, 404):
         return f"GitHub does not take the comment ({words})"
-    if event.reads_only:
-        whose = "a fork" if event.is_fork else "Dependabot"
-        return f"the pull request comes from {whose}, so its token can only read ({words}); see the job summary instead"
+    if event.outsider:
+        return f"the pull request comes from {event.outsider}, so its token can only read ({words}); see the job summary instead"
     return (
         f"the token may not comment on pull request {event.number} ({words}); "
         "give the job `permissions: pull-requests: write`"
@@ -132,7 +132,7 @@ def said(answer: Response) -> str:
     errors = value.get("errors")
     first = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], dict) else {}
     words = ": ".join(str(part) for part in (value.get("message"), first.get("message")) if part)
-    return " ".join(words.split())[:300] or "no reason given"
+    return excerpt(" ".join(words.split()), 300) or "no reason given"
 
 
 def _limited(answer: Response) -> bool:

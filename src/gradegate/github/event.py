@@ -36,9 +36,11 @@ class Event:
         return self.number is not None and self.head_repository.lower() != self.base_repository.lower()
 
     @property
-    def reads_only(self) -> bool:
-        """Whether GitHub hands out a token that cannot write: to forks and to Dependabot, unless the base runs."""
-        return self.name != "pull_request_target" and (self.is_fork or self.actor == "dependabot[bot]")
+    def outsider(self) -> str:
+        """To whom GitHub gives no secrets and a token that can only read, unless the base runs: else an empty string."""
+        if self.name == "pull_request_target":
+            return ""
+        return "a fork" if self.is_fork else "Dependabot" if self.actor == "dependabot[bot]" else ""
 
 
 class _Repository(BaseModel):

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+from gradegate.access.environment import secrets
+from gradegate.access.hiding import Hide, redactor
 from gradegate.errors import ConfigError
 from gradegate.github import workflow
 from gradegate.github.client import GitHub
@@ -15,7 +18,7 @@ from gradegate.github.sticky import Posted, Refused, upsert_comment
 from gradegate.reporting.commands import command, harmless
 from gradegate.reporting.deliver import report_of
 from gradegate.reporting.markdown import fence
-from gradegate.reporting.redact import redactor
+from gradegate.reporting.redact import concealed_mistakes
 from gradegate.reporting.report import REPORTS, Document, Sink
 from gradegate.reporting.visible import visible
 from gradegate.result import Counts, Decision, GateOutcome
@@ -25,10 +28,14 @@ COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "cost-usd", "t
 FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)
 MOST_MISTAKES = 50
 LONGEST_MISTAKE = 1000  # characters; with as many as are shown, within what a comment holds
+NO_SECRETS = (
+    "This pull request comes from {}: GitHub gives its workflow no secrets and a token that can only read, so that no model can "
+    "be asked with a key. Somebody who may write can read the commits, and push them to a branch of this repository."
+)
 MISTAKE = "mistake"  # the outcome when the config is wrong: there is no decision then
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Step:
     """Where the action publishes; ``say`` writes one line to the log of the step."""
 
@@ -41,6 +48,15 @@ class Step:
     def environ(self) -> Mapping[str, str]:
         """The environment of the step."""
         return self.settings.run.environ
+
+    @cached_property
+    def hide(self) -> Hide:
+        """Hides the secrets of the environment in whatever leaves the step."""
+        return redactor(secrets(self.environ).values(), short=False)
+
+    def tell(self, text: str) -> None:
+        """Write to the log."""
+        self.say(self.hide(text))
 
 
 def outputs() -> tuple[str, ...]:
@@ -58,7 +74,7 @@ def publish(
     """
     texts = {document.sink: document.text for document in documents}
     if step.settings.annotations and texts.get(Sink.ANNOTATIONS):
-        step.say(texts[Sink.ANNOTATIONS].rstrip("\n"))  # first: the runner shows ten of a kind and no more
+        step.tell(texts[Sink.ANNOTATIONS].rstrip("\n"))  # first: the runner shows ten of a kind and no more
     _summarise(step, texts.get(Sink.SUMMARY, ""))
     url = _comment(step, texts.get(Sink.COMMENT, ""), failing=decision.outcome in FAILING)
     values = {"outcome": decision.outcome.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url}
@@ -67,20 +83,22 @@ def publish(
 
 def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str, str]:
     """Publish that the gate could not start; an older comment must not go on claiming a pass."""
-    hide = redactor(step.settings.run.secrets)
+    error = concealed_mistakes(error, step.hide)
     if step.settings.annotations:
         for mistake in error.mistakes:
             file, line = (mistake.origin.file, mistake.origin.line) if mistake.origin else ("", 0)
             words = mistake.what + (f" -> {mistake.cure}" if mistake.cure else "")
-            step.say(command("error", hide(words), file=file, line=line or None))
-    text = hide(_mistakes_text(error))
+            step.tell(command("error", words, file=file, line=line or None))
+    if step.event.outsider:
+        step.tell(command("notice", NO_SECRETS.format(step.event.outsider)))
+    text = _mistakes_text(error, step.event.outsider)
     _summarise(step, text)
     url = _comment(step, text, failing=True)
     return _set_outputs(step, {"outcome": MISTAKE, "exit-code": str(exit_code), "comment-url": url})
 
 
 def _summarise(step: Step, text: str) -> None:
-    if step.settings.summary and text and (problem := workflow.append_summary(step.environ, text)):
+    if step.settings.summary and text and (problem := workflow.append_summary(step.environ, step.hide(text))):
         warn(step, f"The job summary was not written: {problem}.")
 
 
@@ -93,15 +111,15 @@ def _comment(step: Step, text: str, failing: bool) -> str:
         warn(step, f"No comment was posted: {event.problem}.")
         return ""
     if event.number is None:
-        step.say(harmless(f"No comment: the event {event.name} belongs to no pull request."))
+        step.tell(harmless(f"No comment: the event {event.name} belongs to no pull request."))
         return ""
     if not step.settings.token:
         warn(step, "No comment was posted: the input `github-token` is empty.")
         return ""
     create = mode == "always" or failing
-    outcome = upsert_comment(step.github, event, text, step.settings.comment_key, create)
+    outcome = upsert_comment(step.github, event, step.hide(text), step.settings.comment_key, create)
     if isinstance(outcome, Posted):
-        step.say(harmless(f"Comment: {outcome.url}"))
+        step.tell(harmless(f"Comment: {outcome.url}"))
         return outcome.url
     if isinstance(outcome, Refused):
         warn(step, f"No comment was posted: {outcome.reason}. The verdict stands.")
@@ -146,11 +164,12 @@ def _set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:
     return safe
 
 
-def _mistakes_text(error: ConfigError) -> str:
+def _mistakes_text(error: ConfigError, outsider: str) -> str:
     listed = [visible(str(mistake))[:LONGEST_MISTAKE] for mistake in error.mistakes[:MOST_MISTAKES]]
     more = len(error.mistakes) - len(listed)
     lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
-    return f"### gradegate could not run\n\nThe config is mistaken; nothing was asked.\n\n{fence(lines)}"
+    reason = f" {NO_SECRETS.format(outsider)}" if outsider else ""
+    return f"### gradegate could not run\n\nNothing was asked of any model.{reason}\n\n{fence(lines)}"
 
 
 def say(text: str) -> None:
@@ -160,5 +179,5 @@ def say(text: str) -> None:
 
 def warn(step: Step, words: str) -> None:
     """Say it in the log and on the page of the run."""
-    step.say(harmless(words))
-    step.say(command("warning", words))
+    step.tell(harmless(words))
+    step.tell(command("warning", words))

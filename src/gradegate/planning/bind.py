@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gradegate.access.egress import PRIVATE, Egress
 from gradegate.asking import options as provider_options
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, check_id, serving, split_id
@@ -32,10 +33,11 @@ class Binder:
     client: Client
     grader: ProviderSpec | None  # of --grader
     pool: dict[str, Provider]
+    egress: Egress = Egress()
 
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option."""
-        key = to_json([spec.id, spec.label, spec.config, dict(spec.env)])
+        key = to_json([spec.id, spec.label, spec.config, dict(spec.env), sorted(spec.reads)])
         if key not in self.pool:
             parts = split_id(spec.id)
             build = PROVIDERS.find(parts[0]) if parts else None
@@ -45,11 +47,28 @@ class Binder:
                 raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, cure)
             check_id(spec, build)
             provider_options.check(spec, build)
-            env = {**self.suite.env, **spec.env}
-            setting = Setting(spec, parts[1], self.client, env, self._open)
-            self.pool[key] = build(setting)
-            self.pool[key].id, self.pool[key].origin = spec.id, spec.origin
+            setting = Setting(spec, parts[1], self.client, self.suite.env.over(spec.env, spec.drawn), self._open)
+            provider = build(setting)
+            provider.id, provider.origin = spec.id, spec.origin
+            provider.keys = tuple(sorted({*spec.reads, *setting.read})) if provider.url else ()
+            self._check_egress(provider)
+            self.pool[key] = provider
         return self.pool[key]
+
+    def _check_egress(self, provider: Provider) -> None:
+        """Raises ConfigError for a host that is not asked, and for a key that has no business there."""
+        if not provider.url:
+            return
+        cure = f"allow it in the workflow: `allowed-hosts: {provider.host}` (--allowed-hosts {provider.host})"
+        objection = self.egress.reaches(provider.url)
+        if objection:
+            what = f"`{provider.name}` would ask {provider.host}: {objection}"
+            raise ConfigError.at(what, provider.origin, cure if objection == PRIVATE else "name another host")
+        for name in provider.keys:
+            if not self.egress.carries(name, provider.url):
+                what = f"`{provider.name}` would send {name} to {provider.host}, which is not a host of that key"
+                own = "" if provider.replies_from != "model" else ", or give this provider an `apiKey` of its own"
+                raise ConfigError.at(what, provider.origin, cure + own)
 
     def _open(self, reference: str, origin: Origin) -> bytes:
         return self.workspace.read(reference, self.folder, origin)

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradegate.asking.provider import Provider
 from gradegate.grading.conclude import Binding
-from gradegate.result import AskedModel
+from gradegate.result import AskedModel, KeyUse
 from gradegate.suite import Case, Note, Policy, PromptSpec
 
 Render = Callable[[Sequence[Any]], str]
@@ -40,6 +40,7 @@ class Plan:
     concurrency: int
     notes: tuple[Note, ...] = ()
     models: tuple[AskedModel, ...] = ()
+    keys: tuple[KeyUse, ...] = ()  # which variables of the environment go where
     about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what dialects keep for reports, by file
     digests: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each config, by file
     commit: str = ""  # what was checked out, where it is known

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradegate.access.environment import Environment, is_runners
 from gradegate.asking.provider import Provider
 from gradegate.conversation import CONVERSATION
 from gradegate.errors import Mistake, Origin
 from gradegate.grading.rubric import built_in
 from gradegate.registry import suggest
 from gradegate.suite import Assertion, Case, Note, PromptSpec, Verbatim
+from gradegate.texts.envnames import env_names
 from gradegate.texts.prompt import stays, unknown
 from gradegate.texts.template import TemplateError, needs
 
@@ -35,14 +37,18 @@ class Names:
     """Watches templates being filled in for one suite after another case."""
 
     defined: set[str]  # by any test of the suite
+    env: Environment = Environment()
     partial: bool = False  # not every test is planned, so what is not defined may be elsewhere
     places: dict[tuple[str, Origin, tuple[str, ...]], _Place] = field(default_factory=dict)
     left: dict[Note, None] = field(default_factory=dict)  # in the order of the tests, each once
+    closed: dict[Mistake, None] = field(default_factory=dict)  # variables of the environment that texts may not show
 
     def see(
         self, case: Case, values: Mapping[str, Any], prompts: Iterable[PromptSpec], targets: Iterable[Provider]
     ) -> None:
         """The prompts that a case fills in (a recorded answer fills in none), and the values of its assertions."""
+        for name, value in case.vars.items():
+            self._look(f"the variable `{name}`", case.origin, [*_texts(value)])
         for name, value in values.items():
             for other in sorted(unknown(value, values)):
                 text = f"the variable `{name}` refers to `{other}`, which nobody defines, so it is left as it is"
@@ -79,6 +85,8 @@ class Names:
         values: Mapping[str, Any],
         added: frozenset[str] = frozenset(),
     ) -> None:
+        if added is not _SENT:  # a provider's config reads more, and was looked at when it was bound
+            self._look(what, origin, texts)
         try:
             asked = frozenset().union(*map(needs, texts))
         except TemplateError:
@@ -90,8 +98,23 @@ class Names:
         for name in asked - _ALWAYS - added - values.keys():
             place.without[name] = place.without.get(name, 0) + 1
 
+    def _look(self, what: str, origin: Origin, texts: list[str]) -> None:
+        """Whether texts outside a provider's config show a variable of the environment that is closed to them."""
+        try:
+            names = env_names(texts)
+        except TemplateError:
+            return
+        for name in sorted(filter(self.env.is_closed, names)):
+            cure = f"allow it in the workflow: `allowed-env: {name}` (--allowed-env {name})"
+            if is_runners(name):
+                cure = "remove it: it is the runner's own"
+            self.closed[
+                Mistake(f"{what} shows the environment's {name}, which only a provider's config may", origin, cure)
+            ] = None
+
     def mistakes(self) -> Iterator[Mistake]:
-        """A variable that is not defined in any of the cases in which it is asked for."""
+        """A variable that is not defined in any of the cases in which it is asked for, or is closed."""
+        yield from self.closed
         for place in self.places.values():
             for name, count in sorted(place.without.items()):
                 if count == place.times and not (self.partial and name in self.defined):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
+from gradegate.access.egress import Egress
+from gradegate.access.hosts import Vendor
 from gradegate.asking.http import Client
-from gradegate.asking.provider import Provider, Recorded
+from gradegate.asking.provider import PROVIDERS, Provider, Recorded
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
@@ -19,12 +22,12 @@ from gradegate.planning.job import Job, Plan, Render
 from gradegate.planning.load import Located
 from gradegate.planning.names import Names
 from gradegate.planning.variables import Variables
-from gradegate.result import AskedModel
+from gradegate.result import AskedModel, KeyUse
 from gradegate.settings import CONCURRENCY, TIMEOUT, Settings
 from gradegate.suite import Case, Note, PromptSpec, ProviderSpec
 from gradegate.texts import chat
 from gradegate.texts.prompt import fill
-from gradegate.texts.template import TemplateError, javascript, visible_env
+from gradegate.texts.template import TemplateError, javascript
 
 _USES_CONVERSATION = re.compile(r"\{[{%][^}]*\b_conversation\b")
 _RECORDED = Recorded()
@@ -36,6 +39,16 @@ def concurrency(settings: Settings, suites: Iterable[Located]) -> int:
     """How many calls may be in flight: what the command line says, else the most that a config says, else 4."""
     configured = max((located.suite.max_concurrency or 0 for located in suites), default=0)
     return settings.max_concurrency or configured or CONCURRENCY
+
+
+def egress(settings: Settings) -> Egress:
+    """Who may be asked, and with whose keys."""
+    return Egress(settings.environ, settings.allowed_hosts, settings.bound, _vendors)
+
+
+@cache
+def _vendors() -> tuple[Vendor, ...]:
+    return tuple({getattr(build, "vendor", Vendor()): None for _, build in PROVIDERS})
 
 
 def build_client(settings: Settings, suites: Sequence[Located]) -> Client:
@@ -67,6 +80,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         concurrency=concurrency(settings, suites),
         notes=tuple(dict.fromkeys(notes)),
         models=tuple(dict.fromkeys(_asked_model(provider) for provider in pool.values())),
+        keys=tuple(dict.fromkeys(KeyUse(name, it.host) for it in pool.values() for name in it.keys)),
         about={located.suite.file: located.suite.about for located in suites if located.suite.about},
         digests={located.suite.file: located.digest for located in suites},
         commit=settings.commit,
@@ -108,13 +122,13 @@ class _Planner:
     def __post_init__(self) -> None:
         suite = self.located.suite
         self.suite = suite
-        self.env = javascript(visible_env(suite.env, secrets=False))
+        self.env = javascript(suite.env.texts())
         self.variables = Variables(self.located.workspace, self.located.folder, self.env)
         grader = ProviderSpec(self.settings.grader, origin=Origin("--grader")) if self.settings.grader else None
         workspace, folder = self.located.workspace, self.located.folder
-        self.binder = Binder(suite, workspace, folder, self.client, grader, self.pool)
+        self.binder = Binder(suite, workspace, folder, self.client, grader, self.pool, egress(self.settings))
         defined = {name for case in suite.cases for name in case.vars}
-        self.names = Names(defined, partial=bool(self.settings.filter_pattern))
+        self.names = Names(defined, suite.env, partial=bool(self.settings.filter_pattern))
 
     def jobs(self) -> list[Job]:
         targets = list(self._targets())

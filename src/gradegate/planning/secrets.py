@@ -1,25 +1,48 @@
-"""Which values of a run no report may show: secrets of the environment, and keys written into a config."""
+"""Which values of a run no report may show: those of the environment, and keys written into a config."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
+from gradegate.access.environment import secrets
+from gradegate.access.written import written_secrets
 from gradegate.planning.load import Located
-from gradegate.settings import SECRET_NAME, SHORTEST_SECRET, Settings
+from gradegate.settings import Settings
 from gradegate.suite import ProviderSpec
 
 
-def secrets_of(settings: Settings, suites: Iterable[Located]) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Values that are hidden. ``environment`` maps variables to theirs; ``written`` stand in configs."""
+
+    environment: Mapping[str, str]
+    written: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables of the environment among them."""
+        return tuple(sorted({name.partition(":")[0] for name in self.environment}))
+
+    @property
+    def values(self) -> frozenset[str]:
+        """All of them."""
+        return self.written.union(self.environment.values())
+
+
+def secrets_of(settings: Settings, suites: Iterable[Located] = ()) -> Secrets:
     """The secrets of the environment, and those of every model that any suite names."""
-    specs = (spec for located in suites for spec in located.suite.specs())
-    keys = {value for spec in specs for value in _keys(spec, settings) if len(value) >= SHORTEST_SECRET}
-    return tuple({*settings.secrets, *keys})
+    specs = [spec for located in suites for spec in located.suite.specs()]
+    read = {name for spec in specs for name in (*spec.reads, str(spec.config.get("apiKeyEnvar") or ""))}
+    read |= {name for located in suites for name in _drawn(located)}
+    written = {value for spec in specs for value in _written(spec)}
+    return Secrets(secrets(settings.environ, read), frozenset(value for value in written if value.strip()))
 
 
-def _keys(spec: ProviderSpec, settings: Settings) -> Iterator[str]:
-    named = {**spec.config, **spec.env, **(spec.config.get("headers") or {})}
-    for name, value in named.items():
-        if name == "apiKeyEnvar":
-            yield settings.environ.get(str(value), "")
-        elif SECRET_NAME.search(name) or name.lower() in ("authorization", "cookie"):
-            yield str(value)
+def _drawn(located: Located) -> Iterator[str]:
+    for names in located.suite.env.drawn.values():
+        yield from names
+
+
+def _written(spec: ProviderSpec) -> Iterator[str]:
+    yield from written_secrets({"id": spec.id, "config": spec.config, "env": dict(spec.env)})

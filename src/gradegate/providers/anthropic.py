@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradegate.access.hosts import Vendor
 from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.messages import OPTIONS, SAMPLING, Messages
 from gradegate.asking.provider import PROVIDERS, Setting
@@ -22,6 +23,7 @@ class Anthropic(ChatModel):
 
     others = ("claude-agent-sdk*", "claude-code*", "completion", "managed-agents*")
     options = (*OPTIONS, *PRICES, "model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "beta")
+    vendor = Vendor(("ANTHROPIC_API_KEY",), ("api.anthropic.com",), ("ANTHROPIC_BASE_URL",))
 
     def __init__(self, setting: Setting) -> None:
         config = setting.spec.config
@@ -38,7 +40,7 @@ class Anthropic(ChatModel):
     def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
         version = SAMPLING_VERSION if any(name in body for name in SAMPLING) else VERSION
         headers = {**self._headers, "anthropic-version": version, **own_headers(self._config)}
-        return post(self._client, self._url, headers, body)
+        return post(self._client, self.url, headers, body)
 
 
 PROVIDERS.register("anthropic:messages", "anthropic")(Anthropic)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from gradegate.access.hosts import Vendor
 from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.completions import SENT, Completions, reasons
 from gradegate.asking.embeddings import Embeddings
@@ -22,6 +23,8 @@ API_VERSION = "2024-10-21"  # the latest dated version that is not a preview; it
 _KEYS = ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")
 _BASES = ("AZURE_OPENAI_API_BASE_URL", "AZURE_OPENAI_BASE_URL", "AZURE_API_BASE_URL")
 _HOSTS = ("AZURE_OPENAI_API_HOST", "AZURE_API_HOST")
+# Whose a host below openai.azure.com is cannot be told from its name: the environment names the one that is meant.
+_VENDOR = Vendor(_KEYS, (), (*_BASES, *_HOSTS))
 _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
 
 
@@ -29,6 +32,7 @@ class AzureChat(ChatModel):
     """A deployed chat model."""
 
     options = (*SENT, *ACCESS, *PRICES, *_OPTIONS)
+    vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
         config, deployment = setting.spec.config, _deployment(setting)
@@ -45,6 +49,7 @@ class AzureEmbeddings(Embeddings):
     """A deployed embedding model."""
 
     options = (*Embeddings.options, *_OPTIONS)
+    vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
         deployment = _deployment(setting)
@@ -81,8 +86,7 @@ def _base(setting: Setting) -> str:
     config, env = setting.spec.config, setting.env
     base, host = config.get("apiBaseUrl"), config.get("apiHost")
     if not base and not host:
-        base = next((env[name] for name in _BASES if env.get(name)), None)
-        host = next((env[name] for name in _HOSTS if env.get(name)), None)
+        base, host = env.address(*_BASES), env.address(*_HOSTS)
     if not base and not host:
         cure = "set `apiHost` in its config, or AZURE_OPENAI_API_HOST, to e.g. RESOURCE.openai.azure.com"
         raise ConfigError.at(f"no host for `{setting.spec.id}`", setting.spec.origin, cure)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from gradegate.access.hosts import Vendor
 from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.completions import SENT, Completions
 from gradegate.asking.provider import PROVIDERS, Setting
@@ -22,7 +23,6 @@ class Compatible(ChatModel):
     """A chat model of a service with the API of OpenAI."""
 
     base: ClassVar[str]
-    variable: ClassVar[str]  # of the environment, with the key
     tells_cost: ClassVar[bool] = False
     extra: ClassVar[tuple[str, ...]] = ()  # options that go into the request beside those of OpenAI
     options = (*SENT, *ACCESS, *PRICES)
@@ -31,7 +31,7 @@ class Compatible(ChatModel):
         model = need_model(setting, f"{setting.spec.id.partition(':')[0]}:MODEL")
         config = setting.spec.config
         url = base_url(setting, f"https://{config['apiHost']}/v1" if config.get("apiHost") else self._base(config))
-        key = need_key(setting, self.variable)
+        key = need_key(setting, *self.vendor.keys)
         headers = {"Authorization": f"Bearer {key}", **own_headers(config)}
         shape = Completions(model, config, (*SENT, *self.extra))
         super().__init__(setting, shape, f"{url}/chat/completions", headers, model)
@@ -50,7 +50,8 @@ class Compatible(ChatModel):
 class OpenRouter(Compatible):
     """A chat model by way of OpenRouter, which says what each call costs."""
 
-    base, variable, tells_cost = "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", True
+    base, vendor = "https://openrouter.ai/api/v1", Vendor(("OPENROUTER_API_KEY",), ("openrouter.ai",))
+    tells_cost = True
     extra = ("models", "route", "provider", "transforms", "plugins", "reasoning")
     options = (*Compatible.options, *extra)
 
@@ -58,7 +59,7 @@ class OpenRouter(Compatible):
 class Groq(Compatible):
     """A chat model of Groq."""
 
-    base, variable = "https://api.groq.com/openai/v1", "GROQ_API_KEY"
+    base, vendor = "https://api.groq.com/openai/v1", Vendor(("GROQ_API_KEY",), ("api.groq.com",))
     others = ("responses",)
     extra = ("reasoning_format", "include_reasoning")
     options = (*Compatible.options, *extra)
@@ -67,7 +68,7 @@ class Groq(Compatible):
 class XAi(Compatible):
     """A chat model of xAI."""
 
-    base, variable = "https://api.x.ai/v1", "XAI_API_KEY"
+    base, vendor = "https://api.x.ai/v1", Vendor(("XAI_API_KEY",), ("api.x.ai",))
     others = ("embedding", "embeddings", "image", "responses", "video", "voice")
     extra = ("search_parameters",)
     options = (*Compatible.options, *extra)
@@ -76,13 +77,13 @@ class XAi(Compatible):
 class DeepSeek(Compatible):
     """A chat model of DeepSeek."""
 
-    base, variable = "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"
+    base, vendor = "https://api.deepseek.com/v1", Vendor(("DEEPSEEK_API_KEY",), ("api.deepseek.com",))
 
 
 class Together(Compatible):
     """A chat model of Together AI."""
 
-    base, variable = "https://api.together.xyz/v1", "TOGETHER_API_KEY"
+    base, vendor = "https://api.together.xyz/v1", Vendor(("TOGETHER_API_KEY",), ("api.together.xyz",))
 
 
 PROVIDERS.register("openrouter")(OpenRouter)

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from gradegate.access.hosts import Vendor
 from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.gemini import OPTIONS, Gemini
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
+
+_KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+_BASES = ("GOOGLE_API_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
+_HOST = "generativelanguage.googleapis.com"
 
 
 class Google(ChatModel):
@@ -18,12 +23,13 @@ class Google(ChatModel):
 
     others = ("embedding", "embeddings", "image", "interactions", "live", "video", "*-image", "*-image-*")
     options = (*OPTIONS, *ACCESS, *PRICES, "apiVersion")
+    vendor = Vendor(_KEYS, (_HOST,), (*_BASES, "GOOGLE_API_HOST"))
 
     def __init__(self, setting: Setting) -> None:
         config = setting.spec.config
         model = need_model(setting, "google:MODEL").removeprefix("models/")
         url = f"{_root(setting)}/models/{quote(model, safe='')}:generateContent"
-        headers = {"x-goog-api-key": need_key(setting, "GOOGLE_API_KEY", "GEMINI_API_KEY"), **own_headers(config)}
+        headers = {"x-goog-api-key": need_key(setting, *_KEYS), **own_headers(config)}
         super().__init__(setting, Gemini(config), url, headers, model)
 
 
@@ -38,10 +44,7 @@ def _base(setting: Setting) -> str:
     config, env = setting.spec.config, setting.env
     if config.get("apiBaseUrl") or config.get("apiHost"):
         return str(config.get("apiBaseUrl") or f"https://{config['apiHost']}")
-    if env.get("GOOGLE_API_BASE_URL") or env.get("GOOGLE_GEMINI_BASE_URL"):
-        return env.get("GOOGLE_API_BASE_URL") or env["GOOGLE_GEMINI_BASE_URL"]
-    host = env.get("GOOGLE_API_HOST") or "generativelanguage.googleapis.com"
-    return f"https://{host}"
+    return env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}"
 
 
 PROVIDERS.register("google")(Google)

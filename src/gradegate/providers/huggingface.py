@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradegate.access.hosts import Vendor
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
 from gradegate.asking.shape import picked
-from gradegate.asking.wire import base_url, host_of, need_key, need_model, own_headers, post_any, vector
+from gradegate.asking.wire import base_url, need_key, need_model, own_headers, post_any, vector
 from gradegate.conversation import Usage
 from gradegate.errors import ProviderError, Trouble
 
 ROUTER = "https://router.huggingface.co/hf-inference/models"
+_KEYS = ("HF_TOKEN", "HF_API_TOKEN")
+_VENDOR = Vendor(_KEYS, ("router.huggingface.co",))
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiEndpoint", "headers", "passthrough")
 
 
@@ -25,19 +28,19 @@ class HuggingFaceClassification(Provider):
 
     kinds = ("classification",)
     options = (*ACCESS, "function_to_apply", "top_k")
+    vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
         model = need_model(setting, "huggingface:text-classification:MODEL")
-        self._url, self._headers = _access(setting, f"{ROUTER}/{model}")
-        self.host = host_of(self._url)
+        self.url, self._headers = _access(setting, f"{ROUTER}/{model}")
         self._client, self._config = setting.client, setting.spec.config
 
     def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
         """Raises ProviderError."""
         parameters = picked(self._config, ("function_to_apply", "top_k"))
         body = {"inputs": text, **({"parameters": parameters} if parameters else {}), **_passed(self._config)}
-        rows, seconds = post_any(self._client, self._url, self._headers, body)
+        rows, seconds = post_any(self._client, self.url, self._headers, body)
         if isinstance(rows, list) and rows and isinstance(rows[0], list):
             rows = rows[0]
         if not isinstance(rows, list) or not all(map(_is_label, rows)):
@@ -50,19 +53,19 @@ class HuggingFaceEmbeddings(Provider):
 
     kinds = ("embedding",)
     options = (*ACCESS, "normalize", "prompt_name", "truncate", "truncation_direction")
+    vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
         model = need_model(setting, "huggingface:feature-extraction:MODEL")
-        self._url, self._headers = _access(setting, f"{ROUTER}/{model}/pipeline/feature-extraction")
-        self.host = host_of(self._url)
+        self.url, self._headers = _access(setting, f"{ROUTER}/{model}/pipeline/feature-extraction")
         self._client, self._config = setting.client, setting.spec.config
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order. Raises ProviderError."""
         options = picked(self._config, ("normalize", "prompt_name", "truncate", "truncation_direction"))
         body = {"inputs": list(texts), **options, **_passed(self._config)}
-        rows, seconds = post_any(self._client, self._url, self._headers, body)
+        rows, seconds = post_any(self._client, self.url, self._headers, body)
         if not isinstance(rows, list) or len(rows) != len(texts):
             raise ProviderError(f"{self.host} gave no vector for each of {len(texts)} texts", Trouble.MALFORMED)
         return [self._pooled(row) for row in rows], _usage(seconds)
@@ -79,8 +82,8 @@ class HuggingFaceEmbeddings(Provider):
 
 def _access(setting: Setting, url: str) -> tuple[str, dict[str, str]]:
     """An endpoint of one's own may do without a key."""
-    endpoint, names = setting.spec.config.get("apiEndpoint"), ("HF_TOKEN", "HF_API_TOKEN")
-    key = secret(setting, *names) if endpoint else need_key(setting, *names)
+    endpoint = setting.spec.config.get("apiEndpoint")
+    key = secret(setting, *_KEYS) if endpoint else need_key(setting, *_KEYS)
     headers = {**({"Authorization": f"Bearer {key}"} if key else {}), **own_headers(setting.spec.config)}
     return base_url(setting, endpoint or url), headers
 

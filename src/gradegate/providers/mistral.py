@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradegate.access.hosts import Vendor
 from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.completions import Completions
 from gradegate.asking.embeddings import Embeddings
@@ -17,6 +18,7 @@ from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model
 from gradegate.conversation import Request
 from gradegate.errors import ConfigError
 
+_VENDOR = Vendor(("MISTRAL_API_KEY",), ("api.mistral.ai",), ("MISTRAL_API_HOST", "MISTRAL_API_BASE_URL"))
 SENT = tuple(
     "temperature top_p top_k max_tokens min_tokens stop random_seed response_format tools tool_choice n "
     "presence_penalty frequency_penalty parallel_tool_calls reasoning_effort prompt_mode prediction safe_prompt "
@@ -36,6 +38,7 @@ class MistralChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
     options = (*SENT, *ACCESS, *PRICES)
+    vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "mistral:MODEL")
@@ -50,6 +53,7 @@ class MistralEmbeddings(Embeddings):
 
     sent = ("output_dimension", "output_dtype", "metadata")
     options = (*sent, *ACCESS, *PRICES)
+    vendor = _VENDOR
     most = 128
 
     def __init__(self, setting: Setting) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gradegate.access.hosts import Vendor
 from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.negotiation import Structure, Temperature
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
@@ -24,10 +25,11 @@ from gradegate.asking.shape import (
     picked,
     with_calls,
 )
-from gradegate.asking.wire import base_url, count, host_of, need_model, own_headers, post, vector
+from gradegate.asking.wire import base_url, count, need_model, own_headers, post, vector
 from gradegate.conversation import Message, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 
+_VENDOR = Vendor(("OLLAMA_API_KEY",), ("ollama.com",), ("OLLAMA_BASE_URL",))
 # Members of `options`, and what goes beside it.
 OPTIONS = tuple(
     "num_predict num_keep seed top_k top_p min_p tfs_z typical_p repeat_last_n temperature repeat_penalty "
@@ -81,6 +83,7 @@ class Ollama(ChatModel):
     """A chat model at ``{base}/api/chat``."""
 
     options = (*OPTIONS, *BESIDE, *ACCESS, "max_tokens")
+    vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "ollama:chat:MODEL")
@@ -99,12 +102,12 @@ class OllamaEmbeddings(Provider):
 
     kinds = ("embedding",)
     options = (*OPTIONS, *ACCESS, "keep_alive", "truncate", "dimensions")
+    vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
         self._model = need_model(setting, "ollama:embeddings:MODEL")
-        self._url, self._headers = f"{_base(setting)}/api/embed", _headers(setting)
-        self.host = host_of(self._url)
+        self.url, self._headers = f"{_base(setting)}/api/embed", _headers(setting)
         self._client, self._config = setting.client, setting.spec.config
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
@@ -117,7 +120,7 @@ class OllamaEmbeddings(Provider):
             **picked(self._config, ("keep_alive", "truncate", "dimensions")),
             **(self._config.get("passthrough") or {}),
         }
-        response, seconds = post(self._client, self._url, self._headers, body)
+        response, seconds = post(self._client, self.url, self._headers, body)
         rows = response.get("embeddings")
         if not isinstance(rows, list) or len(rows) != len(texts):
             raise ProviderError(f"{self.host} gave no vector for each of {len(texts)} texts", Trouble.MALFORMED)

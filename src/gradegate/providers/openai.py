@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.completions import SENT, Completions
-from gradegate.asking.openai_access import ACCESS, base, headers
+from gradegate.asking.openai_access import ACCESS, VENDOR, base, headers
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.wire import PRICES, need_model
 
@@ -16,6 +16,7 @@ class OpenAiChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
     options = (*SENT, *ACCESS, *PRICES)
+    vendor = VENDOR
     others = tuple(
         "agents agents-api assistant audio chatkit codex codex-app-server codex-desktop codex-sdk codex-security "
         "completion gpt-live-1* image live realtime speech transcription tts video".split()

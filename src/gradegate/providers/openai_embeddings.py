@@ -7,7 +7,7 @@ up to 2,048 texts in one request, none of them empty; vectors carry the ``index`
 from __future__ import annotations
 
 from gradegate.asking.embeddings import Embeddings
-from gradegate.asking.openai_access import ACCESS, base, headers
+from gradegate.asking.openai_access import ACCESS, VENDOR, base, headers
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.wire import need_model
 
@@ -16,6 +16,7 @@ class OpenAiEmbeddings(Embeddings):
     """An embedding model at ``{base}/embeddings``."""
 
     options = (*Embeddings.options, *ACCESS)
+    vendor = VENDOR
 
     def __init__(self, setting: Setting) -> None:
         url = base(setting)

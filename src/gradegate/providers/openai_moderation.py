@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradegate.asking.openai_access import ACCESS, base, headers
+from gradegate.asking.openai_access import ACCESS, VENDOR, base, headers
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
-from gradegate.asking.wire import host_of, post
+from gradegate.asking.wire import post
 from gradegate.conversation import Usage
 from gradegate.errors import ProviderError, Trouble
 
@@ -21,19 +21,19 @@ class OpenAiModeration(Provider):
 
     kinds = ("moderation",)
     options = tuple(ACCESS)
+    vendor = VENDOR
 
     def __init__(self, setting: Setting) -> None:
         url = base(setting)
         self.name = setting.spec.name
-        self.host = host_of(url)
         self._client, self._config = setting.client, setting.spec.config
-        self._url, self._headers = f"{url}/moderations", headers(setting, url)
+        self.url, self._headers = f"{url}/moderations", headers(setting, url)
         self._model = setting.model or str(self._config.get("model") or "omni-moderation-latest")
 
     def moderate(self, text: str) -> tuple[Sequence[str], Usage]:
         """Raises ProviderError."""
         body = {"model": self._model, "input": text, **(self._config.get("passthrough") or {})}
-        response, seconds = post(self._client, self._url, self._headers, body)
+        response, seconds = post(self._client, self.url, self._headers, body)
         results = response.get("results")
         if not isinstance(results, list) or not results:
             raise ProviderError(f"{self.host} answered without a result", Trouble.MALFORMED)

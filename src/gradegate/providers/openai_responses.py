@@ -11,7 +11,7 @@ from typing import Any
 from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.completions import reasons
 from gradegate.asking.negotiation import Structure, Temperature
-from gradegate.asking.openai_access import ACCESS, base, headers
+from gradegate.asking.openai_access import ACCESS, VENDOR, base, headers
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.shape import (
     JsonObject,
@@ -129,6 +129,7 @@ class OpenAiResponses(ChatModel):
     """A model at ``{base}/responses``."""
 
     options = (*SENT, *ACCESS, *PRICES, "max_tokens", "reasoning_effort", "verbosity", "response_format")
+    vendor = VENDOR
 
     def __init__(self, setting: Setting) -> None:
         url = base(setting)

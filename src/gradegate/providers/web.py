@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gradegate.access.encodings import CUT
 from gradegate.asking import httpbody
 from gradegate.asking.httpreply import Extract, error_in, is_broken_json, parse
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
@@ -17,7 +18,8 @@ from gradegate.asking.response import Response
 from gradegate.asking.wire import base_url, host_of, refusal, words
 from gradegate.conversation import Message, Reply, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.texts.template import TemplateError, render, uses, visible_env
+from gradegate.texts.envnames import env_names
+from gradegate.texts.template import TemplateError, render, uses
 
 # What promptfoo can do and gradegate does not: the key, and what to do instead.
 _UNSUPPORTED = {
@@ -59,13 +61,13 @@ class Web(Provider):
         url = config.get("url") or (setting.spec.id if setting.model.startswith("//") else None)
         if not url:
             raise ConfigError.at(f"`{setting.spec.id}` has no `url`", origin, "add it to its `config`")
-        self._env = visible_env(setting.env, secrets=True)
         self._parts = _Templates(str(url), _texts(config, "headers"), _texts(config, "queryParams"), config.get("body"))
         self.templates = self._parts.texts()
         self._method = str(config.get("method") or ("GET" if self._parts.body is None else "POST")).upper()
         self._client = setting.client
         try:
-            self.host = host_of(base_url(setting, render(self._parts.url, {"env": self._env})))
+            self._env = {name: setting.env.get(name) for name in env_names(self.templates)}
+            self.url = base_url(setting, render(self._parts.url, {"env": self._env}))
             if not frozenset().union(*map(uses, self.templates)) - {"env"}:
                 cure = "put {{prompt}} into `body`, `url` or `queryParams`"
                 raise ConfigError.at(f"every test would send `{setting.spec.name}` the same request", origin, cure)
@@ -84,6 +86,8 @@ class Web(Provider):
             body, kind = httpbody.body(self._parts.body, headers, variables)
         except (TemplateError, ValueError) as e:
             raise ProviderError(f"the request to {self.host} cannot be filled in: {e}", Trouble.SETUP) from e
+        if host_of(url) != self.host:  # a value at the end of the host's name would make it another's
+            raise ProviderError(f"the variables of the test turn {self.host} into another host", Trouble.SETUP)
         headers = {**({"Content-Type": kind} if kind else {}), **headers}
         answer = self._client.send(self._method, url, headers=headers, body=body)
         if not 200 <= answer.status < 300:
@@ -103,7 +107,7 @@ def _body(answer: Response) -> str:
     if error is not None:
         raise ProviderError(f"{answer.host} answered with an error: {words(error)}", Trouble.STATUS, answer.status)
     if is_json and is_broken_json(text):
-        what = f"{answer.host} answered JSON that is cut or broken: {text[-80:]!r} is its end"
+        what = f"{answer.host} answered JSON that is cut or broken: {(CUT + text[-80:])!r} is its end"
         raise ProviderError(what, Trouble.MALFORMED)
     return text
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from gradegate.access.hiding import Hide
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.replacing import Place, replacing
-from gradegate.reporting.redact import Hide
 from gradegate.reporting.report import REPORTS, Document, Links, Report
 from gradegate.result import Decision
 

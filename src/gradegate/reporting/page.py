@@ -156,8 +156,10 @@ def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
         lines.append(f"- {many(len(shown) - len(lines), 'more note')} in results.json\n")
     names = fit((code(str(model), 120) for model in run.models), form.limit // 16, form.measure)
     asked = ", ".join(names) + (f" and {len(run.models) - len(names):,} more" if len(names) < len(run.models) else "")
+    keys = fit((f"<br>{code(str(use), 200)}" for use in run.keys), form.limit // 16, form.measure)
+    went = f"<br>Keys and where they go:{''.join(keys)}" if keys else ""
     took = f"Target: {spent(run.target_usage)}. Grader: {spent(run.grader_usage)}. {run.seconds:,.1f} s."
-    return "".join(lines) + ("\n" if lines else "") + f"<sub>{took}<br>Models: {asked or 'none'}</sub>\n"
+    return "".join(lines) + ("\n" if lines else "") + f"<sub>{took}<br>Models: {asked or 'none'}{went}</sub>\n"
 
 
 def _note(note: Note, scope: Scope) -> str:

@@ -1,47 +1,49 @@
-"""Hides secrets in whatever leaves the program: as they are, and as base64, URL, JSON and HTML write them."""
+"""Hides secrets in the values of a run, before a report escapes or cuts its texts."""
 
 from __future__ import annotations
 
-import base64
-import html
-import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import cache
 from typing import Any, TypeVar
-from urllib.parse import quote
 
+from gradegate.access.hiding import Hide, unchanged
 from gradegate.conversation import Turn
-from gradegate.result import AskedModel, Asserted, CaseResult, Grade, Row, RunResult
-from gradegate.suite import Note
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.result import AskedModel, Asserted, CaseResult, Grade, KeyUse, Made, Row, RunResult
+from gradegate.suite import Note, Policy, Rule
 
 T = TypeVar("T")
-HIDDEN = "***"
-Hide = Callable[[str], str]
 # Values that hold text from models, providers, the config or the environment.
-_OPEN = (RunResult, CaseResult, Row, Grade, Asserted, AskedModel, Note, Turn)
-
-
-def redactor(secrets: Iterable[str]) -> Hide:
-    """A function that replaces every form of every secret in a text."""
-    forms = sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True)
-    if not forms:
-        return _unchanged
-    pattern = re.compile("|".join(map(re.escape, forms)))
-    return lambda text: pattern.sub(HIDDEN, text) if pattern.search(text) else text
-
-
-def _unchanged(text: str) -> str:
-    return text
+_OPEN = (
+    RunResult,
+    CaseResult,
+    Row,
+    Grade,
+    Asserted,
+    AskedModel,
+    KeyUse,
+    Made,
+    Note,
+    Turn,
+    Policy,
+    Rule,
+    Mistake,
+    Origin,
+)
 
 
 def conceal(value: T, hide: Hide) -> T:
-    """A run without secrets, before a report escapes its texts and makes a secret unrecognisable.
+    """A run without secrets, before a report escapes or cuts its texts and makes a secret unrecognisable.
 
     What holds none is the same object, so that a large run is not copied.
     """
-    return value if hide is _unchanged else _concealed(value, hide)
+    return value if hide is unchanged else _concealed(value, hide)
+
+
+def concealed_mistakes(error: ConfigError, hide: Hide) -> ConfigError:
+    """The same mistakes without secrets."""
+    return ConfigError(*(conceal(mistake, hide) for mistake in error.mistakes))
 
 
 def _concealed(value: Any, hide: Hide) -> Any:
@@ -67,16 +69,3 @@ def _concealed(value: Any, hide: Hide) -> Any:
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
-
-
-def _forms(secret: str) -> Iterator[str]:
-    if not secret.strip():
-        return
-    yield secret
-    yield secret.strip()  # a key from a file often ends in a newline
-    yield quote(secret, safe="")
-    yield json.dumps(secret)[1:-1]
-    yield html.escape(secret)
-    encoded = secret.encode("utf-8", "replace")
-    yield base64.b64encode(encoded).decode()
-    yield base64.urlsafe_b64encode(encoded).decode()

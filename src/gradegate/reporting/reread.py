@@ -25,6 +25,7 @@ from gradegate.result import (
     Decision,
     GateOutcome,
     Grade,
+    KeyUse,
     Made,
     Outcome,
     Row,
@@ -74,6 +75,8 @@ def _run(results: Results) -> RunResult:
         notes=tuple(Note(note.text, _origin(note.source) if note.source else None) for note in results.notes),
         seconds=results.summary.seconds,
         models=tuple(AskedModel(line.name, line.host, line.replies_from) for line in results.asked),
+        keys=tuple(KeyUse(line.name, line.host) for line in results.keys),
+        hidden=tuple(results.hidden),
         about=results.about,
         made=Made(made.tool, made.commit, made.started, made.configs),
     )

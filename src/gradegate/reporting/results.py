@@ -173,6 +173,13 @@ class AskedLine(_Part):
     replies_from: str = Field(description='"model", or "file" or "prompt" where no model was asked.')
 
 
+class KeyLine(_Part):
+    """A variable of the environment whose value went to a host."""
+
+    name: str
+    host: str
+
+
 class Head(_Part):
     """All of the results but the cases."""
 
@@ -186,6 +193,8 @@ class Head(_Part):
     interrupted: str = Field(description="Why the run stopped early; empty when it did not.")
     models: list[str]
     asked: list[AskedLine] = Field(description="The models, each in its parts.")
+    keys: list[KeyLine] = Field(default=[], description="What left the environment, and where it went.")
+    hidden: list[str] = Field(default=[], description="The variables whose values no report shows.")
     setup: bool = Field(description="Inconclusive because of a wrong key or model.")
     about: dict[str, dict[str, Any]] = Field(description="What a dialect keeps of a config, by its file.")
 

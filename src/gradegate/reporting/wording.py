@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from gradegate.errors import Origin
 from gradegate.figures import figure, many, percents, scores
 from gradegate.reporting.findings import unchecked
 from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
-from gradegate.result import AskedModel, Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult
+from gradegate.result import (
+    AskedModel,
+    Asserted,
+    Counts,
+    Decision,
+    GateOutcome,
+    Grade,
+    KeyUse,
+    Outcome,
+    Row,
+    RuleResult,
+)
 from gradegate.suite import Note, Rule
 
 HEADLINES = {
@@ -36,6 +49,14 @@ def no_model(models: tuple[AskedModel, ...]) -> str:
         return "No model was asked: replies came from a file"
     names = ", ".join(one_line(str(model), 80) for model in recorded)
     return f"No model was asked for {names}: replies came from a file"
+
+
+def inventory(keys: Iterable[KeyUse], hidden: Iterable[str]) -> Iterator[str]:
+    """Which variables of the environment go where, and whose values are hidden: a line each."""
+    lines = [f"  {one_line(str(use), 200)}" for use in keys]
+    yield from ["keys and where they go:", *lines] if lines else []
+    names = ", ".join(one_line(name, 100) for name in hidden)
+    yield from [f"hidden in reports: {names}"] if names else []
 
 
 def counted(counts: Counts) -> str:

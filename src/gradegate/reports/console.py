@@ -47,6 +47,7 @@ def _texts(decision: Decision) -> Iterator[str]:
         yield f"note: {': '.join(filter(None, (place(note.origin), one_line(note.text, _TEXT))))}"
     if run.models:
         yield f"models: {', '.join(one_line(str(model), 120) for model in run.models)}"
+    yield from (f"key: {one_line(str(use), 200)}" for use in run.keys)
     unasked = no_model(run.models)
     if unasked:
         yield f"{unasked}."

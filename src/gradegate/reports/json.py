@@ -18,6 +18,7 @@ from gradegate.reporting.results import (
     GradeLine,
     Head,
     ImageLine,
+    KeyLine,
     MadeLine,
     NoteLine,
     RuleLine,
@@ -60,6 +61,8 @@ def _head(decision: Decision) -> Head:
         interrupted=encodable(run.interrupted),
         models=[encodable(str(model)) for model in run.models],
         asked=[_asked(model) for model in run.models],
+        keys=[KeyLine(name=encodable(use.name), host=encodable(use.host)) for use in run.keys],
+        hidden=[encodable(name) for name in run.hidden],
         setup=decision.setup,
         about={encodable(file): _object(about) for file, about in run.about.items()},
     )

@@ -74,6 +74,7 @@ class _Run:
             notes=(*self._plan.notes, *_notes(rows)),
             seconds=time.monotonic() - clock,
             models=self._plan.models,
+            keys=self._plan.keys,
             about=self._plan.about,
             made=Made(__version__, self._plan.commit, started.isoformat(timespec="seconds"), self._plan.digests),
         )

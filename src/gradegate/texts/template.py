@@ -15,12 +15,8 @@ from jinja2 import meta, nodes
 from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from gradegate.settings import SECRET_NAME
-
 MAX_CHARACTERS = 8 * 1024 * 1024
 _MARK = re.compile(r"\{[{%#]")
-# What a runner hands to the action itself is not a variable of the user's.
-_PRIVATE = re.compile(r"^(ACTIONS_|INPUT_|RUNNER_|GITHUB_TOKEN$)")
 
 
 class TemplateError(ValueError):
@@ -189,13 +185,21 @@ def render_values(value: Any, variables: Mapping[str, Any]) -> Any:
     return value
 
 
+def parsed(source: str) -> nodes.Template:
+    """The syntax tree of a template. Raises TemplateError."""
+    try:
+        return _ENVIRONMENT.parse(source)
+    except jinja2.TemplateSyntaxError as e:
+        raise TemplateError(f"{e.message} (line {e.lineno} of the template)") from e
+
+
 def uses(source: str) -> frozenset[str]:
     """The variables that a template asks for. Raises TemplateError."""
     if not is_template(source):
         return frozenset()
     try:
-        return frozenset(meta.find_undeclared_variables(_ENVIRONMENT.parse(source))) - _ENVIRONMENT.globals.keys()
-    except jinja2.TemplateSyntaxError as e:
+        return frozenset(meta.find_undeclared_variables(parsed(source))) - _ENVIRONMENT.globals.keys()
+    except jinja2.TemplateSyntaxError as e:  # a filter or a test that there is not
         raise TemplateError(f"{e.message} (line {e.lineno} of the template)") from e
 
 
@@ -226,12 +230,3 @@ def render_env(value: Any, env: Mapping[str, str]) -> Any:
     if isinstance(value, list | tuple):
         return [render_env(item, env) for item in value]
     return value
-
-
-def visible_env(environ: Mapping[str, str], secrets: bool) -> dict[str, str]:
-    """What ``{{ env.X }}`` may show. Keys are for the providers' configuration, never for a prompt or a rubric."""
-    return {
-        name: value
-        for name, value in environ.items()
-        if not _PRIVATE.match(name) and (secrets or not SECRET_NAME.search(name))
-    }

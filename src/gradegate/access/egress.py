@@ -1,0 +1,77 @@
+"""Who may be asked, and with whose keys: a key goes to its own hosts and to those that the workflow allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from gradegate.access.hosts import (
+    Address,
+    Host,
+    Vendor,
+    bound_by,
+    covers,
+    host_at,
+    is_loopback,
+    is_private,
+    literal,
+    refused,
+)
+
+METADATA = "it is a service that hands out a machine's own credentials, which is never asked"
+PRIVATE = "it is an address inside a private network"
+
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """What may leave the machine. ``bound``: keys are held to their hosts, as always on GitHub.
+
+    ``vendors`` gives all vendors; it is asked only for a key that its provider does not explain.
+    """
+
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    hosts: tuple[Host, ...] = ()
+    bound: bool = False
+    vendors: Callable[[], Iterable[Vendor]] = tuple
+
+    def carries(self, name: str, url: str) -> bool:
+        """Whether the value of a variable may go to an address."""
+        if not self.bound or covers(self.hosts, url):
+            return True
+        own = bound_by(self.variables.get(name, "")) if "://" in self.variables.get(name, "") else None
+        if own is not None and own.takes(url):
+            return True
+        return any(name in vendor.keys and vendor.takes(url, self.variables) for vendor in self.vendors())
+
+    def objection(self, name: str, address: Address | None = None) -> str:
+        """Why a host may not be asked, or nothing. ``address`` is what its name led to, where that is known."""
+        if refused(name, address):
+            return METADATA
+        address = address or literal(name)
+        if not self.bound or address is None or not is_private(address) or self._is_named(name):
+            return ""
+        return PRIVATE
+
+    def reaches(self, url: str) -> str:
+        """The same for the host of an address, by its name alone."""
+        host = host_at(url)
+        return self.objection(host.name) if host else "it is not an address"
+
+    def _is_named(self, name: str) -> bool:
+        """Whether the workflow names the host: in the list of allowed ones, or as an address in the environment."""
+        host = host_at(f"http://[{name}]" if ":" in name else f"http://{name}")
+        own = {vendor_host.name for vendor_host in self.hosts} | self._addressed()
+        return host is not None and host.name in own
+
+    def _addressed(self) -> set[str]:
+        """The hosts of addresses that the environment holds for providers, and of its proxies."""
+        names = {name for vendor in self.vendors() for name in vendor.addresses}
+        names |= {name for name in self.variables if name.lower().endswith("_proxy")}
+        hosts = (bound_by(self.variables.get(name, "")) for name in names)
+        return {host.name for host in hosts if host}
+
+
+def is_own_machine(url: str) -> bool:
+    """Whether an address is at this machine."""
+    host = host_at(url)
+    return host is not None and is_loopback(host.name)

@@ -1,0 +1,110 @@
+"""What configs may read of the environment: the one place that knows which variables are closed, plain or secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+# What the runner hands to the action itself. No config reads it, by no way and with nobody's leave: its tokens write to
+# the repository, and its files steer the job.
+_RUNNERS = re.compile(
+    r"ACTIONS_.*|INPUT_.*|RUNNER_.*|GITHUB_TOKEN"
+    r"|GITHUB_(?:ENV|OUTPUT|PATH|STATE|STEP_SUMMARY|EVENT_PATH|WORKSPACE|ACTION_PATH)",
+    re.DOTALL,
+)
+# What any text of a config may show: it is public on the page of the run.
+PLAIN = frozenset({"CI", "GITHUB_SHA", "GITHUB_REF", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"})
+# Variables whose values are hidden although no config reads them: a name cannot prove that a value is harmless, but
+# these say that theirs is not.
+_SECRET = re.compile(
+    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|WEBHOOK|COOKIE|(?:^|_)(?:PAT|AUTH|DSN|PWD|PASS|SAS|JWT|PRIVATE)(?:$|_)"
+    r"|PASS$|PRIVATE|SIGNATURE|CONNECTION_?STRING|DATABASE_URL",
+    re.IGNORECASE,
+)
+_NOT_SECRET = re.compile(r"INPUT_(?!GITHUB.TOKEN$|.*API.KEY$).*|PWD|OLDPWD|.*_FILE|SSH_AUTH_SOCK", re.DOTALL)
+
+
+def is_runners(name: str) -> bool:
+    """Whether a variable is the runner's own."""
+    return _RUNNERS.fullmatch(name) is not None
+
+
+def sounds_secret(name: str) -> bool:
+    """Whether the name of a variable, an option or a header says that its value is a secret."""
+    return _SECRET.search(name) is not None and _NOT_SECRET.fullmatch(name) is None
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The variables of the process, under the literals that a config's own ``env`` lays over them.
+
+    ``drawn`` says of a literal that is a template which variables it shows. ``open_`` are the names that the workflow
+    allows everywhere in a config.
+    """
+
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    open_: frozenset[str] = frozenset()
+    literals: Mapping[str, str] = field(default_factory=dict, repr=False)
+    drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def over(self, literals: Mapping[str, str], drawn: Mapping[str, frozenset[str]] | None = None) -> Environment:
+        """With more of a config's own values."""
+        if not literals:
+            return self
+        own = {name: drawn[name] for name in literals if drawn and name in drawn}
+        kept = {name: names for name, names in self.drawn.items() if name not in literals}
+        return replace(self, literals={**self.literals, **literals}, drawn={**kept, **own})
+
+    def get(self, name: str) -> str:
+        """The value as a provider's config reads it; empty when it is not set or the runner's own."""
+        if name in self.literals:
+            return self.literals[name]
+        return "" if is_runners(name) else self.variables.get(name, "")
+
+    def address(self, *names: str) -> str:
+        """The first of these that is set: an address, or what else a provider takes beside a key."""
+        return next(filter(None, map(self.get, names)), "")
+
+    def sources(self, name: str) -> frozenset[str]:
+        """The variables that reading a name gives away: itself, unless it is plain, open, or written in the config."""
+        if name in self.literals:
+            return self.drawn.get(name, frozenset())
+        held = name in self.variables and name not in PLAIN and name not in self.open_
+        return frozenset({name}) if held else frozenset()
+
+    def plain(self, name: str) -> str | None:
+        """The value as any text of a config may show it, None where it is closed or not set."""
+        if self.is_closed(name):
+            return None
+        return self.literals.get(name, self.variables.get(name))
+
+    def is_closed(self, name: str) -> bool:
+        """Whether texts outside a provider's config may not show it. What nobody set is not closed."""
+        return bool(self.sources(name)) or (is_runners(name) and name in self.variables and name not in self.literals)
+
+    def texts(self) -> dict[str, str]:
+        """All that any text of a config may show."""
+        names = {*self.literals, *((PLAIN | self.open_) & self.variables.keys())}
+        return {name: value for name in sorted(names) if (value := self.plain(name)) is not None}
+
+
+def secrets(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str, str]:
+    """The variables whose values no report may show: those that sound secret, and those that were read.
+
+    With ``:password`` behind its name, a variable's part is the password of the address that it holds.
+    """
+    named = {name: value for name, value in variables.items() if sounds_secret(name)}
+    named |= {name: variables[name] for name in read if name in variables}
+    for name, value in variables.items():
+        named |= {f"{name}:password": password for password in passwords(value)}
+    return {name: value for name, value in named.items() if value.strip()}
+
+
+_USERINFO = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@:]*:([^\s/?#@]+)@", re.IGNORECASE)
+
+
+def passwords(text: str) -> Iterator[str]:
+    """The passwords in the addresses of a text: ``scheme://user:PASSWORD@host``."""
+    if "://" in text and "@" in text:
+        yield from (match[1] for match in _USERINFO.finditer(text))

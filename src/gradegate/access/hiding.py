@@ -1,0 +1,53 @@
+"""Hides secrets in a text: as they are, encoded, broken up, and cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from gradegate.access.encodings import CUT, LONG, cut_forms, decoded, long_forms, short_pattern, spans
+
+HIDDEN = "***"
+Hide = Callable[[str], str]
+
+
+def excerpt(text: str, most: int) -> str:
+    """The beginning of a text; what is cut off ends with the sign by which a secret is looked for that was cut in two."""
+    return text if len(text) <= most else text[:most] + CUT
+
+
+def redactor(secrets: Iterable[str], short: bool = True) -> Hide:
+    """A function that replaces every form of every secret in a text.
+
+    Of fewer than eight characters only whole words are hidden, and none when ``short`` is off: in a finished document
+    they might be part of its own words.
+    """
+    values = {stripped for secret in secrets for stripped in (secret.strip(),) if stripped}
+    forms = long_forms(value for value in values if len(value) >= LONG)
+    words = short_pattern(value for value in values if len(value) < LONG) if short else None
+    if not forms and words is None:
+        return unchanged
+    cuts = cut_forms(forms)
+
+    def hide(text: str) -> str:
+        if forms:
+            text = _covered(text, [*spans(text, forms), *decoded(text, forms), *cuts(text)])
+        return words.sub(HIDDEN, text) if words else text
+
+    return hide
+
+
+def _covered(text: str, hits: list[tuple[int, int]]) -> str:
+    """The text with every hit, those that overlap together, replaced."""
+    if not hits:
+        return text
+    parts, end = [], 0
+    for first, last in sorted(hits):
+        if first >= end:
+            parts += [text[end:first], HIDDEN]
+        end = max(end, last)
+    return "".join([*parts, text[end:]])
+
+
+def unchanged(text: str) -> str:
+    """What hides nothing."""
+    return text

@@ -1,0 +1,177 @@
+"""Which hosts a key may go to, and which addresses nobody may ask."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+_PORTS = {"http": 80, "https": 443}
+_NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
+# Services that hand out a machine's own credentials, beside the link-local ones: of Alibaba, Oracle, Azure, AWS, Google.
+_METADATA = frozenset(
+    map(ipaddress.ip_address, ("100.100.100.200", "192.0.0.192", "168.63.129.16", "fd00:ec2::254", "fd00:ec2::23",
+                               "fd20:ce::254"))
+)  # fmt: skip
+_METADATA_NAMES = frozenset({"metadata", "metadata.google.internal", "metadata.goog", "instance-data"})
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Where a key may go. No scheme, or no port, stands for any."""
+
+    name: str
+    port: int | None = None
+    scheme: str = ""
+
+    def takes(self, url: str) -> bool:
+        """Whether an address is at this host."""
+        other = host_at(url)
+        if other is None or other.name != self.name or (self.scheme and other.scheme != self.scheme):
+            return False
+        return self.port is None or self.port == other.port
+
+    def __str__(self) -> str:
+        name = f"[{self.name}]" if ":" in self.name else self.name
+        return (f"{self.scheme}://" if self.scheme else "") + name + (f":{self.port}" if self.port else "")
+
+
+def host_at(url: str) -> Host | None:
+    """The host of an address, with scheme and port; None where a request to it could not be made."""
+    try:
+        parts = urlsplit(url)
+        port, name = parts.port, (parts.hostname or "").rstrip(".")
+    except ValueError:
+        return None
+    if parts.scheme not in _PORTS or not name or "\\" in url:
+        return None
+    return Host(_normal(name), port or _PORTS[parts.scheme], parts.scheme)
+
+
+def allowed(written: str) -> Host | None:
+    """A host as a workflow writes it: ``host``, ``host:port`` or ``https://host``; None for anything else.
+
+    A pattern is none: who can make ``*.example.com`` point somewhere cannot be told from here.
+    """
+    text = written.strip().lower()
+    whole = text if "://" in text else f"http://{text}"
+    host = host_at(whole)
+    parts = urlsplit(whole) if host else None
+    if host is None or parts is None or parts.username is not None or parts.query or parts.fragment:
+        return None
+    literal = _literal(host.name) is not None
+    if not literal and not _NAME.fullmatch(host.name):
+        return None
+    if "://" in text:
+        return host
+    return Host(host.name, parts.port) if not parts.path.strip("/") else None
+
+
+def bound_by(value: str) -> Host | None:
+    """The host that a variable with an address in it is about: ``https://host/v1``, or ``host`` alone."""
+    text = value.strip()
+    if "://" in text:
+        return host_at(text)
+    return host_at(f"https://{text}") if text and not re.search(r"[\s@]", text) else None
+
+
+# --- addresses of machines --------------------------------------------------------------------------------------
+
+
+def literal(name: str) -> Address | None:
+    """The address that a host name spells: in dots, as one number, in octal or hex, or of version 6."""
+    return _literal(_normal(name.strip("[]").rstrip(".")))
+
+
+def refused(name: str, address: Address | None = None) -> bool:
+    """Whether a host is one that nobody may ask: it hands out a machine's own credentials."""
+    plain = name.lower().rstrip(".")
+    if plain in _METADATA_NAMES or plain.endswith(".metadata.google.internal"):
+        return True
+    address = address or literal(plain)
+    if address is None:
+        return False
+    address = _unwrapped(address)
+    return address in _METADATA or address.is_link_local
+
+
+def is_loopback(name: str, address: Address | None = None) -> bool:
+    """Whether a host is this machine (in a container, the container)."""
+    plain = name.lower().rstrip(".")
+    address = address or literal(plain)
+    if address is None:
+        return plain == "localhost" or plain.endswith(".localhost")
+    address = _unwrapped(address)
+    return address.is_loopback or address.is_unspecified
+
+
+def is_private(address: Address) -> bool:
+    """Whether an address is inside somebody's network, loopback apart."""
+    address = _unwrapped(address)
+    return not address.is_global and not (address.is_loopback or address.is_unspecified)
+
+
+def peer(address: str) -> Address | None:
+    """The address of a socket's other end; None where it has none, as of a Unix socket."""
+    try:
+        return ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return None
+
+
+def _unwrapped(address: Address) -> Address:
+    """The address of version 4 that one of version 6 carries."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    inner = address.ipv4_mapped or address.sixtofour
+    if inner is None and address in _NAT64:
+        inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    if inner is None and int(address) >> 32 == 0 and int(address) > 1:  # ::a.b.c.d
+        inner = ipaddress.IPv4Address(int(address))
+    return inner or address
+
+
+def _literal(name: str) -> Address | None:
+    try:
+        return ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        pass
+    try:  # what connecting takes for an address, too: 2130706433, 0x7f.1, 0177.0.0.1
+        return ipaddress.ip_address(socket.inet_aton(name)) if re.fullmatch(r"[0-9a-fx.]+", name) else None
+    except (OSError, ValueError):
+        return None
+
+
+def _normal(name: str) -> str:
+    """The name as it is compared: lower case, and an address in its usual spelling."""
+    lower = name.lower()
+    try:
+        lower = lower if lower.isascii() else lower.encode("idna").decode()
+    except UnicodeError:
+        return lower
+    address = _literal(lower)
+    return str(address) if address is not None else lower
+
+
+def covers(hosts: Iterable[Host], url: str) -> bool:
+    """Whether an address is at one of the hosts."""
+    return any(host.takes(url) for host in hosts)
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """Who serves an API: the variables that hold its keys, its own hosts, and the variables that name another address."""
+
+    keys: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+
+    def takes(self, url: str, variables: Mapping[str, str]) -> bool:
+        """Whether its keys may go to an address: at a host of its own over TLS, or where the environment says."""
+        named = filter(None, (bound_by(variables.get(name, "")) for name in self.addresses))
+        return covers((*(Host(name, 443, "https") for name in self.hosts), *named), url)

@@ -1,0 +1,46 @@
+"""Secrets that are written into a config."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from gradegate.access.environment import passwords
+
+# The last word of an option's or a header's name: `apiKey`, `X-Api-Key`, `auth_token`. A key of a cache is none.
+_SECRET = re.compile(
+    r"(?:^|[-_. ]|(?<=[a-z])(?=[A-Z]))(?:(?i:api|x))?(?i:keys?|tokens?|secrets?|password|passwd|passphrase|credentials?"
+    r"|auth|authorization|cookie|jwt|bearer|signature|webhook|pat|pwd)$"
+)
+_OTHER = re.compile(r"(?i).*cache.?key|apiKeyEnvar|.*max.?tokens?|.*tokens")
+
+
+def written_secrets(value: Any, name: str = "") -> Iterator[str]:
+    """The texts in a nested value whose key says that they are secret, and the secrets in addresses."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from written_secrets(item, str(key))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from written_secrets(item, name)
+    elif isinstance(value, str):
+        if _is_secret(name):
+            yield value
+            yield from value.split()[1:]  # `Bearer KEY`: the key alone, too
+        if "://" in value:
+            yield from _in_address(value)
+
+
+def _in_address(text: str) -> Iterator[str]:
+    yield from passwords(text)
+    try:
+        query = parse_qsl(urlsplit(text).query)
+    except ValueError:
+        return
+    yield from (value for name, value in query if _is_secret(name))
+
+
+def _is_secret(name: str) -> bool:
+    return _SECRET.search(name) is not None and _OTHER.fullmatch(name) is None

@@ -1,0 +1,27 @@
+"""Which files of a repository or a work tree hold credentials, and are therefore not read for any config."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+# Folders where tools keep theirs; a checkout's `.git/config` holds the token of older versions of actions/checkout.
+_FOLDERS = frozenset(
+    ".git .ssh .aws .azure .gcloud .gnupg .kube .docker .cargo .gem .m2 .gradle .composer .terraform.d .oci .password-store".split()
+)
+_FILES = re.compile(
+    r"\.(?:npmrc|yarnrc(?:\.yml)?|netrc|pypirc|git-credentials|gitconfig|pgpass|my\.cnf|htpasswd|dockercfg|boto|s3cfg"
+    r"|vault-token|terraformrc|databrickscfg|snowsql|env|envrc)"
+    r"|\.env\.(?!example$|sample$|template$|dist$).*|_netrc|id_(?:rsa|dsa|ecdsa|ed25519)(?:_\w+)?"
+    r"|gha-creds-[\w-]*\.json|application_default_credentials\.json|service[-_]account[\w-]*\.json"
+    r"|.*\.(?:pem|p12|pfx|jks|keystore|ppk|kdbx)|(?:.*[-_.])?private[-_.]?key(?:\..*)?|kubeconfig",
+    re.IGNORECASE,
+)
+
+
+def holds_credentials(path: PurePath) -> bool:
+    """Whether a path, relative to the workspace, is that of a file in which tools keep credentials."""
+    *folders, name = path.parts or ("",)
+    if any(folder.lower() in _FOLDERS for folder in (*folders, name)):
+        return True
+    return _FILES.fullmatch(name) is not None

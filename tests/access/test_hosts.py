@@ -1,0 +1,108 @@
+import ipaddress
+
+import pytest
+
+from gradegate.access.egress import METADATA, PRIVATE, Egress
+from gradegate.access.hosts import Vendor, allowed, host_at, is_loopback, is_private, literal, refused
+
+VENDOR = Vendor(("A_KEY",), ("api.a.com",), ("A_BASE", "A_HOST"))
+
+
+@pytest.mark.parametrize(
+    ("written", "url", "takes"),
+    [
+        ("gw.example.com", "https://gw.example.com/v1", True),
+        ("gw.example.com", "http://GW.example.com.:8080/v1", True),
+        ("gw.example.com:443", "https://gw.example.com/v1", True),
+        ("gw.example.com:443", "https://gw.example.com:8443/v1", False),
+        ("https://gw.example.com", "http://gw.example.com/v1", False),
+        ("https://gw.example.com/v1", "https://gw.example.com/other", True),
+        ("gw.example.com", "https://gw.example.com.evil.net/v1", False),
+        ("gw.example.com", "https://evil.net/gw.example.com", False),
+        ("gw.example.com", "https://gw.example.com@evil.net/", False),
+        ("gw.example.com", "https://evil.net#@gw.example.com/", False),
+        ("gw.example.com", "https://evil.net\\@gw.example.com/", False),
+        ("127.0.0.1:8080", "http://2130706433:8080/", True),
+        ("127.0.0.1", "http://127.0.0.2/", False),
+        ("[::1]:8080", "http://[::1]:8080/", True),
+    ],
+)
+def test_which_addresses_an_allowed_host_takes(written, url, takes):
+    host = allowed(written)
+    assert host is not None
+    assert host.takes(url) is takes
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "*.example.com", "*", "a b", "user@host", "ftp://host", "host/path", "https://", "host:port", "a..b"],
+)
+def test_what_is_no_host(written):
+    assert allowed(written) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "takes"),
+    [
+        ("https://api.a.com/v1", True),
+        ("http://api.a.com/v1", False),
+        ("https://api.a.com:444/v1", False),
+        ("https://xapi.a.com/v1", False),
+        ("https://gateway/v1", True),
+        ("http://gateway/v1", False),
+        ("http://10.0.0.5:4000", True),
+    ],
+)
+def test_a_vendors_keys_go_to_its_own_hosts_and_where_the_environment_says(url, takes):
+    assert VENDOR.takes(url, {"A_BASE": "http://10.0.0.5:4000/v1", "A_HOST": "gateway"}) is takes
+
+
+@pytest.mark.parametrize(
+    "name",
+    "169.254.169.254 169.254.170.2 2852039166 0xa9fea9fe 0251.0376.0251.0376 ::ffff:169.254.169.254 64:ff9b::a9fe:a9fe "
+    "fd00:ec2::254 fe80::1 100.100.100.200 192.0.0.192 metadata.google.internal METADATA.google.internal. "
+    "2002:a9fe:a9fe::1 169.254.1.1 ::a9fe:a9fe".split(),
+)
+def test_services_that_hand_out_credentials_are_never_asked(name):
+    assert refused(name)
+    url = f"http://[{name}]/" if ":" in name else f"http://{name}/"
+    assert Egress().reaches(url) == METADATA
+    assert Egress(hosts=tuple(filter(None, [allowed(url)])), bound=True).reaches(url) == METADATA
+
+
+@pytest.mark.parametrize("name", "10.1.2.3 172.16.0.9 192.168.1.1 fd12::1 100.64.0.1 ::ffff:10.0.0.1 167837953".split())
+def test_private_addresses_are_asked_where_the_workflow_names_them_or_nothing_is_bound(name):
+    url = f"http://[{name}]:80/" if ":" in name else f"http://{name}:80/"
+    host = host_at(url)
+    assert host is not None
+    assert Egress().reaches(url) == ""
+    assert Egress(bound=True).reaches(url) == PRIVATE
+    assert Egress(hosts=(host,), bound=True).reaches(url) == ""
+    named = Egress({"A_BASE": url}, bound=True, vendors=lambda: (VENDOR,))
+    assert named.reaches(url) == ""
+
+
+def test_a_name_is_held_to_the_address_that_it_leads_to():
+    inside, metadata = ipaddress.ip_address("10.0.0.1"), ipaddress.ip_address("169.254.169.254")
+    egress = Egress(hosts=tuple(filter(None, [allowed("app")])), bound=True)
+    assert egress.objection("rebind.example.com", inside) == PRIVATE
+    assert egress.objection("app", inside) == ""
+    assert egress.objection("app", metadata) == METADATA
+    assert egress.objection("example.com", ipaddress.ip_address("93.184.216.34")) == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["127.0.0.1", "localhost", "LOCALHOST.", "::1", "0.0.0.0", "127.1", "::ffff:127.0.0.1"]
+)
+def test_loopback_is_this_machine_and_not_private(name):
+    address = literal(name)
+    assert is_loopback(name)
+    assert address is None or not is_private(address)
+    assert Egress(bound=True).objection(name) == ""
+
+
+def test_a_variable_with_an_address_may_go_to_that_address():
+    egress = Egress({"APP_URL": "https://app.example.com/x", "TOKEN": "t"}, bound=True)
+    assert egress.carries("APP_URL", "https://app.example.com/y")
+    assert not egress.carries("APP_URL", "https://evil.net/")
+    assert not egress.carries("TOKEN", "https://app.example.com/y")

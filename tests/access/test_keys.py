@@ -1,0 +1,255 @@
+"""Keys go to their own hosts, and nothing that leaves the program shows them."""
+
+import json
+
+import pytest
+
+from support.fake_llm import FakeLlm, serve
+
+KEY = "sk-canary-0123456789abcdef"
+PAT = "ghp_canary-9876543210"
+RUNNER = {
+    "ACTIONS_RUNTIME_TOKEN": "runtime-canary-11",
+    "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "oidc-canary-22",
+    "GITHUB_TOKEN": "ghs_canary-33",
+    "INPUT_GITHUB-TOKEN": "ghs_canary-44",
+}
+CANARY = "canary"
+PASSES = [{"type": "contains", "value": "ok"}]
+
+
+@pytest.fixture
+def evil():
+    with serve() as fake:
+        yield fake
+
+
+@pytest.fixture
+def github(monkeypatch, llm: FakeLlm):
+    """The environment of a step on GitHub whose model is served on loopback."""
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", llm.base)
+    monkeypatch.setenv("GH_PAT", PAT)
+    monkeypatch.setenv("DATABASE_URL", "postgres://u:pw-canary@db/x")
+    for name, value in RUNNER.items():
+        monkeypatch.setenv(name, value)
+
+
+def config(target, prompt="say {{x}}", **more):
+    test = {"vars": {"x": "1"}, "assert": PASSES, **more.pop("test", {})}
+    return {"prompts": [prompt], "providers": [target], "tests": [test], **more}
+
+
+def openai(**options):
+    return {"id": "openai:chat:m", "config": options}
+
+
+def requests(*fakes: FakeLlm) -> str:
+    return json.dumps([(path, body, headers) for fake in fakes for path, body, headers in fake.requests])
+
+
+def everything(ran) -> str:
+    files = [path.read_text(errors="replace") for path in ran.folder.iterdir() if path.suffix != ".yaml"]
+    return "\n".join([ran.out, ran.err, *files])
+
+
+REPORTS = ("-o", "r.xml", "-o", "r.md", "-o", "r.html")
+
+
+def test_a_key_goes_to_the_host_that_the_environment_names(gate, llm, github):
+    ran = gate(config("openai:chat:m"), *REPORTS)
+    assert ran.code == 0, ran.err
+    assert llm.requests[0][2]["Authorization"] == f"Bearer {KEY}"
+    assert ran.results["keys"] == [{"name": "OPENAI_API_KEY", "host": f"127.0.0.1:{llm.port}"}]
+    assert {"OPENAI_API_KEY", "GH_PAT", "DATABASE_URL"} <= set(ran.results["hidden"])
+    assert f"OPENAI_API_KEY -> 127.0.0.1:{llm.port}" in ran.out
+    assert CANARY not in everything(ran)
+
+
+ELSEWHERE = {
+    "base": lambda url: config(openai(apiBaseUrl=url)),
+    "env": lambda url: config("openai:chat:m", env={"OPENAI_BASE_URL": url}),
+    "env of provider": lambda url: config({"id": "openai:chat:m", "env": {"OPENAI_API_BASE_URL": url}}),
+    "header": lambda url: config(openai(apiKey="own", apiBaseUrl=url, headers={"X": "{{env.OPENAI_API_KEY}}"})),
+    "key by template": lambda url: config(openai(apiKey="{{ env.GH_PAT }}", apiBaseUrl=url)),
+    "key by index": lambda url: config(openai(apiKey="{{ env['GH_PAT'] }}", apiBaseUrl=url)),
+    "key by name": lambda url: config(openai(apiKeyEnvar="GH_PAT", apiBaseUrl=url)),
+    "another's key": lambda url: config(openai(apiKeyEnvar="GH_PAT")),
+    "literal that shows it": lambda url: config(
+        {"id": "openai:chat:m", "env": {"K": "{{env.GH_PAT}}"}, "config": {"apiKeyEnvar": "K", "apiBaseUrl": url}}
+    ),
+    "http url": lambda url: config({"id": f"{url}/{{{{prompt}}}}/{{{{env.GH_PAT}}}}", "config": {"method": "GET"}}),
+    "http header": lambda url: config(
+        {"id": url, "config": {"body": {"p": "{{prompt}}"}, "headers": {"A": "{{ env.OPENAI_API_KEY }}"}}}
+    ),
+    "http body": lambda url: config({"id": url, "config": {"body": {"p": "{{prompt}}{{env.DATABASE_URL}}"}}}),
+    "provider id": lambda url: config({"id": "openai:chat:{{env.GH_PAT}}", "config": {"apiBaseUrl": url, "apiKey": "x"}}),
+    "passthrough": lambda url: config(openai(apiKey="x", apiBaseUrl=url, passthrough={"user": "{{env.GH_PAT}}"})),
+    "target of a test": lambda url: config("openai:chat:m", test={"provider": openai(apiBaseUrl=url)}),
+    "grader of a member": lambda url: config(
+        "openai:chat:m",
+        test={
+            "assert": [
+                {
+                    "type": "assert-set",
+                    "assert": [{"type": "llm-rubric", "value": "x", "provider": openai(apiBaseUrl=url)}],
+                }
+            ]
+        },
+    ),
+    "grader": lambda url: config("openai:chat:m", defaultTest={"options": {"provider": openai(apiBaseUrl=url)}},
+                                 test={"assert": [{"type": "llm-rubric", "value": "x"}]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ELSEWHERE)
+def test_no_key_goes_to_another_host(gate, llm, evil, github, way):
+    ran = gate(ELSEWHERE[way](evil.base), *REPORTS)
+    assert ran.code == 2, ran.out
+    assert not evil.requests
+    assert "is not a host of that key -> allow it in the workflow: `allowed-hosts: 127.0.0.1:" in ran.err
+    assert CANARY not in everything(ran)
+
+
+@pytest.mark.parametrize("way", ["base", "key by name", "header", "http header", "target of a test"])
+@pytest.mark.parametrize("form", ["127.0.0.1:{port}", "127.0.0.1", "http://127.0.0.1:{port}/v1"])
+def test_the_workflow_allows_a_host(gate, llm, evil, github, way, form):
+    ran = gate(ELSEWHERE[way](evil.base), "--allowed-hosts", f"other.example.com, {form.format(port=evil.port)}")
+    assert ran.code in (0, 1), ran.err
+    assert CANARY in requests(evil)
+    assert CANARY not in everything(ran)
+
+
+def test_off_github_keys_are_bound_when_hosts_are_named(gate, llm, evil, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert gate(config(openai(apiBaseUrl=evil.base))).code == 0
+    ran = gate(config(openai(apiBaseUrl=evil.base)), "--allowed-hosts", "api.example.com")
+    assert (ran.code, len(evil.requests)) == (2, 1)
+
+
+def test_a_key_of_the_configs_own_is_bound_to_nothing_and_hidden(gate, evil, github):
+    evil.reply = lambda path, body: "ok, own-canary-key-1"
+    ran = gate(config(openai(apiKey="own-canary-key-1", apiBaseUrl=evil.base)), *REPORTS)
+    assert ran.code == 0, ran.err
+    assert ran.results["keys"] == []
+    assert "own-canary-key-1" not in everything(ran)
+
+
+@pytest.mark.parametrize("name", RUNNER)
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda name, url: config(openai(apiKeyEnvar=name, apiBaseUrl=url)),
+        lambda name, url: config(openai(apiKey=f"{{{{env['{name}']}}}}", apiBaseUrl=url)),
+        lambda name, url: config({"id": url, "config": {"body": f"{{{{prompt}}}}{{{{env['{name}']}}}}"}}),
+        lambda name, url: config({"id": "openai:chat:m", "env": {"K": f"{{{{env['{name}']}}}}"}}),
+        lambda name, url: config("openai:chat:m", f"{{{{env['{name}']}}}} {{{{x}}}}"),
+    ],
+)
+def test_what_is_the_runners_own_is_read_by_no_config(gate, llm, evil, github, name, way):
+    ran = gate(way(name, evil.base), "--allowed-hosts", f"127.0.0.1:{evil.port}")
+    assert ran.code == 2, ran.out
+    assert "the runner's own" in ran.err
+    assert not evil.requests
+    assert CANARY not in everything(ran)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda text: config("openai:chat:m", text),
+        lambda text: config("openai:chat:m", test={"vars": {"x": text}}),
+        lambda text: config("openai:chat:m", test={"vars": {"x": {"y": [text]}}}, prompts=["{{x.y[0]}}"]),
+        lambda text: config("openai:chat:m", test={"assert": [{"type": "contains", "value": text}]}),
+        lambda text: config("openai:chat:m", test={"assert": [{"type": "llm-rubric", "value": text}]}),
+        lambda text: config("openai:chat:m", test={"assert": [{"type": "contains", "value": "ok", "metric": text}]}),
+        lambda text: config("openai:chat:m", f'[{{"role": "user", "content": "{text} {{{{x}}}}"}}]'),
+        lambda text: config("openai:chat:m", test={"options": {"prefix": text}}),
+    ],
+)
+@pytest.mark.parametrize(
+    "text", ["{{env.GH_PAT}}", "{{ env | dump }}", "{{ env['GH' + '_PAT'] }}", "{% for k in env %}{{k}}{% endfor %}"]
+)
+def test_texts_outside_a_providers_config_show_no_variable_that_is_closed(gate, llm, github, edit, text):
+    ran = gate(edit(text), "-g", "openai:chat:m", *REPORTS)
+    assert CANARY not in json.dumps([body for _, body, _ in llm.requests]) + everything(ran)
+    if "env.GH_PAT" in text and not {"metric", "y"} & set(json.dumps(edit(text)).split('"')):
+        assert ran.code == 2
+        assert (
+            "GH_PAT, which only a provider's config may -> allow it in the workflow: `allowed-env: GH_PAT`" in ran.err
+        )
+
+
+def test_the_workflow_opens_a_variable(gate, llm, github, monkeypatch):
+    monkeypatch.setenv("TOWN", "Oslo")
+    assert gate(config("openai:chat:m", "{{env.TOWN}} {{x}} {{env.CI}}"), "--allowed-env", "TOWN").code == 0
+    assert "Oslo 1 " in llm.prompts[0]
+    ran = gate(config("openai:chat:m"), "--allowed-env", "GITHUB_TOKEN")
+    assert (ran.code, "`GITHUB_TOKEN` in `allowed-env` is the runner" in ran.err) == (2, True)
+
+
+def test_a_variable_that_is_not_set_is_a_mistake_in_a_providers_config(gate, llm, github):
+    ran = gate(config(openai(apiBaseUrl="{{env.NOPE}}")))
+    assert (ran.code, llm.requests) == (2, [])
+    assert "promptfooconfig.yaml:4: `{{ env.NOPE }}` is not set" in ran.err
+    assert gate(config(openai(apiBaseUrl="{{env.NOPE | default('" + llm.base + "')}}"))).code == 0
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://169.254.169.254/latest",
+        "http://2852039166/",
+        "http://[fd00:ec2::254]/",
+        "http://metadata.google.internal/x",
+        "http://10.0.0.9/",
+        "http://[::ffff:10.0.0.9]/",
+        "http://192.168.1.1:8080/",
+    ],
+)
+@pytest.mark.parametrize("way", [lambda url: {"id": url, "config": {"body": {"p": "{{prompt}}"}}},
+                                 lambda url: openai(apiBaseUrl=url, apiKey="x")])  # fmt: skip
+def test_addresses_that_are_not_asked(gate, github, url, way):
+    ran = gate(config(way(url)))
+    assert ran.code == 2
+    assert "would ask" in ran.err
+
+
+def test_a_name_that_leads_to_a_closed_address_is_not_asked(gate, llm, github, monkeypatch):
+    monkeypatch.setattr(
+        "gradegate.access.egress.is_private", lambda address: True
+    )  # as if loopback were inside a network
+    ran = gate(config({"id": f"http://localhost:{llm.port}/v1", "config": {"body": {"p": "{{prompt}}"}}}))
+    assert (ran.code, llm.requests) == (2, [])
+    assert "localhost is not asked: it is an address inside a private network" in ran.out
+
+
+def test_a_test_cannot_turn_a_host_into_another(gate, llm, github):
+    target = {"id": "http://127.0.0.1{{end}}/x", "config": {"body": {"p": "{{prompt}}"}}}
+    ran = gate(config(target, test={"vars": {"x": "1", "end": f":{llm.port}"}}))
+    assert (ran.code != 0, llm.requests) == (True, [])
+    assert "turn 127.0.0.1 into another host" in ran.out
+
+
+@pytest.mark.parametrize(
+    "folder", [".git/config", ".npmrc", ".netrc", ".aws/credentials", ".ssh/id_rsa", ".env", ".docker/config.json"]
+)
+def test_files_with_credentials_are_not_read(gate, llm, github, folder):
+    ran = gate(config("openai:chat:m", test={"vars": {"x": f"file://{folder}"}}), **{folder: "token-canary"})
+    assert (ran.code, llm.requests) == (2, [])
+    assert "that holds credentials, which is not read" in ran.err
+
+
+def test_a_key_that_an_answer_tells_is_hidden_in_every_report(gate, llm, github):
+    long = "x" * 190
+    llm.reply = lambda path, body: f"ok {KEY} {long}{KEY} {KEY[:13]}\u200b{KEY[13:]}"
+    ran = gate(config("openai:chat:m", test={"assert": [{"type": "equals", "value": "no"}]}), *REPORTS)
+    assert ran.code == 1
+    assert CANARY not in everything(ran)
+
+
+def test_mistakes_and_warnings_show_no_key(gate, llm, github):
+    written = config({"id": f"opnai:{KEY}", "config": {"apiKey": "own-canary-5"}})
+    assert CANARY not in everything(gate(written, *REPORTS))
+    assert CANARY not in everything(gate(config(openai(apiBaseUrl=f"not-{KEY}", apiKey="own-canary-5"))))

@@ -1,0 +1,24 @@
+from pathlib import PurePath
+
+import pytest
+
+from gradegate.files.credentials import holds_credentials
+
+
+@pytest.mark.parametrize(
+    "path",
+    ".git/config .git sub/.git/config .GIT/HEAD .npmrc app/.npmrc .netrc .aws/credentials .ssh/known_hosts .env .env.local "
+    ".env.production .pypirc .docker/config.json keys/id_rsa id_ed25519 gha-creds-0a1b2c.json tls/server.pem private_key.txt "
+    "app-private-key.json .kube/config .git-credentials .vault-token service-account.json".split(),
+)
+def test_files_in_which_tools_keep_credentials(path):
+    assert holds_credentials(PurePath(path))
+
+
+@pytest.mark.parametrize(
+    "path",
+    "prompts/x.txt .github/prompts/a.md .claude/skills/x/SKILL.md .env.example docs/git/config environment.md keys.csv "
+    "api-keys.md credentials-policy.md .promptfoo/x.yaml envs/dev.yaml ssh/notes.txt .gitignore tokens.csv".split(),
+)
+def test_files_that_prompts_are_made_of(path):
+    assert not holds_credentials(PurePath(path))
