@@ -152,7 +152,7 @@ def test_hostile_mistakes_command_no_runner_and_start_no_second_comment() -> Non
         assert [each.name for each in found] == ["error"] * 20 + ["warning"] * 2  # no file for summary and outputs
         assert hiding("".join(each.data for each in found)) == []
         assert hiding("\n".join(said)) == []
-        check_markdown(publish._mistakes_text(error))
+        check_markdown(publish._mistakes_text(error, outsider=""))
 
 
 def test_hostile_mistakes_are_harmless_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
