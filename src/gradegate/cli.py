@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gradegate import __version__
-from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, exit_code
+from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, at_once, exit_code
 from gradegate.errors import ConfigError, Mistake, Terminated
+from gradegate.reporting.streams import guard
 from gradegate.settings import CHANGE_MODES, CONCURRENCY, REASK, RETRIES, TIMEOUT, whole_number
 
 if TYPE_CHECKING:
@@ -22,29 +23,28 @@ if TYPE_CHECKING:
 
 
 def script() -> NoReturn:
-    """The console script."""
+    """Run the command of this process and exit, by the verdict alone: whoever reads the streams may be gone."""
     gc.disable()  # imports and the plan leave no garbage; the collector starts with the run
-    code = main(sys.argv[1:])
-    sys.stdout.flush()
-    sys.stderr.flush()
+    guard()
+    try:
+        code = main(sys.argv[1:])
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except KeyboardInterrupt as e:  # while the last words were said
+        code = _interrupted(e)
     os._exit(code)  # threads that still wait for a dead server must not hold the exit
 
 
 def main(argv: Sequence[str]) -> int:
     """Run a command; gives the exit code."""
-    signal.signal(signal.SIGTERM, _terminate)
+    _heed_signals()
     try:
         args = _parser().parse_args(argv)
         return int(args.command(args))
     except ConfigError as e:
         return _report_mistakes(e.mistakes)
-    except Terminated:
-        return TERMINATED
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return INCONCLUSIVE
+    except KeyboardInterrupt as e:
+        return _interrupted(e)
     except SystemExit as e:
         return int(e.code or 0)
     except Exception as e:  # a defect of ours: said in a line, and never green
@@ -60,12 +60,32 @@ def _defect(error: Exception) -> str:
     return f"gradegate failed: {type(error).__name__}: {error} (GRADEGATE_DEBUG=1 shows where)"
 
 
-def _terminate(*_: Any) -> NoReturn:
-    raise Terminated
+def _heed_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
+
+
+def _stop(number: int, frame: Any) -> NoReturn:
+    """Stop in an orderly way; the next signal ends the process at once."""
+    for again in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(again, at_once)
+    raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+
+
+def _interrupted(error: KeyboardInterrupt) -> int:
+    return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        from gradegate.reporting.commands import harmless
+
+        super().error(harmless(message))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="gradegate", description="Gates pull requests on LLM evals.")
+    parser = _Parser(prog="gradegate", description="Gates pull requests on LLM evals.")
     parser.add_argument("--version", action="version", version=f"gradegate {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     run = _command(commands, "run", _run, "run evals, write reports, decide", aliases=["eval"])
@@ -159,6 +179,7 @@ def _settings(args: argparse.Namespace) -> Settings:
     from gradegate.files.checkout import commit_of
     from gradegate.settings import Settings, hosts, open_variables
 
+    cwd = _here()
     return Settings(
         configs=(*args.config, *args.more),
         outputs=tuple(getattr(args, "output", ())),
@@ -172,13 +193,20 @@ def _settings(args: argparse.Namespace) -> Settings:
         reask=getattr(args, "reask", REASK),
         timeout=getattr(args, "timeout", None),
         retries=getattr(args, "retries", RETRIES),
-        commit=commit_of(Path.cwd(), os.environ),
-        cwd=Path.cwd(),
+        commit=commit_of(cwd, os.environ),
+        cwd=cwd,
         in_ci=bool(os.environ.get("CI")),
         allowed_hosts=hosts(args.allowed_hosts),
         allowed_env=open_variables(args.allowed_env),
         environ=dict(os.environ),
     )
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as e:
+        raise ConfigError.at(f"the working directory cannot be read: {e.strerror}", None, "start in a folder") from e
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -233,7 +261,7 @@ def _action(args: argparse.Namespace) -> int:
 
     if args.arguments and "INPUT_ARGS" not in os.environ:  # on GitHub, the inputs say it
         raise ConfigError.at("the command `action` takes no arguments", None, "it reads INPUT_* and the event")
-    return action(dict(os.environ), Path.cwd())
+    return action(dict(os.environ), _here())
 
 
 def _report_mistakes(mistakes: Sequence[Mistake]) -> int:

@@ -9,6 +9,7 @@ import gc
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from gradegate.access.hiding import Hide, redactor
 from gradegate.asking.guard import Guard
@@ -25,6 +26,7 @@ from gradegate.planning.plan import build_client, egress, plan
 from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.planning.stakes import stakes
 from gradegate.reporting.deliver import check_outputs, render, write
+from gradegate.reporting.places import check_inputs, places
 from gradegate.reporting.redact import conceal, concealed_mistakes
 from gradegate.reporting.report import Document, Links
 from gradegate.result import Decision
@@ -39,7 +41,7 @@ Approve = Callable[[], Approval]  # asks whether a person approved what the pull
 class Prepared:
     """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's.
 
-    ``hide`` is for values, before a report is made of them; ``seal`` for finished documents.
+    ``hide`` is for values, before a report is made of them; ``seal`` for finished documents. ``inputs`` are the files that were read.
     """
 
     plan: Plan
@@ -47,6 +49,7 @@ class Prepared:
     secrets: Secrets
     hide: Hide
     seal: Hide
+    inputs: frozenset[Path]
     changes: GateChanges = NO_CHANGES
 
     @property
@@ -93,7 +96,8 @@ def _prepared(settings: Settings, suites: list[Located], base: Base | None) -> P
     hide = redactor({*secrets.values, *(base.secrets if base else ())})
     changes = conceal(_changes(base, planned, suites, settings), hide) if base else NO_CHANGES
     seal = redactor(secrets.environment.values(), short=False)
-    return Prepared(planned, client, secrets, hide, seal, changes)
+    inputs = frozenset(path for located in suites for path in located.workspace.opened)
+    return Prepared(planned, client, secrets, hide, seal, inputs, changes)
 
 
 def _changes(base: Base, planned: Plan, suites: Sequence[Located], settings: Settings) -> GateChanges:
@@ -119,14 +123,16 @@ def deliver(
 
     ``approve`` is called where changes of the gate would block.
     """
-    outputs = check_outputs(settings.outputs)
+    reports = check_outputs(settings.outputs)
+    where = places(settings.outputs, settings.cwd, settings.environ)
     prepared = prepare(settings)
+    check_inputs(where, prepared.inputs)
     if prepared.changes.blocking:
         approval = approve()
         changes = replace(prepared.changes, approved=approval.by, refused=approval.why)
         prepared = replace(prepared, changes=changes)
     with progress(prepared.plan.answers) as watch:
         decision = evaluate(prepared, settings.reask, watch)
-    failures = write(outputs, settings.cwd, decision, links, prepared.seal)
+    failures = write(reports, where, decision, links, prepared.seal)
     documents = tuple(render(name, decision, links, prepared.seal) for name in names)
     return Delivered(decision, documents, failures)

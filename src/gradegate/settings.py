@@ -123,7 +123,6 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     (actions/runner, ContainerActionHandler).
     """
     inputs = _Inputs(environ)
-    directory = inputs.text("working-directory")
     run = Settings(
         configs=inputs.lines("config"),
         outputs=inputs.lines("output"),
@@ -135,7 +134,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         timeout=inputs.number("timeout", least=1),
         base=str(cwd / base) if (base := inputs.text("base")) else "",
         changes=inputs.choice("changes", CHANGE_MODES),
-        cwd=cwd / directory if directory else cwd,
+        cwd=inputs.folder("working-directory", cwd),
         in_ci=True,
         allowed_hosts=inputs.read("allowed-hosts", hosts, ()),
         allowed_env=inputs.read("allowed-env", open_variables, frozenset()),
@@ -222,6 +221,14 @@ class _Inputs:
             self._mistake(name, text, "give one of " + ", ".join(choices))
             return choices[0]
         return text
+
+    def folder(self, name: str, cwd: Path) -> Path:
+        """A folder of the workspace, where links on the way to it lead too."""
+        text = self.text(name)
+        root = Path(self._environ.get("GITHUB_WORKSPACE") or cwd)
+        if not (cwd / text).resolve().is_relative_to(root.resolve()):
+            self._mistake(name, text, "give a folder inside the workspace")
+        return cwd / text
 
     def _mistake(self, name: str, text: str, cure: str) -> None:
         self.mistakes.append(Mistake(f"the input `{name}` is {text!r}", None, cure))

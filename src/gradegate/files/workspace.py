@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 
@@ -24,10 +24,14 @@ def searched(pattern: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A folder that config files may read from, and nothing beyond it; ``vouched`` says of what it holds which files are read."""
+    """A folder that config files may read from, and nothing beyond it.
+
+    ``vouched`` says of what it holds which files are read; ``opened`` are those that were.
+    """
 
     root: Path
     vouched: Vouched | None = None
+    opened: set[Path] = field(default_factory=set, compare=False, repr=False)
 
     @classmethod
     def around(cls, config: Path, cwd: Path, environ: Mapping[str, str], vouched: Vouched | None = None) -> Workspace:
@@ -69,6 +73,7 @@ class Workspace:
     def read(self, reference: str, base: Path, origin: Origin) -> bytes:
         """The content of a file inside the workspace. Raises ConfigError."""
         path = self.locate(reference, base, origin)
+        self.opened.add(path)
         try:
             # The check was on the resolved path, and a link put there meanwhile is not followed.
             with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:

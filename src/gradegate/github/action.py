@@ -23,6 +23,7 @@ PUBLISHED = ("annotations", "summary", "comment")
 
 def main(environ: Mapping[str, str], cwd: Path) -> int:
     """Run one step of a workflow and give its exit code. Raises ConfigError after publishing its mistakes."""
+    environ = {**environ, "GITHUB_ACTIONS": "true"}  # this command is for nowhere else
     event = read_event(environ)
     settings = from_inputs(environ, cwd)
     settings = replace(settings, run=replace(settings.run, commit=event.head_sha))

@@ -107,7 +107,7 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
 def _cells(result: RuleResult, scope: Scope) -> tuple[str, ...]:
     sign = {"pass": "✅", "error": "❔"}.get(result.outcome.value, "❌" if result.rule.blocking else "⚠️")
     title = inline(titled(result.rule, scope.suites))
-    return (title, weight(result.rule), f"{sign} {verdict(result)}", measured(result), required(result))
+    return (title, weight(result.rule), f"{sign} {verdict(result)}", inline(measured(result)), inline(required(result)))
 
 
 # --- the cases ------------------------------------------------------------------------------------------------

@@ -184,7 +184,7 @@ def measured(result: RuleResult) -> str:
     """What a rule found, in the terms of what it requires."""
     rule, graded = result.rule, result.passed + result.failed
     if not rule.every_case and rule.min_pass_rate is None and rule.min_score is None:
-        return result.reason
+        return one_line(result.reason, 300)
     parts = []
     if rule.every_case or rule.min_pass_rate is not None:
         rate = "" if result.pass_rate is None else f" ({_rates(result)[0]})"
