@@ -16,7 +16,7 @@ from gradegate import __version__
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, at_once, exit_code
 from gradegate.errors import ConfigError, Mistake, Terminated
 from gradegate.reporting.streams import guard
-from gradegate.settings import CHANGE_MODES, CONCURRENCY, REASK, RETRIES, TIMEOUT, whole_number
+from gradegate.settings import CHANGE_MODES, CONCURRENCY, MAX_AGE, REASK, RETRIES, TIMEOUT, amount, whole_number
 
 if TYPE_CHECKING:
     from gradegate.settings import Settings
@@ -91,6 +91,8 @@ def _parser() -> argparse.ArgumentParser:
     run = _command(commands, "run", _run, "run evals, write reports, decide", aliases=["eval"])
     _config_arguments(run)
     _run_arguments(run)
+    _budget_arguments(run)
+    _cache_arguments(run)
     validate = _command(commands, "validate", _validate, "find every mistake in configs; makes no call")
     _config_arguments(validate)
     _command(commands, "list", _list, "list assertions, providers, dialects and reports")
@@ -159,7 +161,28 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--changes", choices=CHANGE_MODES, default=CHANGE_MODES[0], help="what changes of the gate since --base come to"
     )
-    parser.add_argument("--no-cache", action="store_true", help="accepted: every answer is asked for afresh anyway")
+
+
+def _cache_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--cache", default="", metavar="DIR", help="keep replies there, and do not ask for them again")
+    parser.add_argument("--no-cache", action="store_true", help="ask for everything, as without --cache")
+    parser.add_argument(
+        "--max-age", type=_whole(0), default=MAX_AGE, metavar="DAYS", help=f"of a reply that is used; default {MAX_AGE}"
+    )
+    parser.add_argument("--cache-http", action="store_true", help="keep answers of http: applications, too")
+
+
+def _budget_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--max-calls", type=_whole(1), metavar="N", help="send at most so many requests to models")
+    parser.add_argument("--max-usd", type=_amount, metavar="X", help="ask no more once replies have cost X US dollars")
+    parser.add_argument("--max-seconds", type=_amount, metavar="S", help="ask no more after S seconds")
+
+
+def _amount(text: str) -> float:
+    number = amount(text)
+    if number is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return number
 
 
 def _whole(least: int) -> Any:
@@ -193,6 +216,12 @@ def _settings(args: argparse.Namespace) -> Settings:
         reask=getattr(args, "reask", REASK),
         timeout=getattr(args, "timeout", None),
         retries=getattr(args, "retries", RETRIES),
+        cache="" if getattr(args, "no_cache", False) else getattr(args, "cache", ""),
+        max_age=getattr(args, "max_age", MAX_AGE),
+        cache_http=getattr(args, "cache_http", False),
+        max_calls=getattr(args, "max_calls", None),
+        max_usd=getattr(args, "max_usd", None),
+        max_seconds=getattr(args, "max_seconds", None),
         commit=commit_of(cwd, os.environ),
         cwd=cwd,
         in_ci=bool(os.environ.get("CI")),

@@ -57,7 +57,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What calls cost: tokens, US dollars, seconds. ``unpriced`` counts the calls whose price is unknown."""
+    """What calls cost: tokens, US dollars, seconds. ``unpriced`` counts the calls whose price is unknown.
+
+    ``cached`` counts replies that came from the cache, and that cost nothing but would have cost ``saved`` dollars.
+    """
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -66,6 +69,8 @@ class Usage:
     unpriced: int = 0
     seconds: float = 0.0
     reasks: int = 0
+    cached: int = 0
+    saved: float = 0.0
 
     @property
     def tokens(self) -> int:
@@ -86,6 +91,8 @@ class Usage:
             self.unpriced + other.unpriced,
             self.seconds + other.seconds,
             self.reasks + other.reasks,
+            self.cached + other.cached,
+            self.saved + other.saved,
         )
 
 
@@ -101,6 +108,7 @@ class Reply:
     finish_reason: str = ""
     refused: bool = False  # the model or a content filter declined; the text says so in its words
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    spent: Usage | None = None  # what it cost now, where it came from the cache
 
 
 # --- what is graded -------------------------------------------------------------------------------------------
@@ -110,7 +118,8 @@ class Reply:
 class Transcript:
     """What a grader sees: the exchange (a single answer is a conversation of one), and the test's variables.
 
-    ``prompt`` is the rendered prompt as text; ``usage`` is what the target's answer cost.
+    ``prompt`` is the rendered prompt as text; ``usage`` is what the target's answer costs whoever asks for it, and
+    ``spent`` what it cost now: less where it came from the cache. None: the same.
     """
 
     prompt: str
@@ -118,6 +127,7 @@ class Transcript:
     vars: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage = NO_USAGE
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    spent: Usage | None = None
 
     @property
     def output(self) -> str:

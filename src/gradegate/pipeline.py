@@ -23,6 +23,7 @@ from gradegate.planning.base import Base, plan_base
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located, load, written_in
 from gradegate.planning.plan import build_client, egress, plan
+from gradegate.planning.remembered import remembered
 from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.planning.stakes import stakes
 from gradegate.reporting.deliver import check_outputs, render, write
@@ -112,6 +113,8 @@ def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
     gc.freeze()  # the plan lives to the end: the collector need not walk it again and again
     gc.enable()
     rows = run(prepared.plan, prepared.client, reask, watch)
+    if prepared.client.replies:
+        prepared.client.replies.close()
     shown = replace(conceal(rows, prepared.hide), hidden=prepared.secrets.names)
     return decide(shown, conceal(prepared.plan.policies, prepared.hide), prepared.changes)
 
@@ -131,6 +134,7 @@ def deliver(
         approval = approve()
         changes = replace(prepared.changes, approved=approval.by, refused=approval.why)
         prepared = replace(prepared, changes=changes)
+    prepared.client.replies = remembered(settings)
     with progress(prepared.plan.answers) as watch:
         decision = evaluate(prepared, settings.reask, watch)
     failures = write(reports, where, decision, links, prepared.seal)

@@ -11,7 +11,7 @@ from typing import Any
 from gradegate.changes import NO_CHANGES, GateChanges
 from gradegate.conversation import NO_USAGE, Transcript, Turn, Usage
 from gradegate.errors import Origin
-from gradegate.suite import NOWHERE, Note, Rule
+from gradegate.suite import NO_LIMITS, NOWHERE, Limits, Note, Rule
 
 
 class Outcome(enum.Enum):
@@ -206,6 +206,26 @@ class KeyUse:
         return f"{self.name} -> {self.host}"
 
 
+@dataclass(frozen=True, slots=True)
+class BudgetReport:
+    """What a run could take, and what it took: requests that were sent, and the dollars that are known of."""
+
+    limits: Limits = NO_LIMITS
+    calls: int = 0
+    usd: float = 0.0
+    used_up: str = ""  # the limit that was reached, as people read it: "2000 calls"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheReport:
+    """What came from the cache of replies: ``hits`` of ``looked_up`` questions, the oldest reply so many seconds old."""
+
+    looked_up: int = 0
+    hits: int = 0
+    oldest: float = 0.0
+    saved_usd: float = 0.0
+
+
 @dataclass(frozen=True)
 class RunResult:
     """Everything that was planned, in plan order; what was not run is there as ERROR."""
@@ -221,6 +241,8 @@ class RunResult:
     hidden: tuple[str, ...] = ()  # the variables whose values no report shows
     about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of suites, by file
     made: Made = Made()
+    budget: BudgetReport | None = None
+    cache: CacheReport | None = None  # None where no cache was asked for
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:

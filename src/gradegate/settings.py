@@ -18,6 +18,7 @@ CONCURRENCY = 4  # calls in flight; promptfoo's default
 TIMEOUT = 300.0  # seconds of one call, with its retries
 RETRIES = 4  # of a call that failed
 REASK = 1  # times that an unreadable grader is asked again
+MAX_AGE = 7  # days of a reply in the cache
 COMMENT_MODES = ("always", "failures", "off")
 CHANGE_MODES = ("report", "block")
 # Inputs of the action that set an environment variable.
@@ -39,6 +40,12 @@ def whole_number(text: str, least: int) -> int | None:
     return number if number >= max(least, 0) else None
 
 
+def amount(text: str) -> float | None:
+    """A number above 0 as people write it, such as 2 or 0.5; None for any other text."""
+    plain = re.fullmatch(r"\d{1,12}(\.\d{1,12})?|\.\d{1,12}", text, re.ASCII)
+    return float(text) or None if plain else None
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Options of one run; None and empty mean "as the config says"."""
@@ -55,6 +62,12 @@ class Settings:
     retries: int = RETRIES
     base: str = ""  # folder with a checkout of what the pull request is compared with
     changes: str = "report"  # what differences to it come to, or "block"; a config may be stricter
+    cache: str = ""  # folder with replies of earlier runs; empty: none
+    max_age: int = MAX_AGE  # days after which a reply is asked for again
+    cache_http: bool = False  # also answers of `http:` applications
+    max_calls: int | None = None  # what the run may take; a config may set lower limits
+    max_usd: float | None = None
+    max_seconds: float | None = None
     commit: str = ""  # what is checked out, where it is known
     cwd: Path = Path()
     in_ci: bool = False
@@ -134,6 +147,12 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         timeout=inputs.number("timeout", least=1),
         base=str(cwd / base) if (base := inputs.text("base")) else "",
         changes=inputs.choice("changes", CHANGE_MODES),
+        cache=inputs.text("cache"),
+        max_age=MAX_AGE if (days := inputs.number("max-age", least=0)) is None else days,
+        cache_http=inputs.switch("cache-http"),
+        max_calls=inputs.number("max-calls", least=1),
+        max_usd=inputs.amount("max-usd"),
+        max_seconds=inputs.amount("max-seconds"),
         cwd=inputs.folder("working-directory", cwd),
         in_ci=True,
         allowed_hosts=inputs.read("allowed-hosts", hosts, ()),
@@ -212,8 +231,19 @@ class _Inputs:
         self._mistake(name, text, f"give a whole number from {least}")
         return None
 
+    def amount(self, name: str) -> float | None:
+        text = self.text(name)
+        number = amount(text)
+        if text and number is None:
+            self._mistake(name, text, "give a number above 0, such as 2 or 0.5")
+        return number
+
     def flag(self, name: str) -> bool:
         return self.choice(name, ("true", "false")) == "true"
+
+    def switch(self, name: str) -> bool:
+        """A flag that is off unless somebody sets it."""
+        return self.choice(name, ("false", "true")) == "true"
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
         text = self.text(name).lower() or choices[0]

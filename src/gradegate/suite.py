@@ -150,6 +150,18 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may take: requests to models, US dollars, seconds. None: no limit."""
+
+    calls: int | None = None
+    usd: float | None = None
+    seconds: float | None = None
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """The rules of one suite. ``errors`` is "inconclusive", "block" or "ignore" (up to ``errors_up_to``, a share).
 
@@ -160,6 +172,7 @@ class Policy:
     errors: str = "inconclusive"
     errors_up_to: float = 0.0
     changes: str = "report"
+    budget: Limits = NO_LIMITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradegate.asking.provider import Provider, Setting
 from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape
-from gradegate.asking.wire import post, token_usage
+from gradegate.asking.wire import post, rates, token_usage
 from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ProviderError, Trouble
 
@@ -29,6 +29,11 @@ class ChatModel(Provider):
         self.name = setting.spec.name
         self._client, self._config, self._shape = setting.client, setting.spec.config, shape
         self.url, self._headers, self._model, self._beside = url, headers, model, beside or {}
+
+    @property
+    def rates(self) -> tuple[float, float] | None:
+        """From the config or the table; a deployment's name may say nothing."""
+        return rates(self._config, self._priced_as({}))
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gradegate.asking.provider import Provider, Setting
 from gradegate.asking.shape import picked
-from gradegate.asking.wire import ACCESS, PRICES, post, token_usage, vectors
+from gradegate.asking.wire import ACCESS, PRICES, post, rates, token_usage, vectors
 from gradegate.conversation import Usage
 
 
@@ -23,6 +23,11 @@ class Embeddings(Provider):
         self.name = setting.spec.name
         self._client, self._config = setting.client, setting.spec.config
         self.url, self._headers, self._model = url, headers, model
+
+    @property
+    def rates(self) -> tuple[float, float] | None:
+        """From the config or the table."""
+        return rates(self._config, self._priced_as({}))
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order. Raises ProviderError."""

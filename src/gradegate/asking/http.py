@@ -13,8 +13,11 @@ from urllib.parse import urlsplit
 from gradegate.access.hosts import Address
 from gradegate.asking import retries
 from gradegate.asking.adapter import Ask, Connections
+from gradegate.asking.budget import Budget
 from gradegate.asking.deadlines import Call, Deadlines, stopped
 from gradegate.asking.guard import Guard
+from gradegate.asking.question import current
+from gradegate.asking.replies import Replies
 from gradegate.asking.response import Response
 from gradegate.errors import ProviderError, Trouble
 from gradegate.settings import RETRIES, TIMEOUT
@@ -34,6 +37,8 @@ class Client:
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     first_pause: float = 0.5
     guard: Guard = Guard()
+    budget: Budget = field(default_factory=Budget)
+    replies: Replies | None = None  # the cache, where there is one
 
     def __post_init__(self) -> None:
         self._connections = Connections(self.slots, self.environ, self._look)
@@ -48,8 +53,15 @@ class Client:
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         self.guard.check(url, headers, content)
         ask = Ask(method, url, _host(url), headers, content)
+        question = current()
+        known = question.known(ask, self.guard.keys.values()) if question else None
+        if known is not None:  # whether a run is stopped or its budget used up: this costs nothing
+            return known
         with self._free:  # kept while it waits to ask again, so that a host which is overrun is asked by fewer
-            return self._send(ask, time.monotonic() + (timeout or self.timeout))
+            response = self._send(ask, time.monotonic() + (timeout or self.timeout))
+        if question:
+            question.heard(response)
+        return response
 
     def _look(self, name: str, address: Address | None) -> None:
         self.guard.check_peer(name, address)  # whichever guard it is by now
@@ -62,6 +74,7 @@ class Client:
         left = 0 if self._hosts.is_down(ask.host) else self.retries
         pause = self.first_pause
         while True:
+            self.budget.take()  # each try is a request that may cost
             answer = self._try(ask, deadline)
             if isinstance(answer, Response) and not retries.passes(answer):
                 self._hosts.answered(ask.host)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -30,7 +31,8 @@ def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
             except BaseException as e:  # carried over to the thread that waits
                 errors[index] = e
 
-    threads = [threading.Thread(target=run, daemon=True) for _ in range(min(len(tasks), MOST) - 1)]
+    helpers = [copy_context() for _ in range(min(len(tasks), MOST) - 1)]  # where questions are asked is in the context
+    threads = [threading.Thread(target=context.run, args=(run,), daemon=True) for context in helpers]
     for thread in threads:
         thread.start()
     run()  # the waiting thread does its share

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from gradegate.access.environment import Environment, is_runners
 from gradegate.access.hosts import Vendor
+from gradegate.asking.budget import Budget
 from gradegate.asking.http import Client
 from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
@@ -36,6 +37,18 @@ class Provider:
     options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
     others: tuple[str, ...] = ()  # patterns of what promptfoo has right below the vendor's prefix that is not a model
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
+    repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
+    budget: Budget = Budget()  # what replies cost counts against it; set by whoever binds it
+
+    @property
+    def rates(self) -> tuple[float, float] | None:
+        """US dollars per token read and written, as far as they are known before a call; None where they are not."""
+        return None if self.url else (0.0, 0.0)
+
+    @property
+    def priced(self) -> bool:
+        """Whether each call's cost will be known."""
+        return self.rates is not None
 
     @property
     def host(self) -> str:

@@ -168,15 +168,20 @@ def _is_number(part: Any) -> bool:
 # --- tokens and prices ----------------------------------------------------------------------------------------
 
 
-def token_usage(config: Mapping[str, Any], model: str, prompt: Any, completion: Any, seconds: float) -> Usage:
-    """The usage of one call. ``cost``, or ``inputCost`` and ``outputCost``, are US dollars per token."""
-    read, wrote = count(prompt), count(completion)
+def rates(config: Mapping[str, Any], model: str) -> tuple[float, float] | None:
+    """US dollars per token read and written: ``inputCost`` and ``outputCost``, ``cost`` for both, else the table's."""
     both = config.get("cost")
-    configured = (config.get("inputCost", both), config.get("outputCost", both))
-    rates = configured if configured[0] is not None and configured[1] is not None else price(model)
-    if rates is None or (prompt is None and completion is None):
+    read, wrote = config.get("inputCost", both), config.get("outputCost", both)
+    return price(model) if read is None or wrote is None else (float(read), float(wrote))
+
+
+def token_usage(config: Mapping[str, Any], model: str, prompt: Any, completion: Any, seconds: float) -> Usage:
+    """The usage of one call; its price is unknown where the model's is, and where the response counts no tokens."""
+    read, wrote = count(prompt), count(completion)
+    known = rates(config, model)
+    if known is None or (prompt is None and completion is None):
         return Usage(1, read, wrote, 0.0, 1, seconds)
-    return Usage(1, read, wrote, read * float(rates[0]) + wrote * float(rates[1]), 0, seconds)
+    return Usage(1, read, wrote, read * known[0] + wrote * known[1], 0, seconds)
 
 
 def count(tokens: Any) -> int:

@@ -134,6 +134,14 @@ class IgnoreKeys(_Keys):
     ignore_up_to: Share = Field(alias="ignore-up-to")
 
 
+class BudgetKeys(_Keys):
+    """``budget``: what a run may take at most."""
+
+    calls: Annotated[Whole, Field(ge=1)] | None = Field(None, description="requests to models")
+    usd: Annotated[Number, Field(gt=0)] | None = Field(None, description="US dollars; every price must be known")
+    seconds: Annotated[Number, Field(gt=0)] | None = Field(None, description="from the start of the run")
+
+
 class GateKeys(_Keys):
     """The ``gate`` block."""
 
@@ -142,6 +150,7 @@ class GateKeys(_Keys):
     changes: Literal["report", "block"] = Field(
         "report", description="what it comes to when a pull request weakens or changes its own gate (--base)"
     )
+    budget: BudgetKeys | None = None
 
 
 class EvaluateKeys(_Keys):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradegate.bounded.bounds import MAX_RULES
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import GateKeys, RuleKeys
-from gradegate.suite import Note, Policy, Rule, Select
+from gradegate.suite import Limits, Note, Policy, Rule, Select
 
 
 def policy(gate: GateKeys | None, desk: Desk) -> Policy:
@@ -18,9 +18,10 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         rules = tuple(_rule(keys, number, desk) for number, keys in enumerate(gate.rules[:MAX_RULES]))
     if gate is None:
         return Policy(rules)
+    budget = Limits(**gate.budget.model_dump()) if gate.budget else Limits()
     if isinstance(gate.errors, str):
-        return Policy(rules, gate.errors, changes=gate.changes)
-    return Policy(rules, "ignore", gate.errors.ignore_up_to, gate.changes)
+        return Policy(rules, gate.errors, changes=gate.changes, budget=budget)
+    return Policy(rules, "ignore", gate.errors.ignore_up_to, gate.changes, budget=budget)
 
 
 def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:

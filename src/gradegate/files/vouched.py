@@ -92,6 +92,18 @@ class Vouched:
             if match.is_file():
                 self.find(match, match.name, origin)
 
+    def holds(self, at: Sequence[str]) -> bool:
+        """Whether the commit has anything at these steps below its root. Raises ValueError, OSError and LookupError."""
+        mode, name = self._tree(self.commit)[b""]
+        for part in at:
+            if mode != FOLDER:
+                return True  # a link or a file in the place of a folder
+            entry = self._tree(name).get(os.fsencode(part))
+            if entry is None:
+                return False
+            mode, name = entry
+        return True
+
     def _refusal(self, what: str, origin: Origin | None) -> ConfigError:
         why = f"{what} the commit {self.commit}, and nothing else is read at the event `{self.event}`"
         return ConfigError.at(why, origin, f"{CURE}; {WHERE}")

@@ -6,11 +6,13 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from gradegate.asking.parallel import gather
 from gradegate.asking.provider import Provider
+from gradegate.asking.question import Question, apart, question
 from gradegate.conversation import NO_USAGE, Message, Request, Usage
 from gradegate.errors import NoVerdict, ProviderError, Trouble, Unreadable
 from gradegate.grading import rubric
@@ -78,43 +80,56 @@ class Judge:
             messages = (*messages[:-1], replace(last, images=(*last.images, *images)))
         replies: list[str] = []
         while True:
-            reply = self._complete(Request(messages, schema, options or {}), again=bool(replies))
+            reply, asked = self._complete(Request(messages, schema, options or {}), again=bool(replies))
             replies.append(reply)
             try:
-                return self._read(reply, read, step)
+                verdict = self._read(reply, read, step)
             except Unreadable as e:
                 if len(replies) > self.reask:
                     raise NoVerdict(self._missing(str(e), replies), tuple(text[:SHOWN] for text in replies)) from e
                 again = f"That reply cannot be used: {e}. Reply once more, with the verdict in the form asked for."
                 messages = (*messages, Message("assistant", reply or "(empty)"), Message("user", again))
+            else:
+                asked.keep()
+                return verdict
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector for each text. Raises ProviderError, also when vectors are missing or differ in length."""
-        vectors, usage = self.models["embedding"].embed(texts)
-        self.account.add(usage)
+        with self._question("embedding") as asked:
+            vectors, usage = self.models["embedding"].embed(texts)
+        self.account.add(asked.booked(usage))
         name = self.models["embedding"].name
         if len(vectors) != len(texts):
             raise ProviderError(f"{name} gave {len(vectors)} vectors for {len(texts)} texts", Trouble.MALFORMED)
         if len({len(vector) for vector in vectors}) > 1:
             lengths = ", ".join(str(len(vector)) for vector in vectors)
             raise ProviderError(f"{name} gave vectors of different lengths: {lengths}", Trouble.MALFORMED)
+        asked.keep()
         return vectors
 
     def classify(self, text: str) -> Mapping[str, float]:
         """Labels with scores. Raises ProviderError."""
-        labels, usage = self.models["classification"].classify(text)
-        self.account.add(usage)
+        with self._question("classification") as asked:
+            labels, usage = self.models["classification"].classify(text)
+        self.account.add(asked.booked(usage))
+        asked.keep()
         return labels
 
     def moderate(self, text: str) -> Sequence[str]:
         """The categories that a text is flagged for. Raises ProviderError."""
-        flags, usage = self.models["moderation"].moderate(text)
-        self.account.add(usage)
+        with self._question("moderation") as asked:
+            flags, usage = self.models["moderation"].moderate(text)
+        self.account.add(asked.booked(usage))
+        asked.keep()
         return flags
 
     def gather(self, *questions: Callable[[], T]) -> list[T]:
         """Several questions at once; results in order."""
-        return gather(questions)
+        return gather([apart(number, question) for number, question in enumerate(questions)])
+
+    def _question(self, kind: str, *, again: bool = False) -> AbstractContextManager[Question]:
+        """A question to a model; what was asked before is never answered from the cache."""
+        return question(self.models[kind], afresh=again or self.ask_number > 0)
 
     def _read(self, reply: str, read: Callable[[Answer], T], step: str) -> T:
         """The verdict of a reply. Raises Unreadable."""
@@ -147,10 +162,11 @@ class Judge:
         enclosed = json.dumps([self.ask_number, variables], sort_keys=True, default=str)
         return hashlib.sha256(enclosed.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
-    def _complete(self, request: Request, again: bool) -> str:
+    def _complete(self, request: Request, again: bool) -> tuple[str, Question]:
         provider = self.models["text"]
-        reply = provider.complete(request)
-        self.account.add(replace(reply.usage, reasks=int(again)))
+        with self._question("text", again=again) as asked:
+            reply = provider.complete(request)
+        self.account.add(replace(asked.booked(reply.usage), reasks=int(again)))
         if reply.refused:
             raise ProviderError(
                 f"{provider.name} declined to grade: {reply.text or 'no reason given'}", Trouble.REFUSED
@@ -161,7 +177,7 @@ class Judge:
         if reply.finish_reason not in FINISHED:
             what = f"the reply of {provider.name} is not finished: it ended with `{reply.finish_reason}`"
             raise ProviderError(what, Trouble.TRUNCATED)
-        return reply.text
+        return reply.text, asked
 
     def _missing(self, what: str, replies: Sequence[str]) -> str:
         start = " ".join(replies[-1].split())[:200]

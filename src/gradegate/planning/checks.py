@@ -11,7 +11,7 @@ from gradegate.errors import Mistake
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.planning.job import Job
 from gradegate.result import Asserted
-from gradegate.suite import Case, Note, Rule, Suite
+from gradegate.suite import Case, Limits, Note, Rule, Suite
 
 
 def comparisons(jobs: Sequence[Job]) -> Iterator[Mistake]:
@@ -81,6 +81,19 @@ def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
             yield Note("the test asserts nothing: its answer is not checked", case.origin)
         if case.threshold is not None and case.threshold <= 0:
             yield Note(f"the test can never fail: its threshold is {case.threshold:g}", case.origin)
+
+
+# --- models without a price -----------------------------------------------------------------------------------
+
+
+def prices(limits: Limits, models: Iterable[Provider]) -> Iterator[Mistake]:
+    """A budget in dollars is kept only where each call's cost is known."""
+    for model in models if limits.usd is not None else ():
+        if not model.priced:
+            what = f"what `{model.name}` costs is not known, so a budget of {limits.usd:g} USD cannot be kept"
+            cure = "give `inputCost` and `outputCost`, in US dollars per token, in its `config`, or limit `calls`"
+            web = "limit `calls` instead: an application does not say what it spends"
+            yield Mistake(what, model.origin, cure if model.names_model else web)
 
 
 # --- models that cannot see -----------------------------------------------------------------------------------

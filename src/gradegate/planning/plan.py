@@ -10,6 +10,7 @@ from typing import Any
 
 from gradegate.access.egress import Egress
 from gradegate.access.hosts import Vendor
+from gradegate.asking.budget import Budget, strictest
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Recorded
 from gradegate.bounded.evaluate import Exceeded
@@ -26,7 +27,7 @@ from gradegate.planning.size import Size, TooLarge
 from gradegate.planning.variables import Variables
 from gradegate.result import AskedModel, KeyUse
 from gradegate.settings import CONCURRENCY, TIMEOUT, Settings
-from gradegate.suite import Case, Note, PromptSpec, ProviderSpec
+from gradegate.suite import Case, Limits, Note, PromptSpec, ProviderSpec
 from gradegate.texts import chat
 from gradegate.texts.asked import asks_for
 from gradegate.texts.patterns import found_in
@@ -59,7 +60,9 @@ def build_client(settings: Settings, suites: Sequence[Located]) -> Client:
     configured = max((located.suite.timeout or 0.0 for located in suites), default=0.0)
     timeout = settings.timeout or configured or TIMEOUT
     slots = concurrency(settings, suites)
-    return Client(timeout=timeout, retries=settings.retries, slots=slots, environ=settings.environ)
+    own = Limits(settings.max_calls, settings.max_usd, settings.max_seconds)
+    budget = Budget(strictest((own, *(located.suite.policy.budget for located in suites))))
+    return Client(timeout=timeout, retries=settings.retries, slots=slots, environ=settings.environ, budget=budget)
 
 
 def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
@@ -74,6 +77,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         jobs += planner.jobs()
         mistakes += [*located.suite.mistakes, *planner.mistakes]
         notes += [*located.suite.notes, *planner.notes]
+    mistakes += checks.prices(client.budget.limits, pool.values())
     if not mistakes and not any(job.assertions for job in jobs):
         mistakes.append(Mistake("no test asserts anything, so nothing would be checked", None, "add `assert`"))
     if mistakes:

@@ -36,6 +36,11 @@ class Compatible(ChatModel):
         shape = Completions(model, config, (*SENT, *self.extra))
         super().__init__(setting, shape, f"{url}/chat/completions", headers, model)
 
+    @property
+    def priced(self) -> bool:
+        """A service that tells what a call cost needs no table."""
+        return self.tells_cost or super().priced
+
     def _base(self, config: JsonObject) -> Any:
         return config.get("apiBaseUrl") or self.base
 

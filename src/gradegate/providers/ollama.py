@@ -93,6 +93,11 @@ class Ollama(ChatModel):
         shape = OllamaChat(model, setting.spec.config)
         super().__init__(setting, shape, url, _headers(setting), model)
 
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Nobody charges for it."""
+        return 0.0, 0.0
+
     def _usage(self, answer: ModelOutput, response: JsonObject, seconds: float) -> Usage:
         return Usage(1, count(answer.prompt_tokens), count(answer.completion_tokens), seconds=seconds)
 
@@ -109,6 +114,11 @@ class OllamaEmbeddings(Provider):
         self._model = need_model(setting, "ollama:embeddings:MODEL")
         self.url, self._headers = f"{_base(setting)}/api/embed", _headers(setting)
         self._client, self._config = setting.client, setting.spec.config
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Nobody charges for it."""
+        return 0.0, 0.0
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order. Raises ProviderError."""

@@ -30,6 +30,11 @@ class OpenAiModeration(Provider):
         self.url, self._headers = f"{url}/moderations", headers(setting, url)
         self._model = setting.model or str(self._config.get("model") or "omni-moderation-latest")
 
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Its use is free of charge."""
+        return 0.0, 0.0
+
     def moderate(self, text: str) -> tuple[Sequence[str], Usage]:
         """Raises ProviderError."""
         body = {"model": self._model, "input": text, **(self._config.get("passthrough") or {})}

@@ -54,6 +54,7 @@ class Web(Provider):
     names_model = False
     options = ("url", "method", "headers", "queryParams", "body", "transformResponse", "responseParser")
     unsupported = _UNSUPPORTED
+    repeatable = False  # what an application answers may change with its code
 
     def __init__(self, setting: Setting) -> None:
         config, origin = setting.spec.config, setting.spec.origin

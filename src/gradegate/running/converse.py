@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gradegate.conversation import CONVERSATION, NO_USAGE, Message, Reply, Request, Transcript, Turn, Usage, told
+from gradegate.asking.question import question
+from gradegate.conversation import CONVERSATION, NO_USAGE, Message, Reply, Request, Transcript, Turn, told
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.planning.job import Job
 from gradegate.texts import chat
@@ -18,6 +19,7 @@ BROKEN_OFF = frozenset(
     "malformed_function_call malformed_response unexpected_tool_call too_many_tool_calls no_image "
     "insufficient_system_resource".split()
 )
+WHOLE = ("", "stop", "tool_calls")  # finish reasons of answers that a later run may have from the cache
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
 
 
@@ -54,7 +56,7 @@ def transcript(job: Job, history: History) -> Transcript:
     said = _single(job, text)
     history.append(_item(text, said.output))
     turns = (*told(history[:-1]), *said.turns)
-    return Transcript(text, turns, {**job.vars, CONVERSATION: list(history)}, said.usage, said.metadata)
+    return Transcript(text, turns, {**job.vars, CONVERSATION: list(history)}, said.usage, said.metadata, said.spent)
 
 
 def _single(job: Job, text: str) -> Transcript:
@@ -63,7 +65,7 @@ def _single(job: Job, text: str) -> Transcript:
     messages = chat.parse(text) or (Message("user", text),)
     reply = _answer(job, Request(messages, prompt=text, vars=job.vars))
     turns = (Turn("user", text), Turn("assistant", reply.text, metadata=_metadata(reply)))
-    return Transcript(text, turns, job.vars, reply.usage, _metadata(reply))
+    return Transcript(text, turns, job.vars, reply.usage, _metadata(reply), reply.spent)
 
 
 def _answer(job: Job, request: Request) -> Reply:
@@ -71,7 +73,9 @@ def _answer(job: Job, request: Request) -> Reply:
 
     A refusal in words is an answer, and so is one that was cut at its token limit.
     """
-    reply = job.target.complete(request)
+    with question(job.target) as asked:
+        reply = job.target.complete(request)
+    reply = replace(reply, spent=asked.booked(reply.usage))
     who, ended = job.target.host or job.target.name, reply.finish_reason
     if ended == "content_filter":
         words = reply.text.strip()
@@ -84,6 +88,8 @@ def _answer(job: Job, request: Request) -> Reply:
     ):
         limit = " at its token limit" if ended == "length" else ""
         raise ProviderError(f"{who} answered with an empty text{limit}", Trouble.MALFORMED)
+    if ended in WHOLE and not reply.refused:
+        asked.keep()
     return reply
 
 
@@ -105,7 +111,7 @@ def _held(job: Job) -> Transcript:
     """Each message of the user is sent with all that was said before; the replies become the assistant's turns."""
     lead = _lead(job.text)
     turns: list[Turn] = []
-    usage: Usage = NO_USAGE
+    usage = spent = NO_USAGE
     metadata: Mapping[str, Any] = {}
     for turn in job.case.turns:
         turns.append(turn)
@@ -113,8 +119,8 @@ def _held(job: Job) -> Transcript:
         reply = _answer(job, Request((*lead, *messages), prompt=turn.content, vars=job.vars))
         metadata = _metadata(reply)
         turns.append(Turn("assistant", reply.text, metadata=metadata))
-        usage = usage + reply.usage
-    return Transcript(_asked(turns), tuple(turns), job.vars, usage, metadata)
+        usage, spent = usage + reply.usage, spent + (reply.spent or NO_USAGE)
+    return Transcript(_asked(turns), tuple(turns), job.vars, usage, metadata, spent)
 
 
 def _asked(turns: Sequence[Turn]) -> str:

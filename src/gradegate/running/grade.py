@@ -6,12 +6,14 @@ from dataclasses import replace
 from functools import partial
 
 from gradegate.asking.parallel import gather
+from gradegate.asking.question import at
 from gradegate.conversation import NO_USAGE, Transcript
 from gradegate.grading.conclude import Binding, Bound, BoundSet, conclude, conclude_set, error
 from gradegate.grading.judge import Account, Judge
 from gradegate.planning.job import Job
 from gradegate.result import Grade
 from gradegate.running.border import guarded
+from gradegate.running.occasions import of_grade
 
 
 def grades_of(job: Job, transcript: Transcript, reask: int) -> tuple[Grade, ...]:
@@ -42,7 +44,8 @@ def _grade(bound: Bound, transcript: Transcript, reask: int) -> Grade:
     account = Account()
 
     def grade() -> Grade:
-        verdict = bound.grader.grade(transcript, judge_of(bound, transcript, account, reask))
+        with at(of_grade(bound)):
+            verdict = bound.grader.grade(transcript, judge_of(bound, transcript, account, reask))
         return conclude(bound, verdict, account.total)
 
     return guarded(grade, lambda e: error(bound, e, account.total))

@@ -12,6 +12,8 @@ from typing import TypeVar
 
 from gradegate import __version__
 from gradegate.asking.http import Client
+from gradegate.asking.question import at
+from gradegate.asking.replies import Replies
 from gradegate.conversation import NO_USAGE, Transcript
 from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
 from gradegate.figures import many
@@ -22,6 +24,7 @@ from gradegate.running import converse
 from gradegate.running.border import guarded
 from gradegate.running.compare import Answered, compared
 from gradegate.running.grade import grades_of
+from gradegate.running.occasions import Occasions
 from gradegate.suite import Note
 
 T = TypeVar("T")
@@ -49,6 +52,7 @@ class _Run:
         self._plan = plan
         self._client = client
         self._reask = reask
+        self._occasions = Occasions(plan.jobs, client.replies)
         self._watch = watch
         self._answers: dict[Place, Asked] = {}
         self._threads: list[threading.Thread] = []
@@ -57,6 +61,7 @@ class _Run:
 
     def result(self) -> RunResult:
         started, clock = datetime.now(UTC), time.monotonic()
+        self._client.budget.start()
         try:
             self._in_threads(self._answer_chain, converse.chains(self._plan.jobs))
             self._in_threads(self._compare, self._comparisons())
@@ -66,17 +71,20 @@ class _Run:
             self._wait_for_last_words()
         cases = tuple(self._case(index, job) for index, job in enumerate(self._plan.jobs))
         rows = [row for case in cases for row in case.rows]
+        replies = self._client.replies
         return RunResult(
             cases=cases,
             target_usage=sum((row.usage for row in rows), NO_USAGE),
             grader_usage=sum((grade.usage for row in rows for grade in row.grades), NO_USAGE),
             interrupted=self._stopped,
-            notes=(*self._plan.notes, *_notes(rows)),
+            notes=(*self._plan.notes, *_notes(rows), *_cache_notes(replies)),
             seconds=time.monotonic() - clock,
             models=self._plan.models,
             keys=self._plan.keys,
             about=self._plan.about,
             made=Made(__version__, self._plan.commit, started.isoformat(timespec="seconds"), self._plan.digests),
+            budget=self._client.budget.report(),
+            cache=replies.report() if replies else None,
         )
 
     def _case(self, index: int, job: Job) -> CaseResult:
@@ -123,10 +131,11 @@ class _Run:
 
     def _asked(self, index: int, repeat: int, history: converse.History) -> Asked:
         job = self._plan.jobs[index]
-        answer = guarded(lambda: converse.transcript(job, history), lambda error: error)
-        if isinstance(answer, Exception):
-            return Asked(_failed(job, repeat, answer))
-        row = _graded(job, repeat, answer, self._reask)
+        with at(self._occasions.of_answer(index, repeat)):
+            answer = guarded(lambda: converse.transcript(job, history), lambda error: error)
+            if isinstance(answer, Exception):
+                return Asked(_failed(job, repeat, answer))
+            row = _graded(job, repeat, answer, self._reask)
         return Asked(row, answer if any(binding.compares for binding in job.assertions) else None)
 
     # --- comparisons ------------------------------------------------------------------------------------------
@@ -146,9 +155,9 @@ class _Run:
     def _compare(self, group: Sequence[Place]) -> None:
         answers = [self._answers[place] for place in group]
         parts = zip(group, answers, strict=True)
-        rows = compared(
-            [Answered(self._plan.jobs[i], a.row, a.transcript) for (i, _), a in parts if a.transcript], self._reask
-        )
+        compare = [Answered(self._plan.jobs[i], a.row, a.transcript) for (i, _), a in parts if a.transcript]
+        with at(self._occasions.of_comparison(*group[0])):
+            rows = compared(compare, self._reask)
         for place, row in zip(group, rows, strict=True):
             self._answers[place] = Asked(row)
 
@@ -162,6 +171,10 @@ def _notes(rows: Sequence[Row]) -> list[Note]:
     ]
 
 
+def _cache_notes(replies: Replies | None) -> list[Note]:
+    return [Note(f"the cache: {problem}") for problem in (replies.problems if replies else ())]
+
+
 def _graded(job: Job, repeat: int, answer: Transcript, reask: int) -> Row:
     grades = grades_of(job, answer, reask)
     outcome, score, reason = conclude_case(grades, job.case.threshold)
@@ -173,7 +186,7 @@ def _graded(job: Job, repeat: int, answer: Transcript, reask: int) -> Row:
         grades=grades,
         score=score,
         reason=reason,
-        usage=answer.usage,
+        usage=answer.usage if answer.spent is None else answer.spent,
         turns=answer.turns if _says_more(answer) else (),
         metadata=answer.metadata,
     )

@@ -1,0 +1,79 @@
+"""Where in a run its questions are asked: for the cache, which keeps the reply to each of them apart."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradegate.asking.question import Occasion, occasion
+from gradegate.asking.replies import GRADER, TARGET, Replies
+from gradegate.grading.conclude import Bound
+from gradegate.planning.job import Job
+
+Name = tuple[str, int]  # a digest of what something is, and how many of its like come before it
+
+
+class Occasions:
+    """The places of a plan's answers, named by what is asked and not by their number.
+
+    A case that is added, removed or renamed so leaves the places of all others as they are. None without a cache.
+    """
+
+    def __init__(self, jobs: Sequence[Job], replies: Replies | None) -> None:
+        self._jobs = jobs
+        self._replies = replies
+        self._names = _numbered(map(_digest_of_job, jobs)) if replies else []
+
+    def of_answer(self, index: int, repeat: int) -> Occasion | None:
+        """Where a job's target is asked."""
+        if self._replies is None:
+            return None
+        names = _names_of_grades(self._jobs[index])
+        return Occasion(self._replies, TARGET, (*self._names[index], repeat), names)
+
+    def of_comparison(self, index: int, repeat: int) -> Occasion | None:
+        """Where the answers are compared of which a job's is the first."""
+        if self._replies is None:
+            return None
+        return Occasion(self._replies, GRADER, (*self._names[index], repeat, "compared"))
+
+
+def of_grade(bound: Bound) -> Occasion | None:
+    """Where the graders of an assertion are asked, below this thread's answer."""
+    here = occasion()
+    return here.below(*here.names[id(bound)], role=GRADER) if here and id(bound) in here.names else None
+
+
+def _names_of_grades(job: Job) -> Mapping[int, Name]:
+    bounds = [bound for binding in job.assertions for bound in binding.bounds]
+    names = _numbered(_digest([bound.asserted.type, bound.asserted.value]) for bound in bounds)
+    return {id(bound): name for bound, name in zip(bounds, names, strict=True)}
+
+
+def _numbered(digests: Any) -> list[Name]:
+    seen: Counter[str] = Counter()
+    names = []
+    for digest in digests:
+        names.append((digest, seen[digest]))
+        seen[digest] += 1
+    return names
+
+
+def _digest_of_job(job: Job) -> str:
+    return _digest(
+        [
+            job.suite,
+            job.target.name,
+            job.text,
+            job.case.output,
+            [turn.content for turn in job.case.turns],
+            dict(job.vars),
+        ]
+    )
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode("utf-8", "surrogatepass")).hexdigest()
