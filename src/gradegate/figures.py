@@ -58,11 +58,12 @@ def _apart(show: Callable[[float, int], str], value: float, other: float, length
 
 
 def spent(usage: Usage) -> str:
-    """``12 calls, 3,400 tokens, 0.0123 USD``."""
+    """``12 calls, 3,400 tokens, 0.0123 USD, 5 from the cache``."""
+    cached = [f"{usage.cached:,} from the cache"] if usage.cached else []
     if not usage.calls:
-        return "not called"
+        return ", ".join(["not called", *cached])
     again = [f"asked again {many(usage.reasks, 'time')}"] if usage.reasks else []
-    return ", ".join([many(usage.calls, "call"), many(usage.tokens, "token"), price(usage), *again])
+    return ", ".join([many(usage.calls, "call"), many(usage.tokens, "token"), price(usage), *again, *cached])
 
 
 def price(usage: Usage) -> str:

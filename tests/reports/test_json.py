@@ -71,6 +71,8 @@ def test_the_promised_keys_are_there() -> None:
             "unpriced": 0,
             "seconds": 0.0,
             "reasks": 0,
+            "cached": 0,
+            "saved_usd": 0.0,
         },
         "source": {"file": samples.CONFIG, "line": 21},
     }

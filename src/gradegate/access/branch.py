@@ -17,15 +17,16 @@ def is_default_branch(environ: Mapping[str, str]) -> bool:
     event, ref = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_REF", "")
     if event == "schedule":  # runs at the default branch alone
         return True
-    return event in OWN and ref != "" and ref == f"refs/heads/{_default_branch(environ.get('GITHUB_EVENT_PATH', ''))}"
+    name = _default_branch(environ.get("GITHUB_EVENT_PATH", ""))
+    return event in OWN and name != "" and ref == f"refs/heads/{name}"
 
 
-def _default_branch(path: str) -> str | None:
-    """The name that the event gives; None where it gives none."""
+def _default_branch(path: str) -> str:
+    """The name that the event gives; an empty string where it gives none."""
     try:
         with Path(path).open("rb") as file:
             payload = json.loads(file.read(LARGEST))
         name = payload["repository"]["default_branch"]
     except (OSError, ValueError, RecursionError, LookupError, TypeError):
-        return None
-    return name if isinstance(name, str) else None
+        return ""
+    return name if isinstance(name, str) else ""

@@ -26,7 +26,7 @@ def written_secrets(value: Any, name: str = "") -> Iterator[str]:
         for item in value:
             yield from written_secrets(item, name)
     elif isinstance(value, str):
-        if _is_secret(name):
+        if names_secret(name):
             yield value
             yield from value.split()[1:]  # `Bearer KEY`: the key alone, too
         if "://" in value:
@@ -39,8 +39,9 @@ def _in_address(text: str) -> Iterator[str]:
         query = parse_qsl(urlsplit(text).query)
     except ValueError:
         return
-    yield from (value for name, value in query if _is_secret(name))
+    yield from (value for name, value in query if names_secret(name))
 
 
-def _is_secret(name: str) -> bool:
+def names_secret(name: str) -> bool:
+    """Whether the name of an option, a header or a parameter says that its value is a secret."""
     return _SECRET.search(name) is not None and _OTHER.fullmatch(name) is None

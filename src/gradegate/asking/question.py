@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
-from gradegate.access.environment import sounds_secret
+from gradegate.access.written import names_secret
 from gradegate.asking.adapter import Ask
 from gradegate.asking.budget import Budget
 from gradegate.asking.replies import Replies
@@ -53,7 +53,7 @@ class Occasion:
 
     def key(self, ask: Ask, hidden: Collection[str]) -> bytes:
         """The key of a request: another one each time, and the same in a run that asks the same."""
-        told = {name.lower(): text for name, text in ask.headers.items() if not sounds_secret(name)}
+        told = {name.lower(): text for name, text in ask.headers.items() if not names_secret(name)}
         told = {name: text for name, text in told.items() if not any(value in text for value in hidden)}
         about = [SCHEMA, self.role, self.path, ask.method, *_address(ask.url), sorted(told.items())]
         digest = hashlib.sha256(json.dumps(about, default=str).encode("utf-8", "surrogatepass"))
@@ -67,7 +67,7 @@ class Occasion:
 def _address(url: str) -> tuple[Any, ...]:
     """Host, path and query of a URL, without what lets somebody in."""
     parts = urlsplit(url)
-    query = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not sounds_secret(pair[0])]
+    query = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not names_secret(pair[0])]
     return parts.scheme, parts.netloc.rpartition("@")[2].lower(), parts.path, query
 
 

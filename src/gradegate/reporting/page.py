@@ -11,6 +11,7 @@ from gradegate.reporting.findings import Findings, sort
 from gradegate.reporting.markdown import code, details, fit, inline, link, table
 from gradegate.reporting.markdown_case import Scope, block, several
 from gradegate.reporting.report import Links
+from gradegate.reporting.saved import saved
 from gradegate.reporting.wording import (
     SIGNS,
     changed,
@@ -178,6 +179,7 @@ def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
     keys = fit((f"<br>{code(str(use), 200)}" for use in run.keys), form.limit // 16, form.measure)
     went = f"<br>Keys and where they go:{''.join(keys)}" if keys else ""
     took = f"Target: {spent(run.target_usage)}. Grader: {spent(run.grader_usage)}. {run.seconds:,.1f} s."
+    took += "".join(f"<br>{text[0].upper()}{text[1:]}." for text in saved(run))
     return "".join(lines) + ("\n" if lines else "") + f"<sub>{took}<br>Models: {asked or 'none'}{went}</sub>\n"
 
 

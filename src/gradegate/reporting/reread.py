@@ -10,6 +10,8 @@ from gradegate.changes import ChangeKind, GateChange, GateChanges
 from gradegate.conversation import Image, Turn, Usage
 from gradegate.errors import ConfigError, Origin
 from gradegate.reporting.results import (
+    BudgetLine,
+    CacheLine,
     CaseLine,
     ChangeLine,
     Counted,
@@ -20,9 +22,12 @@ from gradegate.reporting.results import (
     Spent,
     TurnLine,
 )
+from gradegate.reporting.saved import DAY
 from gradegate.result import (
     AskedModel,
     Asserted,
+    BudgetReport,
+    CacheReport,
     Counts,
     Decision,
     GateOutcome,
@@ -35,7 +40,7 @@ from gradegate.result import (
     RunResult,
     cases_of,
 )
-from gradegate.suite import NOWHERE, Note, Rule, Select
+from gradegate.suite import NOWHERE, Limits, Note, Rule, Select
 
 
 def reread_file(path: Path) -> Decision:
@@ -82,6 +87,8 @@ def _run(results: Results) -> RunResult:
         hidden=tuple(results.hidden),
         about=results.about,
         made=Made(made.tool, made.commit, made.started, made.configs),
+        budget=_budget(results.budget) if results.budget else None,
+        cache=_cache(results.cache) if results.cache else None,
     )
 
 
@@ -165,7 +172,24 @@ def _change(line: ChangeLine) -> GateChange:
 
 def _usage(spent: Spent) -> Usage:
     tokens = (spent.prompt_tokens, spent.completion_tokens)
-    return Usage(spent.calls, *tokens, spent.known_usd, spent.unpriced, spent.seconds, spent.reasks)
+    return Usage(
+        spent.calls,
+        *tokens,
+        spent.known_usd,
+        spent.unpriced,
+        spent.seconds,
+        spent.reasks,
+        spent.cached,
+        spent.saved_usd,
+    )
+
+
+def _budget(line: BudgetLine) -> BudgetReport:
+    return BudgetReport(Limits(line.max_calls, line.max_usd, line.max_seconds), line.calls, line.usd, line.used_up)
+
+
+def _cache(line: CacheLine) -> CacheReport:
+    return CacheReport(line.answers, line.from_cache, (line.oldest_days or 0.0) * DAY, line.saved_usd)
 
 
 def _counts(counted: Counted) -> Counts:

@@ -44,6 +44,8 @@ class Spent(_Part):
     unpriced: int = Field(description="Calls whose price is unknown.")
     seconds: float
     reasks: int = Field(description="Graders asked again because their reply held no verdict.")
+    cached: int = Field(default=0, description="Replies that came from the cache; they are not among the calls.")
+    saved_usd: float = Field(default=0.0, description="What those would have cost, as far as it is known.")
 
 
 class Summary(Counted):
@@ -189,6 +191,29 @@ class KeyLine(_Part):
     host: str
 
 
+class BudgetLine(_Part):
+    """What the run took of what it could take; null means no limit."""
+
+    calls: int = Field(description="Requests that were sent to models, each try of a call that failed among them.")
+    usd: float = Field(description="Of the replies whose price is known.")
+    seconds: float
+    max_calls: int | None = None
+    max_usd: float | None = None
+    max_seconds: float | None = None
+    used_up: str = Field(description="The limit that was reached; empty where none was.")
+    saved_calls: int = Field(description="Replies that came from the cache.")
+    saved_usd: float
+
+
+class CacheLine(_Part):
+    """What came from the cache of replies."""
+
+    answers: int = Field(description="Replies of targets and graders that were looked for.")
+    from_cache: int
+    oldest_days: float | None = Field(description="null where nothing came from it.")
+    saved_usd: float
+
+
 class Head(_Part):
     """All of the results but the cases."""
 
@@ -209,6 +234,8 @@ class Head(_Part):
         default=[], description="What the pull request does to its own gate, where there is a base to compare with."
     )
     gate_approved: str = Field(default="", description="By what and whom the changes of the gate were approved.")
+    budget: BudgetLine | None = None
+    cache: CacheLine | None = Field(default=None, description="null where the run had none.")
     about: dict[str, dict[str, Any]] = Field(description="What a dialect keeps of a config, by its file.")
 
 

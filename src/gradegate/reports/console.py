@@ -11,6 +11,7 @@ from gradegate.reporting.commands import harmless
 from gradegate.reporting.explain import explain
 from gradegate.reporting.findings import Finding, sort
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.saved import saved
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import (
     changed,
@@ -59,6 +60,7 @@ def _texts(decision: Decision) -> Iterator[str]:
     if run.interrupted:
         yield f"The run stopped early: {one_line(run.interrupted, _TEXT)}"
     yield f"target: {spent(run.target_usage)}; grader: {spent(run.grader_usage)}; {run.seconds:,.1f} s"
+    yield from saved(run)
     yield f"{tally(decision)}."
     yield f"{headline(decision)}: {one_line(decision.reason, _TEXT)}"
 

@@ -15,6 +15,7 @@ from gradegate.reporting import wording
 from gradegate.reporting.findings import Finding, kind, sort
 from gradegate.reporting.plain import outline, spread
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.saved import saved
 from gradegate.reporting.visible import clip, visible
 from gradegate.result import Decision
 
@@ -36,6 +37,7 @@ def render(decision: Decision, links: Links) -> Document:
         sections=_sections(decision),
         several=len({result.rule.suite for result in decision.rules}) > 1,
         words=wording,
+        saved=saved,
         links=links,
         line=lambda origin: links.line(origin.file, origin.line),
     )

@@ -14,6 +14,8 @@ from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.results import (
     VERSION,
     AskedLine,
+    BudgetLine,
+    CacheLine,
     CaseLine,
     ChangeLine,
     Counted,
@@ -29,9 +31,10 @@ from gradegate.reporting.results import (
     Summary,
     TurnLine,
 )
+from gradegate.reporting.saved import DAY
 from gradegate.reporting.visible import encodable
 from gradegate.reporting.wording import notes
-from gradegate.result import AskedModel, Counts, Decision, Grade, Made, Row, RuleResult
+from gradegate.result import AskedModel, CacheReport, Counts, Decision, Grade, Made, Row, RuleResult, RunResult
 from gradegate.suite import Note
 
 
@@ -68,6 +71,8 @@ def _head(decision: Decision) -> Head:
         setup=decision.setup,
         gate_changes=[_change(change) for change in decision.changes.found],
         gate_approved=encodable(decision.changes.approved),
+        budget=_budget(run),
+        cache=_cache(run.cache) if run.cache else None,
         about={encodable(file): _object(about) for file, about in run.about.items()},
     )
 
@@ -95,6 +100,30 @@ def _summary(decision: Decision) -> Summary:
     )
 
 
+def _budget(run: RunResult) -> BudgetLine | None:
+    if run.budget is None:
+        return None
+    limits, both = run.budget.limits, run.target_usage + run.grader_usage
+    return BudgetLine(
+        calls=run.budget.calls,
+        usd=finite(run.budget.usd) or 0.0,
+        seconds=_seconds(run.seconds),
+        max_calls=limits.calls,
+        max_usd=limits.usd,
+        max_seconds=limits.seconds,
+        used_up=run.budget.used_up,
+        saved_calls=both.cached,
+        saved_usd=finite(both.saved) or 0.0,
+    )
+
+
+def _cache(cache: CacheReport) -> CacheLine:
+    days = round(cache.oldest / DAY, 2) if cache.hits else None
+    return CacheLine(
+        answers=cache.looked_up, from_cache=cache.hits, oldest_days=days, saved_usd=finite(cache.saved_usd) or 0.0
+    )
+
+
 def _counts(counts: Counts) -> dict[str, Any]:
     return {
         "planned": counts.planned,
@@ -115,6 +144,8 @@ def _spent(usage: Usage) -> Spent:
         unpriced=usage.unpriced,
         seconds=_seconds(usage.seconds),
         reasks=usage.reasks,
+        cached=usage.cached,
+        saved_usd=finite(usage.saved) or 0.0,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from junit_xml import TestCase, TestSuite
 
@@ -12,9 +12,10 @@ from gradegate.changes import GateChanges
 from gradegate.reporting.explain import explain, explain_grade
 from gradegate.reporting.findings import Finding, unchecked
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.saved import saved
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import called, changed, name, place, remarks
-from gradegate.result import Decision, Grade, Outcome, Row
+from gradegate.result import Decision, Grade, Outcome, Row, RunResult
 
 _MOST_CHANGES = 100
 _TEXT = 20_000  # characters of one text
@@ -24,10 +25,11 @@ _Key = tuple[str, str, str]
 
 def render(decision: Decision, links: Links) -> Document:
     """The XML in parts of one test case each."""
-    return Document(Sink.FILE, _parts(decision.run.rows, decision.changes))
+    return Document(Sink.FILE, _parts(decision.run, decision.changes))
 
 
-def _parts(rows: tuple[Row, ...], changes: GateChanges) -> Iterator[str]:
+def _parts(run: RunResult, changes: GateChanges) -> Iterator[str]:
+    rows = run.rows
     # The package builds each test case; a tree of the whole run would take kilobytes for every case.
     suites: dict[_Key, list[Row]] = {}
     for row in rows:
@@ -35,7 +37,7 @@ def _parts(rows: tuple[Row, ...], changes: GateChanges) -> Iterator[str]:
     several = len({file for file, _, _ in suites}) > 1
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     yield _opening("testsuites", _totals(rows))
-    said = _properties(changes)  # of the first suite: the format knows none of the whole run
+    said = _properties(tuple(saved(run)), changes)  # of the first suite: the format knows none of the whole run
     for key, members in suites.items():
         yield from _suite(_title(key, several), members, said)
         said = ""
@@ -53,12 +55,15 @@ def _suite(title: str, rows: list[Row], properties: str) -> Iterator[str]:
     yield "</testsuite>\n"
 
 
-def _properties(changes: GateChanges) -> str:
-    """What the pull request does to its gate, as properties."""
-    if not changes.found:
+def _properties(saved: Sequence[str], changes: GateChanges) -> str:
+    """What the run saved, and what the pull request does to its gate, as properties."""
+    if not saved and not changes.found:
         return ""
     properties = ET.Element("properties")
-    ET.SubElement(properties, "property", name="gate", value=changed(changes))
+    for text in saved:
+        ET.SubElement(properties, "property", name="saved", value=text)
+    if changes.found:
+        ET.SubElement(properties, "property", name="gate", value=changed(changes))
     for change in changes.found[:_MOST_CHANGES]:
         text = ": ".join(filter(None, (place(change.origin), one_line(change.text, 500))))
         ET.SubElement(properties, "property", name=f"gate {change.kind.value}", value=text)

@@ -1,0 +1,130 @@
+"""What a run may take: never a request more, and what is missing is an error that says so."""
+
+import time
+
+import pytest
+
+from gradegate.asking.budget import Budget, strictest
+from gradegate.conversation import Usage
+from gradegate.errors import ProviderError
+from gradegate.suite import Limits
+
+RUBRIC = {"type": "llm-rubric", "value": "is polite"}
+
+
+def config(llm, count: int = 20, **gate) -> dict:
+    tests = [{"vars": {"x": f"question {number}"}, "assert": [RUBRIC]} for number in range(count)]
+    grader = {"options": {"provider": llm.spec("judge", cost=0.001)}}
+    block = {"gate": gate} if gate else {}
+    return {
+        "prompts": ["{{x}}"],
+        "providers": [llm.spec(cost=0.001)],
+        "defaultTest": grader,
+        "tests": tests,
+        **block,
+    }
+
+
+def passing(path: str, body: dict) -> str:
+    return '{"pass": true, "score": 1, "reason": "polite"}' if body["model"] == "judge" else "hello"
+
+
+def ended(ran) -> set[str]:
+    reasons = [grade["reason"] for grade in ran.grades if grade["outcome"] == "error"]
+    return {reason.removeprefix("the target gave no answer: ") for reason in reasons}
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 50])
+def test_exactly_so_many_requests_are_sent_and_the_rest_is_an_error(llm, gate, at_once):
+    llm.reply = passing
+    ran = gate(config(llm, 60), "--max-calls", "53", "-j", str(at_once))
+    assert len(llm.requests) == 53
+    assert ran.code == 3
+    counts = ran.results["summary"]
+    assert counts["failed"] == 0
+    assert counts["errored"] == 60 - counts["passed"] > 0
+    assert ended(ran) == {"not run: the budget of 53 calls is used up"}
+    budget = ran.results["budget"]
+    assert (budget["calls"], budget["max_calls"], budget["used_up"]) == (53, 53, "53 calls")
+    assert "budget: 53 of 53 calls" in ran.out
+
+
+def test_every_try_of_a_failed_call_counts(llm, gate):
+    llm.reply = lambda path, body: (503, {"error": "busy"})
+    ran = gate(config(llm, 5), "--max-calls", "4", "--retries", "9", "-j", "1")
+    assert len(llm.requests) == 4
+    assert ran.code == 3
+
+
+def test_dollars_are_counted_and_calls_in_flight_end(llm, gate):
+    llm.reply = passing  # 60 tokens at 0.001 USD: 0.06 USD each
+    ran = gate(config(llm, 20), "--max-usd", "0.5", "-j", "1")
+    assert len(llm.requests) == 9  # 0.48 after eight
+    assert ended(ran) == {"not run: the budget of 0.5 USD is used up"}
+    assert ran.results["budget"]["usd"] == pytest.approx(0.54)
+
+
+def test_seconds_run_from_the_start(llm, gate):
+    llm.reply = passing
+    llm.latency = 0.2
+    started = time.monotonic()
+    ran = gate(config(llm, 100), "--max-seconds", "0.5", "-j", "1")
+    assert 1 <= len(llm.requests) <= 4
+    assert time.monotonic() - started < 15
+    assert "not run: the budget of 0.5 seconds is used up" in ran.grades[-1]["reason"]
+
+
+def test_a_budget_of_the_config_can_only_be_lowered(llm, gate):
+    llm.reply = passing
+    gate(config(llm, 20, budget={"calls": 3}), "--max-calls", "500")
+    assert len(llm.requests) == 3
+    gate(config(llm, 20, budget={"calls": 500}), "--max-calls", "2")
+    assert len(llm.requests) == 5
+
+
+def test_what_needs_no_model_is_graded_all_the_same(llm, gate):
+    llm.reply = passing
+    written = config(llm, 3)
+    written["tests"].append({"providerOutput": "fine", "assert": [{"type": "equals", "value": "fine"}]})
+    ran = gate(written, "--max-calls", "1", "-j", "1")
+    assert [case["outcome"] for case in ran.cases] == ["error", "error", "error", "pass"]
+
+
+def test_dollars_need_known_prices(llm, gate):
+    written = config(llm)
+    written["providers"] = [llm.spec("nobody-knows")]
+    ran = gate(written, "--max-usd", "5")
+    assert ran.code == 2
+    assert "what `openai:chat:nobody-knows` costs is not known" in ran.err
+    assert "promptfooconfig.yaml:" in ran.err
+    assert llm.requests == []
+
+
+@pytest.mark.parametrize(
+    ("budget", "place"), [({"calls": 0}, "calls"), ({"usd": -1}, "usd"), ({"seconds": "x"}, "seconds"), ({"x": 1}, "x")]
+)
+def test_a_mistaken_budget_is_a_mistake_at_its_line(llm, gate, budget, place):
+    ran = gate(config(llm, 1, budget=budget))
+    assert ran.code == 2
+    assert place in ran.err
+    assert llm.requests == []
+
+
+@pytest.mark.parametrize("argument", ["--max-calls=0", "--max-usd=-1", "--max-usd=nan", "--max-seconds=1e9"])
+def test_a_mistaken_argument_is_one_too(llm, gate, argument):
+    assert gate(config(llm, 1), argument).code == 2
+    assert llm.requests == []
+
+
+def test_the_strictest_limit_holds():
+    assert strictest([Limits(3, None, 5.0), Limits(None, 0.5), Limits(2, 1.0, 9.0)]) == Limits(2, 0.5, 5.0)
+    assert strictest([]) == Limits()
+
+
+def test_dollars_that_nobody_knows_are_not_counted():
+    budget = Budget(Limits(usd=1.0))
+    budget.spend(Usage(1, unpriced=1))
+    budget.take()
+    budget.spend(Usage(1, cost=1.0))
+    with pytest.raises(ProviderError, match="not run: the budget of 1 USD is used up"):
+        budget.take()

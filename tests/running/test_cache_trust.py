@@ -1,0 +1,92 @@
+"""Whose replies a run believes: verdicts that a pull request could have written are asked for."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gradegate.access.branch import is_default_branch
+from support.kept import TRUSTED, config
+
+
+def event(monkeypatch, folder: Path, name: str, ref: str, default: str = "main") -> None:
+    payload = folder.parent / "event.json"
+    payload.write_text(json.dumps({"repository": {"default_branch": default, "full_name": "o/r"}}))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_EVENT_NAME", name)
+    monkeypatch.setenv("GITHUB_REF", ref)
+    monkeypatch.setenv("GITHUB_EVENT_PATH", str(payload))
+
+
+def roles(llm, start: int) -> list[str]:
+    return sorted(body["model"] for body in llm.bodies[start:])
+
+
+PULL = ("pull_request", "refs/pull/7/merge")
+
+
+def test_a_pull_request_reads_what_the_default_branch_wrote(llm, again, monkeypatch, tmp_path):
+    event(monkeypatch, tmp_path, "push", "refs/heads/main")
+    assert again(config(llm, 2))[1] == 4
+    event(monkeypatch, tmp_path, *PULL)
+    assert again(config(llm, 2))[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "ref"),
+    [
+        PULL,
+        ("push", "refs/heads/feature"),
+        ("push", "refs/tags/main"),
+        ("merge_group", "refs/heads/gh-readonly-queue/main/pr-7"),
+    ],
+)
+def test_verdicts_that_others_could_have_written_are_asked_for(llm, again, monkeypatch, tmp_path, name, ref):
+    event(monkeypatch, tmp_path, name, ref)
+    assert again(config(llm, 2))[1] == 4
+    start = len(llm.requests)
+    ran, _ = again(config(llm, 2))
+    assert roles(llm, start) == ["judge", "judge"]  # answers come from the cache, verdicts do not
+    assert not (ran.folder / "kept" / TRUSTED).exists()
+    event(monkeypatch, tmp_path, "push", "refs/heads/main")
+    assert again(config(llm, 2))[1] == 4  # and the default branch reads none of it
+
+
+@pytest.mark.parametrize(
+    ("name", "ref", "own"),
+    [
+        ("push", "refs/heads/main", True),
+        ("workflow_dispatch", "refs/heads/main", True),
+        ("schedule", "refs/heads/main", True),
+        ("workflow_dispatch", "refs/heads/feature", False),
+        ("pull_request_target", "refs/heads/main", False),
+        ("workflow_run", "refs/heads/main", False),
+        ("issue_comment", "refs/heads/main", False),
+        ("repository_dispatch", "refs/heads/main", False),
+        ("invented_tomorrow", "refs/heads/main", False),
+        ("push", "", False),
+        ("", "refs/heads/main", False),
+    ],
+)
+def test_only_what_was_merged_is_the_default_branchs_own(tmp_path, name, ref, own):
+    payload = tmp_path / "event.json"
+    payload.write_text('{"repository": {"default_branch": "main"}}')
+    environ = {"GITHUB_EVENT_NAME": name, "GITHUB_REF": ref, "GITHUB_EVENT_PATH": str(payload)}
+    assert is_default_branch(environ) is own
+
+
+@pytest.mark.parametrize("payload", ["", "[]", "{", '{"repository": {"default_branch": ["main"]}}', "[" * 9999])
+def test_an_event_that_names_no_default_branch_has_none(tmp_path, payload):
+    (tmp_path / "event.json").write_text(payload)
+    environ = {"GITHUB_EVENT_NAME": "push", "GITHUB_REF": "refs/heads/None"}
+    assert not is_default_branch({**environ, "GITHUB_EVENT_PATH": str(tmp_path / "event.json")})
+    assert not is_default_branch(environ)
+
+
+@pytest.mark.parametrize("ref", ["refs/heads/main", "refs/heads/trunk"])
+def test_the_default_branch_is_the_one_that_the_event_names(llm, again, monkeypatch, tmp_path, ref):
+    event(monkeypatch, tmp_path, "push", ref, default="trunk")
+    again(config(llm, 1))
+    start = len(llm.requests)
+    again(config(llm, 1))
+    assert roles(llm, start) == ([] if ref.endswith("trunk") else ["judge"])
