@@ -108,7 +108,6 @@ class Reply:
     finish_reason: str = ""
     refused: bool = False  # the model or a content filter declined; the text says so in its words
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    spent: Usage | None = None  # what it cost now, where it came from the cache
 
 
 # --- what is graded -------------------------------------------------------------------------------------------

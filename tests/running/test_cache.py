@@ -16,7 +16,12 @@ def test_a_second_run_asks_nothing_and_says_so(llm, again, at_once):
     second, asked = again(config(llm), "-j", at_once)
     assert (second.code, asked) == (0, 0)
     assert "20 of 20 answers from the cache, the oldest less than an hour old, 1.2 USD saved" in second.out
-    assert second.results["cache"] == {"answers": 20, "from_cache": 20, "oldest_days": 0.0, "saved_usd": pytest.approx(1.2)}
+    assert second.results["cache"] == {
+        "answers": 20,
+        "from_cache": 20,
+        "oldest_days": 0.0,
+        "saved_usd": pytest.approx(1.2),
+    }
     assert [c["output"] for c in second.cases] == [c["output"] for c in first.cases]
     assert second.results["summary"]["cost_usd"] == 0
     assert second.results["summary"]["target"]["cached"] == 10

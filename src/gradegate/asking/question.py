@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
@@ -53,10 +54,10 @@ class Occasion:
 
     def key(self, ask: Ask, hidden: Collection[str]) -> bytes:
         """The key of a request: another one each time, and the same in a run that asks the same."""
-        told = {name.lower(): text for name, text in ask.headers.items() if not names_secret(name)}
-        told = {name: text for name, text in told.items() if not any(value in text for value in hidden)}
-        about = [SCHEMA, self.role, self.path, ask.method, *_address(ask.url), sorted(told.items())]
-        digest = hashlib.sha256(json.dumps(about, default=str).encode("utf-8", "surrogatepass"))
+        told = sorted((name.lower(), text) for name, text in ask.headers.items() if not _is_secret(name))
+        told = [(name, text) for name, text in told if not any(value in text for value in hidden)]
+        about = (SCHEMA, self.role, self.path, ask.method, _address(ask.url), told)
+        digest = hashlib.sha256(repr(about).encode("utf-8", "backslashreplace"))
         digest.update(hashlib.sha256(ask.content or b"").digest())
         same = digest.digest()
         self.asked[same] += 1
@@ -64,6 +65,10 @@ class Occasion:
         return digest.digest()
 
 
+_is_secret = lru_cache(1024)(names_secret)
+
+
+@lru_cache(1024)  # asked for each request, and mostly the same
 def _address(url: str) -> tuple[Any, ...]:
     """Host, path and query of a URL, without what lets somebody in."""
     parts = urlsplit(url)

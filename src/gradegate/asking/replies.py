@@ -46,15 +46,19 @@ class Replies:
 
     def find(self, key: bytes, role: str) -> Stored | None:
         """The reply to a question, from whoever may have written one."""
-        oldest = time.time() - self.max_age
-        found = (store.find(key) for store in (self._stores if role == TARGET else self._stores[:1]))
-        stored = next((stored for stored in found if stored is not None and stored.at >= oldest), None)
+        now = time.time()
+        found = None
+        for store in self._stores if role == TARGET else self._stores[:1]:
+            stored = store.find(key)
+            if stored is not None and now - stored.at <= self.max_age:
+                found = stored
+                break
         with self._lock:
             self._looked_up += 1
-            if stored is not None:
+            if found is not None:
                 self._hits += 1
-                self._oldest = max(self._oldest, time.time() - stored.at)
-        return stored
+                self._oldest = max(self._oldest, now - found.at)
+        return found
 
     def put(self, key: bytes, role: str, stored: Stored) -> None:
         """Keep a reply, where this run may."""

@@ -21,7 +21,8 @@ _TABLE = (
     "CREATE TABLE replies (key BLOB PRIMARY KEY, at REAL, model TEXT, usage TEXT, kind TEXT, seconds REAL, body BLOB, "
     "proof BLOB)"
 )
-_COLUMNS = "at, model, usage, kind, seconds, body, proof"
+_FIND = "SELECT at, model, usage, kind, seconds, body, proof FROM replies WHERE key = ?"
+_ROOM = -65_536  # KB of pages that a reader keeps: each is read from the disk once
 
 
 class Stored(NamedTuple):
@@ -45,26 +46,29 @@ class Unusable(Exception):
 
 
 class Store:
-    """One file. Any number of threads use it; the first failure ends its use, and ``problem`` says why."""
+    """One file. Any number of threads use it; the first failure ends its use, and ``problem`` says why.
+
+    What is found is what the file held when it was opened: one snapshot costs a quarter of a new one at each look.
+    """
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
         self.problem = ""
         self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
-        self._writable = writable
+        self._reader: sqlite3.Connection | None = None
+        self._writer: sqlite3.Connection | None = None
         try:
-            self._connection = self._opened()
+            self._open(writable=writable)
         except (Unusable, OSError, sqlite3.Error) as e:
             self._give_up(e)
 
     def find(self, key: bytes) -> Stored | None:
         """The reply of a key, unless it is damaged."""
         with self._lock:
-            if self._connection is None:
+            if self._reader is None:
                 return None
             try:
-                row = self._connection.execute(f"SELECT {_COLUMNS} FROM replies WHERE key = ?", (key,)).fetchone()  # noqa: S608  # our own words
+                row = self._reader.execute(_FIND, (key,)).fetchone()
                 return None if row is None else _checked(key, row)
             except (Unusable, sqlite3.Error) as e:
                 self._give_up(e)
@@ -73,64 +77,66 @@ class Store:
     def put(self, key: bytes, stored: Stored) -> None:
         """Keep a reply; it is in the file when this returns."""
         with self._lock:
-            if self._connection is None or not self._writable:
+            if self._writer is None:
                 return
             try:
                 row = (key, *stored, stored.proof(key))
-                self._connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+                self._writer.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             except sqlite3.Error as e:  # a full disk, another process: what is there can still be read
-                self._writable = False
+                self._writer = None
                 self.problem = f"{self.path.name} cannot be written ({e})"
 
     def forget(self, before: float) -> None:
         """Remove what is older."""
         with self._lock, suppress(sqlite3.Error):  # not needed for what follows
-            if self._connection is not None and self._writable:
-                self._connection.execute("DELETE FROM replies WHERE at < ?", (before,))
+            if self._writer is not None:
+                self._writer.execute("DELETE FROM replies WHERE at < ?", (before,))
 
     def close(self) -> None:
         """Leave one whole file behind."""
-        with self._lock, suppress(sqlite3.Error):
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = None
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        for connection in filter(None, (self._reader, self._writer)):
+            with suppress(sqlite3.Error):
+                connection.close()
+        self._reader = self._writer = None
 
     def _give_up(self, why: Exception) -> None:
-        if self._connection is not None:
-            with suppress(sqlite3.Error):
-                self._connection.close()
-        self._connection = None
+        self._close()
         words = why.strerror if isinstance(why, OSError) and why.strerror else str(why)
         self.problem = f"{self.path.name} is not used ({words})"
 
-    def _opened(self) -> sqlite3.Connection | None:
-        if not self._found():
-            return None
-        writable = self._writable and os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
-        if self._writable and not writable:
-            self.problem = f"{self.path.name} cannot be written, and is only read"
-        self._writable = writable
-        connection = _connected(self.path, "mode=rw" if writable else "mode=ro&immutable=1")
-        try:
-            _check(connection, writable)
-        except (Unusable, sqlite3.Error):
-            connection.close()
-            raise
-        return connection
+    def _open(self, *, writable: bool) -> None:
+        if not _found(self.path, make=writable):
+            return
+        if writable and not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
+            self.problem, writable = f"{self.path.name} cannot be written, and is only read", False
+        if writable:
+            self._writer = _connected(self.path, "mode=rw")
+            beside = _prepared(self._writer)
+        self._reader = _connected(self.path, "mode=rw" if writable else "mode=ro&immutable=1")
+        self._reader.execute("PRAGMA query_only = ON")
+        self._reader.execute(f"PRAGMA cache_size = {_ROOM}")
+        _check(self._reader)
+        if writable and beside:  # else whoever reads would keep whoever writes from it
+            self._reader.execute("BEGIN")
 
-    def _found(self) -> bool:
-        """Whether there is a file, which is made where it may be written. Raises Unusable for what is no file."""
-        if self._writable:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        try:
-            mode = self.path.lstat().st_mode
-        except FileNotFoundError:
-            return False
-        if not stat.S_ISREG(mode):
-            raise Unusable("it is a link, or no file")
-        return True
+
+def _found(path: Path, *, make: bool) -> bool:
+    """Whether there is a file, which is made where it may be. Raises OSError, and Unusable for what is no file."""
+    if make:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(mode):
+        raise Unusable("it is a link, or no file")
+    return True
 
 
 def _connected(path: Path, mode: str) -> sqlite3.Connection:
@@ -138,19 +144,24 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
 
 
-def _check(connection: sqlite3.Connection, writable: bool) -> None:
-    """Make the table in an empty file. Raises Unusable for a file that is not ours to the letter."""
+def _prepared(connection: sqlite3.Connection) -> bool:
+    """Make the table in an empty file; whether one may read while another writes. Raises Unusable."""
+    if _schema(connection) or _number(connection, "application_id"):
+        _check(connection)  # before anything is written to a file that may be somebody else's
+    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    connection.execute("PRAGMA synchronous = NORMAL")  # what is committed outlives a killed process
+    connection.execute("BEGIN IMMEDIATE")
+    if not _schema(connection) and not _number(connection, "application_id"):
+        connection.execute(_TABLE)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA}")
+    connection.execute("COMMIT")
+    return bool(mode == "wal")
+
+
+def _check(connection: sqlite3.Connection) -> None:
+    """Raises Unusable for a file that is not ours to the letter."""
     connection.execute("PRAGMA trusted_schema = OFF")
-    if writable:
-        # Whoever reads does not wait for whoever writes, and what is committed outlives a killed process.
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("BEGIN IMMEDIATE")
-        if not _schema(connection) and not _number(connection, "application_id"):
-            connection.execute(_TABLE)
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {SCHEMA}")
-        connection.execute("COMMIT")
     known = _number(connection, "application_id") == APPLICATION and _number(connection, "user_version") == SCHEMA
     if not known or _schema(connection) != [_TABLE]:
         raise Unusable("it is not a cache of gradegate, or one of another version")
@@ -165,12 +176,8 @@ def _number(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _checked(key: bytes, row: tuple[object, ...]) -> Stored:
-    """Raises Unusable for a row that is not what was put there."""
-    *values, proof = row
-    kinds = (float, str, str, str, float, bytes)
-    if not all(isinstance(value, kind) for value, kind in zip(values, kinds, strict=True)):
-        raise Unusable("it is damaged")
-    stored = Stored(*values)  # type: ignore[arg-type]  # checked just now
-    if stored.proof(key) != proof or stored.at > time.time() + FUTURE:
+    """Raises Unusable for a row that is not what was put there: the proof holds for the types of its values, too."""
+    stored = Stored(*row[:-1])  # type: ignore[arg-type]
+    if not isinstance(stored.body, bytes) or stored.proof(key) != row[-1] or stored.at > time.time() + FUTURE:
         raise Unusable("it is damaged")
     return stored

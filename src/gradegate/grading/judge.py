@@ -166,7 +166,8 @@ class Judge:
         provider = self.models["text"]
         with self._question("text", again=again) as asked:
             reply = provider.complete(request)
-        self.account.add(replace(asked.booked(reply.usage), reasks=int(again)))
+        spent = asked.booked(reply.usage)
+        self.account.add(replace(spent, reasks=1) if again else spent)
         if reply.refused:
             raise ProviderError(
                 f"{provider.name} declined to grade: {reply.text or 'no reason given'}", Trouble.REFUSED

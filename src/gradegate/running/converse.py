@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.asking.question import question
-from gradegate.conversation import CONVERSATION, NO_USAGE, Message, Reply, Request, Transcript, Turn, told
+from gradegate.conversation import CONVERSATION, NO_USAGE, Message, Reply, Request, Transcript, Turn, Usage, told
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.planning.job import Job
 from gradegate.texts import chat
@@ -63,19 +63,19 @@ def _single(job: Job, text: str) -> Transcript:
     if job.case.output is not None:
         return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
     messages = chat.parse(text) or (Message("user", text),)
-    reply = _answer(job, Request(messages, prompt=text, vars=job.vars))
+    reply, spent = _answer(job, Request(messages, prompt=text, vars=job.vars))
     turns = (Turn("user", text), Turn("assistant", reply.text, metadata=_metadata(reply)))
-    return Transcript(text, turns, job.vars, reply.usage, _metadata(reply), reply.spent)
+    return Transcript(text, turns, job.vars, reply.usage, _metadata(reply), spent)
 
 
-def _answer(job: Job, request: Request) -> Reply:
-    """The target's reply. Raises ProviderError also for one that holds no answer: filtered, broken off or empty.
+def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:
+    """The target's reply, and what it cost now: nothing where it came from the cache. Raises ProviderError also for one that holds no answer: filtered, broken off or empty.
 
     A refusal in words is an answer, and so is one that was cut at its token limit.
     """
     with question(job.target) as asked:
         reply = job.target.complete(request)
-    reply = replace(reply, spent=asked.booked(reply.usage))
+    spent = asked.booked(reply.usage)
     who, ended = job.target.host or job.target.name, reply.finish_reason
     if ended == "content_filter":
         words = reply.text.strip()
@@ -90,7 +90,7 @@ def _answer(job: Job, request: Request) -> Reply:
         raise ProviderError(f"{who} answered with an empty text{limit}", Trouble.MALFORMED)
     if ended in WHOLE and not reply.refused:
         asked.keep()
-    return reply
+    return reply, spent
 
 
 def _metadata(reply: Reply) -> dict[str, Any]:
@@ -116,10 +116,10 @@ def _held(job: Job) -> Transcript:
     for turn in job.case.turns:
         turns.append(turn)
         messages = tuple(Message(said.role, said.content, said.images) for said in turns)
-        reply = _answer(job, Request((*lead, *messages), prompt=turn.content, vars=job.vars))
+        reply, cost = _answer(job, Request((*lead, *messages), prompt=turn.content, vars=job.vars))
         metadata = _metadata(reply)
         turns.append(Turn("assistant", reply.text, metadata=metadata))
-        usage, spent = usage + reply.usage, spent + (reply.spent or NO_USAGE)
+        usage, spent = usage + reply.usage, spent + cost
     return Transcript(_asked(turns), tuple(turns), job.vars, usage, metadata, spent)
 
 

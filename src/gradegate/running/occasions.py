@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from gradegate.asking.question import Occasion, occasion
 from gradegate.asking.replies import GRADER, TARGET, Replies
 from gradegate.grading.conclude import Bound
 from gradegate.planning.job import Job
 
-Name = tuple[str, int]  # a digest of what something is, and how many of its like come before it
+Name = tuple[str, int]  # what something is, and how many of its like come before it
 
 
 class Occasions:
@@ -49,31 +47,21 @@ def of_grade(bound: Bound) -> Occasion | None:
 
 def _names_of_grades(job: Job) -> Mapping[int, Name]:
     bounds = [bound for binding in job.assertions for bound in binding.bounds]
-    names = _numbered(_digest([bound.asserted.type, bound.asserted.value]) for bound in bounds)
+    names = _numbered(repr((bound.asserted.type, bound.asserted.value)) for bound in bounds)
     return {id(bound): name for bound, name in zip(bounds, names, strict=True)}
 
 
-def _numbered(digests: Any) -> list[Name]:
+def _numbered(things: Iterable[str]) -> list[Name]:
     seen: Counter[str] = Counter()
     names = []
-    for digest in digests:
-        names.append((digest, seen[digest]))
-        seen[digest] += 1
+    for thing in things:
+        names.append((thing, seen[thing]))
+        seen[thing] += 1
     return names
 
 
 def _digest_of_job(job: Job) -> str:
-    return _digest(
-        [
-            job.suite,
-            job.target.name,
-            job.text,
-            job.case.output,
-            [turn.content for turn in job.case.turns],
-            dict(job.vars),
-        ]
-    )
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode("utf-8", "surrogatepass")).hexdigest()
+    """Short, because a plan may have 100,000 of them; the order in which variables are written means nothing."""
+    said = [(turn.role, turn.content) for turn in job.case.turns]
+    what = (job.suite, job.target.name, job.text, job.case.output, said, sorted(job.vars.items()))
+    return hashlib.sha256(repr(what).encode("utf-8", "backslashreplace")).hexdigest()
