@@ -28,6 +28,7 @@ from gradegate.running.run import Watch, run
 from gradegate.settings import Settings
 
 Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of planned answers
+Choose = Callable[[list[Located]], list[Located]]
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,15 @@ class Delivered:
     failures: dict[str, str]
 
 
-def prepare(settings: Settings) -> Prepared:
-    """Settings to suites, suites to a plan; no call is made. Raises ConfigError with every mistake."""
+def prepare(settings: Settings, choose: Choose = list) -> Prepared:
+    """Settings to suites, suites to a plan; no call is made. Raises ConfigError with every mistake.
+
+    ``choose`` may say which cases of the suites are planned.
+    """
     suites: list[Located] = []
     try:
         suites += (with_changes(located, settings) for located in load(settings))
-        return _prepared(settings, suites)
+        return _prepared(settings, choose(suites))
     except ConfigError as e:
         values = {*secrets_of(settings, suites).values, *written_in(settings)}
         raise concealed_mistakes(e, redactor(values)) from None

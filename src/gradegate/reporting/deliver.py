@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from gradegate.access.hiding import Hide
@@ -50,13 +51,18 @@ def render(name: str, decision: Decision, links: Links, hide: Hide) -> Document:
 
 def write(reports: Mapping[str, Report], cwd: Path, decision: Decision, links: Links, hide: Hide) -> dict[str, str]:
     """Write the files; gives why each that could not be written was not, which never changes the verdict."""
+    return write_documents({path: partial(it.render, decision, links) for path, it in reports.items()}, cwd, hide)
+
+
+def write_documents(documents: Mapping[str, Callable[[], Document]], cwd: Path, hide: Hide) -> dict[str, str]:
+    """Write documents to their paths, each rendered when its turn comes; gives why one could not be written."""
     failures = {}
-    for path, report in reports.items():
+    for path, rendered in documents.items():
         try:
             target = cwd / path
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-                file.writelines(_hidden(report.render(decision, links), hide).parts)
+                file.writelines(_hidden(rendered(), hide).parts)
         except OSError as e:
             failures[path] = f"{path} could not be written: {e.strerror or e}"
     return failures
