@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -19,9 +18,12 @@ _FORM = 'write {"description": ..., "assertion": ..., "output": ..., "label": "p
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One line: of the case with that description and those variables, whether ``output`` holds the assertion."""
+    """One line: whether ``output``, as an answer to the case with that description and those variables, passes.
 
-    description: str
+    ``description`` is None where the line tells the case by its variables alone.
+    """
+
+    description: str | None
     assertion: str
     output: str
     passes: bool
@@ -42,7 +44,7 @@ def read(path: str, settings: Settings) -> Labels:
     file = settings.cwd / path
     workspace = Workspace.around(file, settings.cwd, settings.environ)
     name = workspace.name(file)
-    return parse(workspace.read(str(Path(file).absolute()), file.parent, Origin(name)), name)
+    return parse(workspace.read(file.name, file.parent, Origin(name)), name)
 
 
 def parse(content: bytes, name: str) -> Labels:
@@ -80,7 +82,7 @@ def _wrong(row: Map) -> Iterator[str]:
 
 def _label(row: Map, origin: Origin) -> Label:
     passes = row["label"] == "pass"
-    return Label(row.get("description", ""), row["assertion"], row["output"], passes, row.get("vars", {}), origin)
+    return Label(row.get("description"), row["assertion"], row["output"], passes, row.get("vars", {}), origin)
 
 
 def unreadable(error: ConfigError) -> Labels:

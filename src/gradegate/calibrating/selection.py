@@ -13,6 +13,7 @@ from gradegate.grading.grader import GRADERS
 from gradegate.planning.load import Located
 from gradegate.suite import Assertion, Case
 
+_SHOWN = 3  # places of cases in a message
 _ORDINAL = re.compile(r"(.+)#([1-9]\d{0,5})", re.DOTALL)
 
 
@@ -77,15 +78,16 @@ class _Finder:
         return number, Selected(label, _recorded(case, assertion, label), len(same) - 1)
 
     def _case(self, label: Label) -> tuple[int, Case]:
-        named = self._cases.get(label.description, []) if label.description else self._all()
+        named = self._all() if label.description is None else self._cases.get(label.description, [])
         fitting = [(number, case) for number, case in named if _fits(case, label)]
-        called = f"`{label.description}`" if label.description else "these `vars`"
         if not fitting:
-            with_vars = " with these `vars`" if label.description and label.vars else ""
+            called = "" if label.description is None else f" `{label.description}`"
+            called += " with these `vars`" if label.vars else ""
             cure = "copy the `description` of a test of the config"
-            raise ConfigError.at(f"the config has no case {called}{with_vars}", label.origin, cure)
+            raise ConfigError.at(f"the config has no case{called}", label.origin, cure)
         if len(fitting) > 1:
-            what = f"{len(fitting):,} cases of the config are {called}"
+            places = ", ".join(str(case.origin) for _, case in fitting[:_SHOWN])
+            what = f"the label fits {len(fitting):,} cases of the config: {places}" + ", ..." * (len(fitting) > _SHOWN)
             raise ConfigError.at(what, label.origin, "say which with the case's variables in `vars`")
         return fitting[0]
 
