@@ -17,7 +17,7 @@ from gradegate.reporting.markdown import utf8
 from gradegate.result import AskedModel, Asserted, Grade, KeyUse, Outcome, RunResult
 from gradegate.suite import Note
 from support import samples
-from support.calibrated import Scripted, config, label, lines
+from support.calibrated import Scripted, case, config, label, lines
 
 TEXTS = st.lists(st.sampled_from(samples.NASTY) | st.text(st.characters(), max_size=20), max_size=3).map("".join)
 KEY = "sk-canary-0123456789abcdef"
@@ -78,6 +78,16 @@ def test_no_report_shows_a_secret(calibrate, llm, monkeypatch, suffix):
     assert "answer-a" in text
     assert KEY not in text
     assert "***" in text
+
+
+def test_no_report_shows_a_key_that_is_written_into_the_config(calibrate, llm):
+    llm.reply = Scripted(a="F")
+    rubric = {"type": "llm-rubric", "value": "is polite", "provider": llm.spec(apiKey=KEY)}
+    written = config(llm, case("case"), case("not labelled", rubric))
+    ran = calibrate(written, lines(label("a", output=f"answer-a {KEY}")), "-o", "x.html")
+    assert ran.code == 0, ran.err
+    assert "got: answer-a ***" in ran.out
+    assert KEY not in ran.out + ran.read("x.html") + ran.read("calibration.json")
 
 
 def test_no_mistake_shows_a_secret(calibrate, llm, monkeypatch):

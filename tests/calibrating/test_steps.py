@@ -104,6 +104,18 @@ def test_only_what_is_labelled_is_asked(calibrate, llm):
     assert [path for path, _, _ in llm.requests] == ["/v1/chat/completions"]  # of the grader: the target has no key
 
 
+def test_a_test_that_is_repeated_is_asked_no_more_often(calibrate, llm):
+    llm.reply = Scripted(a="P")
+    ran = calibrate(config(llm, case("case", options={"repeat": 4}), evaluateOptions={"repeat": 2}), lines(label("a")))
+    assert (ran.code, len(llm.requests)) == (0, 3)
+
+
+def test_a_variable_that_only_other_tests_define_is_no_mistake(calibrate, llm):
+    llm.reply = Scripted(a="P")
+    tests = case("case"), case("other", vars={"q": "x", "extra": "y"})
+    assert calibrate({**config(llm, *tests), "prompts": ["{{q}} {{extra}}"]}, lines(label("a"))).code == 0
+
+
 def test_the_grader_of_the_command_line_grades(calibrate, llm):
     llm.reply = Scripted(a="P")
     written = {"prompts": ["{{q}}"], "providers": [{**llm.spec("named"), "label": "judge"}], "tests": [case("case")]}
@@ -121,14 +133,15 @@ def test_the_output_of_a_recorded_conversation_is_its_last_answer(calibrate, llm
 
 
 def test_no_output_is_said_before_another(calibrate, llm):
-    llm.reply = Scripted(a="P", b="P")
+    llm.reply = Scripted(a="P", b="F")
     prompt = "{% for item in _conversation %}{{ item.output }}{% endfor %} {{q}}"
     tests = case("case"), case("other")
     labels = lines(label("a"), label("b", description="other"))
     written = {**config(llm, *tests), "prompts": [prompt]}
-    ran = calibrate(written, labels, "--asks", "1", "-j", "1")
-    assert ran.code == 0, ran.err
-    assert [("answer-a" in prompt, "answer-b" in prompt) for prompt in llm.prompts] == [(True, False), (False, True)]
+    ran = calibrate(written, labels, "--asks", "1", "-j", "1", "-o", "page.html")
+    assert (ran.code, len(llm.requests)) == (0, 2)
+    page = ran.read("page.html")  # shows where grader and label differ, with the prompt
+    assert ("answer-a" in page, "answer-b" in page) == (False, True)
 
 
 def test_a_test_that_restricts_its_prompts_is_graded_with_the_first_of_them(calibrate, llm):

@@ -145,7 +145,6 @@ def _recorded(case: Case, assertion: Assertion, label: Label) -> Case:
         vars={**case.vars, **label.vars},
         assertions=(assertion,),
         options=replace(case.options, repeat=1),
-        threshold=None,
     )
     if not case.turns:
         return replace(case, output=label.output)
