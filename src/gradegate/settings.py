@@ -21,6 +21,7 @@ ASKS = 3  # times that `calibrate` has each output graded
 REASK = 1  # times that an unreadable grader is asked again
 COMMENT_MODES = ("always", "failures", "off")
 CHANGE_MODES = ("report", "block")
+CONFIRM_MODES = ("off", "grader", "answers")
 # Inputs of the action that set an environment variable.
 KEYS = {
     "openai-api-key": "OPENAI_API_KEY",
@@ -55,6 +56,7 @@ class Settings:
     timeout: float | None = None
     retries: int = RETRIES
     base: str = ""  # folder with a checkout of what the pull request is compared with
+    confirm: str = ""  # how failures are asked again, in place of what the gate says
     changes: str = "report"  # what differences to it come to, or "block"; a config may be stricter
     commit: str = ""  # what is checked out, where it is known
     cwd: Path = Path()
@@ -134,6 +136,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         reask=REASK if (asked := inputs.number("reask", least=0)) is None else asked,
         timeout=inputs.number("timeout", least=1),
         base=str(cwd / base) if (base := inputs.text("base")) else "",
+        confirm=inputs.choice("confirm", CONFIRM_MODES, default=""),
         changes=inputs.choice("changes", CHANGE_MODES),
         cwd=inputs.folder("working-directory", cwd),
         in_ci=True,
@@ -216,12 +219,14 @@ class _Inputs:
     def flag(self, name: str) -> bool:
         return self.choice(name, ("true", "false")) == "true"
 
-    def choice(self, name: str, choices: tuple[str, ...]) -> str:
-        text = self.text(name).lower() or choices[0]
-        if text not in choices:
+    def choice(self, name: str, choices: tuple[str, ...], default: str | None = None) -> str:
+        """One of the choices, by default the first."""
+        default = choices[0] if default is None else default
+        text = self.text(name).lower()
+        if text and text not in choices:
             self._mistake(name, text, "give one of " + ", ".join(choices))
-            return choices[0]
-        return text
+            return default
+        return text or default
 
     def folder(self, name: str, cwd: Path) -> Path:
         """A folder of the workspace, where links on the way to it lead too."""

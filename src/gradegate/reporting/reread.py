@@ -23,6 +23,7 @@ from gradegate.reporting.results import (
 from gradegate.result import (
     AskedModel,
     Asserted,
+    ConfirmReport,
     Counts,
     Decision,
     GateOutcome,
@@ -33,6 +34,7 @@ from gradegate.result import (
     Row,
     RuleResult,
     RunResult,
+    Vote,
     cases_of,
 )
 from gradegate.suite import NOWHERE, Note, Rule, Select
@@ -82,6 +84,7 @@ def _run(results: Results) -> RunResult:
         hidden=tuple(results.hidden),
         about=results.about,
         made=Made(made.tool, made.commit, made.started, made.configs),
+        confirm=ConfirmReport(**results.confirm.model_dump()) if results.confirm else None,
     )
 
 
@@ -134,6 +137,8 @@ def _grade(line: GradeLine) -> Grade:
         scale=line.scale,
         unread=line.unread,
         most=line.most,
+        votes=tuple(Vote(Outcome(it.outcome), it.score, it.reason, it.model) for it in line.votes),
+        confirmed=line.confirmed,
     )
 
 
@@ -148,6 +153,8 @@ def _rule(line: RuleLine) -> RuleResult:
         select=Select(**line.select),
         min_pass_rate=line.min_pass_rate,
         min_score=line.min_score,
+        min_cases=line.min_cases,
+        confidence=line.confidence,
         blocking=line.blocking,
         every_case=line.every_case,
         by_metric=line.by_metric,
@@ -156,7 +163,9 @@ def _rule(line: RuleLine) -> RuleResult:
         origin=_origin(line.source),
     )
     counts = (line.passed, line.failed, line.errored)
-    return RuleResult(rule, Outcome(line.outcome), line.reason, *counts, line.pass_rate, line.score)
+    return RuleResult(
+        rule, Outcome(line.outcome), line.reason, *counts, line.pass_rate, line.score, line.low, line.high
+    )
 
 
 def _change(line: ChangeLine) -> GateChange:

@@ -16,6 +16,7 @@ from gradegate.reporting.results import (
     AskedLine,
     CaseLine,
     ChangeLine,
+    ConfirmLine,
     Counted,
     GradeLine,
     Head,
@@ -28,10 +29,11 @@ from gradegate.reporting.results import (
     Spent,
     Summary,
     TurnLine,
+    VoteLine,
 )
 from gradegate.reporting.visible import encodable
 from gradegate.reporting.wording import notes
-from gradegate.result import AskedModel, Counts, Decision, Grade, Made, Row, RuleResult
+from gradegate.result import AskedModel, Counts, Decision, Grade, Made, Row, RuleResult, Vote
 from gradegate.suite import Note
 
 
@@ -68,6 +70,7 @@ def _head(decision: Decision) -> Head:
         setup=decision.setup,
         gate_changes=[_change(change) for change in decision.changes.found],
         gate_approved=encodable(decision.changes.approved),
+        confirm=ConfirmLine(**asdict(run.confirm)) if run.confirm else None,
         about={encodable(file): _object(about) for file, about in run.about.items()},
     )
 
@@ -133,6 +136,10 @@ def _rule(result: RuleResult) -> RuleLine:
         score=finite(result.score),
         min_pass_rate=finite(rule.min_pass_rate),
         min_score=finite(rule.min_score),
+        min_cases=rule.min_cases,
+        confidence=rule.confidence,
+        low=result.low,
+        high=result.high,
         select={name: encodable(value) for name, value in asdict(rule.select).items() if value},
         every_case=rule.every_case,
         by_metric=rule.by_metric,
@@ -191,6 +198,17 @@ def _grade(grade: Grade) -> GradeLine:
         evidence=_object(grade.evidence),
         usage=_spent(grade.usage),
         source=_source(assertion.origin),
+        votes=[_vote(vote) for vote in grade.votes],
+        confirmed=grade.confirmed,
+    )
+
+
+def _vote(vote: Vote) -> VoteLine:
+    return VoteLine(
+        outcome=vote.outcome.value,
+        score=finite(vote.score),
+        reason=encodable(vote.reason),
+        model=encodable(vote.model),
     )
 
 
