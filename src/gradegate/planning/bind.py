@@ -97,10 +97,10 @@ class Binder:
         """How a failure of an assertion of that kind is asked again. Raises ConfigError."""
         policy = self.suite.policy
         mode, asks_text = spec.confirm or policy.confirm, "text" in kind.asks.models
-        if kind.compares or mode == "off" or (mode == "grader" and not asks_text):
+        if kind.compares or (mode == "grader" and not asks_text):
             return NEVER_AGAIN
-        named = (spec.second_opinions or policy.second_opinions) if asks_text else ()
-        again = Again(mode, self.opinions(named), bool(spec.confirm))
+        named = (spec.second_opinions or policy.second_opinions) if asks_text and mode != "off" else ()
+        again = Again(mode, self.opinions(named), bool(spec.confirm), bool(spec.second_opinions))
         return self.shared.setdefault(again, again)
 
     def opinions(self, specs: Iterable[ProviderSpec]) -> tuple[Provider, ...]:
