@@ -11,7 +11,7 @@ from typing import Any
 from gradegate.changes import NO_CHANGES, GateChanges
 from gradegate.conversation import NO_USAGE, Transcript, Turn, Usage
 from gradegate.errors import Origin
-from gradegate.suite import NO_LIMITS, NOWHERE, Limits, Note, Rule
+from gradegate.suite import NO_LIMITS, NOISE, NOWHERE, Limits, Note, Rule
 
 
 class Outcome(enum.Enum):
@@ -75,6 +75,16 @@ class Asserted:
 
 
 @dataclass(frozen=True, slots=True)
+class Vote:
+    """What one ask of a grade said, and the model that said it. An ERROR counts for neither side."""
+
+    outcome: Outcome
+    score: float | None = None
+    reason: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Grade:
     """The final word on one assertion of one answer. An ERROR has no score."""
 
@@ -90,6 +100,8 @@ class Grade:
     scale: int = 1  # people see the score times this
     unread: str = ""  # the score as the grader wrote it, where that is not a number
     most: bool = False  # the threshold is a limit from above on what was measured, not on the score
+    votes: tuple[Vote, ...] = ()  # every ask in order, where it was asked more than once
+    confirmed: bool | None = None  # whether asking again confirmed its failure, None where it was not asked again
 
     @property
     def counts(self) -> bool:
@@ -226,6 +238,26 @@ class CacheReport:
     saved_usd: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class ConfirmReport:
+    """What asking again came to. ``grades`` may be asked again; ``asks`` are all of theirs, the first included.
+
+    ``lead``: by so many votes failures had to lead. Of the ``asked_again``, ``overturned`` pass, ``confirmed`` fail and the
+    ``undecided`` are errors; ``not_asked_again`` failed, and no rule needed to know more.
+    """
+
+    mode: str = "off"
+    noise: float = NOISE
+    lead: int = 0
+    grades: int = 0
+    asked_again: int = 0
+    overturned: int = 0
+    confirmed: int = 0
+    undecided: int = 0
+    not_asked_again: int = 0
+    asks: int = 0
+
+
 @dataclass(frozen=True)
 class RunResult:
     """Everything that was planned, in plan order; what was not run is there as ERROR."""
@@ -243,6 +275,7 @@ class RunResult:
     made: Made = Made()
     budget: BudgetReport | None = None
     cache: CacheReport | None = None  # None where no cache was asked for
+    confirm: ConfirmReport | None = None
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -265,6 +298,8 @@ class RuleResult:
     errored: int = 0
     pass_rate: float | None = None
     score: float | None = None
+    low: float | None = None  # the interval of the pass rate, where the rule asks for one
+    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,12 @@ T = TypeVar("T")
 CONCURRENCY = 4  # calls in flight; promptfoo's default
 TIMEOUT = 300.0  # seconds of one call, with its retries
 RETRIES = 4  # of a call that failed
+ASKS = 3  # times that `calibrate` has each output graded
 REASK = 1  # times that an unreadable grader is asked again
 MAX_AGE = 7  # days of a reply in the cache
 COMMENT_MODES = ("always", "failures", "off")
 CHANGE_MODES = ("report", "block")
+CONFIRM_MODES = ("off", "grader", "answers")
 # Inputs of the action that set an environment variable.
 KEYS = {
     "openai-api-key": "OPENAI_API_KEY",
@@ -61,6 +63,7 @@ class Settings:
     timeout: float | None = None
     retries: int = RETRIES
     base: str = ""  # folder with a checkout of what the pull request is compared with
+    confirm: str = ""  # how failures are asked again, in place of what the gate says
     changes: str = "report"  # what differences to it come to, or "block"; a config may be stricter
     cache: str = ""  # folder with replies of earlier runs; empty: none
     max_age: int = MAX_AGE  # days after which a reply is asked for again
@@ -146,6 +149,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         reask=REASK if (asked := inputs.number("reask", least=0)) is None else asked,
         timeout=inputs.number("timeout", least=1),
         base=str(cwd / base) if (base := inputs.text("base")) else "",
+        confirm=inputs.choice("confirm", CONFIRM_MODES, default=""),
         changes=inputs.choice("changes", CHANGE_MODES),
         cache=inputs.text("cache"),
         max_age=MAX_AGE if (days := inputs.number("max-age", least=0)) is None else days,
@@ -245,12 +249,14 @@ class _Inputs:
         """A flag that is off unless somebody sets it."""
         return self.choice(name, ("false", "true")) == "true"
 
-    def choice(self, name: str, choices: tuple[str, ...]) -> str:
-        text = self.text(name).lower() or choices[0]
-        if text not in choices:
+    def choice(self, name: str, choices: tuple[str, ...], default: str | None = None) -> str:
+        """One of the choices, by default the first."""
+        default = choices[0] if default is None else default
+        text = self.text(name).lower()
+        if text and text not in choices:
             self._mistake(name, text, "give one of " + ", ".join(choices))
-            return choices[0]
-        return text
+            return default
+        return text or default
 
     def folder(self, name: str, cwd: Path) -> Path:
         """A folder of the workspace, where links on the way to it lead too."""

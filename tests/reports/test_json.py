@@ -75,6 +75,8 @@ def test_the_promised_keys_are_there() -> None:
             "saved_usd": 0.0,
         },
         "source": {"file": samples.CONFIG, "line": 21},
+        "votes": [],
+        "confirmed": None,
     }
 
 

@@ -7,7 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradegate.access.written import written_secrets
@@ -20,19 +20,23 @@ from gradegate.files.vouched import Vouched, closed
 from gradegate.files.workspace import Workspace, searched
 from gradegate.planning import added
 from gradegate.settings import Settings
-from gradegate.suite import Suite
+from gradegate.suite import Case, Suite
 
 DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", "gradegate.yaml")
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A suite with the place its paths are relative to; ``digest`` is the SHA-256 of its file."""
+    """A suite with the place its paths are relative to; ``digest`` is the SHA-256 of its file.
+
+    ``recorded`` are cases that bring their answers: they are planned in place of the suite's, and no target is asked.
+    """
 
     suite: Suite
     workspace: Workspace
     folder: Path
     digest: str = ""
+    recorded: tuple[Case, ...] | None = None
 
 
 def load(settings: Settings) -> list[Located]:
@@ -62,6 +66,8 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
         if dialect.recognises(content):
             suite = dialect.read(Source(path.absolute(), content, workspace, settings.environment))
             suite = added.added(suite, settings.assertions)
+            if settings.confirm:
+                suite = replace(suite, policy=replace(suite.policy, confirm=settings.confirm))
             return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
     raise ConfigError.at("the file is not an eval config that gradegate knows", Origin(name), f"it reads: {formats}")

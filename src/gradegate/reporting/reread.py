@@ -28,6 +28,7 @@ from gradegate.result import (
     Asserted,
     BudgetReport,
     CacheReport,
+    ConfirmReport,
     Counts,
     Decision,
     GateOutcome,
@@ -38,6 +39,7 @@ from gradegate.result import (
     Row,
     RuleResult,
     RunResult,
+    Vote,
     cases_of,
 )
 from gradegate.suite import NOWHERE, Limits, Note, Rule, Select
@@ -89,6 +91,7 @@ def _run(results: Results) -> RunResult:
         made=Made(made.tool, made.commit, made.started, made.configs),
         budget=_budget(results.budget) if results.budget else None,
         cache=_cache(results.cache) if results.cache else None,
+        confirm=ConfirmReport(**results.confirm.model_dump()) if results.confirm else None,
     )
 
 
@@ -141,6 +144,8 @@ def _grade(line: GradeLine) -> Grade:
         scale=line.scale,
         unread=line.unread,
         most=line.most,
+        votes=tuple(Vote(Outcome(it.outcome), it.score, it.reason, it.model) for it in line.votes),
+        confirmed=line.confirmed,
     )
 
 
@@ -155,6 +160,8 @@ def _rule(line: RuleLine) -> RuleResult:
         select=Select(**line.select),
         min_pass_rate=line.min_pass_rate,
         min_score=line.min_score,
+        min_cases=line.min_cases,
+        confidence=line.confidence,
         blocking=line.blocking,
         every_case=line.every_case,
         by_metric=line.by_metric,
@@ -163,7 +170,9 @@ def _rule(line: RuleLine) -> RuleResult:
         origin=_origin(line.source),
     )
     counts = (line.passed, line.failed, line.errored)
-    return RuleResult(rule, Outcome(line.outcome), line.reason, *counts, line.pass_rate, line.score)
+    return RuleResult(
+        rule, Outcome(line.outcome), line.reason, *counts, line.pass_rate, line.score, line.low, line.high
+    )
 
 
 def _change(line: ChangeLine) -> GateChange:

@@ -74,11 +74,24 @@ class RuleLine(_Part):
     score: float | None = None
     min_pass_rate: float | None = None
     min_score: float | None = None
+    min_cases: int | None = None
+    confidence: float | None = None
+    low: float | None = Field(default=None, description="The interval of the pass rate, where the rule asks for one.")
+    high: float | None = None
     select: dict[str, str] = Field(description="Patterns of the grades that it looks at; absent ones take everything.")
     every_case: bool = Field(description="Each case must pass: the rule of a config without a gate block.")
     by_metric: bool = Field(description="The mean score is that of the means of the metrics.")
     scale: int = Field(description="People see scores times this.")
     source: SourceLine | None = None
+
+
+class VoteLine(_Part):
+    """What one ask of a grade said."""
+
+    outcome: Word
+    score: float | None
+    reason: str
+    model: str = Field(description="That said it; empty where none was asked.")
 
 
 class GradeLine(_Part):
@@ -104,6 +117,10 @@ class GradeLine(_Part):
     evidence: dict[str, Any]
     usage: Spent
     source: SourceLine | None
+    votes: list[VoteLine] = Field(default=[], description="Every ask in order, where it was asked more than once.")
+    confirmed: bool | None = Field(
+        default=None, description="Whether asking again confirmed its failure; null where it was not asked again."
+    )
 
 
 class ImageLine(_Part):
@@ -214,6 +231,21 @@ class CacheLine(_Part):
     saved_usd: float
 
 
+class ConfirmLine(_Part):
+    """What asking failures again came to."""
+
+    mode: str = Field(description='"off", "grader" or "answers".')
+    noise: float
+    lead: int = Field(description="By so many votes failures had to lead.")
+    grades: int = Field(description="That may be asked again.")
+    asked_again: int = Field(description="overturned + confirmed + undecided")
+    overturned: int
+    confirmed: int
+    undecided: int
+    not_asked_again: int = Field(description="That failed, and no rule needed to know more.")
+    asks: int = Field(description="Of these grades, the first of each included.")
+
+
 class Head(_Part):
     """All of the results but the cases."""
 
@@ -236,6 +268,7 @@ class Head(_Part):
     gate_approved: str = Field(default="", description="By what and whom the changes of the gate were approved.")
     budget: BudgetLine | None = None
     cache: CacheLine | None = Field(default=None, description="null where the run had none.")
+    confirm: ConfirmLine | None = Field(default=None, description="What asking failures again came to.")
     about: dict[str, dict[str, Any]] = Field(description="What a dialect keeps of a config, by its file.")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gradegate.changes import GateChanges
 from gradegate.errors import Origin
-from gradegate.figures import figure, many, percents, scores
+from gradegate.figures import figure, many, percent, percents, scores
 from gradegate.reporting.findings import unchecked
 from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
@@ -124,15 +124,34 @@ def spot(row: Row, grade: Grade) -> Origin:
 
 
 def said(grade: Grade) -> str:
-    """``failed``, ``failed (advisory)``, ``failed (in the set)`` or ``could not tell``."""
+    """``failed``, ``fails, 5 of 5 asks``, ``failed (advisory)``, ``failed (in the set)`` or ``could not tell``."""
+    word = asked(grade) or OUTCOMES[grade.outcome]
     if grade.inner:
-        return f"{OUTCOMES[grade.outcome]} (in the set)"
-    return OUTCOMES[grade.outcome] + ("" if grade.counts or grade.outcome is Outcome.PASS else " (advisory)")
+        return f"{word} (in the set)"
+    return word + ("" if grade.counts or grade.outcome is Outcome.PASS else " (advisory)")
+
+
+def asked(grade: Grade) -> str:
+    """``fails, 5 of 5 asks`` or ``passes, 1 of 3 asks fails``; an empty string where it was asked once."""
+    if not grade.votes:
+        return ""
+    failing, asks = fails(grade), many(len(grade.votes), "ask")
+    if grade.outcome is Outcome.PASS:
+        return f"passes, {failing} of {asks} {'fails' if failing == 1 else 'fail'}"
+    if grade.outcome is Outcome.FAIL:
+        return f"fails, {failing} of {asks}"
+    return f"could not tell, {failing} of {asks} {'fails' if failing == 1 else 'fail'}"
+
+
+def fails(grade: Grade) -> int:
+    """How many asks of a grade failed."""
+    return sum(vote.outcome is Outcome.FAIL for vote in grade.votes)
 
 
 def ended(row: Row) -> str:
-    """What a case came to; ``not checked`` where nothing was asserted."""
-    return "not checked" if unchecked(row) else OUTCOMES[row.outcome]
+    """What a case came to, and how its asks went; ``not checked`` where nothing was asserted."""
+    votes = [asked(grade) for grade in row.grades if grade.votes]
+    return "not checked" if unchecked(row) else OUTCOMES[row.outcome] + (f" ({'; '.join(votes)})" if votes else "")
 
 
 def notes(decision: Decision) -> tuple[Note, ...]:
@@ -188,7 +207,7 @@ def measured(result: RuleResult) -> str:
     parts = []
     if rule.every_case or rule.min_pass_rate is not None:
         rate = "" if result.pass_rate is None else f" ({_rates(result)[0]})"
-        parts.append(f"{result.passed:,} of {graded:,} passed{rate}")
+        parts.append(f"{result.passed:,} of {graded:,} passed{rate}{_interval(result)}")
     if rule.min_score is not None and result.score is not None:
         parts.append(f"mean score {_scores(result)[0]}")
     if result.errored:
@@ -204,7 +223,17 @@ def required(result: RuleResult) -> str:
         parts.append(f"at least {_rates(result)[1]} pass")
     if rule.min_score is not None:
         parts.append(f"mean score at least {_scores(result)[1]}")
+    if rule.min_cases is not None:
+        parts.append(f"at least {many(rule.min_cases, 'case')}")
+    if rule.confidence is not None:
+        parts.append(f"with {percent(rule.confidence)} confidence")
     return ", ".join(parts)
+
+
+def _interval(result: RuleResult) -> str:
+    if result.low is None or result.high is None:
+        return ""
+    return f", so {percent(result.low, 2)} to {percent(result.high, 2)} of all"
 
 
 def _scores(result: RuleResult) -> tuple[str, str]:

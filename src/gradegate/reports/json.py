@@ -18,6 +18,7 @@ from gradegate.reporting.results import (
     CacheLine,
     CaseLine,
     ChangeLine,
+    ConfirmLine,
     Counted,
     GradeLine,
     Head,
@@ -30,11 +31,12 @@ from gradegate.reporting.results import (
     Spent,
     Summary,
     TurnLine,
+    VoteLine,
 )
 from gradegate.reporting.saved import DAY
 from gradegate.reporting.visible import encodable
 from gradegate.reporting.wording import notes
-from gradegate.result import AskedModel, CacheReport, Counts, Decision, Grade, Made, Row, RuleResult, RunResult
+from gradegate.result import AskedModel, CacheReport, Counts, Decision, Grade, Made, Row, RuleResult, RunResult, Vote
 from gradegate.suite import Note
 
 
@@ -73,6 +75,7 @@ def _head(decision: Decision) -> Head:
         gate_approved=encodable(decision.changes.approved),
         budget=_budget(run),
         cache=_cache(run.cache) if run.cache else None,
+        confirm=ConfirmLine(**asdict(run.confirm)) if run.confirm else None,
         about={encodable(file): _object(about) for file, about in run.about.items()},
     )
 
@@ -164,6 +167,10 @@ def _rule(result: RuleResult) -> RuleLine:
         score=finite(result.score),
         min_pass_rate=finite(rule.min_pass_rate),
         min_score=finite(rule.min_score),
+        min_cases=rule.min_cases,
+        confidence=rule.confidence,
+        low=result.low,
+        high=result.high,
         select={name: encodable(value) for name, value in asdict(rule.select).items() if value},
         every_case=rule.every_case,
         by_metric=rule.by_metric,
@@ -222,6 +229,17 @@ def _grade(grade: Grade) -> GradeLine:
         evidence=_object(grade.evidence),
         usage=_spent(grade.usage),
         source=_source(assertion.origin),
+        votes=[_vote(vote) for vote in grade.votes],
+        confirmed=grade.confirmed,
+    )
+
+
+def _vote(vote: Vote) -> VoteLine:
+    return VoteLine(
+        outcome=vote.outcome.value,
+        score=finite(vote.score),
+        reason=encodable(vote.reason),
+        model=encodable(vote.model),
     )
 
 

@@ -14,7 +14,7 @@ from gradegate.reporting.findings import Finding, unchecked
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.saved import saved
 from gradegate.reporting.visible import one_line, visible
-from gradegate.reporting.wording import called, changed, name, place, remarks
+from gradegate.reporting.wording import called, changed, fails, name, place, remarks
 from gradegate.result import Decision, Grade, Outcome, Row, RunResult
 
 _MOST_CHANGES = 100
@@ -51,7 +51,7 @@ def _suite(title: str, rows: list[Row], properties: str) -> Iterator[str]:
     for row in rows:
         text = name(row)
         seen[text] += 1  # some readers keep only the first of two test cases with one name
-        yield _element(_case(row, title, f"{text} #{seen[text]}" if seen[text] > 1 else text))
+        yield _element(_case(row, title, f"{text} #{seen[text]}" if seen[text] > 1 else text), row)
     yield "</testsuite>\n"
 
 
@@ -133,8 +133,14 @@ def _message(row: Row, grades: list[Grade]) -> str:
     )
 
 
-def _element(case: TestCase) -> str:
+def _element(case: TestCase, row: Row) -> str:
     element = TestSuite("", [case]).build_xml_doc().find("testcase")
+    votes = [grade for grade in row.grades if grade.votes]
+    if votes:
+        properties = ET.Element("properties")
+        ET.SubElement(properties, "property", name="asks", value=str(sum(len(grade.votes) for grade in votes)))
+        ET.SubElement(properties, "property", name="fails", value=str(sum(map(fails, votes))))
+        element.insert(0, properties)
     if case.elapsed_sec is not None:
         element.set("time", f"{case.elapsed_sec:.3f}")
     return ET.tostring(element, encoding="unicode") + "\n"
