@@ -8,6 +8,7 @@ from gradegate.asking.budget import Budget, strictest
 from gradegate.conversation import Usage
 from gradegate.errors import ProviderError
 from gradegate.suite import Limits
+from support import flips
 
 RUBRIC = {"type": "llm-rubric", "value": "is polite"}
 
@@ -128,3 +129,36 @@ def test_dollars_that_nobody_knows_are_not_counted():
     budget.spend(Usage(1, cost=1.0))
     with pytest.raises(ProviderError, match="not run: the budget of 1 USD is used up"):
         budget.take()
+
+
+# --- asking again ---------------------------------------------------------------------------------------------
+
+
+def test_a_budget_never_makes_a_pass_or_a_failure_of_what_was_not_asked_again(llm, gate):
+    """20 first asks, of which two fail; the budget ends while they are asked again."""
+    llm.reply = flips.scripted({3: "FPP", 11: "FFFFFFF"})
+    written = flips.suite(llm.spec(), 20)
+    for most in range(20, 25):
+        llm.requests.clear()
+        llm.reply = flips.scripted({3: "FPP", 11: "FFFFFFF"})
+        ran = gate(written, "--max-calls", str(most), "-j", "1", confirm="")
+        assert len(llm.requests) == most
+        assert ran.results["summary"]["failed"] == 0
+        assert ran.code == 3
+        said = ran.grades[11]["reason"]
+        assert (ran.grades[11]["outcome"], said) == (
+            "error",
+            f"failed, and was not asked again: the budget of {most} calls is used up",
+        )
+    llm.requests.clear()
+    llm.reply = flips.scripted({3: "FPP", 11: "FFFFFFF"})
+    ran = gate(written, "--max-calls", "25", confirm="")
+    assert (ran.code, ran.results["confirm"]["overturned"], ran.results["confirm"]["confirmed"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("at_once", ["1", "50"])
+def test_all_first_asks_go_before_any_second(llm, gate, at_once):
+    llm.reply = flips.flipping(0.3, 4)
+    ran = gate(flips.suite(llm.spec(), 60), "--max-calls", "60", "-j", at_once, confirm="")
+    assert len({flips.case_in(body) for body in llm.bodies}) == 60 == len(llm.requests)
+    assert {grade["outcome"] for grade in ran.grades} == {"pass", "error"}

@@ -212,3 +212,16 @@ def test_neither_keys_nor_prompts_are_in_the_files(llm, again):
     assert b"sk-very-secret" not in content
     assert b"question 0" not in content
     assert (ran.folder / "kept" / TRUSTED).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_failure_is_asked_again_afresh(llm, again):
+    """The first ask is known; those that follow are not, and are sent each time."""
+    bad, good = '{"pass": false, "score": 0, "reason": "rude"}', PASS
+    llm.reply = lambda path, body: "hello" if body["model"] == "fake" else bad
+    again(config(llm, 3))
+    llm.reply = lambda path, body: good
+    ran, asked = again(config(llm, 3), "--confirm", "grader")
+    assert asked == 6  # P P for each of three: F P P passes
+    assert (ran.code, ran.results["confirm"]["overturned"]) == (0, 3)
+    ran, asked = again(config(llm, 3), "--confirm", "grader")
+    assert asked == 6

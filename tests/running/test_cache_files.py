@@ -1,12 +1,18 @@
 """Files of a cache that are damaged, foreign, locked or not to be had: a note, and everything is asked."""
 
 import json
+import resource
+import signal
 import sqlite3
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
+import yaml
 
-from support.kept import TRUSTED, config
+from support.kept import TRUSTED, config, passing
 
 
 def foreign(path: Path) -> None:
@@ -82,3 +88,64 @@ def test_a_folder_that_cannot_be_made_is_said(llm, again):
     ran, asked = again(config(llm, 3))
     assert (ran.code, asked) == (0, 6)
     assert "is not used" in json.dumps(ran.results["notes"])
+
+
+# --- several processes, and one that is killed ----------------------------------------------------------------
+
+
+def started(folder: Path, *arguments: str) -> subprocess.Popen:
+    command = [sys.executable, "-m", "gradegate", "run", "c.yaml", "--cache", "kept", "--confirm", "off", *arguments]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def test_after_a_kill_only_what_is_missing_is_asked(llm, tmp_path):
+    llm.reply, llm.latency = passing, 0.02
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config(llm, 60)))
+    process = started(tmp_path, "-j", "4")
+    until = time.monotonic() + 60
+    while len(llm.requests) < 50 and time.monotonic() < until:
+        time.sleep(0.01)
+    process.kill()
+    process.communicate(timeout=60)
+    while llm.in_flight:
+        time.sleep(0.01)
+    first = len(llm.requests)
+    assert 50 <= first < 120
+    out, _ = started(tmp_path, "-j", "4").communicate(timeout=120)
+    again = len(llm.requests) - first
+    assert 120 - first <= again <= 120 - first + 4  # four were in flight
+    assert f"{120 - again} of 120 answers from the cache".encode() in out
+
+
+def test_two_processes_use_one_cache(llm, tmp_path):
+    llm.reply = passing
+    for name, first in (("a", 0), ("b", 20)):
+        (tmp_path / name).mkdir()
+        written = config(llm, 40)
+        written["tests"] = written["tests"][first : first + 20]
+        (tmp_path / name / "c.yaml").write_text(yaml.safe_dump(written))
+    both = [started(tmp_path / name, "--cache", "../kept") for name in ("a", "b")]
+    for process in both:
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, out
+        assert b"note: the cache" not in out
+    assert len(llm.requests) == 80
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config(llm, 40)))
+    started(tmp_path, "--cache", "kept").communicate(timeout=120)
+    assert len(llm.requests) == 80
+
+
+@pytest.mark.parametrize("size", ["4096", "20000"])
+def test_a_full_disk_costs_a_note(llm, again, tmp_path, size, monkeypatch):
+    """A limit on the size of files stands for the disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    monkeypatch.setattr(signal, "SIGXFSZ", signal.SIGXFSZ)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(size), limits[1]))
+    try:
+        ran, asked = again(config(llm, 30), "-o", "/dev/null.json")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert (ran.code, asked) == (0, 60)
+    assert "note: the cache: trusted" in ran.out

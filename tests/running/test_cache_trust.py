@@ -1,6 +1,7 @@
 """Whose replies a run believes: verdicts that a pull request could have written are asked for."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,50 @@ def test_the_default_branch_is_the_one_that_the_event_names(llm, again, monkeypa
     start = len(llm.requests)
     again(config(llm, 1))
     assert roles(llm, start) == ([] if ref.endswith("trunk") else ["judge"])
+
+
+# --- a cache that is part of what is judged -------------------------------------------------------------------
+
+
+def git(folder: Path, *arguments: str) -> None:
+    names = ["-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *names, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("planted", ["kept/" + TRUSTED, f"kept/{TRUSTED}-wal", "elsewhere/" + TRUSTED, "kept"])
+def test_a_cache_in_the_commit_is_not_believed(llm, again, tmp_path, planted):
+    again(config(llm, 2))
+    kept = tmp_path / "kept"
+    if planted.startswith("elsewhere"):
+        kept.rename(tmp_path / "elsewhere")
+        kept.symlink_to("elsewhere")
+    if planted == "kept":
+        kept.rename(tmp_path / "aside")
+        kept.symlink_to("aside")
+        planted = "aside"
+    (tmp_path / planted).touch()
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "-f", planted)
+    git(tmp_path, "commit", "-qm", "x")
+    ran, asked = again(config(llm, 2))
+    assert (ran.code, asked) == (0, 4)
+    assert "its folder is in the commit that is checked out" in json.dumps(ran.results["notes"])
+
+
+def test_a_cache_beside_the_commit_is_used(llm, again, tmp_path):
+    (tmp_path / "README").write_text("x")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "README")
+    git(tmp_path, "commit", "-qm", "x")
+    again(config(llm, 2), cache=".gradegate/kept")
+    assert again(config(llm, 2), cache=".gradegate/kept")[1] == 0
+
+
+def test_a_commit_that_cannot_be_read_vouches_for_nothing_on_github(llm, again, monkeypatch, tmp_path):
+    event(monkeypatch, tmp_path, "push", "refs/heads/main")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("a" * 40)
+    assert again(config(llm, 1))[1] == 2
+    ran, asked = again(config(llm, 1))
+    assert asked == 2
+    assert "cannot be read" in json.dumps(ran.results["notes"])
