@@ -199,6 +199,7 @@ def _cache_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _budget_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--estimate", action="store_true", help="say what the run would take; makes no call")
     parser.add_argument("--max-calls", type=_whole(1), metavar="N", help="send at most so many requests to models")
     parser.add_argument("--max-usd", type=_amount, metavar="X", help="ask no more once replies have cost X US dollars")
     parser.add_argument("--max-seconds", type=_amount, metavar="S", help="ask no more after S seconds")
@@ -271,12 +272,25 @@ def _run(args: argparse.Namespace) -> int:
     from gradegate.running.progress import progress
 
     settings = _settings(args)
+    if args.estimate:
+        return _estimate(settings)
     delivered = deliver(settings, ("console",), Links(), partial(progress, in_ci=settings.in_ci))
     for part in delivered.documents[0].parts:
         sys.stdout.write(part)
     for failure in delivered.failures.values():
         _complain(failure)
     return exit_code(delivered.decision)
+
+
+def _estimate(settings: Settings) -> int:
+    from gradegate.pipeline import prepare
+    from gradegate.reporting.commands import harmless
+    from gradegate.running.estimate import estimate, said
+
+    prepared = prepare(settings)
+    for line in said(estimate(prepared.plan)):
+        print(harmless(prepared.hide(line)))
+    return PASS
 
 
 def _validate(args: argparse.Namespace) -> int:

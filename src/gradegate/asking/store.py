@@ -127,9 +127,7 @@ class Store:
 def _found(path: Path, *, make: bool) -> bool:
     """Whether there is a file, which is made where it may be. Raises OSError, and Unusable for what is no file."""
     if make:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        _make(path)
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -137,6 +135,25 @@ def _found(path: Path, *, make: bool) -> bool:
     if not stat.S_ISREG(mode):
         raise Unusable("it is a link, or no file")
     return True
+
+
+def _make(path: Path) -> None:
+    """An empty file that its owner alone may read, where there is none. Raises OSError.
+
+    In the action's container we are root, and a later step of the job is to save the file: it is whose the folder is.
+    """
+    for folder in reversed([folder for folder in path.parents if not folder.exists()]):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        _give(folder)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        _give(path)
+
+
+def _give(path: Path) -> None:
+    if os.geteuid() == 0:
+        owner = path.parent.stat()
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _connected(path: Path, mode: str) -> sqlite3.Connection:

@@ -32,7 +32,7 @@ class AnswerRelevance(Grader):
     """The answer is about what was asked: questions generated from it resemble the query."""
 
     scoring = Scoring(0.5, share=False, tolerance=EPSILON)
-    asks = Asks(("text", "embedding"))
+    asks = Asks(("text", "embedding"), questions=3)
     written = Written(csv_threshold=0.75)
 
     language: str = ""

@@ -56,6 +56,7 @@ class Asks:
     models: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     sees: bool = False
+    questions: int = 1  # to the text model, where they are not steps
     skips_shared_prompt: bool = False  # a test's one-prompt ``rubricPrompt`` is meant for its other graders
 
 

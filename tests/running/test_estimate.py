@@ -1,0 +1,65 @@
+"""What a run would take, said before anything is asked."""
+
+import pytest
+
+from support import flips
+from support.kept import config
+
+
+def said(llm, gate, written, *arguments: str) -> list[str]:
+    ran = gate(written, "--estimate", *arguments)
+    assert (ran.code, llm.requests, ran.results) == (0, [], {})
+    return ran.out.splitlines()
+
+
+def test_calls_and_asks_that_follow(llm, gate):
+    lines = said(llm, gate, config(llm, 100), "--repeat", "2", "--confirm", "grader")
+    assert lines[:2] == ["target: 200 calls", "grader: 200 calls"]
+    assert lines[2] == "asked again: 50.0 expected, at most 2,800 (of 200 grades)"  # a noise of 0.1, a lead of 5
+    assert lines[3].startswith("cost: about ")
+
+
+@pytest.mark.parametrize(
+    ("noise", "line"),
+    [
+        (0.05, "asked again: 11.1 expected, at most 1,100 (of 100 grades)"),
+        (0, "asked again: 0.0 expected, at most 500 (of 100 grades)"),
+    ],
+)
+def test_noise_is_that_of_the_gate(llm, gate, noise, line):
+    written = flips.suite(llm.spec(), 100, gate={"noise": noise})
+    lines = said(llm, gate, written, "--confirm", "grader")
+    assert lines[:3] == ["target: 0 calls", "grader: 100 calls", line]
+
+
+def test_nothing_is_asked_again_where_that_is_off(llm, gate):
+    assert said(llm, gate, config(llm, 5))[2] == "asked again: 0.0 expected, at most 0 (of 0 grades)"
+
+
+def test_an_unknown_price_is_said_and_never_a_number(llm, gate):
+    written = config(llm, 5, providers=[llm.spec("nobody-knows")])
+    assert said(llm, gate, written)[3] == "cost: unknown, as that of openai:chat:nobody-knows is"
+
+
+def test_the_estimate_is_what_the_run_sends(llm, gate):
+    def reply(path, body):
+        if path.endswith("/embeddings"):
+            rows = [{"index": i, "embedding": [1.0]} for i in range(len(body["input"]))]
+            return {"data": rows, "usage": {"prompt_tokens": 1}}
+        return '{"pass": true, "score": 1, "reason": "polite", "question": "why?"}'
+
+    llm.reply = reply
+    embedder = {"id": "openai:embeddings:e", "config": {"apiBaseUrl": llm.base, "apiKey": "k", "cost": 0.001}}
+    options = {"options": {"provider": {"text": llm.spec("judge", cost=0.001), "embedding": embedder}}}
+    written = config(llm, 4, defaultTest=options)
+    written["tests"][0]["assert"] += [{"type": "similar", "value": "hello"}, {"type": "equals", "value": "x"}]
+    written["tests"][1]["assert"] = [{"type": "answer-relevance", "threshold": 0}]
+    written["tests"][2]["providerOutput"] = "recorded"
+    lines = said(llm, gate, written)
+    gate(written)
+    target = sum(body["model"] == "fake" for body in llm.bodies)
+    assert lines[:2] == [f"target: {target} calls", f"grader: {len(llm.requests) - target} calls"]
+
+
+def test_mistakes_are_mistakes(llm, gate):
+    assert gate(config(llm, 1, providers=["nobody:knows"]), "--estimate").code == 2
