@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ from gradegate.access.hosts import (
     Address,
     Host,
     Vendor,
+    allowed,
     bound_by,
     covers,
     host_at,
@@ -38,8 +40,7 @@ class Egress:
         """Whether the value of a variable may go to an address."""
         if not self.bound or covers(self.hosts, url):
             return True
-        own = bound_by(self.variables.get(name, "")) if "://" in self.variables.get(name, "") else None
-        if own is not None and own.takes(url):
+        if is_address(self.variables.get(name, ""), url):
             return True
         return any(name in vendor.keys and vendor.takes(url, self.variables) for vendor in self.vendors())
 
@@ -69,6 +70,15 @@ class Egress:
         names |= {name for name in self.variables if name.lower().endswith("_proxy")}
         hosts = (bound_by(self.variables.get(name, "")) for name in names)
         return {host.name for host in hosts if host}
+
+
+def is_address(value: str, url: str) -> bool:
+    """Whether the value of a variable is where an address leads: that address, or its host as names of hosts look."""
+    if "://" in value:
+        own = bound_by(value)
+        return own is not None and own.takes(url)
+    host = allowed(value) if re.fullmatch(r"[\w.-]+:\d{1,5}|(?:[\w-]+\.)+\w+(?::\d{1,5})?|localhost", value) else None
+    return host is not None and host.takes(url)
 
 
 def is_own_machine(url: str) -> bool:
