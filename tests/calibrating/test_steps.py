@@ -48,7 +48,7 @@ def test_an_error_is_apart_and_never_a_vote(calibrate, llm):
     assert ran.code == 0, ran.err
     overall = ran.data["overall"]
     assert (overall["labels"], overall["errors"], overall["both_pass"]) == (1, 2, 1)
-    assert (overall["minority"], overall["votes"]) == (0, 3)  # two of a, one of b
+    assert (overall["minority"], overall["votes"]) == (0, 2)  # of a: most asks of b did not pass
     assert ran.out.count("NO VERDICT") == 2
     assert "2 outputs got no verdict at the first ask and are in no table" in ran.out
 
@@ -112,8 +112,11 @@ def test_a_test_that_is_repeated_is_asked_no_more_often(calibrate, llm):
 
 def test_a_variable_that_only_other_tests_define_is_no_mistake(calibrate, llm):
     llm.reply = Scripted(a="P")
-    tests = case("case"), case("other", vars={"q": "x", "extra": "y"})
-    assert calibrate({**config(llm, *tests), "prompts": ["{{q}} {{extra}}"]}, lines(label("a"))).code == 0
+    tests = [{"description": "case"}, {"description": "other", "vars": {"extra": "y"}}]
+    written = config(llm, *tests, prompts=["x"])
+    written["defaultTest"]["assert"] = [{"type": "llm-rubric", "value": "is polite {{extra}}"}]
+    ran = calibrate(written, lines(label("a")))
+    assert ran.code == 0, ran.err
 
 
 def test_the_grader_of_the_command_line_grades(calibrate, llm):

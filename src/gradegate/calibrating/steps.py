@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from gradegate.calibrating import labels, reports
 from gradegate.calibrating.agreement import Calibration, Judged
@@ -38,7 +39,7 @@ def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> C
         rows = run(prepared.plan, prepared.client, settings.reask, watch)
     shown = replace(conceal(rows, prepared.hide), hidden=prepared.secrets.names)
     found = Calibration(tuple(_judged(selected, prepared, shown.rows)), asks, shown)
-    documents = {output: reports.rendered(form, found) for output, form in forms.items()}
+    documents = {output: partial(form, found) for output, form in forms.items()}
     failures = write_documents(documents, settings.cwd, prepared.seal)
     text = (prepared.seal(part) for part in reports.console(found).parts)
     return Calibrated(found, text, failures)
