@@ -129,6 +129,9 @@ def test_one_of_several_values_of_a_variable_is_named(calibrate, llm):
     assert "labels.jsonl:1: its case has several values of a variable" in ran.err
     ran = calibrate(config(llm, tests), lines(label("a", vars={"q": "two"})))
     assert (ran.code, ran.data["outputs"][0]["vars"]) == (0, {"q": "two"})
+    both = lines(label("a", vars={"q": "two"}), label("a", "fail", vars={"q": "one"}))  # another answer each
+    ran = calibrate(config(llm, tests), both)
+    assert (ran.code, ran.data["overall"]["labels"]) == (0, 2)
 
 
 def test_two_labels_of_one_output_must_agree(calibrate, llm):

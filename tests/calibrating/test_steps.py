@@ -81,10 +81,11 @@ def test_a_negated_assertion_passes_what_does_not_hold(calibrate, llm):
 
 def test_every_ask_is_another_request_and_differs_in_its_token_alone(calibrate, llm):
     llm.reply = Scripted(a="P", b="P")
-    ran = calibrate(config(llm), lines(label("a"), label("a"), label("b")), "--asks", "4")
-    assert (ran.code, len(llm.requests)) == (0, 12)
+    labels = lines(label("a"), label("a"), label("b"), label("b", description="other"))
+    ran = calibrate(config(llm, case("case"), case("other")), labels, "--asks", "4")
+    assert (ran.code, len(llm.requests)) == (0, 16)
     bodies = [json.dumps(body) for body in llm.bodies]
-    assert len(set(bodies)) == 12
+    assert len(set(bodies)) == 16
     assert len({TOKEN.sub("", body) for body in bodies}) == 2
     assert ran.data["asks"] == 4
 
