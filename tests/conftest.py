@@ -10,6 +10,7 @@ import yaml
 from hypothesis import settings
 
 from gradegate import cli
+from gradegate.bounded.begin import begin
 from support.fake_llm import FakeLlm, serve
 
 # On GitHub keys are bound to their hosts; tests say so themselves where they mean it.
@@ -27,6 +28,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("hypothesis"):
             item.add_marker("no_cover")
+
+
+@pytest.fixture(autouse=True)
+def a_new_run() -> None:
+    """What another test evaluated is not on the account of this one."""
+    begin()
 
 
 @pytest.fixture

@@ -13,38 +13,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gradegate import __version__
-from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, exit_code
+from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, at_once, exit_code
 from gradegate.errors import ConfigError, Mistake, Terminated
-from gradegate.settings import ASKS, CONCURRENCY, REASK, RETRIES, TIMEOUT, whole_number
+from gradegate.reporting.streams import guard
+from gradegate.settings import ASKS, CHANGE_MODES, CONCURRENCY, REASK, RETRIES, TIMEOUT, whole_number
 
 if TYPE_CHECKING:
     from gradegate.settings import Settings
 
 
 def script() -> NoReturn:
-    """The console script."""
+    """Run the command of this process and exit, by the verdict alone: whoever reads the streams may be gone."""
     gc.disable()  # imports and the plan leave no garbage; the collector starts with the run
-    code = main(sys.argv[1:])
-    sys.stdout.flush()
-    sys.stderr.flush()
+    guard()
+    try:
+        code = main(sys.argv[1:])
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except KeyboardInterrupt as e:  # while the last words were said
+        code = _interrupted(e)
     os._exit(code)  # threads that still wait for a dead server must not hold the exit
 
 
 def main(argv: Sequence[str]) -> int:
     """Run a command; gives the exit code."""
-    signal.signal(signal.SIGTERM, _terminate)
+    _heed_signals()
     try:
         args = _parser().parse_args(argv)
         return int(args.command(args))
     except ConfigError as e:
         return _report_mistakes(e.mistakes)
-    except Terminated:
-        return TERMINATED
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return INCONCLUSIVE
+    except KeyboardInterrupt as e:
+        return _interrupted(e)
     except SystemExit as e:
         return int(e.code or 0)
     except Exception as e:  # a defect of ours: said in a line, and never green
@@ -60,12 +60,32 @@ def _defect(error: Exception) -> str:
     return f"gradegate failed: {type(error).__name__}: {error} (GRADEGATE_DEBUG=1 shows where)"
 
 
-def _terminate(*_: Any) -> NoReturn:
-    raise Terminated
+def _heed_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
+
+
+def _stop(number: int, frame: Any) -> NoReturn:
+    """Stop in an orderly way; the next signal ends the process at once."""
+    for again in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(again, at_once)
+    raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+
+
+def _interrupted(error: KeyboardInterrupt) -> int:
+    return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        from gradegate.reporting.commands import harmless
+
+        super().error(harmless(message))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="gradegate", description="Gates pull requests on LLM evals.")
+    parser = _Parser(prog="gradegate", description="Gates pull requests on LLM evals.")
     parser.add_argument("--version", action="version", version=f"gradegate {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     run = _command(commands, "run", _run, "run evals, write reports, decide", aliases=["eval"])
@@ -85,15 +105,16 @@ def _parser() -> argparse.ArgumentParser:
     _command(commands, "list", _list, "list assertions, providers, dialects and reports")
     schema = _command(commands, "schema", _schema, "print a JSON Schema")
     schema.add_argument("of", nargs="?", choices=("config", "results"), default="config")
-    _command(commands, "action", _action, "the GitHub Action: reads INPUT_* and the event")
+    # `with: args: --help` must not end in a page of help and green: here is no option, and every argument a mistake.
+    bare = {"prefix_chars": "\0", "add_help": False}
+    action = _command(commands, "action", _action, "the GitHub Action: reads INPUT_* and the event", **bare)
+    action.add_argument("arguments", nargs="*")
     return parser
 
 
-def _command(
-    commands: Any, name: str, function: Any, text: str, aliases: Sequence[str] = ()
-) -> argparse.ArgumentParser:
+def _command(commands: Any, name: str, function: Any, text: str, **more: Any) -> argparse.ArgumentParser:
     about = text.capitalize() + "."
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=about, aliases=list(aliases))
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=about, **more)
     parser.set_defaults(command=function)
     return parser
 
@@ -131,6 +152,9 @@ def _model_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
     _asking_arguments(parser, ".json, .xml (JUnit), .md, .html or .aegis.json; repeat")
+    parser.add_argument(
+        "--changes", choices=CHANGE_MODES, default=CHANGE_MODES[0], help="what changes of the gate since --base come to"
+    )
     parser.add_argument("--no-cache", action="store_true", help="accepted: every answer is asked for afresh anyway")
 
 
@@ -165,6 +189,7 @@ def _settings(args: argparse.Namespace) -> Settings:
     from gradegate.files.checkout import commit_of
     from gradegate.settings import Settings, hosts, open_variables
 
+    cwd = _here()
     return Settings(
         configs=(*args.config, *args.more),
         outputs=tuple(getattr(args, "output", ())),
@@ -174,16 +199,24 @@ def _settings(args: argparse.Namespace) -> Settings:
         filter_pattern=args.filter_pattern,
         assertions=tuple(args.assertions),
         base=args.base,
+        changes=getattr(args, "changes", CHANGE_MODES[0]),
         reask=getattr(args, "reask", REASK),
         timeout=getattr(args, "timeout", None),
         retries=getattr(args, "retries", RETRIES),
-        commit=commit_of(Path.cwd(), os.environ),
-        cwd=Path.cwd(),
+        commit=commit_of(cwd, os.environ),
+        cwd=cwd,
         in_ci=bool(os.environ.get("CI")),
         allowed_hosts=hosts(args.allowed_hosts),
         allowed_env=open_variables(args.allowed_env),
         environ=dict(os.environ),
     )
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as e:
+        raise ConfigError.at(f"the working directory cannot be read: {e.strerror}", None, "start in a folder") from e
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -208,6 +241,9 @@ def _validate(args: argparse.Namespace) -> int:
 
     prepared = prepare(_settings(args))
     plan = prepared.shown_plan
+    for change in prepared.changes.found:
+        where = f"{change.origin}: " if change.origin else ""
+        print(harmless(f"{where}gate {change.kind.value}: {change.text}"))
     for note in plan.notes:
         print(harmless(f"{note.origin}: warning: {note.text}" if note.origin else f"warning: {note.text}"))
     for line in inventory(plan.keys, prepared.secrets.names):
@@ -246,7 +282,9 @@ def _schema(args: argparse.Namespace) -> int:
 def _action(args: argparse.Namespace) -> int:
     from gradegate.github.action import main as action
 
-    return action(dict(os.environ), Path.cwd())
+    if args.arguments and "INPUT_ARGS" not in os.environ:  # on GitHub, the inputs say it
+        raise ConfigError.at("the command `action` takes no arguments", None, "it reads INPUT_* and the event")
+    return action(dict(os.environ), _here())
 
 
 def _report_mistakes(mistakes: Sequence[Mistake]) -> int:

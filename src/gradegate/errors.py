@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +51,14 @@ class ConfigError(GradegateError):
         self.mistakes = mistakes
 
     @classmethod
-    def at(cls, what: str, origin: Origin | None = None, cure: str = "") -> ConfigError:
+    def at(cls, what: str, origin: Origin | None = None, cure: str = "") -> Self:
         """One mistake."""
         return cls(Mistake(what, origin, cure))
 
     @classmethod
     def join(cls, errors: Iterable[ConfigError]) -> ConfigError:
-        """The mistakes of several errors in one."""
-        return cls(*(mistake for error in errors for mistake in error.mistakes))
+        """The mistakes of several errors in one, each of them once."""
+        return cls(*dict.fromkeys(mistake for error in errors for mistake in error.mistakes))
 
 
 class Trouble(enum.Enum):

@@ -6,21 +6,27 @@ The command line and the Action only say what happens, and post what came of it.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from gradegate.access.hiding import Hide, redactor
 from gradegate.asking.guard import Guard
 from gradegate.asking.http import Client
-from gradegate.deciding.changes import with_changes
+from gradegate.bounded.begin import begin
+from gradegate.changes import NO_CHANGES, Approval, GateChanges
+from gradegate.deciding.changes import blocks, compare
 from gradegate.deciding.gate import decide
 from gradegate.errors import ConfigError
+from gradegate.planning.base import Base, plan_base
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located, load, written_in
 from gradegate.planning.plan import build_client, egress, plan
 from gradegate.planning.secrets import Secrets, secrets_of
+from gradegate.planning.stakes import stakes
 from gradegate.reporting.deliver import check_outputs, render, write
+from gradegate.reporting.places import check_inputs, places
 from gradegate.reporting.redact import conceal, concealed_mistakes
 from gradegate.reporting.report import Document, Links
 from gradegate.result import Decision
@@ -29,13 +35,14 @@ from gradegate.settings import Settings
 
 Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of planned answers
 Choose = Callable[[list[Located]], list[Located]]
+Approve = Callable[[], Approval]  # asks whether a person approved what the pull request does to its gate
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A plan with the client that its providers ask through, and what hides its secrets.
+    """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's.
 
-    ``hide`` is for values, before a report is made of them; ``seal`` for finished documents.
+    ``hide`` is for values, before a report is made of them; ``seal`` for finished documents. ``inputs`` are the files that were read.
     """
 
     plan: Plan
@@ -43,6 +50,8 @@ class Prepared:
     secrets: Secrets
     hide: Hide
     seal: Hide
+    inputs: frozenset[Path]
+    changes: GateChanges = NO_CHANGES
 
     @property
     def shown_plan(self) -> Plan:
@@ -65,21 +74,41 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
 
     ``choose`` may say which cases of the suites are planned.
     """
+    base = _base(settings)  # first, so that one plan at a time is in memory
+    begin()
     suites: list[Located] = []
     try:
-        suites += (with_changes(located, settings) for located in load(settings))
-        return _prepared(settings, choose(suites))
+        suites += load(settings)
+        return _prepared(settings, choose(suites), base)
     except ConfigError as e:
+        begin()
         values = {*secrets_of(settings, suites).values, *written_in(settings)}
         raise concealed_mistakes(e, redactor(values)) from None
 
 
-def _prepared(settings: Settings, suites: list[Located]) -> Prepared:
+def _base(settings: Settings) -> Base | None:
+    if not settings.base:
+        return None
+    begin()
+    return plan_base(settings)
+
+
+def _prepared(settings: Settings, suites: list[Located], base: Base | None) -> Prepared:
     client = build_client(settings, suites)
     planned, secrets = plan(suites, settings, client), secrets_of(settings, suites)
     client.guard = Guard(egress(settings), {use.name: settings.environ[use.name] for use in planned.keys})
-    hide = redactor(secrets.values)
-    return Prepared(planned, client, secrets, hide, redactor(secrets.environment.values(), short=False))
+    hide = redactor({*secrets.values, *(base.secrets if base else ())})
+    changes = conceal(_changes(base, planned, suites, settings), hide) if base else NO_CHANGES
+    seal = redactor(secrets.environment.values(), short=False)
+    inputs = frozenset(path for located in suites for path in located.workspace.opened)
+    return Prepared(planned, client, secrets, hide, seal, inputs, changes)
+
+
+def _changes(base: Base, planned: Plan, suites: Sequence[Located], settings: Settings) -> GateChanges:
+    """What the plan checks less or otherwise than the base; either side may say that this blocks, and so may the run."""
+    found = compare(base.suites, stakes(planned, suites), base.problems)
+    block = settings.changes == "block" or blocks((*base.policies, *planned.policies))
+    return GateChanges(found, block)
 
 
 def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
@@ -88,15 +117,26 @@ def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
     gc.enable()
     rows = run(prepared.plan, prepared.client, reask, watch)
     shown = replace(conceal(rows, prepared.hide), hidden=prepared.secrets.names)
-    return decide(shown, conceal(prepared.plan.policies, prepared.hide))
+    return decide(shown, conceal(prepared.plan.policies, prepared.hide), prepared.changes)
 
 
-def deliver(settings: Settings, names: tuple[str, ...], links: Links, progress: Progress) -> Delivered:
-    """All steps. ``names`` are the reports that the caller says or posts itself. Raises ConfigError."""
-    outputs = check_outputs(settings.outputs)
+def deliver(
+    settings: Settings, names: tuple[str, ...], links: Links, progress: Progress, approve: Approve = Approval
+) -> Delivered:
+    """All steps. ``names`` are the reports that the caller says or posts itself. Raises ConfigError.
+
+    ``approve`` is called where changes of the gate would block.
+    """
+    reports = check_outputs(settings.outputs)
+    where = places(settings.outputs, settings.cwd, settings.environ)
     prepared = prepare(settings)
+    check_inputs(where, prepared.inputs)
+    if prepared.changes.blocking:
+        approval = approve()
+        changes = replace(prepared.changes, approved=approval.by, refused=approval.why)
+        prepared = replace(prepared, changes=changes)
     with progress(prepared.plan.answers) as watch:
         decision = evaluate(prepared, settings.reask, watch)
-    failures = write(outputs, settings.cwd, decision, links, prepared.seal)
+    failures = write(reports, where, decision, links, prepared.seal)
     documents = tuple(render(name, decision, links, prepared.seal) for name in names)
     return Delivered(decision, documents, failures)

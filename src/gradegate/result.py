@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from gradegate.changes import NO_CHANGES, GateChanges
 from gradegate.conversation import NO_USAGE, Transcript, Turn, Usage
 from gradegate.errors import Origin
 from gradegate.suite import NOWHERE, Note, Rule
@@ -275,3 +276,4 @@ class Decision:
     grades: Counts  # assertions
     cases: Counts
     setup: bool = False  # inconclusive because of a wrong key or model: exit code 2
+    changes: GateChanges = NO_CHANGES  # what the pull request does to its own gate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ RETRIES = 4  # of a call that failed
 ASKS = 3  # times that `calibrate` has each output graded
 REASK = 1  # times that an unreadable grader is asked again
 COMMENT_MODES = ("always", "failures", "off")
+CHANGE_MODES = ("report", "block")
 # Inputs of the action that set an environment variable.
 KEYS = {
     "openai-api-key": "OPENAI_API_KEY",
@@ -29,6 +30,8 @@ KEYS = {
     "google-api-key": "GOOGLE_API_KEY",
     "mistral-api-key": "MISTRAL_API_KEY",
 }
+# The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
+NO_ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
 
 
 def whole_number(text: str, least: int) -> int | None:
@@ -52,6 +55,7 @@ class Settings:
     timeout: float | None = None
     retries: int = RETRIES
     base: str = ""  # folder with a checkout of what the pull request is compared with
+    changes: str = "report"  # what differences to it come to, or "block"; a config may be stricter
     commit: str = ""  # what is checked out, where it is known
     cwd: Path = Path()
     in_ci: bool = False
@@ -109,16 +113,17 @@ class ActionSettings:
     comment_key: str = ""  # tells the comments of several jobs on one pull request apart
     summary: bool = True
     annotations: bool = True
+    approve_label: str = ""  # on the pull request, approves of changes to its gate
+    mistakes: tuple[Mistake, ...] = ()  # of the inputs: nothing may run before they are corrected
 
 
 def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
-    """Read ``INPUT_*`` as the runner spells them. Raises ConfigError with every mistake.
+    """Read ``INPUT_*`` as the runner spells them; a mistaken one has its default, and stands in ``mistakes``.
 
     The runner upper-cases a name, turns spaces into underscores and keeps hyphens: ``INPUT_MAX-CONCURRENCY``
     (actions/runner, ContainerActionHandler).
     """
     inputs = _Inputs(environ)
-    directory = inputs.text("working-directory")
     run = Settings(
         configs=inputs.lines("config"),
         outputs=inputs.lines("output"),
@@ -128,8 +133,9 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         filter_pattern=inputs.text("filter-pattern"),
         reask=REASK if (asked := inputs.number("reask", least=0)) is None else asked,
         timeout=inputs.number("timeout", least=1),
-        base=inputs.text("base"),
-        cwd=cwd / directory if directory else cwd,
+        base=str(cwd / base) if (base := inputs.text("base")) else "",
+        changes=inputs.choice("changes", CHANGE_MODES),
+        cwd=inputs.folder("working-directory", cwd),
         in_ci=True,
         allowed_hosts=inputs.read("allowed-hosts", hosts, ()),
         allowed_env=inputs.read("allowed-env", open_variables, frozenset()),
@@ -142,10 +148,9 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         comment_key=inputs.text("comment-key"),
         summary=inputs.flag("summary"),
         annotations=inputs.flag("annotations"),
+        approve_label=inputs.text("approve-label"),
     )
-    if inputs.mistakes:
-        raise ConfigError(*inputs.mistakes)
-    return settings
+    return replace(settings, mistakes=(*inputs.mistakes, *inputs.unknown()))
 
 
 def _with_keys(environ: Mapping[str, str], inputs: _Inputs) -> dict[str, str]:
@@ -154,13 +159,39 @@ def _with_keys(environ: Mapping[str, str], inputs: _Inputs) -> dict[str, str]:
 
 
 class _Inputs:
+    """The inputs, each of which exists because the code asks for it: there is no second list."""
+
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
+        self._asked: dict[str, str] = {}  # inputs by the variables that may hold them
         self.mistakes: list[Mistake] = []
 
     def text(self, name: str) -> str:
-        spelled = f"INPUT_{name.replace(' ', '_').upper()}"
-        return (self._environ.get(spelled) or self._environ.get(spelled.replace("-", "_")) or "").strip()
+        spelled = f"INPUT_{name.upper()}"
+        spellings = (spelled, spelled.replace("-", "_"))
+        self._asked |= dict.fromkeys(spellings, name)
+        text = next(filter(None, map(self._environ.get, spellings)), "").strip()
+        if "${{" not in text:
+            return text
+        cure = "GitHub fills in expressions in workflow files alone; pass the value itself"
+        self.mistakes.append(Mistake(f"the input `{name}` holds an expression that nobody filled in", None, cure))
+        return ""
+
+    def unknown(self) -> list[Mistake]:
+        """A mistake for each input that no code asked for: the runner lets them all pass, and warns of some."""
+        from gradegate.registry import suggest
+
+        asked = sorted(set(self._asked.values()))
+        mistakes = []
+        for variable in sorted(filter(self._is_unknown, self._environ)):
+            name = variable.removeprefix("INPUT_").lower()
+            near = suggest(name, asked) or f"remove it from `with` (or {variable} from `env`); docs/action.md has all"
+            cure = NO_ARGUMENTS if name in ("args", "entrypoint") else near
+            mistakes.append(Mistake(f"there is no input `{name}`", None, cure))
+        return mistakes
+
+    def _is_unknown(self, variable: str) -> bool:
+        return variable.startswith("INPUT_") and variable not in self._asked
 
     def lines(self, name: str) -> tuple[str, ...]:
         return tuple(line.strip() for line in self.text(name).splitlines() if line.strip())
@@ -191,6 +222,14 @@ class _Inputs:
             self._mistake(name, text, "give one of " + ", ".join(choices))
             return choices[0]
         return text
+
+    def folder(self, name: str, cwd: Path) -> Path:
+        """A folder of the workspace, where links on the way to it lead too."""
+        text = self.text(name)
+        root = Path(self._environ.get("GITHUB_WORKSPACE") or cwd)
+        if not (cwd / text).resolve().is_relative_to(root.resolve()):
+            self._mistake(name, text, "give a folder inside the workspace")
+        return cwd / text
 
     def _mistake(self, name: str, text: str, cure: str) -> None:
         self.mistakes.append(Mistake(f"the input `{name}` is {text!r}", None, cure))

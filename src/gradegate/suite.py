@@ -153,14 +153,13 @@ class Rule:
 class Policy:
     """The rules of one suite. ``errors`` is "inconclusive", "block" or "ignore" (up to ``errors_up_to``, a share).
 
-    ``changes`` is what ``weakened``, the ways in which a pull request checks less than its base, do: "report" or "block".
+    ``changes`` is what a pull request that changes its own gate comes to: "report" or "block".
     """
 
     rules: tuple[Rule, ...] = ()
     errors: str = "inconclusive"
     errors_up_to: float = 0.0
     changes: str = "report"
-    weakened: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +177,7 @@ class Suite:
     max_concurrency: int | None = None
     repeat: int = 1
     timeout: float | None = None  # seconds per call
+    derived_metrics: Any = None  # as promptfoo computes them; here they are only compared with those of a base
     about: Mapping[str, Any] = field(default_factory=dict)  # what the dialect keeps for a report of its own
     notes: tuple[Note, ...] = ()
     mistakes: tuple[Mistake, ...] = ()  # what could not be read; the rest is planned all the same, to find more

@@ -72,6 +72,20 @@ def test_a_file_that_is_not_there_is_a_mistake(calibrate, llm, capsys):
     assert "`none.jsonl` cannot be read" in capsys.readouterr().err
 
 
+def test_no_report_takes_the_place_of_what_was_read(calibrate, llm):
+    labels = lines(label("a"))
+    ran = calibrate(config(llm), labels, name="labels.json", report="labels.json")
+    assert (ran.code, llm.requests) == (2, [])
+    assert "the output `labels.json` is a file that this run reads" in ran.err
+    assert ran.read("labels.json") == labels
+
+
+def test_more_asks_than_a_run_may_hold_are_a_mistake(calibrate, llm):
+    ran = calibrate(config(llm), lines(label("a")), "--asks", "10001")
+    assert (ran.code, llm.requests) == (2, [])
+    assert "10,000" in ran.err
+
+
 def test_a_report_of_another_kind_is_a_mistake(calibrate, llm):
     ran = calibrate(config(llm), lines(label("a")), "-o", "x.xml")
     assert (ran.code, llm.requests) == (2, [])

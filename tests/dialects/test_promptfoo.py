@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from gradegate.graders import text
-
 
 def echoed(ran):
     return [case["output"] for case in ran.cases]
@@ -311,11 +309,10 @@ def test_deterministic_assertions_and_their_opposites(gate, assertion, output, p
     assert [grade["score"] for grade in ran.grades] == ([1, 0] if passes else [0, 1])
 
 
-def test_a_regular_expression_that_explodes_is_no_verdict(gate, monkeypatch):
-    monkeypatch.setattr(text, "SECONDS", 0.2)
+def test_a_regular_expression_that_explodes_is_no_verdict(gate):
     ran = gate(
         {
-            "prompts": ["a" * 60 + "b"],
+            "prompts": ["a" * 80 + "b"],
             "providers": ["echo"],
             "tests": [
                 {"assert": [{"type": "regex", "value": r"^(a|aa)+$"}, {"type": "not-regex", "value": r"^(a|aa)+$"}]}

@@ -54,6 +54,59 @@ def test_a_report_that_cannot_be_written_is_said_and_is_no_output(action: Step, 
     assert any("out/junit.xml could not be written" in c.data for c in left.shown if c.name == "warning")
 
 
+@pytest.mark.parametrize(
+    ("link", "to"),
+    [
+        ("gradegate-results.json", "/dev/stdout"),
+        ("gradegate-results.json", "../.git/config"),
+        ("gradegate-results.json", "../../workflow/event.json"),
+        ("out", "../../home"),
+    ],
+)
+def test_no_report_is_written_through_a_link_that_a_pull_request_commits(action: Step, link: str, to: str) -> None:
+    action.write({".git/config": "precious"})
+    (action.workspace / "evals" / link).symlink_to(to)
+    left = action.run()
+    assert left.outputs["outcome"] == "inconclusive"  # the model answers without a verdict, with and without the link
+    assert (left.code, left.outputs["exit-code"]) == (3, "3")
+    missing = {"gradegate-results.json": "results-path", "out": "junit-path"}[link]
+    assert missing not in left.outputs
+    assert any("is a symbolic link, and reports follow none" in c.data for c in left.shown if c.name == "warning")
+    assert (action.workspace / ".git" / "config").read_text() == "precious"
+    assert "pull_request" in (action.root / "workflow" / "event.json").read_text()
+    assert list((action.root / "home").iterdir()) == []
+    assert '"version"' not in left.log
+
+
+@pytest.mark.parametrize("output", ["../../x.json", "/tmp/x.json", "../.git/x.json", "../../workflow/x.json"])
+def test_an_output_outside_the_workspace_is_said_before_anything_is_asked(
+    action: Step, llm: FakeLlm, output: str
+) -> None:
+    left = action.run(output=output)
+    assert (left.code, left.outputs["outcome"]) == (2, "mistake")
+    assert llm.requests == []
+    assert any(f"the output `{output}`" in c.data for c in left.shown if c.name == "error")
+
+
+@pytest.mark.parametrize("directory", ["..", "/tmp", "link", "evals/../../home"])
+def test_a_working_directory_outside_the_workspace_is_a_mistake(action: Step, llm: FakeLlm, directory: str) -> None:
+    (action.workspace / "link").symlink_to("../home")
+    left = action.run(working_directory=directory)
+    assert left.code == 2
+    assert llm.requests == []
+    assert "give a folder inside the workspace" in left.log
+
+
+def test_reports_can_be_changed_by_later_steps_that_are_not_root(action: Step) -> None:
+    before = os.umask(0o077)
+    try:
+        action.run()
+    finally:
+        os.umask(before)
+    out = action.workspace / "evals" / "out"
+    assert (out.stat().st_mode & 0o777, (out / "junit.xml").stat().st_mode & 0o777) == (0o777, 0o666)
+
+
 @dataclass(frozen=True)
 class Cancelled(Local):
     """Starts the action and sends it a signal when the model has been asked."""

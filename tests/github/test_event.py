@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -40,29 +41,38 @@ def test_a_pull_request_tells_its_number_and_its_own_commits_and_not_the_test_me
         head_repository="octo-org/octo-repo",
         base_repository="octo-org/octo-repo",
         actor="mona",
+        action="synchronize",
+        author="author",
+        updated=datetime(2026, 3, 1, 12, tzinfo=UTC),
     )
     assert not event.is_fork
-    assert not event.reads_only
+    assert event.outsider == ""
+
+
+def test_the_event_of_a_label_tells_which(tmp_path: Path) -> None:
+    payload = {**pull_request(), "action": "labeled", "label": {"name": "gate-approved", "color": "ededed"}}
+    event = read(tmp_path, "pull_request", payload)
+    assert (event.action, event.label) == ("labeled", "gate-approved")
 
 
 @pytest.mark.parametrize("head", ["mona/octo-repo", None])
 def test_a_fork_is_known_even_when_it_was_deleted(tmp_path: Path, head: str | None) -> None:
     event = read(tmp_path, "pull_request", pull_request(head))
     assert event.is_fork
-    assert event.reads_only
+    assert event.outsider == "a fork"
     assert event.number == 7
 
 
 def test_the_token_of_a_fork_can_write_when_the_workflow_runs_in_the_base(tmp_path: Path) -> None:
     event = read(tmp_path, "pull_request_target", pull_request("mona/octo-repo"))
     assert event.is_fork
-    assert not event.reads_only
+    assert event.outsider == ""
 
 
-def test_dependabot_reads_only_without_being_a_fork(tmp_path: Path) -> None:
+def test_dependabot_is_an_outsider_without_being_a_fork(tmp_path: Path) -> None:
     event = read(tmp_path, "pull_request", pull_request(), GITHUB_ACTOR="dependabot[bot]")
     assert not event.is_fork
-    assert event.reads_only
+    assert event.outsider == "Dependabot"
 
 
 def test_a_merge_group_has_commits_and_no_pull_request(tmp_path: Path) -> None:

@@ -260,6 +260,19 @@ def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) ->
     assert "could not run" in stage.summary
 
 
+@pytest.mark.parametrize(
+    ("actor", "head", "whose"), [("mona", "mona/x", "a fork"), ("dependabot[bot]", "", "Dependabot")]
+)
+def test_who_gets_no_secrets_is_told_so(stage: Stage, actor: str, head: str, whose: str) -> None:
+    event = replace(EVENT, actor=actor, head_repository=head or EVENT.head_repository)
+    publish_mistakes(replace(stage.step(), event=event), ConfigError(Mistake("OPENAI_API_KEY is not set")), 2)
+    said = f"This pull request comes from {whose}: GitHub gives its workflow no secrets"
+    assert said in stage.summary
+    assert [c.name for c in shown(stage.log) if said in c.data] == ["notice"]
+    publish_mistakes(stage.step(), ConfigError(Mistake("x")), 2)
+    assert stage.summary.count("GitHub gives its workflow no secrets") == 1
+
+
 def test_thousands_of_long_mistakes_fit_into_a_comment(stage: Stage) -> None:
     error = ConfigError(*(Mistake("x" * 5000) for _ in range(3000)))
     outputs = publish_mistakes(stage.step(annotations=False), error, 2)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -128,3 +132,28 @@ def test_the_oracle_obeys_stop_commands_fails_the_step_and_counts_to_ten() -> No
 def test_the_oracle_fails_the_step_for_a_broken_output_file(text: str) -> None:
     with pytest.raises(FailedStep):
         read_outputs(text)
+
+
+@pytest.mark.parametrize(
+    "make", [os.mkdir, os.mkfifo, lambda path: path.symlink_to("/none/x")], ids=["folder", "pipe", "link"]
+)
+def test_a_file_of_the_runner_that_cannot_be_written_is_said(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "file")
+    environ = {"GITHUB_OUTPUT": str(tmp_path / "file"), "GITHUB_STEP_SUMMARY": "/none/at/all"}
+    assert write_outputs(environ, {"a": "1"}).startswith(f"{tmp_path}/file: ")
+    assert append_summary(environ, "text") == "/none/at/all: No such file or directory"
+
+
+def test_a_full_disk_leaves_no_half_of_an_output(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("before=1\n")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    heeded = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60, limits[1]))
+    try:
+        problem = write_outputs({"GITHUB_OUTPUT": str(path)}, {"a": "1" * 100})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, heeded)
+    assert problem == f"{path}: File too large"
+    assert read_outputs(path.read_text()) == {"before": "1"}

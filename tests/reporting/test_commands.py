@@ -84,7 +84,8 @@ def test_text_stays_readable(line: str, safe: str) -> None:
 @pytest.mark.parametrize(
     ("made", "text"),
     [
-        (command("error", "a\nb\r100%"), "::error::a%0Ab%0D100%25"),
+        (command("error", "a\nb\r\n100%"), "::error::a%0Ab%0A100%25"),
+        (command("error", "a\r\x1b[0m", file="b\u202e"), "::error file=b\\u202e::a\\x0d\\x1b[0m"),
         (
             command("warning", "m: a, b", file="a,b:c.yaml", line=3, title="50%\nof it"),
             "::warning file=a%2Cb%3Ac.yaml,line=3,title=50%25%0Aof it::m: a, b",

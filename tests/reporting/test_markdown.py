@@ -67,6 +67,7 @@ def settled(text: str) -> str:
 @given(TEXTS)
 @example("1. one")
 @example("www.example.com @a #1 :x: GH-1")
+@example("a5c3785ed8d6a35868bc169f07e40e889087fd2e 1234567. GHSA-abcd-efgh-ijkl CVE-2026-1 JIRA-7 a/b@0123456")
 @example(NASTY[2])
 @example(NASTY[3])
 @example(NASTY[4])
@@ -77,7 +78,7 @@ def test_inline_text_looks_the_same_and_does_nothing(text: str) -> None:
         tree = rendered(f"{before}{inline(text)}{after}\n")
         assert shape(tree) == ["body", *elements]
         assert settled("".join(tree.itertext()).replace(BREAK, "")) == settled(one_line(text))
-        assert not re.search(r"@\w|#\d|gh-\d|:[\w+-]+:", prose(tree), re.IGNORECASE)
+        assert not re.search(r"@\w|#\d|[a-z]-\d|ghsa-\w|[0-9a-f]{7}|:[\w+-]+:", prose(tree), re.IGNORECASE)
 
 
 @given(TEXTS)
@@ -97,6 +98,13 @@ def test_a_fence_holds_everything(text: str) -> None:
     tree = rendered(f"before\n\n{fence(text)}\nafter\n")
     assert shape(tree) == ["body", "p", "pre", "code", "p"]
     assert "".join(tree[1].itertext()).strip("\n") == visible(text).replace("<!--", "<! --").strip("\n")
+
+
+@pytest.mark.parametrize("length", [3, 199, 200, 201, 254, 255, 256, 600, 3000])
+def test_no_run_of_backticks_ends_a_fence(length: int) -> None:
+    tree = rendered(fence(f"a\n{'`' * length}\n<b>\n"))
+    assert shape(tree) == ["body", "pre", "code"]
+    assert "".join(tree.itertext()).count("`") == length
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=1, max_size=4))

@@ -48,7 +48,23 @@ def test_every_case_can_be_unfolded() -> None:
 def test_nothing_runs_and_nothing_is_fetched() -> None:
     text, reader = read(samples.odd())
     allowed = {"html", "head", "meta", "title", "style", "body", "header", "h1", "h2", "small", "p", "strong", "a"}
-    allowed |= {"table", "tr", "th", "td", "details", "summary", "span", "div", "dl", "dt", "dd", "pre", "br"}
+    allowed |= {
+        "table",
+        "tr",
+        "th",
+        "td",
+        "details",
+        "summary",
+        "span",
+        "div",
+        "dl",
+        "dt",
+        "dd",
+        "pre",
+        "br",
+        "ul",
+        "li",
+    }
     assert {tag for tag, _ in reader.elements} <= allowed
     names = {name for _, attributes in reader.elements for name in attributes}
     assert names <= {"lang", "charset", "http-equiv", "content", "name", "class", "open", "href", "rel"}

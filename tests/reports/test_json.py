@@ -15,7 +15,7 @@ from gradegate.reporting.results import Results, results_schema
 from gradegate.result import Decision
 from support import samples
 
-MAKERS = [samples.passed, samples.advisory, samples.blocked, samples.inconclusive, samples.odd]
+MAKERS = [samples.passed, samples.advisory, samples.weakened, samples.blocked, samples.inconclusive, samples.odd]
 
 
 def written(decision: Decision) -> str:

@@ -20,7 +20,7 @@ from gradegate.result import Decision, GateOutcome, Outcome
 from support import samples
 
 SDIST, XSD = "pytest-8.3.4", "testing/example_scripts/junit-10.xsd"
-MAKERS = [samples.passed, samples.advisory, samples.blocked, samples.inconclusive, samples.odd]
+MAKERS = [samples.passed, samples.advisory, samples.weakened, samples.blocked, samples.inconclusive, samples.odd]
 
 
 def written(decision: Decision) -> str:

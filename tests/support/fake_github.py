@@ -1,4 +1,4 @@
-"""A small GitHub on loopback: issue comments with authors, pages, permissions and limits; GET /user; GraphQL viewer."""
+"""A small GitHub on loopback: the timeline of a pull request, issue comments with authors, pages, permissions and limits; GET /user; GraphQL viewer."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from support.loopback import JsonHandler, listening
 BODY_LIMIT = 65_536
 NO_ACCESS = "Resource not accessible by integration"
 LIST = re.compile(r"/repos/([^/]+/[^/]+)/issues/(\d+)/comments")
+TIMELINE = re.compile(r"/repos/([^/]+/[^/]+)/issues/(\d+)/timeline")
 ONE = re.compile(r"/repos/([^/]+/[^/]+)/issues/comments/(\d+)")
 
 
@@ -60,6 +61,7 @@ class FakeGitHub:
     repository: str = "octo-org/octo-repo"
     tokens: dict[str, Token] = field(default_factory=lambda: {"ghs_actions": Token("github-actions[bot]")})
     comments: list[dict[str, Any]] = field(default_factory=list)
+    timeline: list[dict[str, Any]] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     before: Callable[[Seen], None] = lambda seen: None
@@ -81,6 +83,17 @@ class FakeGitHub:
             self.next_id += 1
             self.comments.append(comment)
             return comment
+
+    def happened(self, event: str, at: str, actor: str = "mona", label: str = "", kind: str = "User") -> None:
+        """Put an item into the timeline, as the API shows it; ``at`` is ISO 8601."""
+        named = {"label": {"name": label, "color": "ededed"}} if label else {}
+        item = {"id": len(self.timeline) + 1, "event": event, "created_at": at, "commit_id": None, **named}
+        self.timeline.append({**item, "actor": {"login": actor, "id": 1, "type": kind}})
+
+    def committed(self, sha: str, at: str) -> None:
+        """Put a commit into the timeline: it has the dates that its author gave it, and no other."""
+        person = {"name": "x", "email": "x@example.org", "date": at}
+        self.timeline.append({"event": "committed", "sha": sha, "author": person, "committer": person})
 
     def trouble(self, method: str, status: int, message: str = "trouble", **more: Any) -> None:
         """Script an answer out of turn."""
@@ -120,12 +133,16 @@ class FakeGitHub:
         return self._comments(seen, token)
 
     def _comments(self, seen: Seen, token: Token) -> tuple[int, dict[str, str], Any]:
+        timeline = TIMELINE.fullmatch(seen.path)
+        if timeline and timeline[1] == self.repository and seen.method == "GET":
+            return self._page(seen, self.timeline)
         of_issue, one = LIST.fullmatch(seen.path), ONE.fullmatch(seen.path)
         found = of_issue or one
         if found is None or found[1] != self.repository:
             return 404, {}, {"message": "Not Found"}
         if seen.method == "GET" and of_issue:
-            return self._page(seen, int(of_issue[2]))
+            issue = f"/issues/{of_issue[2]}"
+            return self._page(seen, [c for c in self.comments if str(c.get("issue_url", "")).endswith(issue)])
         if not token.writes:
             return 403, {}, {"message": NO_ACCESS}
         if seen.method in ("POST", "PATCH") and (refused := _unacceptable(seen.body)):
@@ -142,14 +159,13 @@ class FakeGitHub:
         comment["body"] = seen.body["body"]
         return 200, {}, comment
 
-    def _page(self, seen: Seen, number: int) -> tuple[int, dict[str, str], Any]:
+    def _page(self, seen: Seen, items: list[dict[str, Any]]) -> tuple[int, dict[str, str], Any]:
         size = min(int(seen.query.get("per_page", ["30"])[0]), self.page_cap)
         page = int(seen.query.get("page", ["1"])[0])
-        comments = [c for c in self.comments if str(c.get("issue_url", "")).endswith(f"/issues/{number}")]
         more = {}
-        if self.links and page * size < len(comments):
+        if self.links and page * size < len(items):
             more["Link"] = f'<{self.url}{seen.path}?per_page={size}&page={page + 1}>; rel="next"'
-        return 200, more, comments[(page - 1) * size : page * size]
+        return 200, more, items[(page - 1) * size : page * size]
 
 
 def _unacceptable(body: Any) -> tuple[int, dict[str, str], Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from gradegate.changes import ChangeKind, GateChange, GateChanges
 from gradegate.conversation import Turn, Usage
 from gradegate.errors import Origin
 from gradegate.reporting.report import Links
@@ -171,6 +172,19 @@ def advisory() -> Decision:
     return decision(GateOutcome.ADVISORY, 'The advisory rule "style" is missed.', passing(), advised(), rules=(rule,))
 
 
+CHANGES = (
+    GateChange(ChangeKind.REMOVED, "the rule `style` is gone", Origin(CONFIG)),
+    GateChange(ChangeKind.WEAKER, "`factuality` of `New York`: no longer blocks", Origin(CONFIG, 21)),
+    GateChange(ChangeKind.CHANGED, "`llm-rubric` of `Oregon`: has another value", Origin(CONFIG, 49)),
+)
+
+
+def weakened() -> Decision:
+    """Passes, and makes the gate easier to pass."""
+    reason = "this pull request weakens its own gate in 3 places"
+    return replace(decision(GateOutcome.ADVISORY, reason, passing()), changes=GateChanges(CHANGES))
+
+
 def inconclusive() -> Decision:
     """No failure, but nobody could tell."""
     rule = RuleResult(EVERY, Outcome.ERROR, "3 cases could not be decided", passed=1, errored=3, pass_rate=1.0)
@@ -199,7 +213,8 @@ def odd() -> Decision:
         RuleResult(Rule(text, min_score=1e308, suite=text), Outcome.ERROR, text, score=float("nan")) for text in NASTY
     )
     notes = (*(Note(text, Origin(text, 3)) for text in NASTY), Note(NASTY[2]))
-    return decision(
+    changed = tuple(GateChange(ChangeKind.WEAKER, text, Origin(text, 3)) for text in NASTY)
+    made = decision(
         GateOutcome.BLOCKED,
         NASTY[3],
         *rows,
@@ -208,6 +223,7 @@ def odd() -> Decision:
         models=tuple(AskedModel(text, text) for text in NASTY),
         interrupted=NASTY[1],
     )
+    return replace(made, changes=GateChanges(changed, approved=NASTY[2], refused=NASTY[3]))
 
 
 def _odd_row(text: str, number: int) -> Row:

@@ -194,6 +194,33 @@ class Scenarios:
         assert action.github.seen == []
         assert "belongs to no pull request" in left.log
 
+    def test_a_weaker_gate_is_blocked_until_somebody_else_labels_the_head(self, action: Step, llm: FakeLlm) -> None:
+        llm.reply = answers("A")
+        weaker = CONFIG.replace("value: Paris is", "blocking: false\n        value: Paris is")
+        action.write({".base/evals/promptfooconfig.yaml": CONFIG, "evals/promptfooconfig.yaml": weaker})
+        action.inputs |= {"base": ".base", "changes": "block", "approve_label": "gate-approved"}
+        action.github.happened("labeled", "2026-03-01T11:59:59Z", label="gate-approved")
+        left = action.run()
+        assert (left.code, left.outputs["outcome"]) == (1, "blocked"), left.log
+        (comment,) = action.github.comments
+        assert comment["body"].splitlines()[3] == "#### ⚠️ This pull request weakens its own gate in 1 place"
+        assert "was set before the head was pushed" in comment["body"]
+        (mark,) = [c for c in left.shown if c.name == "warning"]
+        assert mark.properties["line"] == str(LINE)
+        assert "`factuality` of `France`: no longer blocks" in mark.data
+        action.github.happened("labeled", "2026-03-01T12:00:01Z", label="gate-approved")
+        left = action.run()
+        assert left.code == 0, left.log
+        assert "approved by the label" in action.github.comments[0]["body"]
+
+    def test_a_base_that_is_the_same_is_not_spoken_of(self, action: Step, llm: FakeLlm) -> None:
+        llm.reply = answers("A")
+        action.write({".base/evals/promptfooconfig.yaml": CONFIG})
+        left = action.run(base=".base", changes="block", approve_label="gate-approved")
+        assert (left.code, left.outputs["outcome"]) == (0, "pass"), left.log
+        assert "own gate" not in left.log + left.summary
+        assert not [seen for seen in action.github.seen if "timeline" in seen.path]
+
     def test_the_checkout_is_data_and_none_of_its_code_runs(self, action: Step, llm: FakeLlm) -> None:
         llm.reply = answers("A")
         left = action.run()

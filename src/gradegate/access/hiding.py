@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from gradegate.access.encodings import LONG, cut_forms, decoded, long_forms, short_pattern, spans
+from gradegate.access.encodings import CUT, LONG, cut_forms, decoded, long_forms, short_pattern, spans
 
 HIDDEN = "***"
 Hide = Callable[[str], str]
+
+
+def excerpt(text: str, most: int) -> str:
+    """The beginning of a text; what is cut off ends with the sign by which a secret is looked for that was cut in two."""
+    return text if len(text) <= most else text[:most] + CUT
 
 
 def redactor(secrets: Iterable[str], short: bool = True) -> Hide:

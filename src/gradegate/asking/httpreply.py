@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.errors import ProviderError, Trouble
 from gradegate.texts.transform import follow, steps
 
@@ -38,7 +39,9 @@ class _Path:
         try:
             return follow(json.loads(text), self.steps)
         except (ValueError, RecursionError) as e:
-            raise ProviderError(f"{host} answered something that is not JSON: {text[:80]!r}", Trouble.MALFORMED) from e
+            raise ProviderError(
+                f"{host} answered something that is not JSON: {excerpt(text, 80)!r}", Trouble.MALFORMED
+            ) from e
         except LookupError as e:
             what = f"`{self.written}` leads nowhere in the answer of {host}: {e.args[0]}"
             raise ProviderError(what, Trouble.MALFORMED) from e

@@ -22,6 +22,8 @@ class Provider:
 
     kinds: tuple[str, ...] = ("text",)
     id: str = ""  # as the config writes it, without the label; set by whoever binds it
+    spec: ProviderSpec | None = None  # what it was built from; set with the id
+    opened: str = ""  # SHA-256 of the files that it read, empty where it read none; set with the id
     name: str = ""  # as reports show it: the label, or the id
     url: str = ""  # where questions go, empty when nothing leaves the machine
     keys: tuple[str, ...] = ()  # the variables of the environment that questions carry; set by whoever binds it

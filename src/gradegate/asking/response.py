@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.errors import ProviderError, Trouble
 
 
@@ -26,7 +27,7 @@ class Response:
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as e:
-            start = self.body[:80].decode("utf-8", "backslashreplace")
+            start = excerpt(self.body[:400].decode("utf-8", "backslashreplace"), 80)
             raise ProviderError(f"{self.host} answered something that is not JSON: {start!r}", Trouble.MALFORMED) from e
 
 
@@ -36,7 +37,7 @@ def unpacked(body: bytes, encoding: str, most: int) -> bytes:
         if name in ("gzip", "x-gzip", "deflate"):
             body = _inflated(body, name == "deflate", most)
         elif name not in ("", "identity"):
-            raise ValueError(f"its encoding is {name[:40]!r}")
+            raise ValueError(f"its encoding is {excerpt(name, 40)!r}")
     return body
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from gradegate.access.hiding import excerpt
 from gradegate.asking.http import Client
 from gradegate.asking.prices import price
 from gradegate.asking.provider import Setting, secret
@@ -98,7 +99,7 @@ def refusal(answer: Response) -> ProviderError:
     try:
         body = json.loads(answer.body)
     except (ValueError, RecursionError):
-        body = answer.body[:300].decode("utf-8", "replace").strip()
+        body = excerpt(answer.body[:1200].decode("utf-8", "replace").strip(), 300)
     codes = _codes(body)
     setup = answer.status in SETUP_STATUSES or codes & SETUP_CODES
     what = {401: "the key was refused", 403: "access was denied", 404: "no such model or address"}.get(
@@ -136,7 +137,7 @@ def words(body: Any) -> str:
         if isinstance(error, dict):
             error = next((error[key] for key in ("message", "detail", "type", "code") if error.get(key)), error)
         body = error if isinstance(error, str | int) else json.dumps(error, ensure_ascii=False)
-    return " ".join(str(body).split())[:500]
+    return excerpt(" ".join(str(body).split()), 500)
 
 
 def vectors(response: Mapping[str, Any], host: str, texts: int) -> list[list[float]]:

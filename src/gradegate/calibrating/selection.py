@@ -38,9 +38,12 @@ class Selection:
     selected: tuple[Selected, ...]
 
 
-def select(labels: Labels, suites: Sequence[Located]) -> Selection:
-    """Binds labels to cases; a label that fits none, or several, becomes a mistake of the first suite."""
-    finder = _Finder(suites)
+def select(labels: Labels, suites: Sequence[Located], asks: int) -> Selection:
+    """Binds labels to cases, each answered ``asks`` times.
+
+    A label that fits no case, or several, becomes a mistake of the first suite.
+    """
+    finder = _Finder(suites, asks)
     found: dict[int, list[Selected]] = defaultdict(list)
     mistakes = list(labels.mistakes)
     for label in labels.labels:
@@ -59,6 +62,7 @@ def select(labels: Labels, suites: Sequence[Located]) -> Selection:
 @dataclass
 class _Finder:
     suites: Sequence[Located]
+    asks: int
     seen: dict[object, Label] = field(default_factory=dict)
     outputs: Counter[str] = field(default_factory=Counter)
 
@@ -77,7 +81,8 @@ class _Finder:
             what = f"this output is labelled otherwise at {first.origin}"
             raise ConfigError.at(what, label.origin, "agree on one label")
         self.outputs[label.output] += 1
-        return number, Selected(label, _recorded(case, assertion, label), self.outputs[label.output] - 1)
+        recorded = replace(_recorded(case, assertion, label), options=replace(case.options, repeat=self.asks))
+        return number, Selected(label, recorded, self.outputs[label.output] - 1)
 
     def _case(self, label: Label) -> tuple[int, Case]:
         named = self._all() if label.description is None else self._cases.get(label.description, [])
@@ -151,7 +156,6 @@ def _recorded(case: Case, assertion: Assertion, label: Label) -> Case:
         case,
         vars={**case.vars, **label.vars},
         assertions=(assertion,),
-        options=replace(case.options, repeat=1),
     )
     if not case.turns:
         return replace(case, output=label.output)

@@ -16,6 +16,7 @@ from gradegate.pipeline import Prepared, Progress, prepare
 from gradegate.planning.job import Job
 from gradegate.planning.load import Located
 from gradegate.reporting.deliver import write_documents
+from gradegate.reporting.places import check_inputs, places
 from gradegate.reporting.redact import conceal
 from gradegate.result import Row
 from gradegate.running.run import run
@@ -34,13 +35,15 @@ class Calibrated:
 def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> Calibrated:
     """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError."""
     forms = reports.check_outputs(settings.outputs)
+    where = places(settings.outputs, settings.cwd, settings.environ)
     prepared, selected = _prepared(settings, path, asks)
+    check_inputs(where, {*prepared.inputs, (settings.cwd / path).resolve()})
     with progress(prepared.plan.answers) as watch:
         rows = run(prepared.plan, prepared.client, settings.reask, watch)
     shown = replace(conceal(rows, prepared.hide), hidden=prepared.secrets.names)
     found = Calibration(tuple(_judged(selected, prepared, shown.rows)), asks, shown)
     documents = {output: partial(form, found) for output, form in forms.items()}
-    failures = write_documents(documents, settings.cwd, prepared.seal)
+    failures = write_documents(documents, where, prepared.seal)
     text = (prepared.seal(part) for part in reports.console(found).parts)
     return Calibrated(found, text, failures)
 
@@ -56,14 +59,10 @@ def exit_code(calibration: Calibration) -> int:
 
 def _prepared(settings: Settings, path: str, asks: int) -> tuple[Prepared, tuple[Selected, ...]]:
     """The plan of all asks, the first ask of every output before any second one. Raises ConfigError."""
-    try:
-        read = labels.read(path, settings)
-    except ConfigError as e:
-        read = labels.unreadable(e)
     made: list[Selection] = []
 
     def choose(suites: list[Located]) -> list[Located]:
-        made.append(select(read, suites))
+        made.append(select(labels.read(path, settings), suites, asks))
         return made[0].suites
 
     prepared = prepare(settings, choose)
@@ -71,7 +70,7 @@ def _prepared(settings: Settings, path: str, asks: int) -> tuple[Prepared, tuple
     jobs = _jobs(selected, prepared.plan.jobs)
     every = tuple(
         # The conversation of an output is its case's: none of the other outputs was said before it.
-        replace(job, render=None, ask=it.earlier * asks + ask)
+        replace(job, repeats=1, render=None, ask=it.earlier * asks + ask)
         for ask in range(asks)
         for it, job in zip(selected, jobs, strict=True)
     )

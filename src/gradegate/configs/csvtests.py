@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from gradegate.access.hiding import excerpt
+from gradegate.bounded.amounts import READ, TooMuch
+from gradegate.bounded.bounds import MAX_CHARACTERS
 from gradegate.errors import ConfigError, Origin
 from gradegate.figures import many
 from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Written
 
 _TYPED = re.compile(r"^((?:not-)?[a-z][a-z0-9-]*)(?:\(([-+0-9.eE]+)\))?:(.*)$", re.DOTALL)
-csv.field_size_limit(document.MAX_BYTES)  # a cell may hold a whole document
+csv.field_size_limit(MAX_CHARACTERS)  # a cell may hold a whole document, in four bytes a character
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+_TEST = 15  # more values than the same row of a table has, which is read first: mappings, their keys, a list
 _CODE = ("javascript:", "fn:", "eval:", "python:")
 
 
 def read(content: bytes, file: str) -> Iterator[document.Map]:
     """The rows as tests, each with its line. Raises ConfigError."""
-    for header, row, line in _rows(content, file):
+    for header, row, line in _rows(content, file, _TEST):
         yield document.at_line(_test(header, row, Origin(file, line)), line)
 
 
 def table(content: bytes, file: str) -> Iterator[document.Map]:
     """The rows as they are, cells by column, each with its line. Raises ConfigError."""
-    for header, row, line in _rows(content, file):
+    for header, row, line in _rows(content, file, 3, 2):
         yield document.at_line(dict(zip(header, row, strict=False)), line)
 
 
-def _rows(content: bytes, file: str) -> Iterator[tuple[list[str], list[str], int]]:
-    """The header, a row that is not empty, and its line."""
+def _rows(content: bytes, file: str, each: int, per_cell: int = 0) -> Iterator[tuple[list[str], list[str], int]]:
+    """The header, a row that is not empty, and its line; ``each`` and ``per_cell``: what a row counts."""
     try:
-        rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        rows = csv.reader(_lines(content.decode("utf-8-sig")), strict=True)
         header = [name.strip() for name in next(rows, [])]
         _check_columns(header, Origin(file, 1))
         line = rows.line_num + 1
@@ -43,16 +48,24 @@ def _rows(content: bytes, file: str) -> Iterator[tuple[list[str], list[str], int
                     what = f"the row has {many(len(row), 'cell')} for {many(len(header), 'column')}"
                     cure = "quote the commas" if len(row) > len(header) else "write the commas of empty cells too"
                     raise ConfigError.at(what, Origin(file, line), cure)
+                READ.add_values(each + per_cell * len(row))
                 yield header, row, line
             line = rows.line_num + 1
+    except TooMuch as e:
+        raise ConfigError.at(str(e), Origin(file, line), document.FEWER) from e
     except csv.Error as e:
         raise ConfigError.at(f"not valid CSV: {e}", Origin(file, rows.line_num), "correct the quotes here") from e
     except UnicodeDecodeError as e:
         raise ConfigError.at("the file is not UTF-8 text", Origin(file), "save it as UTF-8") from e
 
 
+def _lines(text: str) -> Iterator[str]:
+    """The lines with their ends, as ``StringIO`` gives them, which takes four times the memory of the text."""
+    return (match[0] for match in _LINE.finditer(text))
+
+
 def _check_columns(header: list[str], origin: Origin) -> None:
-    twice = [name for name in dict.fromkeys(header) if name and header.count(name) > 1]
+    twice = [name for name, count in Counter(header).items() if name and count > 1]
     if twice:
         cure = "number them: __expected1, __expected2" if twice[0] == "__expected" else "keep one"
         raise ConfigError.at(f"the column `{twice[0]}` is there twice", origin, cure)
@@ -102,7 +115,7 @@ def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
     stripped = cell.strip()
     if stripped.startswith(_CODE) or stripped.startswith("file://"):
         cure = "assert it with another type"
-        raise ConfigError.at(f"`{stripped[:40]}` runs code, which gradegate does not run", origin, cure)
+        raise ConfigError.at(f"`{excerpt(stripped, 40)}` runs code, which gradegate does not run", origin, cure)
     if stripped.startswith("grade:"):
         return {"type": "llm-rubric", "value": stripped.removeprefix("grade:")}
     typed = _TYPED.match(stripped)

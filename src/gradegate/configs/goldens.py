@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
 from gradegate.suite import Verbatim
@@ -63,7 +64,7 @@ def _test(row: Mapping[str, Any], joined: bool, origin: Origin) -> dict[str, Any
     variables = {name: _variable(name, fields[name], joined) for name in VARIABLES if name in fields}
     extra = {str(key): _verbatim(value) for key, value in (fields["custom_column_key_values"] or {}).items()}
     test: dict[str, Any] = {
-        "description": str(fields.get("name") or fields.get("input") or fields.get("scenario") or "")[:80],
+        "description": excerpt(str(fields.get("name") or fields.get("input") or fields.get("scenario") or ""), 80),
         "vars": {**extra, **variables},
         "options": {"disableVarExpansion": True},
         "metadata": fields["additional_metadata"] or {},

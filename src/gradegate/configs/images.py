@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 
+from gradegate.access.hiding import excerpt
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Origin
 
@@ -25,6 +26,6 @@ def load(reference: str, source: Source, origin: Origin) -> str:
     suffix = "." + reference.rpartition(".")[2].lower()
     if reference.startswith("data:") or suffix not in TYPES:
         cure = f"give a data URI with base64, a URL, or the path of a file that ends with {', '.join(TYPES)}"
-        raise ConfigError.at(f"`{reference[:60]}` is not an image", origin, cure)
+        raise ConfigError.at(f"`{excerpt(reference, 60)}` is not an image", origin, cure)
     content = source.workspace.read(reference, source.folder, origin)
     return f"data:image/{TYPES[suffix]};base64,{base64.b64encode(content).decode()}"

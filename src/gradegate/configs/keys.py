@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from gradegate.bounded.bounds import MAX_MISTAKES
 from gradegate.errors import Mistake, Origin
 from gradegate.files.document import line_of
 from gradegate.options import Number, Share, Whole
@@ -139,7 +140,7 @@ class GateKeys(_Keys):
     rules: list[RuleKeys] = Field(default_factory=list)
     errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
     changes: Literal["report", "block"] = Field(
-        "report", description="what it does when a pull request checks less than its base (--base)"
+        "report", description="what it comes to when a pull request weakens or changes its own gate (--base)"
     )
 
 
@@ -193,7 +194,13 @@ def mistakes(
     error: ValidationError, content: Any, file: str, path: Sequence[str | int] = (), keys: type[BaseModel] | None = None
 ) -> list[Mistake]:
     """What pydantic found, each at its line. ``path`` leads to the checked value within ``content``."""
-    return [_mistake(detail, content, file, path, keys) for detail in error.errors(include_url=False)]
+    details = error.errors(include_url=False)
+    said = [_mistake(detail, content, file, path, keys) for detail in details[:MAX_MISTAKES]]
+    if len(details) > len(said):
+        said.append(
+            Mistake(f"{len(details) - len(said):,} more mistakes are here", said[0].origin, "correct these first")
+        )
+    return said
 
 
 def _mistake(detail: Any, content: Any, file: str, path: Sequence[str | int], keys: type[BaseModel] | None) -> Mistake:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gradegate.bounded.bounds import MAX_RULES
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import GateKeys, RuleKeys
 from gradegate.suite import Note, Policy, Rule, Select
@@ -12,7 +13,9 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
     if gate is None or not gate.rules:
         rules: tuple[Rule, ...] = (Rule("every case passes", every_case=True, suite=desk.file),)
     else:
-        rules = tuple(_rule(keys, number, desk) for number, keys in enumerate(gate.rules))
+        if len(gate.rules) > MAX_RULES:
+            desk.say(f"the gate has more than {MAX_RULES} rules", desk.line("gate", "rules"), "join some")
+        rules = tuple(_rule(keys, number, desk) for number, keys in enumerate(gate.rules[:MAX_RULES]))
     if gate is None:
         return Policy(rules)
     if isinstance(gate.errors, str):

@@ -1,55 +1,197 @@
-"""What a pull request does to its own gate: rules loosened, cases dropped, keys sent elsewhere."""
+"""What a pull request does to its own gate: the plan of its base compared with its own.
+
+Every planned grade of the base must stand in the head, the same or stricter. Additions and other texts of prompts are no
+findings, and order never matters.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gradegate.errors import ConfigError, Origin
-from gradegate.files.document import to_json
-from gradegate.grading.grader import GRADERS
-from gradegate.planning.load import Located, read
-from gradegate.settings import Settings
-from gradegate.suite import Assertion, Case, Note, Policy, ProviderSpec, Rule, Suite
+from gradegate.changes import ChangeKind, GateChange
+from gradegate.deciding.answers import Lost, Match, compare_answers
+from gradegate.deciding.weaker import CHANGED, REMOVED, WEAKER, Found, compare_models
+from gradegate.errors import Mistake, Origin
+from gradegate.figures import many
+from gradegate.planning.stakes import ModelStake, SuiteStakes
+from gradegate.suite import Policy, Rule
 
+_NAMED = 3  # tests that a finding names
 _STRICTNESS = {"block": 2.0, "inconclusive": 1.0}
-_ADDRESSES = ("apiBaseUrl", "apiHost", "url", "apiEndpoint")
 
 
-def with_changes(head: Located, settings: Settings) -> Located:
-    """The suite with the ways in which it checks less than the base does, where there is a base. Raises ConfigError."""
-    if not settings.base:
-        return head
-    root = settings.cwd / settings.base
-    if not root.is_dir():
-        raise ConfigError.at(f"the base `{settings.base}` is not a directory", None, "check the base commit out there")
-    suite, file = head.suite, head.suite.file
-    try:
-        base = read(root / file, replace(settings, environ={**settings.environ, "GITHUB_WORKSPACE": str(root)})).suite
-    except ConfigError as e:
-        why = f"not compared with the base, where it cannot be read: {e.mistakes[0].what}"
-        return replace(head, suite=replace(suite, notes=(*suite.notes, Note(why, Origin(file)))))
-    weakened = compare(base, suite)
-    notes = tuple(Note(f"this pull request checks less: {note.text}", note.origin) for note in weakened)
-    changes = "block" if "block" in (base.policy.changes, suite.policy.changes) else "report"
-    policy = replace(suite.policy, weakened=weakened, changes=changes)
-    return replace(head, suite=replace(suite, policy=policy, notes=(*suite.notes, *notes)))
+def compare(
+    base: Sequence[SuiteStakes], head: Sequence[SuiteStakes], problems: Sequence[Mistake]
+) -> tuple[GateChange, ...]:
+    """Every finding, once: what is gone, then what asks for less, then what is only another.
 
-
-def compare(base: Suite, head: Suite) -> tuple[Note, ...]:
-    """Every way in which ``head`` checks less than ``base``, at its line in ``head`` where it has one."""
-    return (*_rules(base, head), *_errors(base, head), *_cases(base, head), *_models(base, head))
-
-
-def _rules(base: Suite, head: Suite) -> Iterator[Note]:
-    kept = {rule.name: rule for rule in head.policy.rules}
-    for old in base.policy.rules:
-        new = kept.get(old.name)
+    ``problems`` are why the base could not be compared as a whole; they are one finding.
+    """
+    found = [_unknown(problems)] if problems else []
+    by_file = {suite.file: suite for suite in head}
+    files = {suite.file for suite in base}
+    others = [suite for suite in head if suite.file not in files]
+    for old in base:
+        new = by_file.get(old.file)
         if new is None:
-            yield Note(f"the rule `{old.name}` is gone", Origin(head.file))
+            new = next((suite for suite in others if suite.digest == old.digest), None)
+            others = [suite for suite in others if suite is not new]
+            what = "is run no more" if new is None else f"is named `{new.file}` now"
+            kind = REMOVED if new is None else CHANGED
+            found.append(GateChange(kind, f"the config `{old.file}` {what}", Origin(new.file if new else old.file)))
+        if new is not None:
+            found += _suites(old, new)
+    kinds = list(ChangeKind)
+    return tuple(sorted(dict.fromkeys(found), key=lambda change: kinds.index(change.kind)))
+
+
+def _unknown(problems: Sequence[Mistake]) -> GateChange:
+    first, others = problems[0], len(problems) - 1
+    where = f" ({first.origin})" if first.origin else ""
+    more = f", and {many(others, 'more mistake')}" if others else ""
+    return GateChange(WEAKER, f"not all of the base can be compared: {first.what}{where}{more}")
+
+
+def _suites(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
+    """What one config does to itself."""
+    yield from _policies(old, new)
+    yield from _beside(old, new)
+    targets, prompts = _targets(old.targets, new.targets), _prompts(old.prompts, new.prompts)
+    yield from _retargeted(old, new, targets)
+    for number, label in enumerate(old.prompts):
+        if number not in prompts:
+            yield GateChange(REMOVED, f"the prompt `{_short(label)}` is asked no more", Origin(new.file))
+    rules = tuple(rule for policy in old.policies for rule in policy.rules if rule.blocking and not rule.every_case)
+    match = Match(targets, prompts, (old.targets, new.targets), rules)
+    yield from _grouped(compare_answers(old.answers, new.answers, match), new.file)
+
+
+def _beside(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
+    """What steers a run apart from its tests."""
+    names = sorted(name for name in old.env.keys() | new.env.keys() if old.env.get(name) != new.env.get(name))
+    if names:
+        listed = ", ".join(f"`{name}`" for name in names)
+        yield GateChange(CHANGED, f"`env` sets {listed} otherwise", Origin(new.file))
+    for name in old.apart:
+        if old.apart[name] != new.apart[name]:
+            yield GateChange(CHANGED, f"`{name}` is another", Origin(new.file))
+
+
+def _retargeted(old: SuiteStakes, new: SuiteStakes, match: Mapping[int, int]) -> Iterator[GateChange]:
+    for number, target in enumerate(old.targets):
+        if number not in match:
+            yield GateChange(REMOVED, f"the target `{target.name}` is asked no more", Origin(new.file))
             continue
-        yield from (Note(f"the rule `{old.name}` {what}", new.origin) for what in _loosened(old, new))
+        now = new.targets[match[number]]
+        where = now.origin if now.origin.file else Origin(new.file)
+        for kind, what in compare_models(target, now):
+            yield GateChange(kind, f"the target is another: {what}", where)
+
+
+def _grouped(lost: Iterable[Lost], file: str) -> Iterator[GateChange]:
+    """Differences that read the same at the same line are one finding with the names of their tests."""
+    groups: dict[Found, dict[str, Origin | None]] = {}
+    for item in lost:
+        groups.setdefault(item.found, {}).setdefault(item.test, item.origin)
+    for found, tests in groups.items():
+        origin = found.origin or next(iter(tests.values()))
+        names = ", ".join(f"`{_short(test)}`" for test in list(tests)[:_NAMED])
+        more = f" and {len(tests) - _NAMED:,} more tests" if len(tests) > _NAMED else ""
+        of = f"{found.subject} of " if found.subject else ""
+        yield GateChange(
+            found.kind, f"{of}{names}{more}: {found.what}", origin if origin and origin.file else Origin(file)
+        )
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:59] + "…"
+
+
+# --- targets and prompts --------------------------------------------------------------------------------------
+
+
+def _targets(old: Sequence[ModelStake], new: Sequence[ModelStake]) -> dict[int, int]:
+    """Which target of the head stands for which of the base: the same one, else that of its name or id, else the next."""
+    keys = (
+        lambda model: model,
+        lambda model: (model.id, model.options),
+        lambda model: (model.name, model.id),
+        lambda model: model.name,
+        lambda model: model.id,
+        lambda _: None,
+    )
+    match: dict[int, int] = {}
+    for key in keys:
+        match |= _matched([key(model) for model in old], [key(model) for model in new], match)
+    return match
+
+
+def _prompts(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
+    """The same for prompts: that of the same label or file, else the next."""
+    match = _matched(old, new, {})
+    return match | _matched([None] * len(old), [None] * len(new), match)
+
+
+def _matched(old: Sequence[object], new: Sequence[object], match: dict[int, int]) -> dict[int, int]:
+    """Pairs of equal keys, in order, among those that have no partner yet."""
+    free: dict[object, list[int]] = {}
+    taken = set(match.values())
+    for number in reversed(range(len(new))):
+        if number not in taken:
+            free.setdefault(new[number], []).append(number)
+    return {number: free[key].pop() for number, key in enumerate(old) if number not in match and free.get(key)}
+
+
+# --- the gate's own rules -------------------------------------------------------------------------------------
+
+
+def _policies(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
+    # The strictest first: of several rules of one name, it is held against the strictest.
+    before, now = (
+        sorted((rule for policy in suite.policies for rule in policy.rules), key=_asks, reverse=True)
+        for suite in (old, new)
+    )
+    yield from _rules(before, now, new.file)
+    if min(map(_strictness, new.policies)) < min(map(_strictness, old.policies)):
+        yield GateChange(WEAKER, "errors weigh less than before (`gate.errors`)", Origin(new.file))
+    if blocks(old.policies) and not blocks(new.policies):
+        yield GateChange(WEAKER, "a weaker gate no longer blocks (`gate.changes`)", Origin(new.file))
+
+
+def blocks(policies: Iterable[Policy]) -> bool:
+    """Whether any policy says that findings block."""
+    return any(policy.changes == "block" for policy in policies)
+
+
+def _asks(rule: Rule) -> tuple[bool, float, float]:
+    return rule.blocking, rule.min_pass_rate or 0.0, rule.min_score or 0.0
+
+
+def _strictness(policy: Policy) -> float:
+    return _STRICTNESS.get(policy.errors, -policy.errors_up_to)
+
+
+def _rules(old: Sequence[Rule], new: Sequence[Rule], file: str) -> Iterator[GateChange]:
+    keys = (
+        lambda rule: replace(rule, suite="", origin=Origin("")),
+        lambda rule: (rule.name, rule.select, rule.every_case),
+        lambda rule: (rule.select, rule.every_case, rule.by_metric),
+        lambda rule: (rule.name, rule.every_case),
+    )
+    match: dict[int, int] = {}
+    for key in keys:
+        match |= _matched([key(rule) for rule in old], [key(rule) for rule in new], match)
+    for number, rule in enumerate(old):
+        if number not in match:
+            yield GateChange(REMOVED, f"the rule `{rule.name}` is gone", Origin(file))
+            continue
+        now = new[match[number]]
+        where = now.origin if now.origin.file else Origin(file)
+        if rule.name != now.name:
+            yield GateChange(CHANGED, f"the rule `{rule.name}` is named `{now.name}` now", where)
+        yield from (GateChange(WEAKER, f"the rule `{rule.name}` {what}", where) for what in _loosened(rule, now))
 
 
 def _loosened(old: Rule, new: Rule) -> Iterator[str]:
@@ -61,77 +203,5 @@ def _loosened(old: Rule, new: Rule) -> Iterator[str]:
             yield f"asks for less: {name} {before:g} became {'nothing' if now is None else f'{now:g}'}"
     if old.blocking and not new.blocking:
         yield "no longer blocks"
-    if old.select != new.select:
+    if old.select != new.select or old.by_metric != new.by_metric:
         yield "looks at other grades"
-
-
-def _errors(base: Suite, head: Suite) -> Iterator[Note]:
-    if _strictness(head.policy) < _strictness(base.policy):
-        yield Note("errors weigh less than before (`gate.errors`)", Origin(head.file))
-
-
-def _strictness(policy: Policy) -> float:
-    return _STRICTNESS.get(policy.errors, -policy.errors_up_to)
-
-
-def _cases(base: Suite, head: Suite) -> Iterator[Note]:
-    kept = {_key(case): case for case in head.cases}
-    gone = [case for case in base.cases if _key(case) not in kept]
-    if gone:
-        names = ", ".join(f"`{case.description or to_json(case.vars)[:60]}`" for case in gone[:5])
-        more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
-        yield Note(f"{len(gone)} of {len(base.cases)} cases are gone or changed: {names}{more}", Origin(head.file))
-    for old in base.cases:
-        new = kept.get(_key(old))
-        if new is not None:
-            yield from _case(old, new)
-
-
-def _key(case: Case) -> str:
-    return case.description or to_json(case.vars)
-
-
-def _case(old: Case, new: Case) -> Iterator[Note]:
-    if old.threshold is not None and (new.threshold or 0) < old.threshold:
-        yield Note(f"the threshold of `{_key(old)[:60]}` became lower", new.origin)
-    left = list(new.assertions)
-    for before in old.assertions:
-        now = next((after for after in left if (after.type, after.value) == (before.type, before.value)), None)
-        if now is None:
-            yield Note(f"`{before.type}` of `{_key(old)[:60]}` is gone or changed", new.origin)
-            continue
-        left.remove(now)
-        yield from (Note(f"`{before.type}` {what}", now.origin) for what in _weakened(before, now))
-
-
-def _weakened(old: Assertion, new: Assertion) -> Iterator[str]:
-    if old.threshold is not None and new.threshold != old.threshold:
-        looser = new.threshold is None or (new.threshold < old.threshold) != _less_is_stricter(old.type)
-        if looser:
-            now = "nothing" if new.threshold is None else f"{new.threshold:g}"
-            yield f"asks for less: threshold {old.threshold:g} became {now}"
-    if old.blocking and not new.blocking:
-        yield "no longer blocks"
-    if old.weight > 0 and new.weight == 0:
-        yield "no longer counts: its weight became 0"
-
-
-def _less_is_stricter(kind: str) -> bool:
-    """Whether a lower threshold lets less pass: where it is a limit from above, and where ``not-`` turns it round."""
-    grader = GRADERS.find(kind.removeprefix("not-"))
-    return (grader is not None and grader.scoring.most) != kind.startswith("not-")
-
-
-def _models(base: Suite, head: Suite) -> Iterator[Note]:
-    addresses = Counter(_address(spec) for spec in base.specs())
-    seen: set[str] = set()
-    for spec in head.specs():
-        address = _address(spec)
-        if address not in addresses and address not in seen:
-            seen.add(address)
-            yield Note(f"a model is asked that was not asked before: {address}", spec.origin)
-
-
-def _address(spec: ProviderSpec) -> str:
-    where = [str(spec.config[name]) for name in _ADDRESSES if spec.config.get(name)]
-    return " at ".join([spec.id, *where])

@@ -6,21 +6,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from gradegate.changes import NO_CHANGES, GateChanges
 from gradegate.deciding.rules import apply, count, takes
 from gradegate.figures import many
 from gradegate.limits import exact
 from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult
 from gradegate.suite import Policy, Rule
 
+GUARD = "the gate is not weakened"
 
-def decide(run: RunResult, policies: Sequence[Policy]) -> Decision:
-    """The verdict on a run. A threshold is met at equality."""
+
+def decide(run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO_CHANGES) -> Decision:
+    """The verdict on a run. A threshold is met at equality. ``changes`` are what the pull request does to its gate."""
     rules = (
         *(result for policy in policies for result in _applied(policy, run.rows)),
-        *(_guard(policy) for policy in policies if policy.weakened and policy.changes == "block"),
+        *([_guard(changes)] if changes.found and changes.block else ()),
     )
     errors = _errors(run.rows, policies)
-    outcome, reason = _outcome(run, rules, errors)
+    outcome, reason = _outcome(run, rules, errors, changes)
     return Decision(
         outcome=outcome,
         reason=reason,
@@ -29,6 +32,7 @@ def decide(run: RunResult, policies: Sequence[Policy]) -> Decision:
         grades=count(grade.outcome for row in run.rows for grade in row.grades),
         cases=count(row.outcome for row in run.rows if row.grades or row.error),
         setup=outcome is GateOutcome.INCONCLUSIVE and errors.setup,
+        changes=changes,
     )
 
 
@@ -40,11 +44,16 @@ def _applied(policy: Policy, rows: Sequence[Row]) -> Iterator[RuleResult]:
             yield apply(rule, suite_rows)
 
 
-def _guard(policy: Policy) -> RuleResult:
-    """The rule that is missed when a pull request weakens its own gate."""
-    ways, first = many(len(policy.weakened), "way"), policy.weakened[0].text
-    reason = f"this pull request checks less than its base in {ways}: {first}"
-    return RuleResult(Rule("the gate is not weakened"), Outcome.FAIL, reason)
+def _guard(changes: GateChanges) -> RuleResult:
+    """The rule that is missed when a pull request changes its own gate and nobody approved that."""
+    if changes.approved:
+        return RuleResult(Rule(GUARD), Outcome.PASS, f"{_done(changes)}, approved by {changes.approved}")
+    return RuleResult(Rule(GUARD), Outcome.FAIL, f"{_done(changes)}: {changes.found[0].text}")
+
+
+def _done(changes: GateChanges) -> str:
+    verb = "weakens" if changes.weakened else "changes"
+    return f"this pull request {verb} its own gate in {many(len(changes.found), 'place')}"
 
 
 # --- errors ---------------------------------------------------------------------------------------------------
@@ -99,7 +108,9 @@ def _effect(policy: Policy, share: Fraction) -> str:
 # --- the outcome ----------------------------------------------------------------------------------------------
 
 
-def _outcome(run: RunResult, rules: Sequence[RuleResult], errors: _Errors) -> tuple[GateOutcome, str]:
+def _outcome(
+    run: RunResult, rules: Sequence[RuleResult], errors: _Errors, changes: GateChanges
+) -> tuple[GateOutcome, str]:
     blocking = [rule for rule in rules if rule.rule.blocking]
     failed = [rule for rule in blocking if rule.outcome is Outcome.FAIL]
     if failed:
@@ -120,6 +131,8 @@ def _outcome(run: RunResult, rules: Sequence[RuleResult], errors: _Errors) -> tu
     if len(graded) < len(suites):
         first = next(suite for suite in suites if suite not in graded)
         return GateOutcome.INCONCLUSIVE, f"nothing could be graded in {first}"
+    if changes.weakened and not changes.approved:
+        return GateOutcome.ADVISORY, _done(changes)
     return _green(run, rules, blocking)
 
 

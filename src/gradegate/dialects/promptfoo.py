@@ -66,6 +66,7 @@ class _Reader:
             env=self.desk.source.env,
             max_concurrency=keys.command_line_options.max_concurrency or evaluate.max_concurrency,
             repeat=keys.command_line_options.repeat or evaluate.repeat or 1,
+            derived_metrics=keys.derived_metrics,
             timeout=evaluate.timeout_ms / 1000 if evaluate.timeout_ms else None,
             notes=tuple(self.desk.notes),
             mistakes=tuple(self.desk.mistakes),

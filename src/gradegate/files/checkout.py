@@ -6,31 +6,47 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-_SHA = re.compile(r"[0-9a-f]{40,64}")
+SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def commit_of(folder: Path, environ: Mapping[str, str]) -> str:
-    """$GITHUB_SHA, else the commit that HEAD of the repository around the folder names, else an empty string.
+    """$GITHUB_SHA, else the commit that HEAD of the repository around the folder names, else an empty string."""
+    if SHA.fullmatch(environ.get("GITHUB_SHA", "")):
+        return environ["GITHUB_SHA"]
+    root = repository_of(folder)
+    return head_of(root) if root else ""
+
+
+def repository_of(folder: Path) -> Path | None:
+    """The nearest folder upwards that holds a ``.git``, or None."""
+    return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None)
+
+
+def head_of(root: Path) -> str:
+    """The commit that is checked out in a work tree, an empty string when its files do not say.
 
     Format: https://git-scm.com/docs/gitrepository-layout (HEAD, refs, packed-refs; a linked work tree has a file `.git`).
     """
-    if _SHA.fullmatch(environ.get("GITHUB_SHA", "")):
-        return environ["GITHUB_SHA"]
-    git = next((parent / ".git" for parent in (folder, *folder.parents) if (parent / ".git").exists()), None)
     try:
-        return _head(git) if git is not None else ""
-    except (OSError, UnicodeDecodeError):
+        return _head(*folders_of(root))
+    except (OSError, ValueError):
         return ""
 
 
-def _head(git: Path) -> str:
+def folders_of(root: Path) -> tuple[Path, Path]:
+    """The folder of a work tree's HEAD, and the one with what several work trees share. Raises OSError and ValueError."""
+    git = root / ".git"
     if git.is_file():
-        git = git.parent / git.read_text().removeprefix("gitdir:").strip()
+        git = root / git.read_text().removeprefix("gitdir:").strip()
+    shared = git / "commondir"
+    return git, git / shared.read_text().strip() if shared.is_file() else git
+
+
+def _head(git: Path, common: Path) -> str:
     head = (git / "HEAD").read_text().strip()
-    if _SHA.fullmatch(head):
+    if SHA.fullmatch(head):
         return head
     name = head.removeprefix("ref:").strip()
-    common = git / (git / "commondir").read_text().strip() if (git / "commondir").is_file() else git
     for place in (git / name, common / name):
         if place.is_file():
             return _checked(place.read_text().strip())
@@ -39,4 +55,4 @@ def _head(git: Path) -> str:
 
 
 def _checked(text: str) -> str:
-    return text if _SHA.fullmatch(text) else ""
+    return text if SHA.fullmatch(text) else ""

@@ -6,20 +6,29 @@ import contextlib
 import json
 from typing import Any
 
+from gradegate.bounded.amounts import TooMuch
+from gradegate.bounded.bounds import MAX_FILE
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import jsonreader, yamlreader
 from gradegate.files.lines import Map, Seq, at_line, line_of
 
+FEWER = "keep fewer tests in one run"
 __all__ = ["Map", "Seq", "at_line", "line_of", "read", "to_json"]
-MAX_BYTES = 64 * 1024 * 1024
 
 
 def read(content: bytes, file: str) -> Any:
     """YAML or, where the name ends in .json, JSON. Raises ConfigError with file, line and column."""
-    if len(content) > MAX_BYTES:
+    if len(content) > MAX_FILE:
         raise ConfigError.at(
-            f"the file has more than {MAX_BYTES >> 20} MiB", Origin(file), "split it into several files"
+            f"the file has more than {MAX_FILE >> 20} MiB", Origin(file), "split it into several files"
         )
+    try:
+        return _read(content, file)
+    except TooMuch as e:
+        raise ConfigError.at(str(e), Origin(file), FEWER) from e
+
+
+def _read(content: bytes, file: str) -> Any:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as e:

@@ -7,7 +7,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from gradegate.bounded.amounts import READ, TooMuch
 from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files.jsonreader import values_in
 from gradegate.files.lines import MAX_DEPTH, Map, Seq, at_line
 
 _CURE = "write one JSON object a line"
@@ -32,7 +34,10 @@ def readable(content: bytes, file: str) -> tuple[Seq, list[Mistake]]:
         if not line.strip(b" \t\r"):
             continue
         try:
+            READ.add_values(values_in(line.decode("utf-8", "replace")))
             rows.append(_row(line, number))
+        except TooMuch as e:
+            raise ConfigError.at(str(e), Origin(file, number), "keep fewer tests in one run") from e
         except _Refused as e:
             mistakes.append(Mistake(str(e), Origin(file, number), e.cure))
     return rows, mistakes

@@ -8,16 +8,29 @@ starts of values can be turned into lines. ``tests/files/test_jsonreader.py`` ch
 from __future__ import annotations
 
 import json
+import re
 from json.decoder import JSONArray, JSONObject, scanstring  # type: ignore[attr-defined]
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any
 
+from gradegate.bounded.amounts import READ
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.lines import MAX_DEPTH, Map, Seq
 
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_SIGNS = ",:[[{{{"  # a list is counted twice and an object thrice, as they take memory
+_EXACT = 100_000  # values above which signs inside texts are not counted
+
+
+def values_in(text: str) -> int:
+    """How many keys and values a JSON text has at most; of a large one about exactly so many. Parses nothing."""
+    count = sum(map(text.count, _SIGNS))
+    return count if count <= _EXACT else sum(map(_STRING.sub("", text).count, _SIGNS))
+
 
 def read(text: str, file: str) -> Any:
-    """The value of a document. Raises ConfigError with file, line and column."""
+    """The value of a document. Raises ConfigError with file, line and column, and TooMuch."""
+    READ.add_values(values_in(text))
     decoder = _Decoder(file)
     try:
         return decoder.decode(text)
@@ -25,7 +38,9 @@ def read(text: str, file: str) -> Any:
         what = f"not valid JSON, column {e.colno}: {e.msg}"
         raise ConfigError.at(what, Origin(file, e.lineno), "correct the JSON here") from e
     except ValueError as e:  # Python turns no more than 4,300 digits into a number
-        raise ConfigError.at("a number with too many digits", Origin(file, decoder.line), "quote it if it is text") from e
+        raise ConfigError.at(
+            "a number with too many digits", Origin(file, decoder.line), "quote it if it is text"
+        ) from e
     except RecursionError as e:
         raise ConfigError.at(f"nested deeper than {MAX_DEPTH} levels", Origin(file), "flatten it") from e
 

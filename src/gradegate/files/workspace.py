@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
+from gradegate.bounded.amounts import READ, TooMuch
+from gradegate.bounded.bounds import MAX_FILE
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.credentials import holds_credentials
+from gradegate.files.pattern import TooMany, matches, split
+from gradegate.files.vouched import Vouched
 
-MAX_BYTES = 64 * 1024 * 1024
+
+def searched(pattern: Path) -> Path:
+    """The folder that a pattern looks into: what stands before its first sign."""
+    return Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts))
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A folder that config files may read from, and nothing beyond it."""
+    """A folder that config files may read from, and nothing beyond it.
+
+    ``vouched`` says of what it holds which files are read; ``opened`` are those that were.
+    """
 
     root: Path
+    vouched: Vouched | None = None
+    opened: set[Path] = field(default_factory=set, compare=False, repr=False)
 
     @classmethod
-    def around(cls, config: Path, cwd: Path, environ: Mapping[str, str]) -> Workspace:
+    def around(cls, config: Path, cwd: Path, environ: Mapping[str, str], vouched: Vouched | None = None) -> Workspace:
         """$GITHUB_WORKSPACE, else the repository, else the working directory, whichever holds the config first."""
         config = config.resolve()
         candidates = [Path(environ["GITHUB_WORKSPACE"])] if environ.get("GITHUB_WORKSPACE") else []
@@ -29,8 +43,8 @@ class Workspace:
         for folder in candidates:
             resolved = folder.resolve()
             if config.is_relative_to(resolved) and resolved != resolved.parent:
-                return cls(resolved)
-        return cls(config.parent)
+                return cls(resolved, vouched)
+        return cls(config.parent, vouched)
 
     def name(self, path: Path) -> str:
         """A path as messages and annotations show it: relative to the root, with forward slashes."""
@@ -59,14 +73,21 @@ class Workspace:
     def read(self, reference: str, base: Path, origin: Origin) -> bytes:
         """The content of a file inside the workspace. Raises ConfigError."""
         path = self.locate(reference, base, origin)
+        self.opened.add(path)
         try:
             # The check was on the resolved path, and a link put there meanwhile is not followed.
             with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-                content = file.read(MAX_BYTES + 1)
+                content = file.read(MAX_FILE + 1)
         except OSError as e:
             raise ConfigError.at(f"`{reference}` cannot be read: {e.strerror}", origin, "correct the path") from e
-        if len(content) > MAX_BYTES:
-            raise ConfigError.at(f"`{reference}` has more than {MAX_BYTES >> 20} MiB", origin, "use a smaller file")
+        if len(content) > MAX_FILE:
+            raise ConfigError.at(f"`{reference}` has more than {MAX_FILE >> 20} MiB", origin, "use a smaller file")
+        try:
+            READ.add_bytes(len(content))
+        except TooMuch as e:
+            raise ConfigError.at(str(e), origin, "read smaller files, or fewer") from e
+        if self.vouched is not None:
+            self.vouched.vouch(base / reference.removeprefix("file://"), content, self.name(path), origin)
         return content
 
     def text(self, reference: str, base: Path, origin: Origin) -> str:
@@ -84,12 +105,16 @@ class Workspace:
             if not path.is_file():
                 raise ConfigError.at(f"`{pattern}` does not exist", origin, "correct the path")
             return [path]
-        anchor = base
-        while written.startswith(("../", "./")):
-            step, _, written = written.partition("/")
-            anchor = anchor / step
-        anchor = Path("/") if written.startswith("/") else anchor
-        paths = [self.locate(str(path), base, origin) for path in sorted(anchor.glob(written.lstrip("/")))]
+        folder, parts = split(written)
+        anchor = self.locate(folder, base, origin)
+        try:
+            matched = sorted(matches(anchor, parts))
+        except TooMany as e:
+            raise ConfigError.at(f"`{pattern}` {e}", origin, "name a folder with fewer files") from e
+        if self.vouched is not None:
+            as_written = [base / folder / path.relative_to(anchor) for path in matched]  # its links are looked at, too
+            self.vouched.all_of(base / folder, as_written, origin)
+        paths = [self.locate(str(path), base, origin) for path in matched]
         files = [path for path in paths if path.is_file()]
         if not files:
             raise ConfigError.at(f"`{pattern}` matches no file", origin, "correct the pattern")

@@ -12,10 +12,11 @@ from typing import Any
 
 import yaml
 
+from gradegate.bounded.amounts import READ
+from gradegate.bounded.bounds import MAX_ALIASED
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files.lines import MAX_DEPTH, Map, Seq, line_of
+from gradegate.files.lines import MAX_DEPTH, Map, Seq
 
-MAX_ALIASED = 1_000_000  # values that aliases may repeat, all together
 _PARSER: Any = yaml.cyaml.CParser if yaml.__with_libyaml__ else yaml.Loader  # type: ignore[attr-defined]
 
 
@@ -68,6 +69,7 @@ class _Reader:
         self._events = self._parse(text)
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._aliased = 0
+        self._count, self._most = 0, READ.values_left
         self._mistakes: list[Mistake] = []
         self._keys: dict[str, str] = {}  # one string for each distinct key
 
@@ -78,6 +80,7 @@ class _Reader:
         else:
             return None
         value, _ = self._value(next(self._events), 0)
+        READ.add_values(self._count)
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
                 line = event.start_mark.line + 1  # type: ignore[union-attr]  # events of a parser have marks
@@ -102,8 +105,11 @@ class _Reader:
 
     def _value(self, event: Any, depth: int) -> tuple[Any, int]:
         """The value that starts with an event, and how many values it holds."""
+        self._count += 1
+        if self._count > self._most:
+            READ.add_values(self._count)  # which says that it is too much
         if isinstance(event, yaml.ScalarEvent):
-            value, size = self._scalar(event), 1
+            value, size = self._scalar(event), 1 + len(event.value) // 128
         elif isinstance(event, yaml.AliasEvent):
             return self._alias(event)
         elif event.tag not in (None, "!", _MAP, _SEQ):
@@ -159,6 +165,7 @@ class _Reader:
             value, size = self._value(event, depth + 1)
             items.append(value)
             total += size
+        self._count += 1
         return items, total
 
     def _mapping(self, start: Any, depth: int) -> tuple[Map, int]:
@@ -178,11 +185,12 @@ class _Reader:
                 mapping[key] = value
                 lines.append(line)
         for source in merged:
-            for key in source:
+            for (key, value), line in zip(source.items(), source.lines, strict=True):
                 if key not in mapping:
-                    mapping[key] = source[key]
-                    lines.append(line_of(source, [key]))
+                    mapping[key] = value
+                    lines.append(value.line if isinstance(value, Map) else line)
         mapping.lines = tuple(lines)
+        self._count += 2 + len(lines)
         return mapping, total
 
     def _key(self, event: Any) -> str:

@@ -10,43 +10,39 @@ from pathlib import Path
 
 from gradegate.deciding.exit import MISTAKE, exit_code
 from gradegate.errors import ConfigError
+from gradegate.github.approval import approval
 from gradegate.github.client import connect
-from gradegate.github.event import Event, links, read_event
+from gradegate.github.event import links, read_event
 from gradegate.github.publish import Step, publish, publish_mistakes, say, warn
 from gradegate.pipeline import deliver
-from gradegate.reporting.commands import command
 from gradegate.running.progress import progress
-from gradegate.settings import ActionSettings, from_inputs
+from gradegate.settings import from_inputs
 
 PUBLISHED = ("annotations", "summary", "comment")
 
 
 def main(environ: Mapping[str, str], cwd: Path) -> int:
     """Run one step of a workflow and give its exit code. Raises ConfigError after publishing its mistakes."""
+    environ = {**environ, "GITHUB_ACTIONS": "true"}  # this command is for nowhere else
     event = read_event(environ)
-    settings = _settings(environ, cwd, event)
+    settings = from_inputs(environ, cwd)
+    settings = replace(settings, run=replace(settings.run, commit=event.head_sha))
     step = Step(settings, event, connect(environ, settings.token), say)
     try:
+        if settings.mistakes:
+            raise ConfigError(*settings.mistakes)
         return _run(step)
     except ConfigError as e:
         publish_mistakes(step, e, MISTAKE)
         raise
 
 
-def _settings(environ: Mapping[str, str], cwd: Path, event: Event) -> ActionSettings:
-    try:
-        settings = from_inputs(environ, cwd)
-    except ConfigError as e:
-        for mistake in e.mistakes:
-            say(command("error", str(mistake)))
-        raise
-    return replace(settings, run=replace(settings.run, commit=event.head_sha))
-
-
 def _run(step: Step) -> int:
     settings = step.settings.run
     where = links(step.event, step.environ)
-    delivered = deliver(settings, ("console", *PUBLISHED), where, partial(progress, in_ci=settings.in_ci))
+    approve = partial(approval, step.github, step.event, step.settings.approve_label)
+    shown = partial(progress, in_ci=settings.in_ci)
+    delivered = deliver(settings, ("console", *PUBLISHED), where, shown, approve)
     console, *documents = delivered.documents
     code = exit_code(delivered.decision)
     if delivered.decision.run.interrupted:  # a cancelled job has seconds left

@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from gradegate import __version__
+from gradegate.access.hiding import excerpt
 from gradegate.asking.http import Client
 from gradegate.asking.response import Response
 from gradegate.errors import GradegateError, ProviderError, Trouble
 from gradegate.github.event import Event
 
+T = TypeVar("T")
 API_VERSION = "2022-11-28"
+ATTEMPTS = 4
 PATIENCE = 180.0  # seconds of waiting for a rate limit or an outage to pass, in all
 SECONDARY_PAUSE = 60.0  # what GitHub asks for when it names no time
 INSTALLATION = "ghs_"  # GITHUB_TOKEN and the tokens of apps: GET /user is not for them
@@ -80,6 +83,21 @@ def connect(environ: Mapping[str, str], token: str, hurry: bool = False) -> GitH
     return GitHub(client, token, api, graphql, patience=0.0 if hurry else PATIENCE)
 
 
+def patiently(github: GitHub, ask: Callable[[], T]) -> T:
+    """What ``ask`` gives, asked again where that may help. Raises Never."""
+    left = github.patience
+    for attempt in range(ATTEMPTS):
+        try:
+            return ask()
+        except Later as e:
+            wait = e.base * 2**attempt if e.exact is None else e.exact
+            if wait > left or attempt == ATTEMPTS - 1:
+                raise Never(str(e)) from e
+            left -= wait
+            github.pause(wait)
+    raise AssertionError("the last attempt returns or raises")
+
+
 def whoami(github: GitHub, event: Event) -> Identity:
     """Whose token this is: a person's by GET /user, an app's (also GITHUB_TOKEN's) by GraphQL. Raises Never."""
     try:
@@ -104,9 +122,8 @@ def refusal(answer: Response, event: Event) -> str:
         return f"GitHub does not accept the token ({words}); check the input `github-token`"
     if answer.status not in (403, 404):
         return f"GitHub does not take the comment ({words})"
-    if event.reads_only:
-        whose = "a fork" if event.is_fork else "Dependabot"
-        return f"the pull request comes from {whose}, so its token can only read ({words}); see the job summary instead"
+    if event.outsider:
+        return f"the pull request comes from {event.outsider}, so its token can only read ({words}); see the job summary instead"
     return (
         f"the token may not comment on pull request {event.number} ({words}); "
         "give the job `permissions: pull-requests: write`"
@@ -132,7 +149,7 @@ def said(answer: Response) -> str:
     errors = value.get("errors")
     first = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], dict) else {}
     words = ": ".join(str(part) for part in (value.get("message"), first.get("message")) if part)
-    return " ".join(words.split())[:300] or "no reason given"
+    return excerpt(" ".join(words.split()), 300) or "no reason given"
 
 
 def _limited(answer: Response) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
 from gradegate.reporting.report import Links
 
@@ -28,6 +29,10 @@ class Event:
     head_repository: str = ""  # empty when the fork was deleted
     base_repository: str = ""
     actor: str = ""
+    action: str = ""  # what happened to the pull request: "opened", "synchronize", "labeled"
+    label: str = ""  # that was set, where the action is "labeled"
+    author: str = ""  # who opened the pull request
+    updated: datetime | None = None  # when GitHub last changed the pull request before the event: never before its head
     problem: str = ""  # why the event file could not be read
 
     @property
@@ -36,9 +41,11 @@ class Event:
         return self.number is not None and self.head_repository.lower() != self.base_repository.lower()
 
     @property
-    def reads_only(self) -> bool:
-        """Whether GitHub hands out a token that cannot write: to forks and to Dependabot, unless the base runs."""
-        return self.name != "pull_request_target" and (self.is_fork or self.actor == "dependabot[bot]")
+    def outsider(self) -> str:
+        """To whom GitHub gives no secrets and a token that can only read, unless the base runs: else an empty string."""
+        if self.name == "pull_request_target":
+            return ""
+        return "a fork" if self.is_fork else "Dependabot" if self.actor == "dependabot[bot]" else ""
 
 
 class _Repository(BaseModel):
@@ -50,10 +57,20 @@ class _Side(BaseModel):
     repo: _Repository | None = None
 
 
+class _User(BaseModel):
+    login: str = ""
+
+
+class _Label(BaseModel):
+    name: str = ""
+
+
 class _PullRequest(BaseModel):
     number: Annotated[int, Field(gt=0)]
     head: _Side
     base: _Side
+    user: _User | None = None
+    updated_at: AwareDatetime | None = None
 
 
 class _MergeGroup(BaseModel):
@@ -62,6 +79,8 @@ class _MergeGroup(BaseModel):
 
 
 class _Payload(BaseModel):
+    action: str | None = None
+    label: _Label | None = None
     pull_request: _PullRequest | None = None
     merge_group: _MergeGroup | None = None
     before: _Sha | None = None
@@ -83,6 +102,10 @@ def read_event(environ: Mapping[str, str]) -> Event:
             head_repository=pull.head.repo.full_name if pull.head.repo else "",
             base_repository=pull.base.repo.full_name if pull.base.repo else repository,
             actor=actor,
+            action=payload.action or "",
+            label=payload.label.name if payload.label else "",
+            author=pull.user.login if pull.user else "",
+            updated=pull.updated_at,
         )
     if group := payload.merge_group:
         return Event(name, repository, head_sha=group.head_sha, base_sha=group.base_sha, actor=actor)

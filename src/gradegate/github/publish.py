@@ -28,6 +28,10 @@ COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "cost-usd", "t
 FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)
 MOST_MISTAKES = 50
 LONGEST_MISTAKE = 1000  # characters; with as many as are shown, within what a comment holds
+NO_SECRETS = (
+    "This pull request comes from {}: GitHub gives its workflow no secrets and a token that can only read, so that no model can "
+    "be asked with a key. Somebody who may write can read the commits, and push them to a branch of this repository."
+)
 MISTAKE = "mistake"  # the outcome when the config is wrong: there is no decision then
 
 
@@ -85,7 +89,9 @@ def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str
             file, line = (mistake.origin.file, mistake.origin.line) if mistake.origin else ("", 0)
             words = mistake.what + (f" -> {mistake.cure}" if mistake.cure else "")
             step.tell(command("error", words, file=file, line=line or None))
-    text = _mistakes_text(error)
+    if step.event.outsider:
+        step.tell(command("notice", NO_SECRETS.format(step.event.outsider)))
+    text = _mistakes_text(error, step.event.outsider)
     _summarise(step, text)
     url = _comment(step, text, failing=True)
     return _set_outputs(step, {"outcome": MISTAKE, "exit-code": str(exit_code), "comment-url": url})
@@ -158,11 +164,12 @@ def _set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:
     return safe
 
 
-def _mistakes_text(error: ConfigError) -> str:
+def _mistakes_text(error: ConfigError, outsider: str) -> str:
     listed = [visible(str(mistake))[:LONGEST_MISTAKE] for mistake in error.mistakes[:MOST_MISTAKES]]
     more = len(error.mistakes) - len(listed)
     lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
-    return f"### gradegate could not run\n\nThe config is mistaken; nothing was asked.\n\n{fence(lines)}"
+    reason = f" {NO_SECRETS.format(outsider)}" if outsider else ""
+    return f"### gradegate could not run\n\nNothing was asked of any model.{reason}\n\n{fence(lines)}"
 
 
 def say(text: str) -> None:

@@ -10,12 +10,11 @@ from urllib.parse import quote
 from pydantic import BaseModel, ValidationError
 
 from gradegate.asking.response import Response
-from gradegate.github.client import GitHub, Identity, Later, Never, as_json, refusal, whoami
+from gradegate.github.client import GitHub, Identity, Later, Never, as_json, patiently, refusal, whoami
 from gradegate.github.event import Event
 
 PER_PAGE = 100
 MOST_PAGES = 300
-ATTEMPTS = 4
 LONGEST_KEY = 200  # characters
 
 
@@ -37,20 +36,11 @@ def upsert_comment(
     github: GitHub, event: Event, body: str, key: str = "", create: bool = True
 ) -> Posted | Refused | None:
     """Update our comment, or create it unless told not to (then None). Whatever goes wrong is a Refused."""
-    left = github.patience
-    for attempt in range(ATTEMPTS):
-        try:
-            # Each attempt looks first: a POST that was answered by an error may have left its comment all the same.
-            return _Thread(github, event, marker(key)).upsert(body, create)
-        except Never as e:
-            return Refused(str(e))
-        except Later as e:
-            wait = e.base * 2**attempt if e.exact is None else e.exact
-            if wait > left or attempt == ATTEMPTS - 1:
-                return Refused(str(e))
-            left -= wait
-            github.pause(wait)
-    raise AssertionError("the last attempt returns")
+    try:
+        # Each attempt looks first: a POST that was answered by an error may have left its comment all the same.
+        return patiently(github, lambda: _Thread(github, event, marker(key)).upsert(body, create))
+    except Never as e:
+        return Refused(str(e))
 
 
 def marker(key: str) -> str:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import secrets
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import suppress
+from io import RawIOBase
 
 SUMMARY_LIMIT = 1024 * 1024  # bytes per step; the runner drops the whole summary above it
 # What may be pasted into a shell script by `${{ steps.gate.outputs.x }}` without becoming code.
 SAFE = re.compile(r"[A-Za-z0-9_.:/#-]{0,200}")
+# A pipe without a reader is refused, and not waited for.
+_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
 NAME = re.compile(r"[a-z][a-z0-9-]*")
 
 
@@ -51,10 +56,26 @@ def _append(environ: Mapping[str, str], variable: str, content: bytes, limit: in
     if not path:
         return f"{variable} is not set"
     try:
-        with Path(path).open("ab") as file:
-            if limit is not None and file.tell() + len(content) > limit:
-                return f"it would be {file.tell() + len(content)} bytes and GitHub takes {limit}"
-            file.write(content)
+        with os.fdopen(os.open(path, _APPENDING, 0o666), "ab", buffering=0) as file:
+            size = file.seek(0, os.SEEK_END)
+            if limit is not None and size + len(content) > limit:
+                return f"it would be {size + len(content)} bytes and GitHub takes {limit}"
+            _write_whole(file, content, size)
     except OSError as e:
         return f"{path}: {e.strerror or e}"
     return ""
+
+
+def _write_whole(file: RawIOBase, content: bytes, size: int) -> None:
+    """Write all or nothing: a record that is cut off makes the runner fail the step, whatever the verdict."""
+    left = memoryview(content)
+    try:
+        while left:
+            written = file.write(left)
+            if not written:
+                raise OSError(errno.EAGAIN, "it takes no more")
+            left = left[written:]
+    except OSError:
+        with suppress(OSError):
+            file.truncate(size)
+        raise

@@ -12,12 +12,15 @@ from typing import Any
 from pydantic import field_validator
 
 from gradegate.conversation import Transcript
-from gradegate.errors import ConfigError
+from gradegate.errors import ConfigError, NoVerdict
 from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.reading import lenient
 from gradegate.result import Verdict
+from gradegate.texts import schemas
+
+MOST = 1000  # objects of one answer that are checked
 
 
 @options
@@ -36,30 +39,17 @@ class _WithSchema(Grader):
             return None
         if not isinstance(value, dict | bool):
             raise ValueError("is not a JSON Schema")
-        _check_schema(value)
+        schemas.check(document.to_json(value))
         return value
 
     def _problem(self, value: Any) -> str:
-        """Why a value does not conform, empty when it does."""
+        """Why a value does not conform, empty when it does. Raises NoVerdict where checking it exceeds a limit."""
         if self.value is None:
             return ""
-        from jsonschema import Draft7Validator, FormatChecker
-        from jsonschema.validators import validator_for
-
-        validator = validator_for(self.value, default=Draft7Validator)(self.value, format_checker=FormatChecker())
-        error = next(iter(validator.iter_errors(value)), None)
-        return f"{error.json_path}: {error.message}" if error else ""
-
-
-def _check_schema(schema: Any) -> None:
-    from jsonschema import Draft7Validator
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import validator_for
-
-    try:
-        validator_for(schema, default=Draft7Validator).check_schema(schema)
-    except SchemaError as e:
-        raise ValueError(f"is not a JSON Schema: {e.json_path}: {e.message}") from e
+        try:
+            return schemas.breach(document.to_json(self.value), value)
+        except ValueError as e:
+            raise NoVerdict(f"the answer cannot be checked against the schema: {e}") from e
 
 
 @GRADERS.register("is-json")
@@ -85,9 +75,13 @@ class ContainsJson(_WithSchema):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0; passes when any of the objects conforms."""
         text, position, problem = transcript.output, 0, "the answer holds no JSON object"
+        tried = 0
         while (position := text.find("{", position)) >= 0:
             value, position, _ = lenient.read_object(text, position, fold_keys=False, repair=False)
             if value is not None:
+                tried += 1
+                if tried > MOST:
+                    raise NoVerdict(f"none of the first {MOST:,} JSON objects of the answer is of the form asked for")
                 problem = self._problem(value)
                 if not problem:
                     return Verdict(1.0, True, "the answer holds JSON of the form asked for")

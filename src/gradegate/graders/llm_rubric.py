@@ -11,6 +11,7 @@ import dataclasses
 import json
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
@@ -79,7 +80,7 @@ class LlmRubric(Grader):
         opposed = [key for key in SYNONYMS if values.truth(item.get(key)) is (not passed)]
         if opposed or any(values.truth(item.get(key)) is passed for key in OPPOSITES):
             raise Unreadable('"pass" and another key of it say opposite things')
-        unread = repr(item["score"])[:80] if score is None and item.get("score") is not None else ""
+        unread = excerpt(repr(item["score"]), 80) if score is None and item.get("score") is not None else ""
         if unread and self.threshold is not None:
             raise Unreadable(f'"score" is not a number: {unread}')
         return _RubricVerdict(passed, float(passed) if score is None else score, reason, unread)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from gradegate.access.hiding import excerpt
 from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
@@ -52,7 +53,7 @@ class Similar(Grader):
         self, comparison: tuple[float, str], limit: float, near: bool, count: int, reverse: Verdict | None = None
     ) -> Verdict:
         measured, text = comparison
-        which = f" of {count} texts, {text[:80]!r}" if count > 1 else ""
+        which = f" of {count} texts, {excerpt(text, 80)!r}" if count > 1 else ""
         evidence: dict[str, Any] = {"compared with": text, self._name(): measured}
         return Verdict(self._score(measured), near, f"{self._name()} {measured:.4g}{which}", evidence, reverse=reverse)
 

@@ -137,7 +137,7 @@ class Judge:
         available = {**own_vars, "token": self._token(variables), "language": self.language, **variables}
         try:
             if written is None:
-                return rubric.fill(rubric.default(prompt), available), schema
+                return rubric.fill(rubric.default(prompt), available, ours=True), schema
             return rubric.fill(written, available), None  # a prompt of the user's sets the form of the reply itself
         except TemplateError as e:
             raise NoVerdict(f"rubricPrompt cannot be filled in: {e}") from e

@@ -47,11 +47,13 @@ def built_in() -> frozenset[str]:
     """The variables that graders give to their prompts, whichever they are: what our own prompts ask for."""
     files = (entry for entry in resources.files("gradegate.grading").joinpath("prompts").iterdir())
     names = (entry.name.removesuffix(".yaml") for entry in files if entry.name.endswith(".yaml"))
-    return frozenset().union(*(uses(message.content) for name in names for message in default(name)))
+    return frozenset().union(*(uses(message.content, ours=True) for name in names for message in default(name)))
 
 
-def fill(template: Template, variables: Mapping[str, Any]) -> tuple[Message, ...]:
-    """Messages with their variables filled in, each once. Raises TemplateError."""
+def fill(template: Template, variables: Mapping[str, Any], ours: bool = False) -> tuple[Message, ...]:
+    """Messages with their variables filled in, each once; ``ours``: they are a ``default``. Raises TemplateError."""
+    if ours:
+        return tuple(Message(message.role, render(message.content, variables, ours)) for message in template)
     return tuple(
         Message(message.role, _fill(message.content, variables), _images(message.images, variables))
         for message in template

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
 from typing import Any
 
 from gradegate.access.egress import PRIVATE, Egress
@@ -47,9 +49,12 @@ class Binder:
                 raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, cure)
             check_id(spec, build)
             provider_options.check(spec, build)
-            setting = Setting(spec, parts[1], self.client, self.suite.env.over(spec.env, spec.drawn), self._open)
+            opened: list[bytes] = []
+            env = self.suite.env.over(spec.env, spec.drawn)
+            setting = Setting(spec, parts[1], self.client, env, partial(self._open, opened))
             provider = build(setting)
-            provider.id, provider.origin = spec.id, spec.origin
+            provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
+            provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
             provider.keys = tuple(sorted({*spec.reads, *setting.read})) if provider.url else ()
             self._check_egress(provider)
             self.pool[key] = provider
@@ -70,8 +75,10 @@ class Binder:
                 own = "" if provider.replies_from != "model" else ", or give this provider an `apiKey` of its own"
                 raise ConfigError.at(what, provider.origin, cure + own)
 
-    def _open(self, reference: str, origin: Origin) -> bytes:
-        return self.workspace.read(reference, self.folder, origin)
+    def _open(self, opened: list[bytes], reference: str, origin: Origin) -> bytes:
+        content = self.workspace.read(reference, self.folder, origin)
+        opened.append(content)
+        return content
 
     def models(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> Mapping[str, Provider]:
         """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""

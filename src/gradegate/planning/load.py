@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from gradegate.access.written import written_secrets
+from gradegate.bounded.amounts import TooMuch
 from gradegate.configs import testfiles
 from gradegate.configs.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
-from gradegate.files.workspace import Workspace
+from gradegate.files.vouched import Vouched, closed
+from gradegate.files.workspace import Workspace, searched
 from gradegate.planning import added
 from gradegate.settings import Settings
 from gradegate.suite import Case, Suite
@@ -39,9 +42,13 @@ class Located:
 def load(settings: Settings) -> list[Located]:
     """Every config that the settings name. Raises ConfigError with the mistakes of all that cannot be read."""
     suites, errors = [], []
+    strict = closed(settings.environ)
+    for folder in _searched(settings) if strict else ():
+        Vouched.around(folder / "*", settings.environ).all_of(folder, ())
     for path in config_paths(settings):
         try:
-            suites.append(read(path, settings))
+            vouched = Vouched.around(path, settings.environ) if strict else None
+            suites.append(read(path, settings, vouched))
         except ConfigError as e:
             errors.append(e)
     if errors:
@@ -49,9 +56,9 @@ def load(settings: Settings) -> list[Located]:
     return suites
 
 
-def read(path: Path, settings: Settings) -> Located:
-    """One config, with the assertions that the command line adds. Raises ConfigError."""
-    workspace = Workspace.around(path, settings.cwd, settings.environ)
+def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Located:
+    """One config, with the assertions that the command line adds, and of files that are vouched for. Raises ConfigError."""
+    workspace = Workspace.around(path, settings.cwd, settings.environ, vouched)
     name = workspace.name(path)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
     content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else document.read(raw, name)
@@ -68,7 +75,7 @@ def written_in(settings: Settings) -> Iterator[str]:
     """The secrets that are written into the configs, as far as these can be read at all."""
     with suppress(ConfigError):
         for path in config_paths(settings):
-            with suppress(ConfigError):
+            with suppress(ConfigError, TooMuch):
                 workspace = Workspace.around(path, settings.cwd, settings.environ)
                 raw = workspace.read(str(path.absolute()), path.parent, Origin(path.name))
                 yield from written_secrets(document.read(raw, path.name))
@@ -82,15 +89,32 @@ def config_paths(settings: Settings) -> list[Path]:
     mistakes = []
     for written in settings.configs:
         whole = str(settings.cwd / written)
-        patterned = any(character in written for character in "*?[")
+        patterned = glob.has_magic(written)
         matches = sorted(glob.glob(whole, recursive=True)) if patterned else [whole]  # noqa: PTH207  # may be absolute
         files = [Path(match) for match in matches if Path(match).is_file()]
+        if patterned:
+            files = [file for file in files if not _in_base(file, settings)]
         if not files:
             mistakes.append(Mistake(f"the config `{written}` does not exist", None, "correct the path"))
         paths += [path for path in files if path not in paths]
     if mistakes:
         raise ConfigError(*mistakes)
     return paths
+
+
+def _in_base(file: Path, settings: Settings) -> bool:
+    """Whether a file belongs to another checkout below this one, which is no part of it."""
+    if not settings.base:
+        return False
+    base = os.path.abspath(settings.cwd / settings.base)  # noqa: PTH100  # links stay as they are
+    return file.is_relative_to(base) and not settings.cwd.is_relative_to(base)
+
+
+def _searched(settings: Settings) -> list[Path]:
+    """The folders in which configs are looked for, where none is named or a pattern is."""
+    if not settings.configs:
+        return [settings.cwd]
+    return [searched(settings.cwd / written) for written in settings.configs if glob.has_magic(written)]
 
 
 def _default(folder: Path) -> Path:

@@ -50,7 +50,7 @@ class Names:
         for name, value in case.vars.items():
             self._look(f"the variable `{name}`", case.origin, [*_texts(value)])
         for name, value in values.items():
-            for other in sorted(unknown(value, values)):
+            for other in sorted(_unknown(value, values)):
                 text = f"the variable `{name}` refers to `{other}`, which nobody defines, so it is left as it is"
                 self.left[Note(text, case.origin)] = None
         if not case.recorded and not case.turns:
@@ -132,6 +132,13 @@ class Names:
                     what = f"{place.what} asks for the variable `{name}`, which {count} of {place.times} cases lack"
                     yield Note(what, place.origin)
         yield from self.left
+
+
+def _unknown(value: Any, values: Mapping[str, Any]) -> frozenset[str]:
+    try:
+        return unknown(value, values)
+    except TemplateError:
+        return frozenset()  # said where it is filled in
 
 
 def _each(assertions: Iterable[Assertion]) -> Iterator[Assertion]:

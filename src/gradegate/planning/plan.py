@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,6 +12,7 @@ from gradegate.access.egress import Egress
 from gradegate.access.hosts import Vendor
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Recorded
+from gradegate.bounded.evaluate import Exceeded
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
@@ -21,15 +22,17 @@ from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
 from gradegate.planning.load import Located
 from gradegate.planning.names import Names
+from gradegate.planning.size import Size, TooLarge
 from gradegate.planning.variables import Variables
 from gradegate.result import AskedModel, KeyUse
 from gradegate.settings import CONCURRENCY, TIMEOUT, Settings
 from gradegate.suite import Case, Note, PromptSpec, ProviderSpec
 from gradegate.texts import chat
+from gradegate.texts.asked import asks_for
+from gradegate.texts.patterns import found_in
 from gradegate.texts.prompt import fill
 from gradegate.texts.template import TemplateError, javascript
 
-_USES_CONVERSATION = re.compile(r"\{[{%][^}]*\b_conversation\b")
 _RECORDED = Recorded()
 MAX_REPEATS = 10_000
 _Target = tuple[ProviderSpec, Provider, list[PromptSpec]]  # with the prompts that it gets
@@ -62,11 +65,12 @@ def build_client(settings: Settings, suites: Sequence[Located]) -> Client:
 def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
     """Raises ConfigError with every mistake of every suite."""
     pool: dict[str, Provider] = {}
+    size = Size()
     jobs: list[Job] = []
     notes: list[Note] = []
     mistakes: list[Mistake] = []
     for located in suites:
-        planner = _Planner(located, settings, client, pool)
+        planner = _Planner(located, settings, client, pool, size)
         jobs += planner.jobs()
         mistakes += [*located.suite.mistakes, *planner.mistakes]
         notes += [*located.suite.notes, *planner.notes]
@@ -115,6 +119,7 @@ class _Planner:
     settings: Settings
     client: Client
     pool: dict[str, Provider]
+    size: Size
     number: int = 0  # of the next case
     mistakes: list[Mistake] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
@@ -135,12 +140,21 @@ class _Planner:
         return self.located.recorded is not None
 
     def jobs(self) -> list[Job]:
-        if self.located.recorded is not None:
-            jobs = self._jobs(self.located.recorded, [])
+        try:
+            return self._planned()
+        except TooLarge as e:
+            self.mistakes += e.mistakes
+            return []
+
+    def _planned(self) -> list[Job]:
+        recorded = self.located.recorded
+        cases = self._filtered() if recorded is None else list(recorded)
+        self.size.expect(self.suite, cases)
+        if recorded is not None:
+            jobs = self._jobs(cases, [])
             self.mistakes += self.names.mistakes()
             return jobs
         targets = list(self._targets())
-        cases = self._filtered()
         jobs = self._jobs(cases, targets)
         if len(targets) == len(self.suite.targets):
             self.mistakes += checks.comparisons(jobs)
@@ -156,6 +170,8 @@ class _Planner:
         for case in cases:
             try:
                 jobs += self._case(case, targets)
+            except TooLarge:
+                raise
             except ConfigError as e:
                 self.mistakes += e.mistakes
         return jobs
@@ -186,10 +202,14 @@ class _Planner:
         if not pattern:
             return list(self.suite.cases)
         try:
-            cases = [case for case in self.suite.cases if re.search(pattern, case.description)]
-        except re.error as e:
-            self._say(f"--filter-pattern is not a regular expression: {e}", None, "correct it")
+            found = found_in(pattern, [case.description for case in self.suite.cases])
+        except Exceeded as e:
+            self._say(f"--filter-pattern cannot be used: {e}", None, "simplify it")
             return []
+        except ValueError as e:
+            self._say(f"--filter-pattern {e}", None, "correct it")
+            return []
+        cases = list(itertools.compress(self.suite.cases, found))
         if not cases:
             self._say(f"--filter-pattern {pattern!r} matches no test of {self.suite.file}", None, "correct it")
         return cases
@@ -201,8 +221,10 @@ class _Planner:
         if repeats > MAX_REPEATS:
             raise ConfigError.at(f"`repeat` is more than {MAX_REPEATS:,}", case.origin, "repeat less often")
         combinations = self._combinations(case)
+        self.size.check(len(combinations), case)
         bound = [(values, self._bind(case, values)) for values in combinations]
         asked = self._asked(case, targets)
+        self.size.add_answers(len(combinations) * len(asked) * repeats, case)
         self.mistakes += [mistake for provider, _ in asked for mistake in checks.blind_target(case, provider)]
         self._check_case(case, asked, targets)
         # A request that is a template of the config may do without a prompt where the config names none.
@@ -212,6 +234,7 @@ class _Planner:
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
                 text, render = self._prompt(case, prompt, values), self._render(case, prompt, values)
+                self.size.add_text(text, values, repeats, case.origin)
                 yield Job(self.suite.file, case, number, repeats, provider, prompt, text, values, assertions, render)
 
     def _asked(self, case: Case, targets: list[_Target]) -> list[tuple[Provider, PromptSpec]]:
@@ -257,7 +280,7 @@ class _Planner:
     def _render(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> Render | None:
         source = case.options.prefix + prompt.text + case.options.suffix
         off = case.turns or case.options.settings.get("disableConversationVar") or values.get(CONVERSATION)
-        if off or not _USES_CONVERSATION.search(source):
+        if off or not asks_for(source, CONVERSATION):
             return None
         variables = {"env": self.env, **values}
         return lambda before: fill(source, {**variables, CONVERSATION: list(before)})

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from gradegate.bounded.bounds import MAX_CHARACTERS, MAX_COMBINATIONS
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.code import is_code
@@ -20,7 +21,6 @@ from gradegate.texts.template import TemplateError, is_template, render, show, u
 
 ROUNDS = 5  # how deep variables may refer to one another
 _REFERENCE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-MOST = 10_000  # combinations of one test
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
@@ -41,8 +41,10 @@ class Variables:
         count = 1
         for options in choices:
             count *= len(options)
-        if count > MOST:
-            raise ConfigError.at(f"the lists in `vars` make {count:,} combinations", origin, f"at most {MOST:,}")
+        if count > MAX_COMBINATIONS:
+            raise ConfigError.at(
+                f"the lists in `vars` make {count:,} combinations", origin, f"at most {MAX_COMBINATIONS:,}"
+            )
         return [self._filled(dict(zip(written, combo, strict=True)), origin) for combo in itertools.product(*choices)]
 
     def _choices(self, value: Any, expand: bool, origin: Origin) -> list[Any]:
@@ -88,12 +90,17 @@ class Variables:
             if not isinstance(text, Verbatim):
                 values[name] = self._with_env(name, text, origin)
         values = {name: _without_newline(value) for name, value in values.items()}
+        grown = 0
         for _ in range(ROUNDS):
             before = dict(values)
             for name, text in values.items():
                 match = None if isinstance(text, Verbatim) or not isinstance(text, str) else _REFERENCE.search(text)
                 if match and match[1] in values:
                     values[name] = text.replace(match[0], show(values[match[1]]), 1)
+                    grown += len(values[name]) - len(text)
+                    if grown > MAX_CHARACTERS:
+                        what = f"the variables of the test, put into one another, have more than {MAX_CHARACTERS:,} characters"
+                        raise ConfigError.at(what, origin, "let them refer to fewer others")
             if values == before:
                 break
         return values

@@ -14,6 +14,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ConfigError, Origin, ProviderError
@@ -66,7 +67,7 @@ class Scripted(Provider):
                     self._given[number] += 1
                 if entry.reply:
                     return Reply(entry.reply[min(turn, len(entry.reply) - 1)], Usage(calls=1))
-        raise ProviderError(f"the script has no reply to: {text[:200]!r}")
+        raise ProviderError(f"the script has no reply to: {excerpt(text, 200)!r}")
 
 
 PROVIDERS.register("scripted")(Scripted)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gradegate.access.encodings import CUT
 from gradegate.asking import httpbody
 from gradegate.asking.httpreply import Extract, error_in, is_broken_json, parse
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
@@ -106,7 +107,7 @@ def _body(answer: Response) -> str:
     if error is not None:
         raise ProviderError(f"{answer.host} answered with an error: {words(error)}", Trouble.STATUS, answer.status)
     if is_json and is_broken_json(text):
-        what = f"{answer.host} answered JSON that is cut or broken: {text[-80:]!r} is its end"
+        what = f"{answer.host} answered JSON that is cut or broken: {(CUT + text[-80:])!r} is its end"
         raise ProviderError(what, Trouble.MALFORMED)
     return text
 

@@ -6,7 +6,10 @@ from gradegate.reporting.visible import visible
 
 
 def command(kind: str, message: str, **properties: str | int | None) -> str:
-    """``::kind file=a,line=1::message``, escaped as actions/toolkit does; empty properties are left out."""
+    """``::kind file=a,line=1::message``, escaped as actions/toolkit does; empty properties are left out.
+
+    Signs that hide or move the cursor are written out: the runner shows the message in the log, and on the page.
+    """
     pairs = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items() if value not in (None, ""))
     return f"::{kind}{' ' + pairs if pairs else ''}::{_data(message)}"
 
@@ -26,7 +29,7 @@ def _tame(line: str) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 
 from gradegate.access.hiding import Hide
 from gradegate.errors import ConfigError, Mistake
+from gradegate.files.replacing import Place, replacing
 from gradegate.reporting.report import REPORTS, Document, Links, Report
 from gradegate.result import Decision
 
@@ -49,19 +49,21 @@ def render(name: str, decision: Decision, links: Links, hide: Hide) -> Document:
     return _hidden(report.render(decision, links), hide)
 
 
-def write(reports: Mapping[str, Report], cwd: Path, decision: Decision, links: Links, hide: Hide) -> dict[str, str]:
+def write(
+    reports: Mapping[str, Report], places: Mapping[str, Place], decision: Decision, links: Links, hide: Hide
+) -> dict[str, str]:
     """Write the files; gives why each that could not be written was not, which never changes the verdict."""
-    return write_documents({path: partial(it.render, decision, links) for path, it in reports.items()}, cwd, hide)
+    return write_documents({path: partial(it.render, decision, links) for path, it in reports.items()}, places, hide)
 
 
-def write_documents(documents: Mapping[str, Callable[[], Document]], cwd: Path, hide: Hide) -> dict[str, str]:
+def write_documents(
+    documents: Mapping[str, Callable[[], Document]], places: Mapping[str, Place], hide: Hide
+) -> dict[str, str]:
     """Write documents to their paths, each rendered when its turn comes; gives why one could not be written."""
     failures = {}
     for path, rendered in documents.items():
         try:
-            target = cwd / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+            with replacing(places[path]) as file:
                 file.writelines(_hidden(rendered(), hide).parts)
         except OSError as e:
             failures[path] = f"{path} could not be written: {e.strerror or e}"

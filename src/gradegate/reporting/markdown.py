@@ -15,15 +15,27 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "$": "<span>
 _PUNCTUATION = re.compile(r"[!#$&*<>\[\\\]^_`|~]|^[-+=]|(?<=www)\.|:(?=//)|(?<=mailto):|(?<=xmpp):", re.IGNORECASE)
 _NUMBERED = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")
 _SHORTCODE = re.compile(r":(?=[\w+-]+:)")
-_REFERENCE = re.compile(r"(gh-)(?=\d)", re.IGNORECASE)
+# What GitHub links by itself in a conversation: GH-12, an advisory, a prefix that the repository has chosen (ABC-12), the
+# hash of a commit in 7 to 40 digits. https://docs.github.com/get-started/writing-on-github (Autolinked references)
+_REFERENCE = re.compile(r"(?<=[a-z]-)(?=\d)|(?<=\bghsa-)(?=\w)", re.IGNORECASE)
+_HASH = re.compile(r"(?<![^\W_])[0-9a-f]{7,}(?![^\W_])", re.IGNORECASE)
+_LONG_FENCE = re.compile(r"`{200}(?=`)")  # GitHub's renderer counts to 255, so that 300 do not outdo 299
+_HASHED = 6  # digits of a hash that are too few for a link
 
 
 def inline(text: str, limit: int = 200) -> str:
     """One line of anybody's text, for any place in a page: it looks the same and does nothing."""
     line = _SHORTCODE.sub(f":{BREAK}", one_line(text, limit))
-    line = _REFERENCE.sub(rf"\1{BREAK}", line.replace("@", f"@{BREAK}").replace("#", f"#{BREAK}"))
+    line = _HASH.sub(_broken, _REFERENCE.sub(BREAK, line))
+    line = line.replace("@", f"@{BREAK}").replace("#", f"#{BREAK}")
     line = _PUNCTUATION.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), line)
     return _NUMBERED.sub(r"\1\\", line)
+
+
+def _broken(digits: re.Match[str]) -> str:
+    """A long number in groups that are too short for a hash."""
+    text = digits[0]
+    return BREAK.join(text[start : start + _HASHED] for start in range(0, len(text), _HASHED))
 
 
 def code(text: str, limit: int = 200) -> str:
@@ -37,7 +49,7 @@ def code(text: str, limit: int = 200) -> str:
 def fence(text: str) -> str:
     """Lines of anybody's text in a block of code that they cannot close."""
     # The opening of an HTML comment is broken up: a comment is found again by the one that it starts with.
-    body = visible(text).replace("<!--", "<! --")
+    body = _LONG_FENCE.sub(r"\g<0> ", visible(text).replace("<!--", "<! --"))
     runs = [len(run) for run in re.findall(r"`+", body)]
     ticks = "`" * max(3, max(runs, default=0) + 1)
     return f"{ticks}text\n{body}\n{ticks}\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from gradegate.changes import GateChange, GateChanges
 from gradegate.figures import many, spent
 from gradegate.reporting.findings import Findings, sort
 from gradegate.reporting.markdown import code, details, fit, inline, link, table
@@ -12,6 +13,8 @@ from gradegate.reporting.markdown_case import Scope, block, several
 from gradegate.reporting.report import Links
 from gradegate.reporting.wording import (
     SIGNS,
+    changed,
+    cure,
     ended,
     headline,
     measured,
@@ -58,10 +61,11 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
 
 
 def _head(decision: Decision, scope: Scope, form: PageForm) -> str:
-    lines = [
-        f"### {SIGNS[decision.outcome]} gradegate: {headline(decision).lower()}\n\n{inline(decision.reason, 600)}\n\n"
-    ]
-    lines += [f"{tally(decision)}.\n\n"]
+    changes = _changes(decision.changes, scope, form) if decision.changes.found else ""
+    lines = [f"### {SIGNS[decision.outcome]} gradegate: {headline(decision).lower()}\n\n"]
+    lines += [changes] if decision.changes.weakened else []
+    lines += [f"{inline(decision.reason, 600)}\n\n{tally(decision)}.\n\n"]
+    lines += [] if decision.changes.weakened else [changes]
     if decision.run.interrupted:
         lines += [f"**The run stopped early:** {inline(decision.run.interrupted, 300)}\n\n"]
     unasked = no_model(decision.run.models)
@@ -71,6 +75,21 @@ def _head(decision: Decision, scope: Scope, form: PageForm) -> str:
     if decision.outcome is GateOutcome.PASS:
         return "".join(lines) + (details(many(len(decision.rules), "rule"), rules) + "\n" if rules else "")
     return "".join(lines) + rules
+
+
+def _changes(changes: GateChanges, scope: Scope, form: PageForm) -> str:
+    """What the pull request does to its gate: with a heading where that weakens it."""
+    lines = fit((_change(change, scope) for change in changes.found), form.limit // 8, form.measure)
+    if len(changes.found) > len(lines):
+        lines.append(f"- {len(changes.found) - len(lines):,} more in results.json\n")
+    said = inline(changed(changes), 400)
+    head = f"#### ⚠️ {said}\n\n" if changes.weakened else f"{said}:\n\n"
+    advice = inline(cure(changes), 600)
+    return head + "".join(lines) + (f"\n{advice}\n\n" if advice else "\n")
+
+
+def _change(change: GateChange, scope: Scope) -> str:
+    return _note(Note(f"{change.kind.value}: {change.text}", change.origin), scope)
 
 
 def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
@@ -88,7 +107,7 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
 def _cells(result: RuleResult, scope: Scope) -> tuple[str, ...]:
     sign = {"pass": "✅", "error": "❔"}.get(result.outcome.value, "❌" if result.rule.blocking else "⚠️")
     title = inline(titled(result.rule, scope.suites))
-    return (title, weight(result.rule), f"{sign} {verdict(result)}", measured(result), required(result))
+    return (title, weight(result.rule), f"{sign} {verdict(result)}", inline(measured(result)), inline(required(result)))
 
 
 # --- the cases ------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from gradegate.access.hiding import Hide, unchanged
+from gradegate.changes import GateChange, GateChanges
 from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.result import AskedModel, Asserted, CaseResult, Grade, KeyUse, Made, Row, RunResult
@@ -30,6 +31,8 @@ _OPEN = (
     Rule,
     Mistake,
     Origin,
+    GateChange,
+    GateChanges,
 )
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from gradegate.changes import ChangeKind, GateChange, GateChanges
 from gradegate.conversation import Image, Turn, Usage
 from gradegate.errors import ConfigError, Origin
 from gradegate.reporting.results import (
     CaseLine,
+    ChangeLine,
     Counted,
     GradeLine,
     Results,
@@ -62,6 +64,7 @@ def reread(content: bytes, name: str) -> Decision:
         grades=_counts(results.summary),
         cases=_counts(results.summary.cases),
         setup=results.setup,
+        changes=GateChanges(tuple(map(_change, results.gate_changes)), approved=results.gate_approved),
     )
 
 
@@ -154,6 +157,10 @@ def _rule(line: RuleLine) -> RuleResult:
     )
     counts = (line.passed, line.failed, line.errored)
     return RuleResult(rule, Outcome(line.outcome), line.reason, *counts, line.pass_rate, line.score)
+
+
+def _change(line: ChangeLine) -> GateChange:
+    return GateChange(ChangeKind(line.kind), line.text, Origin(line.file, line.line) if line.file else None)
 
 
 def _usage(spent: Spent) -> Usage:

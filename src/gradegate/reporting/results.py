@@ -156,6 +156,15 @@ class NoteLine(_Part):
     source: SourceLine | None
 
 
+class ChangeLine(_Part):
+    """One way in which the gate differs from that of the base."""
+
+    kind: Literal["removed", "weaker", "changed"]
+    text: str
+    file: str = Field(description="Empty where it is about no file.")
+    line: int = Field(description="0 means the file as a whole.")
+
+
 class MadeLine(_Part):
     """How the results came about."""
 
@@ -196,6 +205,10 @@ class Head(_Part):
     keys: list[KeyLine] = Field(default=[], description="What left the environment, and where it went.")
     hidden: list[str] = Field(default=[], description="The variables whose values no report shows.")
     setup: bool = Field(description="Inconclusive because of a wrong key or model.")
+    gate_changes: list[ChangeLine] = Field(
+        default=[], description="What the pull request does to its own gate, where there is a base to compare with."
+    )
+    gate_approved: str = Field(default="", description="By what and whom the changes of the gate were approved.")
     about: dict[str, dict[str, Any]] = Field(description="What a dialect keeps of a config, by its file.")
 
 

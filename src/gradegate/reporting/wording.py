@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from gradegate.changes import GateChanges
 from gradegate.errors import Origin
 from gradegate.figures import figure, many, percents, scores
 from gradegate.reporting.findings import unchecked
@@ -49,6 +50,28 @@ def no_model(models: tuple[AskedModel, ...]) -> str:
         return "No model was asked: replies came from a file"
     names = ", ".join(one_line(str(model), 80) for model in recorded)
     return f"No model was asked for {names}: replies came from a file"
+
+
+def changed(changes: GateChanges) -> str:
+    """Say ``This pull request weakens its own gate in 2 places``; an empty string where it leaves its gate alone."""
+    if not changes.found:
+        return ""
+    verb = "weakens" if changes.weakened else "changes"
+    approved = f" (approved by {one_line(changes.approved, 200)})" if changes.approved else ""
+    return f"This pull request {verb} its own gate in {many(len(changes.found), 'place')}{approved}"
+
+
+def cure(changes: GateChanges) -> str:
+    """What to do about the findings where they are meant."""
+    if changes.approved:
+        return ""
+    if not changes.block:
+        return "If that is meant, leave it: this becomes the gate of later pull requests once it is merged."
+    if changes.refused:
+        return f"If that is meant, somebody else than the author has to approve it: {one_line(changes.refused, 400)}."
+    return (
+        "If that is meant, somebody else has to approve it: name a label as `approve-label` in the workflow and set it."
+    )
 
 
 def inventory(keys: Iterable[KeyUse], hidden: Iterable[str]) -> Iterator[str]:
@@ -161,7 +184,7 @@ def measured(result: RuleResult) -> str:
     """What a rule found, in the terms of what it requires."""
     rule, graded = result.rule, result.passed + result.failed
     if not rule.every_case and rule.min_pass_rate is None and rule.min_score is None:
-        return result.reason
+        return one_line(result.reason, 300)
     parts = []
     if rule.every_case or rule.min_pass_rate is not None:
         rate = "" if result.pass_rate is None else f" ({_rates(result)[0]})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from gradegate.changes import ChangeKind, GateChange
 from gradegate.errors import Origin
 from gradegate.figures import many
 from gradegate.reporting.commands import command
@@ -41,7 +42,7 @@ class _Group:
 
 def render(decision: Decision, links: Links) -> Document:
     """One command on each line."""
-    levels: dict[str, dict[tuple[object, ...], _Group]] = {"error": {}, "warning": {}}
+    levels: dict[str, dict[tuple[object, ...], _Group]] = {"error": {}, "warning": {}, "notice": {}}
     for mark in _marks(decision):
         groups = levels[mark.level]
         if mark.key not in groups:
@@ -52,6 +53,7 @@ def render(decision: Decision, links: Links) -> Document:
 
 
 def _marks(decision: Decision) -> Iterator[_Mark]:
+    yield from map(_of_change, decision.changes.found)
     findings = sort(decision.run.rows)
     # In a run that passes, what a rule tolerates is worth a look and no alarm.
     level = "error" if decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE) else "warning"
@@ -60,6 +62,12 @@ def _marks(decision: Decision) -> Iterator[_Mark]:
     for note in notes(decision):
         if note.origin and note.origin.file:
             yield _Mark("warning", note.origin, "gradegate", visible(clip(note.text, _TEXT)), (note.origin, note.text))
+
+
+def _of_change(change: GateChange) -> _Mark:
+    level = "notice" if change.kind is ChangeKind.CHANGED else "warning"
+    text = visible(clip(change.text, _TEXT))
+    return _Mark(level, change.origin or NOWHERE, f"the gate: {change.kind.value}", text, (change.origin, change.text))
 
 
 def _of_finding(finding: Finding, level: str) -> Iterator[_Mark]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator
 
+from gradegate.changes import GateChanges
 from gradegate.figures import many, spent
 from gradegate.reporting.commands import harmless
 from gradegate.reporting.explain import explain
@@ -12,6 +13,8 @@ from gradegate.reporting.findings import Finding, sort
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import (
+    changed,
+    cure,
     headline,
     measured,
     name,
@@ -27,6 +30,7 @@ from gradegate.reporting.wording import (
 from gradegate.result import Decision, Row
 
 _MOST = 1000  # cases of one kind; a log that nobody can scroll helps nobody
+_MOST_CHANGES = 100
 _TEXT = 500  # characters of one text
 
 
@@ -43,6 +47,7 @@ def _texts(decision: Decision) -> Iterator[str]:
     yield from _cases("COULD NOT TELL", findings.unclear)
     yield from _cases("ADVISORY", findings.advisory)
     yield from _rules(decision)
+    yield from _changes(decision.changes)
     for note in notes(decision):
         yield f"note: {': '.join(filter(None, (place(note.origin), one_line(note.text, _TEXT))))}"
     if run.models:
@@ -78,6 +83,16 @@ def _cases(title: str, findings: list[Finding]) -> Iterator[str]:
         yield ""
     if len(findings) > _MOST:
         yield f"{title}  {many(len(findings) - _MOST, 'more case')}; results.json has all of them\n"
+
+
+def _changes(changes: GateChanges) -> Iterator[str]:
+    for change in changes.found[:_MOST_CHANGES]:
+        place_and_text = ": ".join(filter(None, (place(change.origin), one_line(change.text, _TEXT))))
+        yield f"GATE {change.kind.value.upper()}  {place_and_text}"
+    if len(changes.found) > _MOST_CHANGES:
+        yield f"GATE  {len(changes.found) - _MOST_CHANGES:,} more in results.json"
+    if changes.found:
+        yield f"{changed(changes)}. {cure(changes)}".strip()
 
 
 def _names(finding: Finding) -> str:

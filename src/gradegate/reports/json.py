@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from gradegate.changes import GateChange
 from gradegate.conversation import Image, Turn, Usage
 from gradegate.errors import Origin
 from gradegate.reporting.plain import finite, plain
@@ -14,6 +15,7 @@ from gradegate.reporting.results import (
     VERSION,
     AskedLine,
     CaseLine,
+    ChangeLine,
     Counted,
     GradeLine,
     Head,
@@ -64,6 +66,8 @@ def _head(decision: Decision) -> Head:
         keys=[KeyLine(name=encodable(use.name), host=encodable(use.host)) for use in run.keys],
         hidden=[encodable(name) for name in run.hidden],
         setup=decision.setup,
+        gate_changes=[_change(change) for change in decision.changes.found],
+        gate_approved=encodable(decision.changes.approved),
         about={encodable(file): _object(about) for file, about in run.about.items()},
     )
 
@@ -206,6 +210,11 @@ def _turn(turn: Turn) -> TurnLine:
 
 def _note(note: Note) -> NoteLine:
     return NoteLine(text=encodable(note.text), source=_source(note.origin))
+
+
+def _change(change: GateChange) -> ChangeLine:
+    file, line = (change.origin.file, change.origin.line) if change.origin else ("", 0)
+    return ChangeLine(kind=change.kind.value, text=encodable(change.text), file=encodable(file), line=line)
 
 
 def _source(origin: Origin | None) -> SourceLine | None:

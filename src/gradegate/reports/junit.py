@@ -8,13 +8,15 @@ from collections.abc import Iterable, Iterator
 
 from junit_xml import TestCase, TestSuite
 
+from gradegate.changes import GateChanges
 from gradegate.reporting.explain import explain, explain_grade
 from gradegate.reporting.findings import Finding, unchecked
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line, visible
-from gradegate.reporting.wording import called, name, remarks
+from gradegate.reporting.wording import called, changed, name, place, remarks
 from gradegate.result import Decision, Grade, Outcome, Row
 
+_MOST_CHANGES = 100
 _TEXT = 20_000  # characters of one text
 
 _Key = tuple[str, str, str]
@@ -22,10 +24,10 @@ _Key = tuple[str, str, str]
 
 def render(decision: Decision, links: Links) -> Document:
     """The XML in parts of one test case each."""
-    return Document(Sink.FILE, _parts(decision.run.rows))
+    return Document(Sink.FILE, _parts(decision.run.rows, decision.changes))
 
 
-def _parts(rows: tuple[Row, ...]) -> Iterator[str]:
+def _parts(rows: tuple[Row, ...], changes: GateChanges) -> Iterator[str]:
     # The package builds each test case; a tree of the whole run would take kilobytes for every case.
     suites: dict[_Key, list[Row]] = {}
     for row in rows:
@@ -33,19 +35,37 @@ def _parts(rows: tuple[Row, ...]) -> Iterator[str]:
     several = len({file for file, _, _ in suites}) > 1
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     yield _opening("testsuites", _totals(rows))
+    said = _properties(changes)  # of the first suite: the format knows none of the whole run
     for key, members in suites.items():
-        yield from _suite(_title(key, several), members)
+        yield from _suite(_title(key, several), members, said)
+        said = ""
     yield "</testsuites>\n"
 
 
-def _suite(title: str, rows: list[Row]) -> Iterator[str]:
+def _suite(title: str, rows: list[Row], properties: str) -> Iterator[str]:
     yield _opening("testsuite", {"name": title, **_totals(rows), "skipped": str(sum(map(unchecked, rows)))})
+    yield properties
     seen: Counter[str] = Counter()
     for row in rows:
         text = name(row)
         seen[text] += 1  # some readers keep only the first of two test cases with one name
         yield _element(_case(row, title, f"{text} #{seen[text]}" if seen[text] > 1 else text))
     yield "</testsuite>\n"
+
+
+def _properties(changes: GateChanges) -> str:
+    """What the pull request does to its gate, as properties."""
+    if not changes.found:
+        return ""
+    properties = ET.Element("properties")
+    ET.SubElement(properties, "property", name="gate", value=changed(changes))
+    for change in changes.found[:_MOST_CHANGES]:
+        text = ": ".join(filter(None, (place(change.origin), one_line(change.text, 500))))
+        ET.SubElement(properties, "property", name=f"gate {change.kind.value}", value=text)
+    if len(changes.found) > _MOST_CHANGES:
+        more = f"{len(changes.found) - _MOST_CHANGES:,} more in results.json"
+        ET.SubElement(properties, "property", name="gate", value=more)
+    return ET.tostring(properties, encoding="unicode") + "\n"
 
 
 def _title(key: _Key, several: bool) -> str:

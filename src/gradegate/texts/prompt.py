@@ -7,26 +7,33 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from gradegate.bounded.evaluate import Exceeded
 from gradegate.errors import ConfigError
 from gradegate.files import document
 from gradegate.suite import Verbatim
 from gradegate.texts import chat
+from gradegate.texts.asked import asked_by
 from gradegate.texts.template import TemplateError, is_template, render, render_values
 
-# Braces that open and are still open at the end of their line: promptfoo takes a text with such a line for no template.
-_OPEN = re.compile(r"\{\{[^}\n]*$|\{%[^%\n]*$|\{#[^#\n]*$", re.MULTILINE)
 _RAW = re.compile(r"\{%-?\s*(?:end)?raw\s*-?%\}")
-
-# What a value asks for: printed alone or through filters, or in the head of a condition or a loop.
-_ASKED = re.compile(r"\{\{\s*([^{}\s|]+)\s*(?:\|[^}]+)?\}\}|\{%\s*(?:if|for)\s+([^{}\s]+)[^\n]*?%\}")
-_LOOP = re.compile(r"\{%\s*for\s+(\w+)\s+in\s+(\w+)\s*%\}")
-_ROOT = re.compile(r"[A-Za-z_]\w*")
-_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
 
 
 def stays(text: str) -> bool:
     """Whether a text with braces is sent as it is, since a line of it leaves braces open."""
-    return is_template(text) and _OPEN.search(text) is not None and len(_RAW.findall(text)) < 2
+    return is_template(text) and any(map(_is_open, text.split("\n"))) and len(_RAW.findall(text)) < 2
+
+
+def _is_open(line: str) -> bool:
+    """Braces that open and are still open at the end of their line: promptfoo takes such a text for no template.
+
+    It says so with ``{{[^}]*$``, ``{%[^%]*$`` and ``{#[^#]*$``, which take the square of the time.
+    """
+    return "{" in line and ("{{" in line.rpartition("}")[2] or _left(line, "%") or _left(line, "#"))
+
+
+def _left(line: str, sign: str) -> bool:
+    before, found, _ = line.rpartition(sign)
+    return bool(found) and before.endswith("{")
 
 
 def fill(source: str, variables: Mapping[str, Any]) -> str:
@@ -66,16 +73,14 @@ def structure(source: str) -> list[Any] | dict[str, Any] | None:
 def unknown(value: Any, variables: Mapping[str, Any]) -> frozenset[str]:
     """The names that a variable's value asks for and that nobody defines, found as promptfoo finds them: by a pattern.
 
-    So a value that loops over members of its own is left as it is by both.
+    So a value that loops over members of its own is left as it is by both. Raises TemplateError.
     """
     if not isinstance(value, str) or isinstance(value, Verbatim) or not is_template(value):
         return frozenset()
-    text = _COMMENT.sub("", value)
-    asked = {first or second for first, second in _ASKED.findall(text)}
-    for member, items in _LOOP.findall(text):
-        asked = asked - {member} | {items}
-    roots = {match[0] for name in asked if (match := _ROOT.match(name))}
-    return frozenset(roots - {"env", *variables})
+    try:
+        return frozenset(asked_by(value)) - {"env", *variables}
+    except Exceeded as e:
+        raise TemplateError(f"in a variable: {e}") from e
 
 
 def _filled(value: Any, variables: Mapping[str, Any]) -> Any:

@@ -1,152 +1,53 @@
-"""Fills templates the way Nunjucks prints values, in a sandboxed Jinja2; what a model wrote is never a template."""
+"""Fills templates the way Nunjucks prints values, in a sandbox; what a model wrote is never a template.
+
+A template of which it is certain that it takes no more than its variables have is filled in here, because there may be
+100,000 of them; any other in the worker, under its limits (``docs/config.md``, "Limits"). Both give the same text.
+"""
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from collections.abc import Mapping
-from decimal import Decimal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import jinja2
-from jinja2 import meta, nodes
-from jinja2.exceptions import SecurityError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-MAX_CHARACTERS = 8 * 1024 * 1024
+from gradegate.bounded.bounds import MAX_SOURCE, MAX_TOKENS
+from gradegate.bounded.evaluate import Exceeded, Refused, Spent, charged, evaluate
+from gradegate.texts import engine
+from gradegate.texts.engine import TemplateError
+from gradegate.texts.plain import is_plain
+from gradegate.texts.values import Array, Printed, javascript, printed, show
+
+__all__ = [
+    "TemplateError",
+    "environment",
+    "is_template",
+    "javascript",
+    "needs",
+    "printed",
+    "render",
+    "render_env",
+    "render_values",
+    "show",
+    "uses",
+]
 _MARK = re.compile(r"\{[{%#]")
+_SHORT = 4096  # characters of a template of which many are kept
 
 
-class TemplateError(ValueError):
-    """A template cannot be parsed or filled; the message says why and, where known, in which line of it."""
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A template: what it asks for and does not work without, the same of ``env``, and itself if it can be filled in here."""
 
-
-class _Array(list[Any]):
-    """A list that is true even when it is empty, as in JavaScript."""
-
-    def __bool__(self) -> bool:
-        return True
-
-
-class _Object(dict[str, Any]):
-    def __bool__(self) -> bool:
-        return True
-
-
-class _Printed(_Object):
-    """A mapping that prints as its JSON text."""
-
-
-def printed(value: Any) -> Any:
-    """A variable as grading prompts show it: an object, also one in a list, prints as JSON and still has its members."""
-    if isinstance(value, Mapping):
-        return _Printed({key: javascript(item) for key, item in value.items()})
-    if isinstance(value, list | tuple):
-        return _Array(printed(item) for item in value)
-    return value
-
-
-def javascript(value: Any) -> Any:
-    """A value as templates see it; what has been through this once is not converted again."""
-    if isinstance(value, _Array | _Object):
-        return value
-    if isinstance(value, Mapping):
-        return _Object({key: javascript(item) for key, item in value.items()})
-    if isinstance(value, list | tuple):
-        return _Array(javascript(item) for item in value)
-    return value
-
-
-def show(value: Any) -> str:
-    """A value as Nunjucks prints it: ``true``, ``1`` for 1.0, ``a,b`` for a list, nothing for null."""
-    if isinstance(value, str):
-        return value
-    if value is None or isinstance(value, jinja2.Undefined):
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return _number(value)
-    if isinstance(value, list | tuple):
-        return ",".join(map(show, value))
-    if isinstance(value, Mapping):
-        return _dump(value) if isinstance(value, _Printed) else "[object Object]"
-    return str(value)
-
-
-def _number(value: float) -> str:
-    """As JavaScript prints it (ECMA-262, Number::toString): plain digits from 1e-6 up to below 1e21."""
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if value == 0:
-        return "0"
-    if 1e-6 <= abs(value) < 1e21:
-        return f"{Decimal(repr(value)):f}".removesuffix(".0")
-    digits, _, exponent = repr(value).partition("e")
-    return f"{digits.removesuffix('.0')}e{int(exponent):+d}"
-
-
-class _Environment(ImmutableSandboxedEnvironment):
-    intercepted_binops = frozenset(["*", "**", "+", "%"])
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        if attribute == "length" and isinstance(obj, str | list | tuple | Mapping):
-            return len(obj)
-        if isinstance(obj, Mapping):  # data, not the methods of a dict: `{{ row.items }}` is a key
-            return obj[attribute] if attribute in obj else self._absent(obj, attribute)
-        return super().getattr(obj, attribute)
-
-    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        tree = super()._parse(source, name, filename)
-        for loop in tree.find_all(nodes.For):
-            if isinstance(loop.target, nodes.Tuple):  # Nunjucks walks a mapping by key and value
-                loop.iter = nodes.Filter(loop.iter, "pairs", [], [], None, None, lineno=loop.lineno)
-        return tree
-
-    def _absent(self, obj: Any, attribute: str) -> Any:
-        method = super().getattr(obj, attribute) if attribute in ("items", "keys", "values") else None
-        return method if callable(method) else self.undefined(obj=obj, name=attribute)
-
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        if operator == "*" and not (isinstance(left, int | float) and isinstance(right, int | float)):
-            raise SecurityError("only numbers can be multiplied")
-        if operator == "**" and (abs(left) > 1_000_000 or abs(right) > 64):
-            raise SecurityError("the power is too large")
-        if operator == "+" and isinstance(left, str) != isinstance(right, str):
-            return show(left) + show(right)
-        if operator == "%" and isinstance(left, str):
-            raise SecurityError("text cannot be formatted with %")
-        return super().call_binop(context, operator, left, right)
-
-
-def _dump(value: Any, indent: int | None = None) -> str:
-    separators = (",", ":") if indent is None else None
-    return json.dumps(value, ensure_ascii=False, indent=indent, separators=separators, default=str)
-
-
-def _pairs(value: Any) -> Any:
-    return list(value.items()) if isinstance(value, Mapping) else value
-
-
-def _environment() -> _Environment:
-    environment = _Environment(undefined=jinja2.ChainableUndefined, keep_trailing_newline=True, finalize=show)
-    for name in ("lipsum", "cycler", "joiner", "namespace", "dict"):
-        environment.globals.pop(name, None)
-    for name in ("format", "xmlattr", "pprint"):
-        environment.filters.pop(name, None)
-    environment.filters.update(dump=_dump, load=json.loads, pairs=_pairs)
-    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
-    return environment
-
-
-_ENVIRONMENT = _environment()
-
-
-@lru_cache(maxsize=512)
-def _compiled(source: str) -> jinja2.Template:
-    return _ENVIRONMENT.from_string(source)
+    uses: frozenset[str]
+    needs: frozenset[str]
+    env: frozenset[str] = frozenset()
+    env_needs: frozenset[str] = frozenset()
+    template: jinja2.Template | None = None
+    wrong: str = ""  # why it cannot be read; kept, because to find out may have taken seconds
 
 
 def is_template(text: str) -> bool:
@@ -154,24 +55,64 @@ def is_template(text: str) -> bool:
     return "{" in text and _MARK.search(text) is not None
 
 
-def render(source: str, variables: Mapping[str, Any]) -> str:
-    """Fill a template. Variables are data: what they hold is not filled in again. Raises TemplateError."""
+def render(source: str, variables: Mapping[str, Any], ours: bool = False) -> str:
+    """Fill a template. Variables are data: what they hold is not filled in again. Raises TemplateError.
+
+    ``ours``: the template is part of gradegate and its loops are known to end, so it is filled in here.
+    """
     if not is_template(source):
         return source
-    parts, length = [], 0
+    read = _read(source, ours)
+    given = {name: variables[name] for name in read.uses if name in variables}
     try:
-        for part in _compiled(source).generate(javascript(variables)):
-            length += len(part)
-            if length > MAX_CHARACTERS:
-                raise TemplateError(f"the filled-in text has more than {MAX_CHARACTERS:,} characters")
-            parts.append(part)
-    except jinja2.TemplateSyntaxError as e:
-        raise TemplateError(f"{e.message} (line {e.lineno} of the template)") from e
-    except TemplateError:
-        raise
-    except (jinja2.TemplateError, ArithmeticError, TypeError, ValueError, LookupError, RecursionError) as e:
-        raise TemplateError(f"{type(e).__name__}: {e}") from e
-    return "".join(parts)
+        if read.template is None:
+            as_json = [name for name, value in given.items() if _prints_json(value)]
+            return str(evaluate("gradegate.texts.engine:fill", source, given, as_json))
+        with charged():
+            return engine.generate(read.template, {name: javascript(value) for name, value in given.items()})
+    except (Exceeded, Refused) as e:
+        raise TemplateError(str(e)) from e
+    except (RecursionError, MemoryError) as e:
+        raise TemplateError("its variables are nested too deeply or too large") from e
+
+
+def _read(source: str, ours: bool = False) -> _Read:
+    """Raises TemplateError."""
+    if len(source) > MAX_SOURCE:
+        raise TemplateError(f"the template has more than {MAX_SOURCE:,} characters")
+    read = (_read_short if len(source) <= _SHORT else _read_long)(source, ours)
+    if read.wrong:
+        raise TemplateError(read.wrong)
+    return read
+
+
+def _looked_at(source: str, ours: bool) -> _Read:
+    try:
+        with charged():
+            tree = None if engine.has_more_tokens(source, MAX_TOKENS) else engine.parse(source)
+            if tree is not None and (ours or is_plain(tree)):
+                return _found(engine.asked(source), engine.compiled(source))
+        asked = evaluate("gradegate.texts.engine:asked", source)
+    except Spent as e:
+        raise TemplateError(str(e)) from e
+    except (TemplateError, Exceeded, Refused) as e:
+        return _Read(frozenset(), frozenset(), wrong=str(e))
+    except MemoryError:
+        return _Read(frozenset(), frozenset(), wrong="it is nested too deeply")
+    return _found(asked)
+
+
+def _found(asked: Iterable[Iterable[str]], template: jinja2.Template | None = None) -> _Read:
+    uses, needs, env, env_needs = map(frozenset, asked)
+    return _Read(uses, needs, env, env_needs, template)
+
+
+_read_short = lru_cache(maxsize=512)(_looked_at)
+_read_long = lru_cache(maxsize=64)(_looked_at)
+
+
+def _prints_json(value: Any) -> bool:
+    return isinstance(value, Printed) or (isinstance(value, Array) and any(map(_prints_json, value)))
 
 
 def render_values(value: Any, variables: Mapping[str, Any]) -> Any:
@@ -185,40 +126,28 @@ def render_values(value: Any, variables: Mapping[str, Any]) -> Any:
     return value
 
 
-def parsed(source: str) -> nodes.Template:
-    """The syntax tree of a template. Raises TemplateError."""
-    try:
-        return _ENVIRONMENT.parse(source)
-    except jinja2.TemplateSyntaxError as e:
-        raise TemplateError(f"{e.message} (line {e.lineno} of the template)") from e
-
-
-def uses(source: str) -> frozenset[str]:
+def uses(source: str, ours: bool = False) -> frozenset[str]:
     """The variables that a template asks for. Raises TemplateError."""
-    if not is_template(source):
-        return frozenset()
-    try:
-        return frozenset(meta.find_undeclared_variables(parsed(source))) - _ENVIRONMENT.globals.keys()
-    except jinja2.TemplateSyntaxError as e:  # a filter or a test that there is not
-        raise TemplateError(f"{e.message} (line {e.lineno} of the template)") from e
+    return _read(source, ours).uses if is_template(source) else frozenset()
 
 
-@lru_cache(maxsize=512)
 def needs(source: str) -> frozenset[str]:
     """The variables that a template does not work without: those that it asks for and nowhere tests or defaults.
 
     Raises TemplateError.
     """
-    asked = uses(source)
-    if not asked:
-        return asked
-    tree = _ENVIRONMENT.parse(source)
-    guards: list[nodes.Node] = [*tree.find_all((nodes.Or, nodes.And, nodes.Test))]
-    guards += [branch.test for branch in tree.find_all(nodes.If)]
-    guards += [choice.test for choice in tree.find_all(nodes.CondExpr)]
-    guards += [call for call in tree.find_all(nodes.Filter) if call.name in ("default", "d")]
-    names = [name for guard in guards for name in (guard, *guard.find_all(nodes.Name)) if isinstance(name, nodes.Name)]
-    return asked - {name.name for name in names}
+    return _read(source).needs if is_template(source) else frozenset()
+
+
+def environment(source: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The variables of the environment that a template shows, and those without which it does not work.
+
+    Raises TemplateError.
+    """
+    if not is_template(source):
+        return frozenset(), frozenset()
+    read = _read(source)
+    return read.env, read.env_needs
 
 
 def render_env(value: Any, env: Mapping[str, str]) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gradegate.bounded.bounds import MAX_CHARACTERS, MAX_PATH
 from gradegate.errors import NoVerdict
 
 FORMS = (
@@ -69,7 +70,8 @@ def parse(written: str) -> Transform:
     root = _ROOT.match(text)
     path = steps(text[root.end() :]) if root else None
     if root is None or path is None:
-        raise ValueError(f"`{written}` is code, which gradegate does not run; it can follow {FORMS}")
+        shown = written if len(written) <= MAX_PATH else f"{written[:80]}..."
+        raise ValueError(f"`{shown}` is code, which gradegate does not run; it can follow {FORMS}")
     name = root[1].removeprefix("context.")
     if name in ("vars", "metadata") and not path:
         raise ValueError(f"`{written}` is not text; name what is in it")
@@ -79,8 +81,10 @@ def parse(written: str) -> Transform:
 def steps(text: str) -> tuple[str | int | _Join | _Map, ...] | None:
     """The steps of a path behind its root, such as ``.a[0].b``; None where something is not a step."""
     path: list[str | int | _Join | _Map] = []
-    position = 0
-    while position < len(text.rstrip()):
+    position, text = 0, text.rstrip()
+    if len(text) > MAX_PATH:
+        return None
+    while position < len(text):
         match = _STEP.match(text, position)
         step = _step(match) if match else None
         if match is None or step is None:
@@ -109,7 +113,7 @@ def follow(value: Any, path: tuple[Any, ...]) -> Any:
     """What the steps lead to. Raises LookupError where they lead nowhere."""
     for step in path:
         if isinstance(step, _Join):
-            value = step.separator.join(map(_shown, _list(value, "join")))
+            value = _joined(step.separator, [_shown(item) for item in _list(value, "join")])
         elif isinstance(step, _Map):
             value = [follow(item, step.steps) for item in _list(value, "map")]
         elif isinstance(step, int):
@@ -127,6 +131,12 @@ def _list(value: Any, what: str) -> list[Any]:
     if not isinstance(value, list):
         raise LookupError(f"`{what}` needs a list")
     return value
+
+
+def _joined(separator: str, items: list[str]) -> str:
+    if len(separator) * len(items) + sum(map(len, items)) > MAX_CHARACTERS:
+        raise LookupError(f"`join` makes more than {MAX_CHARACTERS:,} characters")
+    return separator.join(items)
 
 
 def _shown(item: Any) -> str:

@@ -18,6 +18,7 @@ from gradegate.grading.reading.marks import Marked
 T = TypeVar("T")
 
 LONGEST = 1 << 20  # characters of the texts that are searched; a longer text counts as one that talks like a judge
+MOST_READ = 1 << 22  # characters of objects in them, those inside others counted again; with more, the same
 MOST = 400  # objects and lines that are held against the verdict; with more, the text counts as one that talks like a judge
 DEPTH = 3  # strings inside strings
 _INVISIBLE = {ord(sign): None for sign in peel.INVISIBLE if not sign.isspace()}
@@ -25,7 +26,9 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[nrt\"'\\/])")
 _SEPARATOR = re.compile(r"(?P<sign>[:=?])|\b(?:is|are)\b")
 _LAST_WORD = re.compile(r"(?P<word>[^\W\d_][\w-]{0,30})[ \t*_`\"'”]{0,6}(?:\([^()\n]{0,12}\))?[ \t*_`\"'”]{0,6}\Z")
 _VALUE = re.compile(r"[ \t*_`\"'“(\[]{0,6}(?P<first>[^\s\"'”)\],;<>*`]{1,30})(?P<rest>[^\n\"'”)\],;<]{0,60})")
-_MARKED = re.compile(r"[^\n]{0,400}attributed[\])*_`]*", re.IGNORECASE)
+_BEFORE_MARK = 400  # characters of a line
+_MARK = re.compile("attributed", re.IGNORECASE)
+_MARKED = re.compile(rf"[^\n]{{0,{_BEFORE_MARK}}}attributed[\])*_`]*", re.IGNORECASE)
 _FINAL = re.compile(r"final\s+(?:verdict|answer)[^\n]{0,300}\b(?:yes|no)\b", re.IGNORECASE)
 _NOUNS = labels.NOUNS | frozenset(
     "category option choice letter score rating points index output winner best criterion met pass passed verdicts".split()
@@ -33,12 +36,19 @@ _NOUNS = labels.NOUNS | frozenset(
 _TAG = re.compile(peel.TAG, re.IGNORECASE)
 
 
+class _TooMuch(Exception):
+    """A text holds more than is read."""
+
+
 def stands_in(verdict: T, read: Callable[[Answer], T], texts: Iterable[str]) -> bool:
     """Whether ``read`` makes the verdict of anything in one of the texts."""
     for text in texts:
         if len(text) > LONGEST:
             return True
-        parts = {part.text: part for part in itertools.islice(_parts(text), 2 * MOST)}
+        try:
+            parts = {part.text: part for part in itertools.islice(_parts(text), 2 * MOST)}
+        except _TooMuch:
+            return True
         for number, part in enumerate(parts.values()):
             if number >= MOST or _same(verdict, _read(read, part)):
                 return True
@@ -66,8 +76,22 @@ def _parts(text: str) -> Iterator[Answer]:
         yield from _labelled(plain)
         for meaning, _ in contradiction.said(plain):
             yield _as_object(meaning)
-        for match in (*_MARKED.finditer(plain), *_FINAL.finditer(plain)):
+        for match in (*_marked(plain), *_FINAL.finditer(plain)):
             yield Answer(match[0].strip())
+
+
+def _marked(text: str) -> Iterator[re.Match[str]]:
+    """The ends of lines up to a mark; looked for from the mark, since most lines of a long text hold none."""
+    end = 0
+    for found in _MARK.finditer(text):
+        if found.start() < end:
+            continue
+        start = max(end, found.start() - _BEFORE_MARK)
+        start = max(start, text.rfind("\n", start, found.start()) + 1)
+        match = _MARKED.match(text, start)
+        assert match is not None  # it reaches to the mark at least
+        end = match.end()
+        yield match
 
 
 def _as_object(meaning: bool | str) -> Answer:
@@ -119,13 +143,16 @@ def _meant(escape: re.Match[str]) -> str:
 
 
 def _objects(text: str, depth: int) -> Iterator[Answer]:
-    position, tried = text.find("{"), 0
+    position, tried, read = text.find("{"), 0, 0
     while position >= 0 and tried < MOST:
         if not lenient.looks_like_object(text, position):
             position = text.find("{", position + 1)
             continue
         tried += 1
         piece = lenient.read_object(text, position)
+        read += piece.end - position
+        if read > MOST_READ:
+            raise _TooMuch
         if piece.value is not None:
             for item in walk(piece.value):
                 yield from _inside(item, depth)

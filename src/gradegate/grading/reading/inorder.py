@@ -22,7 +22,7 @@ _NUMBERED = r"(?:(?:statement|claim)\s*)?#?\(?\d{1,3}\s*[.):\]–—=-]\s*"
 _ONLY = re.compile(rf"(?:{_NUMBERED}|\b(?:yes|no|y|n)\b|[\s\"'`*_()\[\].,;|–—-])*+", re.IGNORECASE)
 # A verdict that goes on stops at punctuation first: "No evidence" is not one.
 _LEADING = re.compile(
-    rf"[\"'`*_(\[\s]*(?:{_NUMBERED})?[\"'`*_(\[\s]*(?P<word>yes|no)\b[\"'`*_)\]]*(?:$|\s*[.,;:!(–—-](?P<why>.*)|\s+(?P<because>(?:because|since|as)\b.*))",
+    rf"[\"'`*_(\[\s]*+(?:{_NUMBERED})?[\"'`*_(\[\s]*(?P<word>yes|no)\b[\"'`*_)\]]*(?:$|\s*[.,;:!(–—-](?P<why>.*)|\s+(?P<because>(?:because|since|as)\b.*))",
     re.IGNORECASE,
 )
 _TRAILING = re.compile(
@@ -41,7 +41,7 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _NUMBERS = re.compile(r"(?:^|(?<=[\s,;|(]))\(?(\d{1,3})\s*[.):\]|–—=-]")
-_LABEL = re.compile(r"\w.*:\s*[*_]*(?:yes|no)[*_]*[.!]?$", re.IGNORECASE)
+_LABEL = re.compile(r"\A\W*+\w.*:\s*+[*_]*+(?:yes|no)[*_]*[.!]?$", re.IGNORECASE)
 _RULE = re.compile(r"[|:\s-]{3,}")
 
 

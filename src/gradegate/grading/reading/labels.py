@@ -47,8 +47,10 @@ _AROUND = (
     ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_"), ("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("(", ")"),
     ("[", "]"), ("$$", "$$"), ("$", "$"), ("\\boxed{", "}"), ("\\text{", "}"), ("\\(", "\\)"), ("\\[", "\\]"),
 )  # fmt: skip
+# A longer run of signs means no more than this one, and a pattern that tries it at every place would take for ever.
+_RUN = re.compile(r"((?:[^\w\n]|_){200})(?:[^\w\n]|_)++")
 CHECKBOX = re.compile(r"\[[ xX✓✗]?\](?!\w)|[☐☒✗✘]")
-_FENCE = re.compile(r"[ \t]*(?:```+|~~~+)[ \t]*[\w-]{0,20}[ \t]*$")
+_FENCE = re.compile(r"[ \t]*+(?:```++|~~~++)[ \t]*+[\w-]{0,20}+[ \t]*+$")
 _TICKS = {"✅": "yes", "✔": "yes", "☑": "yes", "❌": "no", "✘": "no", "❎": "no"}
 
 
@@ -62,7 +64,12 @@ def lines(text: str) -> list[str]:
         raise Unreadable(f"it has {len(rows)} lines, and at most {MOST_LINES} are read")
     if rows and max(map(len, rows)) > LONGEST_LINE:
         raise Unreadable(f"it has a line of more than {LONGEST_LINE} characters")
-    return [row.strip() for row in rows if row.strip() and not _FENCE.match(row)]
+    return [short_runs(row.strip()) for row in rows if row.strip() and not _FENCE.match(row)]
+
+
+def short_runs(text: str) -> str:
+    """A text in which no more than 200 signs and blanks of a line stand together."""
+    return _RUN.sub(r"\1", text)
 
 
 def unwrapped(line: str) -> str:

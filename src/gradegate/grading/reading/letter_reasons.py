@@ -21,12 +21,12 @@ _DENIED = re.compile(r"\W*(?:wrong|incorrect|false|falsch|faux|incorrecto|mistak
 _ANOTHER = re.compile(
     r"[(\[]\s*([A-Za-z])\s*[)\]]|\b(?i:category|option|choice|letter|answer)\s+(?i:is\s+)?[\"'(*]{0,3}([A-E])\b(?!['’]|\s+[a-z])|(?:^|(?<=\s))([A-E])[):](?=\s)"
     r"|\b(?i:so|then|thus|hence|therefore|choose|pick|select|be|is|was|it['’]s|with|than|but|to|not|rather|instead|or|either)[\s,:]+[\"'*]{0,3}([A-E])[\"'*]{0,3}(?=\s*(?:[.,;!?)]|$))"
-    r"|^\W{0,4}([A-Za-z])\W{0,3}$|^\s*([A-E])\.(?=\s|$)",
+    r"|^\W{0,4}([A-Za-z])\W{0,3}$|^[^\S\n]*+([A-E])\.(?=\s|$)",
     re.MULTILINE,
 )
 # The letter taken back, wherever the reason says it.
 _TAKEN_BACK = re.compile(
-    r"(?:^|[.!?…;:–—-]\s*)[^\w\n]*(?:correction|errata|wait|oops|sorry|actually|apolog\w+|on\s+second\s+thoughts?|on\s+reflection|hold\s+on|disregard|ignore|retracted|withdrawn|i\s+mean|(?:no|nope|nein|non|nee|nie)(?=\s*[,.;:!–—-])|(?:this|that|it)(?:['’]s|\s+is|\s+was)\s+(?:\w+\s+)?(?:wrong|incorrect|mistaken|false|untrue|my|not\s+(?:it|right|my)))\b"
+    r"(?:^|[.!?…;:–—-])[^\w\n.!?…;:–—-]*+(?:correction|errata|wait|oops|sorry|actually|apolog\w+|on\s+second\s+thoughts?|on\s+reflection|hold\s+on|disregard|ignore|retracted|withdrawn|i\s+mean|(?:no|nope|nein|non|nee|nie)(?=\s*[,.;:!–—-])|(?:this|that|it)(?:['’]s|\s+is|\s+was)\s+(?:\w+\s+)?(?:wrong|incorrect|mistaken|false|untrue|my|not\s+(?:it|right|my)))\b"
     r"|\b(?:wait,?\s+no|(?:scratch|strike)\s+that|take\s+(?:that|it|this)\s+back|changed?\s+my\s+mind|i\s+was\s+(?:wrong|mistaken)|i\s+am\s+mistaken|i\s+erred|misspoke|never\s?mind|my\s+mistake|not\s+my\s+(?:verdict|answer|grade|choice|letter)"
     r"|(?:i|we)(?:\s+\w+)?\s+(?:retract|withdraw|revoke|reconsider|doubt|refuse|withhold|reject|rule)\w*|quoted\s+from|is\s+quoted|a\s+quotation"
     r"|(?:this|that|the)\s+(?:one|option|letter|category|choice|mark|verdict|score)(?:\s+above)?\s+(?:is|was|does|do|cannot|can|would|fails|has|gets)(?:\s*n['’]?t|\s+not|\s+be)?\s+(?:\w+\s+)?(?:wrong|incorrect|apply|hold|fit|count|right|correct|false|work|match|out|excluded|mistaken)"
@@ -35,7 +35,7 @@ _TAKEN_BACK = re.compile(
 )
 # That nothing was compared: "timeout", "pending", "I cannot see the submission".
 _UNJUDGED = re.compile(
-    r"\W*(?:pending|time[d\s-]*out|(?:internal\s+)?(?:server\s+)?error|tbd|todo|null|none|undefined|unavailable|skipped|aborted|cancell?ed|loading|placeholder|(?:to\s+be|not\s+yet|un)\s*(?:determined|decided|graded|judged)|no\s+(?:data|answer|verdict|submission|reference|comment|idea|information|response|content|text))\W*(?:\Z|\n)"
+    r"(?:pending|time[d\s-]*out|(?:internal\s+)?(?:server\s+)?error|tbd|todo|null|none|undefined|unavailable|skipped|aborted|cancell?ed|loading|placeholder|(?:to\s+be|not\s+yet|un)\s*(?:determined|decided|graded|judged)|no\s+(?:data|answer|verdict|submission|reference|comment|idea|information|response|content|text))\W*(?:\Z|\n)"
     r"|(?:\b(?:i|we)\b(?:['’]m|\s+am|\s+are|\s+was|\s+were)?\s+(?:\w+\s+)?(?:cannot|can\s?not|can['’]t|could\s?n[o'’]t|(?:not|un)\s*able\s+to|did\s+not|didn['’]t)|\Wunable\s+to)\s+(?:\w+\s+)?(?:see|read|find|open|access|view|compare|locate|receive|get|load|understand)\s+(?:the|these|them|this|that|those|it|both|either|your|two|what)\b",
     re.IGNORECASE,
 )
@@ -47,7 +47,7 @@ _SOFTENED = re.compile(
     r"\b(?:no|not|none|nothing|neither|nor|never|without|nowhere|hardly|both|free|lack\w*|avoid\w*|cannot|would|if|rather|although|though|don|doesn|isn|aren|didn|wasn|can|wouldn|corrects?|zero|same|also|too)\b",
     re.IGNORECASE,
 )  # fmt: skip
-_SENTENCES = re.compile(r"[.!?;\n]+(?=\s|\Z)|\n")
+_SENTENCES = re.compile(r"(?<![.!?;\n])[.!?;\n]+(?=\s|\Z)|\n")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _FEW = 2  # words of a remark that is too short to be a reason
 

@@ -130,7 +130,7 @@ def _with_reason(text: str, negative: str, bracketed: bool = False) -> str:
     """
     if len(text) > vocabulary.LONGEST_REASON:
         return ""
-    text = _unquoted(plain(text))
+    text = _unquoted(plain(labels.short_runs(text)))
     match = _FIRST.fullmatch(text)
     if match is None or (bracketed and match["bare"]):
         match = _introduced(text)

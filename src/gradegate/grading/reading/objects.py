@@ -20,7 +20,7 @@ _BEGINS = re.compile(
 )
 _FENCED = re.compile(r"(?:```+|~~~+)[ \t]*[\w-]{0,20}[ \t]*\n?[ \t\n\[]*\Z")
 _FENCE_MARK = re.compile(r"```+|~~~+")
-_COMMENT = re.compile(r"//[^\n]*|\#[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|\#[^\n]*|/\*(?:(?!/\*|\*/).)*+\*/", re.DOTALL)
 _REST = re.compile(r"[ \t\r\n*_`~]*\]?[ \t\r\n*_`~]*")
 _SENTENCE = re.compile(r"[.!?…。！？]+[\"'”’)*_]*(?=\s|\Z)|\n")
 SEVERAL = "it holds several verdicts that differ; give one"

@@ -25,7 +25,7 @@ _GT = r"(?:>|＞|&gt;|&\#0*62;|&\#x0*3e;|\\u003e|▷)"
 _NAME = r"[A-Za-z][\w:.-]{0,40}"
 # An opener or a closer of an element, in any of the spellings of its brackets; only names of reasoning may be spaced out.
 TAG = (
-    rf"{_LT}(?:\s{{0,20}}(?P<spaced_end>/?)\s{{0,20}}(?P<spaced>{_REASONING})(?:\s[^<>\n]{{0,200}})?\s{{0,20}}|(?P<end>/?)(?P<name>{_NAME})(?:\s[^<>\n]{{0,200}})?\s?/?){_GT}"
+    rf"{_LT}(?:\s{{0,20}}+(?P<spaced_end>/?)\s{{0,20}}+(?P<spaced>{_REASONING})(?:\s[^<>\n]{{0,200}})?\s{{0,20}}|(?P<end>/?)(?P<name>{_NAME})(?:\s[^<>\n]{{0,200}})?\s?/?){_GT}"
     rf"|\[\s?(?P<square_end>/?)\s?(?P<square>think(?:ing)?|thoughts?)\s?\]"
     r"|<\|(?P<bar_end>/|end_of_|end_)?(?:begin_of_|start_of_|begin_|start_)?(?P<bar>thoughts?|thinking|think|reasoning|reflection|analysis|solution|answer|final)\|>"
 )
@@ -55,7 +55,7 @@ _ANOTHERS_TURN = re.compile(
 _VOID = frozenset("input img meta link source track area base col embed wbr param".split())
 
 _FENCE = re.compile(r"```++|~~~++")
-_FENCED_LINE = re.compile(r"```(?:json|text|plaintext)?[ \t]*(?P<inside>[^`\n]+)```")
+_FENCED_LINE = re.compile(r"```(?:json|text|plaintext)?[ \t]*+(?P<inside>[^`\n]++)```")
 _SHOWN_FENCE = re.compile(
     r"(?:```|~~~)[ \t]{0,9}(?:[\w-]{0,12}[ \t:_-]{1,9})?(?:examples?|samples?|templates?|quot(?:e|ed|ation)|drafts?|submission|candidate|input|prompt|context|schema|placeholder|wrong|bad|incorrect|beispiel|exemple|ejemplo|exemplo|esempio)\b",
     re.IGNORECASE,

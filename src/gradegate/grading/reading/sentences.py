@@ -12,7 +12,7 @@ _ITEM = re.compile(
     r"|(?:statement|claim|sentence|quote)\s*#?\d+\s*[.):–—-])\s*",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|«([^»\n]+)»")
+_QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^“”\n]++)”|«([^«»\n]++)»")
 _WRAPPING = "\"'`*_“”‘’«»[] \t"
 _MOST_MARKS = 5  # bullets and numbers before one item
 _LEAST_WORDS = 3  # fewer words, or fewer letters of a script without blanks, are not a quotation

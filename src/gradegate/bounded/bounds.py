@@ -1,0 +1,36 @@
+"""How much time and memory a config may take, and why so much: the numbers of "Limits" in docs/config.md.
+
+All processes together stay below 500 MB: 192 of the worker's, and what the sizes below leave the gate itself.
+"""
+
+from __future__ import annotations
+
+MIB = 1024 * 1024
+
+# --- what is evaluated: templates, schemas, patterns ---
+SECONDS = 2.0  # of CPU for one; a template of a real config takes a millisecond
+WALL = 6.0  # seconds until an answer, on a runner that is busy with other things
+TOTAL_SECONDS = 6.0  # of CPU for all of a run together, and beside that
+EACH_SECONDS = 0.001  # for each: 100,000 tests take longer than one
+START_SECONDS = 20.0  # until the worker has started, which takes a tenth of a second
+MEMORY = 192 * MIB  # of the worker's address space; Python with what it imports takes 30
+MAX_SENT = 16 * MIB  # bytes to and from the worker at once
+MAX_CHARACTERS = 8 * MIB  # of one text that is filled in
+MAX_SOURCE = 4 * MIB  # characters of one template
+MAX_TOKENS = 5_000  # of a template that is filled in beside the keys; a longer one goes to the worker
+MAX_PATTERN = 20_000  # characters of a regular expression
+MAX_PATH = 1_000  # characters of a path into an answer
+
+# --- what is read and planned ---
+MAX_FILE = 64 * MIB  # bytes of one file
+MAX_FILES = 128 * MIB  # bytes of all files of a run
+MAX_VALUES = 4_000_000  # keys and values of all files, a list counted twice, a mapping thrice: as they take memory
+MAX_ALIASED = 1_000_000  # values that the aliases of a file may repeat; a text is one for every 128 characters
+MAX_ENTRIES = 200_000  # of folders that a pattern of files looks at
+MAX_MATCHES = 10_000  # files of one pattern
+MAX_COMBINATIONS = 10_000  # of the lists in the variables of one test
+MAX_ANSWERS = 100_000  # of a run: tests by prompts, providers and repetitions
+MAX_GRADES = 400_000  # of a run: answers by assertions
+MAX_PLANNED = 256 * MIB  # characters of the prompts and variables of all answers, as reports will show them
+MAX_MISTAKES = 200  # of the keys of one mapping; to suggest another name takes a millisecond
+MAX_RULES = 100  # of a gate; each looks at every grade

@@ -1,0 +1,113 @@
+"""Has something evaluated in the worker, under the limits of one request and of the whole run."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradegate.bounded.bounds import EACH_SECONDS, MAX_SENT, SECONDS, TOTAL_SECONDS
+from gradegate.bounded.worker import Died, Worker
+
+
+class Exceeded(ValueError):
+    """A limit is exceeded; the message says which, with "it" for what was to be evaluated."""
+
+
+class Spent(Exceeded):
+    """The run has used up what all its evaluations may take together."""
+
+
+class Refused(ValueError):
+    """The task itself says no, in its own words."""
+
+
+@dataclass
+class _Desk:
+    """One worker and one account for all threads. A slow request holds up the others, and the account bounds that."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    account: threading.Lock = field(default_factory=threading.Lock)
+    worker: Worker | None = None
+    left: float = TOTAL_SECONDS
+
+    def charge(self, seconds: float) -> None:
+        with self.account:
+            self.left = min(TOTAL_SECONDS, self.left + EACH_SECONDS - seconds)
+
+    def check(self) -> None:
+        if self.left <= 0:
+            what = f"the templates, schemas and patterns of this run take more than {TOTAL_SECONDS:g} seconds together"
+            raise Spent(what)
+
+    def ask(self, request: bytes) -> Any:
+        with self.lock:
+            self.check()
+            worker, self.worker = self.worker, None
+            started, done = time.monotonic(), False
+            try:
+                worker = worker or Worker()
+                said = json.loads(worker.ask(request))
+                done = "value" in said or "refused" in said  # after the rest its memory is not to be trusted
+                return said
+            finally:  # also when a signal comes in between: its answer must not be taken for that to the next request
+                if done:
+                    self.worker = worker
+                elif worker:
+                    worker.end()
+                self.charge(said["seconds"] if done else min(time.monotonic() - started, SECONDS))
+
+    def end(self) -> None:
+        worker, self.worker = self.worker, None
+        if worker is not None:
+            worker.end()
+
+
+_DESK = _Desk()
+atexit.register(_DESK.end)
+
+
+def start_anew() -> None:
+    """A new run: what others took is not its own."""
+    _DESK.left = TOTAL_SECONDS
+
+
+def evaluate(task: str, *arguments: Any) -> Any:
+    """What the function ``module:name`` gives for arguments that are plain data; so is the result.
+
+    Raises Exceeded, and Refused with the message of a ValueError of the function.
+    """
+    try:
+        text = json.dumps([task, arguments], default=str, ensure_ascii=False)
+        request = text.encode("utf-8", "surrogatepass")
+    except RecursionError as e:
+        raise Exceeded("it is nested too deeply") from e
+    except ValueError as e:  # a number with more digits than Python writes
+        raise Exceeded(f"it holds what cannot be written out: {e}") from e
+    if len(request) > MAX_SENT:
+        raise Exceeded(f"it and its variables have more than {MAX_SENT >> 20} MiB")
+    try:
+        said = _DESK.ask(request)
+    except Died as e:
+        raise Exceeded(str(e)) from e
+    if "refused" in said:
+        raise Refused(said["refused"])
+    if "exceeded" in said:
+        raise Exceeded(said["exceeded"])
+    return said["value"]
+
+
+@contextmanager
+def charged() -> Iterator[None]:
+    """Counts the CPU time of what is evaluated here, and not in the worker. Raises Exceeded when there is none left."""
+    _DESK.check()
+    started = time.thread_time()
+    try:
+        yield
+    finally:
+        _DESK.charge(time.thread_time() - started)

@@ -1,0 +1,59 @@
+"""What a pull request does to the gate that judges it: findings, and what they come to. Frozen values."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from gradegate.errors import Origin
+
+
+class ChangeKind(enum.Enum):
+    """How much a finding means: the first two make a gate easier to pass, the last may."""
+
+    REMOVED = "removed"
+    WEAKER = "weaker"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class GateChange:
+    """One way in which the gate differs from that of the base, at its line."""
+
+    kind: ChangeKind
+    text: str
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GateChanges:
+    """All findings, what is gone first. With ``block`` they fail the check, unless somebody ``approved`` them.
+
+    ``approved`` says by what and whom, and ``refused`` why an approval does not hold; both are empty where none was looked for.
+    """
+
+    found: tuple[GateChange, ...] = ()
+    block: bool = False
+    approved: str = ""
+    refused: str = ""
+
+    @property
+    def weakened(self) -> bool:
+        """Whether any finding makes the gate easier to pass."""
+        return any(change.kind is not ChangeKind.CHANGED for change in self.found)
+
+    @property
+    def blocking(self) -> bool:
+        """Whether the findings fail the check."""
+        return bool(self.found) and self.block and not self.approved
+
+
+NO_CHANGES = GateChanges()
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The word of a person on the findings: ``by`` says by what and whom, empty where none holds; ``why`` says why not."""
+
+    by: str = ""
+    why: str = ""

@@ -1,0 +1,163 @@
+"""When a workflow runs with secrets and anybody can start it: only files of the commit that the workflow runs at are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gradegate.errors import ConfigError, Origin
+from gradegate.files.checkout import SHA, folders_of, head_of, repository_of
+from gradegate.files.gitobjects import object_name, read_object
+
+# Events whose own commit is what is to be judged: started by somebody who may write, or without secrets for a fork. All
+# others, those that GitHub has yet to invent among them, say nothing about whose files lie in the workspace.
+FREE = frozenset(
+    {
+        "merge_group",
+        "pull_request",
+        "pull_request_review",
+        "pull_request_review_comment",
+        "push",
+        "schedule",
+        "workflow_dispatch",
+    }
+)
+FILE, FOLDER, LINK = b"100", b"40000", b"120000"  # modes in a tree; a file's goes on
+MOST_LINKS = 40  # on the way to one file, as in Linux
+CURE = (
+    "check the repository out as actions/checkout does by itself, without `ref`, and change no file that a config names"
+)
+WHERE = "docs/github.md, Events, says why"
+
+
+def closed(environ: Mapping[str, str]) -> bool:
+    """Whether the event allows files of the commit $GITHUB_SHA alone. Off GitHub there is no event, and everything is free."""
+    event = environ.get("GITHUB_EVENT_NAME")  # the runner always sets it, and lets no workflow change it
+    return bool(event) and event not in FREE
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Vouched:
+    """The files of a commit, by whose name every one of them is checked."""
+
+    root: Path
+    objects: Path  # of git, where it keeps the content of commits
+    commit: str
+    event: str
+    trees: dict[str, dict[bytes, tuple[bytes, str]]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def around(cls, config: Path, environ: Mapping[str, str]) -> Vouched:
+        """The commit that the workflow runs at, in the repository of a config. Raises ConfigError if that one is not checked out."""
+        event, commit = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_SHA", "")
+        what = f"the event `{event}` may run with secrets for anybody"
+        if not SHA.fullmatch(commit):
+            raise ConfigError.at(f"{what}, and GITHUB_SHA names no commit", None, WHERE)
+        root = repository_of(config.resolve().parent)
+        if root is None:
+            raise ConfigError.at(
+                f"{what}, and there is no git repository around `{config.name}`", None, f"{CURE}; {WHERE}"
+            )
+        workspace = repository_of(Path(environ.get("GITHUB_WORKSPACE", root)).resolve())
+        for folder in (root, workspace or root):
+            if (head := head_of(folder)) != commit:
+                found = f"at {head}" if head else "at a commit that cannot be told"
+                raise ConfigError.at(f"{what}, and the checkout is {found}, not at {commit}", None, f"{CURE}; {WHERE}")
+        return cls(root, folders_of(root)[1] / "objects", commit, event)
+
+    def vouch(self, path: Path, content: bytes, shown: str, origin: Origin) -> None:
+        """Raises ConfigError unless the commit has this content at this path, through the same links."""
+        if self._name(content) != self.find(path, shown, origin):
+            raise self._refusal(f"`{shown}` is not as it is in", origin)
+
+    def find(self, path: Path, shown: str, origin: Origin | None) -> str:
+        """The name of the content that the commit has at a path, as it is written. Raises ConfigError."""
+        try:
+            return self._blob(path)
+        except (LookupError, ValueError, OSError) as e:
+            raise self._refusal(f"`{shown}` cannot be found in", origin) from e
+
+    def all_of(self, folder: Path, matches: Iterable[Path], origin: Origin | None = None) -> None:
+        """Raises ConfigError unless a pattern matches in a folder what it would match in the commit, no less and no more."""
+        try:
+            at = folder.resolve().relative_to(self.root).parts
+            gone = next(self._gone(at, self._entry(at)[1]), None)
+        except (LookupError, ValueError, OSError) as e:
+            raise self._refusal(f"the folder `{folder.name}` cannot be found in", origin) from e
+        if gone is not None:
+            raise self._refusal(f"`{gone.relative_to(self.root)}` is missing, or no longer what it is in", origin)
+        for match in matches:
+            if match.is_file():
+                self.find(match, match.name, origin)
+
+    def _refusal(self, what: str, origin: Origin | None) -> ConfigError:
+        why = f"{what} the commit {self.commit}, and nothing else is read at the event `{self.event}`"
+        return ConfigError.at(why, origin, f"{CURE}; {WHERE}")
+
+    def _blob(self, path: Path) -> str:
+        """The name of the content that the commit has at a path. Raises LookupError, ValueError and OSError."""
+        top = next((parent for parent in reversed(path.parents) if parent.resolve() == self.root), self.root)
+        steps, at, links = list(reversed(path.relative_to(top).parts)), list[str](), 0
+        while steps:
+            if (step := steps.pop()) == "..":
+                at.pop()
+                continue
+            at.append(step)
+            mode, name = self._entry(at)
+            if not self._is(self.root.joinpath(*at), mode, name):
+                raise LookupError(step)
+            if mode == LINK:
+                links += 1
+                steps += reversed(Path(self.root.joinpath(*at).readlink()).parts)
+                at.pop()
+            if links > MOST_LINKS:
+                raise LookupError(step)
+        mode, name = self._entry(at)
+        if not mode.startswith(FILE):
+            raise LookupError(path)
+        return name
+
+    def _gone(self, at: tuple[str, ...], tree: str) -> Iterator[Path]:
+        """What the commit has below a folder, and the checkout has not."""
+        for entry, (mode, name) in self._tree(tree).items():
+            below = (*at, os.fsdecode(entry))
+            if not self._is(self.root.joinpath(*below), mode, name):
+                yield self.root.joinpath(*below)
+            elif mode == FOLDER:
+                yield from self._gone(below, name)
+
+    def _is(self, place: Path, mode: bytes, name: str) -> bool:
+        """Whether a place holds what its mode says; of a link also whether it leads where it led."""
+        if place.is_symlink():
+            target = os.readlink(os.fsencode(place))  # noqa: PTH115  # a Path would drop "./"
+            return mode == LINK and self._name(target) == name
+        return place.is_file() if mode.startswith(FILE) else mode != LINK and place.is_dir()
+
+    def _entry(self, at: Sequence[str]) -> tuple[bytes, str]:
+        mode, name = self._tree(self.commit)[b""]
+        for part in at:
+            mode, name = self._tree(name)[os.fsencode(part)]
+        return mode, name
+
+    def _tree(self, name: str) -> dict[bytes, tuple[bytes, str]]:
+        """The entries of a tree; of the commit the one that is its tree."""
+        if name not in self.trees and name == self.commit:
+            first = read_object(self.objects, name, "commit").partition(b"\n")[0]
+            self.trees[name] = {b"": (FOLDER, first.removeprefix(b"tree ").decode())}
+        elif name not in self.trees:
+            self.trees[name] = dict(_entries(read_object(self.objects, name, "tree"), len(name) // 2))
+        return self.trees[name]
+
+    def _name(self, content: bytes) -> str:
+        return object_name("blob", content, len(self.commit))
+
+
+def _entries(tree: bytes, size: int) -> Iterator[tuple[bytes, tuple[bytes, str]]]:
+    place = 0
+    while place < len(tree):
+        end = tree.index(b"\0", place)
+        mode, _, name = tree[place:end].partition(b" ")
+        place = end + 1 + size
+        yield name, (mode, tree[end + 1 : place].hex())

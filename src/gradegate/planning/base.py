@@ -1,0 +1,101 @@
+"""Plans the base of a pull request: what a run without the pull request would check. No model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gradegate.errors import ConfigError, Mistake
+from gradegate.planning.load import Located, config_paths, read, written_in
+from gradegate.planning.plan import build_client, plan
+from gradegate.planning.secrets import secrets_of
+from gradegate.planning.stakes import SuiteStakes, stakes
+from gradegate.settings import Settings
+from gradegate.suite import Policy
+
+_LINKED = "the base `{}` is a symbolic link, which a pull request could have put there"
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What the base checks. ``problems`` say what of it could not be found, read or planned."""
+
+    suites: tuple[SuiteStakes, ...] = ()
+    policies: tuple[Policy, ...] = ()
+    problems: tuple[Mistake, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+
+def plan_base(settings: Settings) -> Base:
+    """The base in the folder that the settings name, planned with the same settings. Its mistakes are ``problems``."""
+    try:
+        there = _settings(settings)
+    except ConfigError as e:
+        return Base(problems=e.mistakes)
+    problems: list[Mistake] = []
+    suites = list(_suites(there, problems))
+    policies = tuple(located.suite.policy for located in suites)
+    secrets = tuple({*secrets_of(there, suites).values, *written_in(there)})
+    planned: list[SuiteStakes] = []
+    if suites:
+        try:
+            made = plan(suites, there, build_client(there, suites))
+            # The answers are read here, so that nothing of the plan stays in memory.
+            planned = [replace(suite, answers=tuple(suite.answers)) for suite in stakes(made, suites)]
+        except ConfigError as e:
+            problems += e.mistakes
+    return Base(tuple(planned), policies, tuple(problems), secrets)
+
+
+def _settings(settings: Settings) -> Settings:
+    """The same settings in the other checkout. Raises ConfigError where that is none to compare with."""
+    top, folder = _top(settings), settings.cwd / settings.base
+    steps = [folder, *folder.parents]
+    inside = [step for step in steps if step.absolute().is_relative_to(top) and step.absolute() != top]
+    if any(step.is_symlink() for step in inside or steps[:1]):
+        raise ConfigError.at(_LINKED.format(settings.base), None, "check the base out into a folder of its own")
+    root = folder.resolve()
+    if not root.is_dir():
+        raise ConfigError.at(f"the base `{settings.base}` is not a folder", None, "check the base commit out there")
+    if settings.cwd.resolve().is_relative_to(root):
+        what = f"the base `{settings.base}` is the checkout that it should be compared with"
+        raise ConfigError.at(what, None, "check the base out into a folder of its own")
+    cwd = root / settings.cwd.resolve().relative_to(top.resolve())
+    configs = tuple(_moved(written, top, root) for written in settings.configs)
+    environ = {**settings.environ, "GITHUB_WORKSPACE": str(root)}
+    return replace(settings, base="", configs=configs, cwd=cwd, environ=environ)
+
+
+def _top(settings: Settings) -> Path:
+    """The folder that corresponds to the base: the workspace of the job, else the repository, else where we are."""
+    cwd = settings.cwd.absolute()
+    workspace = settings.environ.get("GITHUB_WORKSPACE", "")
+    if workspace and cwd.resolve().is_relative_to(Path(workspace).resolve()):
+        return Path(workspace).absolute()
+    return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
+
+
+def _moved(written: str, top: Path, root: Path) -> str:
+    path = Path(written)
+    return str(root / path.relative_to(top)) if path.is_absolute() and path.is_relative_to(top) else written
+
+
+def _suites(there: Settings, problems: list[Mistake]) -> Iterator[Located]:
+    """Every config by itself, so that one which the base does not have leaves the others to be compared."""
+    root = Path(there.environ["GITHUB_WORKSPACE"])
+    seen: set[Path] = set()
+    for written in there.configs or (None,):
+        try:
+            named = config_paths(replace(there, configs=(written,) if written else ()))
+        except ConfigError as e:
+            problems += e.mistakes
+            continue
+        for path in (path for path in named if path not in seen):
+            seen.add(path)
+            try:
+                if not path.resolve().is_relative_to(root):
+                    raise ConfigError.at(f"`{path.name}` leads out of the base", None, "keep the config inside it")
+                yield read(path, there)
+            except ConfigError as e:
+                problems += e.mistakes

@@ -1,0 +1,81 @@
+"""Where a report may be written: inside the workspace on GitHub, and wherever its user says on the user's own machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from gradegate.errors import ConfigError, Mistake
+from gradegate.files.replacing import Place
+
+_ELSEWHERE = "name a file inside the workspace"
+
+
+def places(outputs: Iterable[str], cwd: Path, environ: Mapping[str, str]) -> dict[str, Place]:
+    """The place of each output. Raises ConfigError for those that may not be written, and for two that may be one."""
+    fenced = environ.get("GITHUB_ACTIONS") == "true"
+    root = _workspace(cwd, environ) if fenced else _repository(cwd)
+    found: dict[str, Place] = {}
+    taken: dict[str, Path] = {}
+    mistakes = []
+    for written in outputs:
+        place = _place(written, cwd, root, fenced=fenced)
+        if isinstance(place, Mistake):
+            mistakes.append(place)
+        elif (other := taken.setdefault(_folded(place.path), place.path)) != place.path:
+            what = f"the output `{written}` and `{other.name}` differ in case alone"
+            mistakes.append(Mistake(what, None, "give them other names: some systems take them for one file"))
+        else:
+            found[written] = place
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return found
+
+
+def check_inputs(outputs: Mapping[str, Place], inputs: Collection[Path]) -> None:
+    """Raise ConfigError for outputs that would overwrite a file that this run has read."""
+    read = {_folded(path) for path in inputs}
+    over = [written for written, place in outputs.items() if _folded(place.path) in read]
+    if over:
+        cure = "write the report to another file"
+        raise ConfigError(
+            *(Mistake(f"the output `{written}` is a file that this run reads", None, cure) for written in over)
+        )
+
+
+def _folded(path: Path) -> str:
+    """Paths that some file system takes for one have one of these."""
+    return os.fspath(path).casefold()
+
+
+def _workspace(cwd: Path, environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("GITHUB_WORKSPACE") or cwd).resolve()
+
+
+def _repository(cwd: Path) -> Path:
+    return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd).resolve()
+
+
+def _place(written: str, cwd: Path, root: Path, *, fenced: bool) -> Place | Mistake:
+    if "\0" in written:
+        return Mistake(f"the output {written!r} holds a NUL character", None, "write a plain path")
+    # `..` goes by the words alone: what a link on the way would make of it is not asked.
+    path = Path(os.path.abspath(cwd / written))  # noqa: PTH100
+    inside = next((folder for folder in reversed(path.parents) if _is_in(folder, root)), None)
+    if inside is None:
+        if fenced:
+            return Mistake(f"the output `{written}` leads out of the workspace", None, _ELSEWHERE)
+        there = next(folder for folder in path.parents if folder.is_dir())
+        return Place(there.resolve(), path.relative_to(there).parts)
+    place = Place(root, (*inside.resolve().relative_to(root).parts, *path.relative_to(inside).parts), fenced)
+    if ".git" in map(str.casefold, place.parts):
+        return Mistake(f"the output `{written}` is inside `.git`", None, _ELSEWHERE)
+    return place
+
+
+def _is_in(folder: Path, root: Path) -> bool:
+    try:
+        return folder.resolve().is_relative_to(root)
+    except (OSError, RuntimeError):  # a ring of links
+        return False

@@ -1,0 +1,193 @@
+"""The sandboxed Jinja2 that templates are parsed, compiled and filled in with; most of it runs in the worker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import jinja2
+from jinja2 import meta, nodes
+from jinja2.exceptions import SecurityError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from gradegate.bounded.bounds import MAX_CHARACTERS
+from gradegate.texts.values import dump, javascript, printed, show
+
+
+class TemplateError(ValueError):
+    """A template cannot be parsed or filled; the message says why and, where known, in which line of it."""
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    intercepted_binops = frozenset(["*", "**", "+", "%"])
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if attribute == "length" and isinstance(obj, str | list | tuple | Mapping):
+            return len(obj)
+        if isinstance(obj, Mapping):  # data, not the methods of a dict: `{{ row.items }}` is a key
+            return obj[attribute] if attribute in obj else self._absent(obj, attribute)
+        return super().getattr(obj, attribute)
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree = super()._parse(source, name, filename)
+        for loop in tree.find_all(nodes.For):
+            if isinstance(loop.target, nodes.Tuple):  # Nunjucks walks a mapping by key and value
+                loop.iter = nodes.Filter(loop.iter, "pairs", [], [], None, None, lineno=loop.lineno)
+        return tree
+
+    def _absent(self, obj: Any, attribute: str) -> Any:
+        method = super().getattr(obj, attribute) if attribute in ("items", "keys", "values") else None
+        return method if callable(method) else self.undefined(obj=obj, name=attribute)
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        if operator == "*" and not (isinstance(left, int | float) and isinstance(right, int | float)):
+            raise SecurityError("only numbers can be multiplied")
+        if operator == "**" and (abs(left) > 1_000_000 or abs(right) > 64):
+            raise SecurityError("the power is too large")
+        if operator == "+" and isinstance(left, str) != isinstance(right, str):
+            return show(left) + show(right)
+        if operator == "%" and isinstance(left, str):
+            raise SecurityError("text cannot be formatted with %")
+        return super().call_binop(context, operator, left, right)
+
+
+def _pairs(value: Any) -> Any:
+    return list(value.items()) if isinstance(value, Mapping) else value
+
+
+def _environment() -> _Environment:
+    environment = _Environment(undefined=jinja2.ChainableUndefined, keep_trailing_newline=True, finalize=show)
+    for name in ("lipsum", "cycler", "joiner", "namespace", "dict"):
+        environment.globals.pop(name, None)
+    for name in ("format", "xmlattr", "pprint"):
+        environment.filters.pop(name, None)
+    environment.filters.update(dump=dump, load=json.loads, pairs=_pairs)
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
+    return environment
+
+
+_ENVIRONMENT = _environment()
+GLOBALS = frozenset(_ENVIRONMENT.globals)
+_TROUBLE = (
+    jinja2.TemplateError,
+    ArithmeticError,
+    TypeError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    SyntaxError,  # of the Python that Jinja writes, for what is nested too deeply
+    RecursionError,
+)
+
+
+def _error(trouble: Exception) -> TemplateError:
+    if isinstance(trouble, TemplateError):
+        return trouble
+    if isinstance(trouble, jinja2.TemplateSyntaxError):
+        return TemplateError(f"{trouble.message} (line {trouble.lineno} of the template)")
+    if isinstance(trouble, RecursionError | SyntaxError):
+        return TemplateError("it is nested too deeply, or refers to itself without end")
+    return TemplateError(f"{type(trouble).__name__}: {trouble}")
+
+
+def has_more_tokens(source: str, limit: int) -> bool:
+    """Whether a template has more than ``limit`` words and signs; no more than those are looked at."""
+    if len(source) <= limit:
+        return False
+    try:
+        return next(islice(_ENVIRONMENT.lex(source), limit, None), None) is not None
+    except _TROUBLE:
+        return False  # parsing it will say what is wrong
+
+
+def parse(source: str) -> nodes.Template:
+    """What a template is made of; nothing of it is evaluated. Raises TemplateError."""
+    try:
+        return _ENVIRONMENT.parse(source)
+    except _TROUBLE as e:
+        raise _error(e) from e
+
+
+def compiled(source: str) -> jinja2.Template:
+    """A template to fill in; expressions of constants alone are evaluated already. Raises TemplateError."""
+    try:
+        return _ENVIRONMENT.from_string(source)
+    except _TROUBLE as e:
+        raise _error(e) from e
+
+
+def generate(template: jinja2.Template, variables: Mapping[str, Any]) -> str:
+    """The text of a template. Raises TemplateError, also when there is too much of it."""
+    parts, length = [], 0
+    try:
+        for part in template.generate(variables):
+            length += len(part)
+            if length > MAX_CHARACTERS:
+                raise TemplateError(f"the filled-in text has more than {MAX_CHARACTERS:,} characters")
+            parts.append(part)
+    except _TROUBLE as e:
+        raise _error(e) from e
+    return "".join(parts)
+
+
+def asked(source: str) -> tuple[list[str], list[str], list[str], list[str]]:
+    """What a template asks for: variables, and those of them that it nowhere tests or defaults; the same for members of ``env``.
+
+    Raises TemplateError.
+    """
+    tree = parse(source)
+    try:
+        names = meta.find_undeclared_variables(tree) - GLOBALS
+    except _TROUBLE as e:
+        raise _error(e) from e
+    guards = list(_guards(tree))
+    tested = {node.name for guard in guards for node in _nodes(guard, nodes.Name)}
+    shown, spared = set(_env_names(tree)), {name for guard in guards for name in _env_names(guard)}
+    return sorted(names), sorted(names - tested), sorted(shown), sorted(shown - spared)
+
+
+def _guards(tree: nodes.Template) -> Iterator[nodes.Node]:
+    """What a template tests or gives a default for."""
+    yield from tree.find_all((nodes.Or, nodes.And, nodes.Test))
+    yield from (branch.test for branch in tree.find_all(nodes.If))
+    yield from (choice.test for choice in tree.find_all(nodes.CondExpr))
+    yield from (call for call in tree.find_all(nodes.Filter) if call.name in ("default", "d"))
+
+
+def _env_names(tree: nodes.Node) -> Iterator[str]:
+    """NAME of each ``env.NAME`` and ``env['NAME']``."""
+    for node in _nodes(tree, (nodes.Getattr, nodes.Getitem)):
+        if isinstance(node.node, nodes.Name) and node.node.name == "env":
+            key = node.attr if isinstance(node, nodes.Getattr) else getattr(node.arg, "value", None)
+            yield from [] if key is None else [str(key)]
+
+
+def _nodes(tree: nodes.Node, kind: Any) -> Iterator[Any]:
+    """The node itself, where it is of the kind, and all below it that are."""
+    if isinstance(tree, kind):
+        yield tree
+    yield from tree.find_all(kind)
+
+
+_kept: dict[str, jinja2.Template] = {}  # of the worker: what it filled in last
+KEPT = 256
+
+
+def fill(source: str, variables: Mapping[str, Any], as_json: Iterable[str]) -> str:
+    """What the worker does: the text of a template; the variables ``as_json`` print as ``printed`` has it.
+
+    Raises TemplateError.
+    """
+    template = _kept.get(source)
+    if template is None:
+        template = compiled(source)
+        if len(_kept) >= KEPT:
+            _kept.clear()
+        if len(source) <= MAX_CHARACTERS // KEPT:
+            _kept[source] = template
+    special = frozenset(as_json)
+    return generate(
+        template, {name: (printed if name in special else javascript)(value) for name, value in variables.items()}
+    )

@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+
+from gradegate.files import pattern
+from gradegate.files.pattern import TooMany, matches, split
+
+
+@pytest.fixture
+def tree(tmp_path):
+    for name in ("a.yaml", "b.json", ".hidden.yaml", "d/c.yaml", "d/e/f.yaml", "d/e/g[1].yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / "d" / "up").symlink_to(tmp_path)
+    return tmp_path
+
+
+PATTERNS = [
+    "*.yaml",
+    "**/*.yaml",
+    "d/*",
+    "d/*/*.yaml",
+    "d/**/f.yaml",
+    "**/e/*",
+    "[ab].*",
+    "d/**/**/f.yaml",
+    "?.json",
+    "**",
+]
+
+
+@pytest.mark.parametrize("written", PATTERNS)
+def test_files_are_those_of_the_standard_library(tree, written):
+    folder, parts = split(written)
+    found = {path for path in matches(tree / folder, parts) if path.is_file()}
+    assert found == {path for path in tree.glob(written) if path.is_file()}
+
+
+def test_the_folder_before_a_pattern_is_told():
+    assert split("../a/b*/c") == ("../a", ("b*", "c"))
+    assert split("*.yaml") == (".", ("*.yaml",))
+    assert split("/etc/*") == ("/etc", ("*",))
+
+
+def test_links_round_and_round_come_to_an_end(tree, monkeypatch):
+    monkeypatch.setattr(pattern, "MAX_ENTRIES", 300)
+    for number in range(5):
+        (tree / f"loop{number}").symlink_to(tree)
+    with pytest.raises(TooMany, match="looks at more than 300"):
+        matches(tree, ("*",) * 12)
+
+
+def test_too_many_matches_are_refused(tree, monkeypatch):
+    monkeypatch.setattr(pattern, "MAX_MATCHES", 2)
+    with pytest.raises(TooMany, match="matches more than 2"):
+        matches(tree, ("**", "*.yaml"))
+
+
+def test_a_pattern_of_many_parts_is_refused():
+    with pytest.raises(TooMany, match="parts"):
+        matches(Path("/"), ("*",) * 100)
+
+
+@pytest.mark.parametrize("written", ["file:///**/*.yaml", "file://../**/*.yaml", "file:///etc/*", "file://d/../../*"])
+def test_a_pattern_that_leads_out_is_refused_before_it_is_followed(gate, written):
+    ran = gate({"prompts": ["p"], "providers": ["echo"], "tests": written})
+    assert (ran.code, "leads out of the workspace" in ran.err) == (2, True)

@@ -1,0 +1,111 @@
+"""The inputs of the action as the runner passes them: what is not known or not meant is said, and nothing runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate import cli
+from gradegate.settings import from_inputs
+from support.fake_llm import FakeLlm
+from support.runner import read_outputs
+
+
+def said(**inputs: str) -> list[str]:
+    """The mistakes of inputs, spelled with underscores here and with hyphens for the runner."""
+    environ = {f"INPUT_{name.replace('_', '-').upper()}": value for name, value in inputs.items()}
+    return [str(mistake) for mistake in from_inputs(environ, Path()).mistakes]
+
+
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [
+        ("confg", 'did you mean "config"?'),
+        ("max_concurency", 'did you mean "max-concurrency"?'),
+        ("github_tokn", 'did you mean "github-token"?'),
+        ("zzz", "remove it from `with` (or INPUT_ZZZ from `env`); docs/action.md has all"),
+        ("args", "the image has one entry point and takes no arguments; remove it"),
+        ("entrypoint", "the image has one entry point and takes no arguments; remove it"),
+    ],
+)
+@pytest.mark.parametrize("value", ["", "x", "true"])
+def test_an_input_that_does_not_exist_is_a_mistake_even_when_it_is_empty(name: str, cure: str, value: str) -> None:
+    assert said(**{name: value}) == [f"there is no input `{name.replace('_', '-')}` -> {cure}"]
+
+
+@given(st.from_regex(r"\A[a-z][a-z0-9-]{0,20}\Z"))
+def test_any_name_is_known_or_a_mistake(name: str) -> None:
+    settings = from_inputs({f"INPUT_{name.upper()}": "true"}, Path())
+    assert len(settings.mistakes) <= 1
+    if not settings.mistakes:
+        assert name in (Path(__file__).parents[2] / "docs" / "action.md").read_text()
+
+
+def test_the_spellings_of_a_shell_and_other_variables_are_left_alone() -> None:
+    environ = {"INPUT_MAX_CONCURRENCY": "3", "INPUTS": "x", "GITHUB_INPUT_X": "x", "MY_INPUT_Y": "x"}
+    settings = from_inputs(environ, Path())
+    assert settings.mistakes == ()
+    assert settings.run.max_concurrency == 3
+
+
+@pytest.mark.parametrize("name", ["config", "github_token", "openai_api_key", "summary", "repeat", "output"])
+def test_an_expression_that_nobody_filled_in_is_a_mistake_and_is_not_quoted(name: str) -> None:
+    (mistake,) = said(**{name: "a ${{ secrets.OPENAI_API_KEY }}"})
+    assert mistake.startswith(f"the input `{name.replace('_', '-')}` holds an expression that nobody filled in -> ")
+    assert "OPENAI_API_KEY" not in mistake
+
+
+@pytest.mark.parametrize("value", ["yes", "on", "1", "no", "null", "True false"])
+def test_a_switch_is_true_or_false(value: str) -> None:
+    assert said(summary=value) == [f"the input `summary` is {value.lower()!r} -> give one of true, false"]
+    assert said(summary=" TRUE ") == []
+
+
+@pytest.mark.parametrize("value", ["1 0", "1_000", "+3", "3.0", "-1", "0", "½", "٣", "1e3", "9" * 5000])
+def test_a_number_is_a_number(value: str) -> None:
+    assert said(repeat=value) == [f"the input `repeat` is {value!r} -> give a whole number from 1"]
+    assert said(repeat=" 3 ") == []
+
+
+def test_every_mistake_is_said_at_once_and_nothing_is_asked(
+    llm: FakeLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gradegate.yaml").write_text("providers: ['openai:chat:m']\nprompts: [x]\ntests: [{}]\n")
+    monkeypatch.chdir(tmp_path)
+    environ = {
+        "GITHUB_EVENT_NAME": "push",
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        "INPUT_CHAGNES": "block",
+        "INPUT_REPEAT": "three",
+        "OPENAI_API_KEY": "sk-canary-0123456789",
+        "OPENAI_BASE_URL": llm.base,
+    }
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    assert cli.main(["action"]) == 2
+    assert llm.requests == []
+    assert read_outputs((tmp_path / "output").read_text()) == {
+        "outcome": "mistake",
+        "exit-code": "2",
+        "comment-url": "",
+    }
+    out = capsys.readouterr().out
+    for text in (out, (tmp_path / "summary").read_text()):
+        assert "there is no input `chagnes`" in text
+        assert "the input `repeat` is 'three' -> give a whole number from 1" in text
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], ["run"], ["x", "--help"], [""]])
+def test_arguments_end_in_no_page_of_help_and_green(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("INPUT_ARGS", raising=False)
+    assert cli.main(["action", *arguments]) == 2
+    monkeypatch.setenv("INPUT_ARGS", " ".join(arguments))
+    assert cli.main(["action", *arguments]) == 2
+    assert "there is no input `args`" in capsys.readouterr().out

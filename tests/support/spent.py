@@ -1,0 +1,55 @@
+"""Runs the command as a process of its own, and says what it and all it started took."""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Spent:
+    """``memory``: the most that all processes had together, in MB."""
+
+    code: int
+    err: str
+    seconds: float
+    memory: int
+    grades: list[dict[str, Any]]
+
+
+def spend(folder: Path, config: str, *arguments: str, patience: float = 120) -> Spent:
+    """Run a config in a folder; a run that takes longer than ``patience`` is killed."""
+    (folder / ".git").mkdir(exist_ok=True)
+    (folder / "c.yaml").write_text(config)
+    started, memory = time.monotonic(), 0
+    with (folder / "err").open("wb") as err, (folder / "out").open("wb") as out:
+        command = [sys.executable, "-m", "gradegate", "run", "c.yaml", "-o", "r.json", *arguments]
+        process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=err)
+        while process.poll() is None:
+            memory = max(memory, _resident(process.pid))
+            if time.monotonic() - started > patience:
+                process.kill()
+            time.sleep(0.01)
+    results = folder / "r.json"
+    cases = json.loads(results.read_text())["cases"] if results.exists() else []
+    return Spent(
+        process.returncode,
+        (folder / "err").read_text(errors="replace"),
+        time.monotonic() - started,
+        memory // 1024,
+        [grade for case in cases for grade in case["grades"]],
+    )
+
+
+def _resident(pid: int) -> int:
+    """KB of a process and all below it."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        own = next((int(line.split()[1]) for line in lines if line.startswith("VmRSS")), 0)
+        below = [(thread / "children").read_text() for thread in Path(f"/proc/{pid}/task").iterdir()]
+    except OSError:
+        return 0
+    return own + sum(_resident(int(child)) for listed in below for child in listed.split())

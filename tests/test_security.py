@@ -1,0 +1,55 @@
+"""The security documents: every defence that they name is tested, and what they list is what is there."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = (ROOT / "docs" / "security.md").read_text()
+NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)
+ROWS = re.findall(r"^\| (S\d+) \|(.*)\|$", PAGE, re.MULTILINE)
+# Where a package states its licence by a classifier alone, or in other words than SPDX.
+SPDX = {"BSD License": "BSD-3-Clause"}
+
+
+@pytest.mark.parametrize(("path", "name"), NAMED)
+def test_a_test_that_the_page_names_exists(path: str, name: str) -> None:
+    assert re.search(rf"^ *def {name}\(", (ROOT / path).read_text(), re.MULTILINE), f"{path}::{name}"
+
+
+def test_every_name_of_a_test_has_the_form_that_is_checked() -> None:
+    assert len(NAMED) == PAGE.count("::test_") > 20
+
+
+def test_every_threat_has_a_row_with_a_defence_and_its_tests() -> None:
+    assert [number for number, _ in ROWS] == [f"S{i}" for i in range(1, 19)]
+    for number, row in ROWS:
+        _, defence, tests, _ = (cell.strip() for cell in row.split("|"))
+        assert len(defence) > 20, number
+        assert "::" in tests or tests == "-", number
+
+
+def test_the_permissions_are_those_of_the_example() -> None:
+    table = PAGE.partition("## Permissions")[2].partition("\n## ")[0]
+    example = (ROOT / "examples" / "workflow.yml").read_text()
+    listed = set(re.findall(r"^\| `([a-z-]+: [a-z]+)` \|", table, re.MULTILINE))
+    assert listed == set(re.findall(r"^ {6}([a-z-]+: (?:read|write))\b", example, re.MULTILINE))
+
+
+def stated(package: str) -> str:
+    """The licence of an installed package in its own words."""
+    about = metadata(package)
+    classifiers = [line for line in about.get_all("Classifier") or [] if line.startswith("License :: OSI Approved :: ")]
+    words = about["License-Expression"] or about["License"] or classifiers[0].rpartition(" :: ")[2]
+    return SPDX.get(words, words)
+
+
+def test_the_licences_are_those_that_the_packages_state() -> None:
+    rows = re.findall(r"^\| (.+?) \| (.+) \|$", PAGE.partition("**Under which licences?**")[2], re.MULTILINE)
+    listed = {package: licence for licence, names in rows if licence != "licence" for package in names.split(", ")}
+    locked = re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    assert listed == {package: stated(package) for package in locked}
