@@ -29,6 +29,7 @@ class Job:
     assertions: tuple[Binding, ...]
     # Fills the prompt in once more, with the conversation so far; None when the prompt does not use it.
     render: Render | None = None
+    ask: int = 0  # which time the same answer is graded: another number makes other requests to the graders
 
 
 @dataclass(frozen=True, slots=True)
