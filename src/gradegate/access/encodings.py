@@ -57,9 +57,11 @@ class Traces:
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Traces:
-        """What to look for; secrets of fewer than ``LONG`` characters are left out."""
-        values = [secret for secret in secrets if len(secret) >= LONG]
+        """What to look for; of secrets with fewer than ``LONG`` characters what is longer than they, encoded."""
+        given = list(secrets)
+        values = [secret for secret in given if len(secret) >= LONG]
         forms = {form for value in values for form in _forms(value)}
+        forms |= {form for word in given if is_word(word) for form in _encoded(word) if len(form) >= LONG}
         bones = {bone for bone in map(_bones, forms) if len(bone) >= _LEAST_BONES}
         parts = {part: bone for bone in map(_bones, values) for part in _parts(bone)}
         return cls(tuple(sorted(forms, key=len, reverse=True)), tuple(bones), parts)
@@ -154,6 +156,10 @@ def _forms(secret: str) -> Iterator[str]:
     squeezed = "".join(lines)  # as it stands where breaks are undone
     if len(squeezed) >= LONG:
         yield squeezed
+    yield from _encoded(secret)
+
+
+def _encoded(secret: str) -> Iterator[str]:
     encoded = secret.encode("utf-8", "surrogatepass")
     yield encoded.hex()
     yield encoded.hex().upper()
@@ -183,10 +189,16 @@ def _parts(bones: bytes) -> Iterator[bytes]:
             yield part
 
 
+def is_word(secret: str) -> bool:
+    """Whether a short secret is one that is looked for: not a word that stands for none, nor a small number."""
+    if not _LEAST_WORD <= len(secret) < LONG or secret.lower() in _PLACEHOLDERS:
+        return False
+    return not (secret.isdigit() and len(secret) < 6)
+
+
 def short_pattern(secrets: Iterable[str]) -> re.Pattern[str] | None:
     """Short secrets as words of their own; a small number is none."""
-    words = [word for word in secrets if len(word) >= _LEAST_WORD and word.lower() not in _PLACEHOLDERS]
-    words = [word for word in words if not (word.isdigit() and len(word) < 6)]
+    words = list(filter(is_word, secrets))
     if not words:
         return None
     either = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from gradegate.access.encodings import CUT, LONG, Traces, short_pattern
+from gradegate.access.encodings import CUT, Traces, short_pattern
 
 HIDDEN = "***"
 Hide = Callable[[str], str]
@@ -23,7 +23,7 @@ def redactor(secrets: Iterable[str], short: bool = True) -> Hide:
     """
     values = {stripped for secret in secrets for stripped in (secret.strip(),) if stripped}
     traces = Traces.of(values)
-    words = short_pattern(value for value in values if len(value) < LONG) if short else None
+    words = short_pattern(values) if short else None
     if not traces.forms and words is None:
         return unchanged
 
