@@ -14,7 +14,6 @@ from gradegate.access.hosts import (
     bound_by,
     covers,
     host_at,
-    is_loopback,
     is_private,
     literal,
     refused,
@@ -28,7 +27,7 @@ PRIVATE = "it is an address inside a private network"
 class Egress:
     """What may leave the machine. ``bound``: keys are held to their hosts, as always on GitHub.
 
-    ``vendors`` gives all vendors; it is asked only for a key that its provider does not explain.
+    ``vendors`` gives all vendors that there are: a vendor's key may be read by a provider of another kind.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -79,9 +78,3 @@ def is_address(value: str, url: str) -> bool:
         return own is not None and own.takes(url)
     host = allowed(value) if re.fullmatch(r"[\w.-]+:\d{1,5}|(?:[\w-]+\.)+\w+(?::\d{1,5})?|localhost", value) else None
     return host is not None and host.takes(url)
-
-
-def is_own_machine(url: str) -> bool:
-    """Whether an address is at this machine."""
-    host = host_at(url)
-    return host is not None and is_loopback(host.name)
