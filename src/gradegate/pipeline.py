@@ -21,7 +21,7 @@ from gradegate.deciding.gate import decide
 from gradegate.errors import ConfigError
 from gradegate.planning.base import Base, plan_base
 from gradegate.planning.job import Plan
-from gradegate.planning.load import Located, load, written_in
+from gradegate.planning.load import Located, load, shown_in, written_in
 from gradegate.planning.plan import build_client, egress, plan
 from gradegate.planning.remembered import remembered
 from gradegate.planning.secrets import Secrets, secrets_of
@@ -35,8 +35,8 @@ from gradegate.running.run import Watch, run
 from gradegate.settings import Settings
 
 Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of planned answers
-Approve = Callable[[], Approval]  # asks whether a person approved what the pull request does to its gate
 Choose = Callable[[list[Located]], list[Located]]
+Approve = Callable[[], Approval]  # asks whether a person approved what the pull request does to its gate
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
         return _prepared(settings, choose(suites), base)
     except ConfigError as e:
         begin()
-        values = {*secrets_of(settings, suites).values, *written_in(settings)}
+        values = {*secrets_of(settings, suites, shown_in(settings)).values, *written_in(settings)}
         raise concealed_mistakes(e, redactor(values)) from None
 
 
@@ -96,7 +96,8 @@ def _base(settings: Settings) -> Base | None:
 
 def _prepared(settings: Settings, suites: list[Located], base: Base | None) -> Prepared:
     client = build_client(settings, suites)
-    planned, secrets = plan(suites, settings, client), secrets_of(settings, suites)
+    planned = plan(suites, settings, client)
+    secrets = secrets_of(settings, suites, (use.name for use in planned.keys))
     client.guard = Guard(egress(settings), {use.name: settings.environ[use.name] for use in planned.keys})
     hide = redactor({*secrets.values, *(base.secrets if base else ())})
     changes = conceal(_changes(base, planned, suites, settings), hide) if base else NO_CHANGES

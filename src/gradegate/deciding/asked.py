@@ -62,10 +62,10 @@ def spared(report: ConfirmReport | None, missed: bool) -> str:
     number = report.not_asked_again if report else 0
     if not number:
         return ""
-    verb = "was" if number == 1 else "were"
-    why = "the rule is missed without them" if missed else "the rule is met with them"
-    further = "further failure" if missed else "failure"
-    return f"; {many(number, further)} {verb} not asked again: {why}"
+    if not missed:
+        return f"; {many(number, 'failure')} not asked again"
+    verb, them = ("was", "it") if number == 1 else ("were", "them")
+    return f"; {many(number, 'further failure')} {verb} not asked again: the rule is missed without {them}"
 
 
 def members(grades: Sequence[Grade], position: int) -> range:
@@ -74,3 +74,10 @@ def members(grades: Sequence[Grade], position: int) -> range:
     while end < len(grades) and grades[end].inner:
         end += 1
     return range(position + 1, end if grades[position].assertion.is_set else position + 1)
+
+
+def chief(grades: Sequence[Grade], position: int) -> int:
+    """The position of the set that a member belongs to, of any other grade its own."""
+    while grades[position].inner:
+        position -= 1
+    return position

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gradegate.conversation import Transcript
 from gradegate.deciding import selfcheck
-from gradegate.deciding.asked import members
+from gradegate.deciding.asked import chief, members
 from gradegate.deciding.votes import Standing, undecided
 from gradegate.deciding.waves import Opened, Place, Waves
 from gradegate.grading.conclude import Binding, BoundSet, conclude_case, conclude_set
@@ -128,7 +128,7 @@ class Confirming:
             overturned=outcomes.count(Outcome.PASS),
             confirmed=sum(grade.confirmed is True for grade in asked),
             undecided=outcomes.count(Outcome.ERROR),
-            not_asked_again=sum(map(len, self._open.values())),
+            not_asked_again=sum(map(self._left, self._open)),
             asks=self._askable.grades - unanswered + sum(len(grade.votes) - 1 for grade in asked),
         )
 
@@ -136,6 +136,12 @@ class Confirming:
         """What the asks say against `noise`, and against asking the same grader again."""
         held = all(self._askable.lead(suite).held for suite in self._askable.policies)
         return selfcheck.doubts(self.report(), list(self._asked_again()), held)
+
+    def _left(self, number: int) -> int:
+        """How many open grades of an answer fail; what a set tolerates of its members does not."""
+        grades = self._answers[number].row.grades
+        pairs = ((grades[place], grades[chief(grades, place)]) for place in self._open[number])
+        return sum(grade.outcome is whole.outcome is Outcome.FAIL for grade, whole in pairs)
 
     def _asked_again(self) -> Iterator[Grade]:
         return (grade for number in sorted(self._seen) for grade in self._answers[number].row.grades if grade.votes)
