@@ -147,6 +147,8 @@ class Rule:
     scale: int = 1  # people see scores times this
     suite: str = ""
     origin: Origin = NOWHERE
+    max_new_failures: int | None = None  # cases that fail here and not on the base
+    max_drop: float | None = None  # of the share of cases that pass, against the base
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,7 @@ class Policy:
     errors: str = "inconclusive"
     errors_up_to: float = 0.0
     changes: str = "report"
+    compare: str = ""  # "base": the answers of the base are asked for in the same run
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ class Job:
     assertions: tuple[Binding, ...]
     # Fills the prompt in once more, with the conversation so far; None when the prompt does not use it.
     render: Render | None = None
+    definition: str = ""  # of what the case gives and asks for
 
 
 @dataclass(frozen=True, slots=True)

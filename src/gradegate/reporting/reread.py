@@ -10,6 +10,7 @@ from gradegate.changes import ChangeKind, GateChange, GateChanges
 from gradegate.conversation import Image, Turn, Usage
 from gradegate.errors import ConfigError, Origin
 from gradegate.reporting.results import (
+    BaselineLine,
     CaseLine,
     ChangeLine,
     Counted,
@@ -23,6 +24,8 @@ from gradegate.reporting.results import (
 from gradegate.result import (
     AskedModel,
     Asserted,
+    BaselineReport,
+    Counterpart,
     Counts,
     Decision,
     GateOutcome,
@@ -82,6 +85,7 @@ def _run(results: Results) -> RunResult:
         hidden=tuple(results.hidden),
         about=results.about,
         made=Made(made.tool, made.commit, made.started, made.configs),
+        baseline=_baseline(results.baseline) if results.baseline else None,
     )
 
 
@@ -105,8 +109,15 @@ def _row(line: CaseLine) -> Row:
         repeat=line.repeat,
         turns=tuple(map(_turn, line.turns)),
         metadata=line.metadata,
+        key=line.key,
+        definition=line.definition,
+        base=Outcome(line.base) if line.base else None,
         origin=_origin(line.source),
     )
+
+
+def _baseline(line: BaselineLine) -> BaselineReport:
+    return BaselineReport(**{**line.model_dump(), "removed": tuple(line.removed)})
 
 
 def _grade(line: GradeLine) -> Grade:
@@ -119,6 +130,8 @@ def _grade(line: GradeLine) -> Grade:
         config=line.config,
         model_slug=line.model_slug,
         is_set=line.set,
+        key=line.key,
+        definition=line.definition,
         origin=_origin(line.source),
     )
     return Grade(
@@ -134,6 +147,8 @@ def _grade(line: GradeLine) -> Grade:
         scale=line.scale,
         unread=line.unread,
         most=line.most,
+        status=line.status,
+        base=Counterpart(Outcome(line.base.outcome), Outcome(line.base.first)) if line.base else None,
     )
 
 
@@ -154,9 +169,22 @@ def _rule(line: RuleLine) -> RuleResult:
         scale=line.scale,
         suite=line.suite,
         origin=_origin(line.source),
+        max_new_failures=line.max_new_failures,
+        max_drop=line.max_drop,
     )
     counts = (line.passed, line.failed, line.errored)
-    return RuleResult(rule, Outcome(line.outcome), line.reason, *counts, line.pass_rate, line.score)
+    return RuleResult(
+        rule,
+        Outcome(line.outcome),
+        line.reason,
+        *counts,
+        line.pass_rate,
+        line.score,
+        new_failures=line.new_failures,
+        worse=line.worse,
+        better=line.better,
+        p=line.p,
+    )
 
 
 def _change(line: ChangeLine) -> GateChange:

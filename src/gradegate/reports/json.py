@@ -14,6 +14,8 @@ from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.results import (
     VERSION,
     AskedLine,
+    BaseLine,
+    BaselineLine,
     CaseLine,
     ChangeLine,
     Counted,
@@ -31,7 +33,7 @@ from gradegate.reporting.results import (
 )
 from gradegate.reporting.visible import encodable
 from gradegate.reporting.wording import notes
-from gradegate.result import AskedModel, Counts, Decision, Grade, Made, Row, RuleResult
+from gradegate.result import AskedModel, BaselineReport, Counts, Decision, Grade, Made, Row, RuleResult
 from gradegate.suite import Note
 
 
@@ -55,6 +57,7 @@ def _head(decision: Decision) -> Head:
     return Head(
         version=VERSION,
         made=_made(run.made),
+        commit=run.made.commit,
         outcome=decision.outcome.value,
         reason=encodable(decision.reason),
         summary=_summary(decision),
@@ -68,6 +71,7 @@ def _head(decision: Decision) -> Head:
         setup=decision.setup,
         gate_changes=[_change(change) for change in decision.changes.found],
         gate_approved=encodable(decision.changes.approved),
+        baseline=_baseline(run.baseline) if run.baseline else None,
         about={encodable(file): _object(about) for file, about in run.about.items()},
     )
 
@@ -133,6 +137,12 @@ def _rule(result: RuleResult) -> RuleLine:
         score=finite(result.score),
         min_pass_rate=finite(rule.min_pass_rate),
         min_score=finite(rule.min_score),
+        max_new_failures=rule.max_new_failures,
+        max_drop=finite(rule.max_drop),
+        new_failures=result.new_failures,
+        worse=result.worse,
+        better=result.better,
+        p=finite(result.p),
         select={name: encodable(value) for name, value in asdict(rule.select).items() if value},
         every_case=rule.every_case,
         by_metric=rule.by_metric,
@@ -165,6 +175,9 @@ def _case(row: Row) -> CaseLine:
         grades=[_grade(grade) for grade in row.grades],
         turns=[_turn(turn) for turn in row.turns],
         source=_source(row.origin),
+        key=row.key,
+        definition=row.definition,
+        base=row.base.value if row.base else None,
     )
 
 
@@ -191,7 +204,15 @@ def _grade(grade: Grade) -> GradeLine:
         evidence=_object(grade.evidence),
         usage=_spent(grade.usage),
         source=_source(assertion.origin),
+        key=assertion.key,
+        definition=assertion.definition,
+        status=grade.status,
+        base=BaseLine(outcome=grade.base.outcome.value, first=grade.base.first.value) if grade.base else None,
     )
+
+
+def _baseline(report: BaselineReport) -> BaselineLine:
+    return BaselineLine(**{**asdict(report), "removed": [encodable(name) for name in report.removed]})
 
 
 def _turn(turn: Turn) -> TurnLine:

@@ -17,6 +17,7 @@ from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
 from gradegate.figures import many
 from gradegate.grading.conclude import conclude_case, missing
 from gradegate.planning.job import Job, Plan
+from gradegate.planning.keys import row_key
 from gradegate.result import CaseResult, Made, Outcome, Row, RunResult
 from gradegate.running import converse
 from gradegate.running.border import guarded
@@ -196,6 +197,8 @@ def _blank(job: Job, repeat: int) -> Row:
         threshold=job.case.threshold,
         case=job.number,
         repeat=repeat,
+        key=row_key(job, repeat),
+        definition=job.definition,
         origin=job.case.origin,
     )
 

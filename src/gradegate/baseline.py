@@ -1,0 +1,67 @@
+"""The run of the base that another run is compared with, and how one case stands beside it. Frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradegate.conversation import Turn
+from gradegate.result import Counterpart, Grade, Outcome, Row
+
+OK, FIXED, PRE_EXISTING = "ok", "fixed", "pre-existing"
+NEW_FAILURE, UNSTEADY, UNDECIDED = "new-failure", "unsteady", "undecided"
+OPEN = ""  # failed once, and nobody needed to know whether it stands
+_WORST = (NEW_FAILURE, UNDECIDED, OPEN, UNSTEADY, PRE_EXISTING)  # what a case is, of several grades that fail
+
+
+@dataclass(frozen=True, slots=True)
+class BaseGrade:
+    """One grade of the base: what it is called, what was asked for, and what came of it."""
+
+    key: str
+    definition: str
+    said: Counterpart
+
+
+@dataclass(frozen=True, slots=True)
+class BaseAnswer:
+    """One answer of the base as it was recorded; ``output`` is None where there was none."""
+
+    key: str
+    definition: str
+    name: str
+    outcome: Outcome
+    prompt: str = ""
+    output: str | None = None
+    turns: tuple[Turn, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    grades: Mapping[str, BaseGrade] = field(default_factory=dict)  # by key
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A run of the base. ``started`` is ISO 8601; ``confirm`` says how its failures were asked again, "" for not at all."""
+
+    answers: tuple[BaseAnswer, ...]
+    commit: str = ""
+    started: str = ""
+    models: tuple[str, ...] = ()
+    confirm: str = ""
+    fresh: bool = False  # asked in the same run
+
+
+def standing(row: Row, grades: Iterable[Grade] | None = None) -> str:
+    """The status of a case: by those of its grades that count, or by the given ones of them."""
+    own = [grade for grade in row.grades if grade.counts]
+    chosen = own if grades is None else list(grades)
+    if row.outcome is Outcome.ERROR:
+        return UNDECIDED
+    if row.outcome is Outcome.FAIL:
+        failing = {grade.status for grade in chosen if grade.outcome is Outcome.FAIL}
+        if failing:
+            return next(status for status in _WORST if status in failing)
+        if not any(grade.outcome is Outcome.FAIL for grade in own):  # its mean is too low, and no grade failed
+            return PRE_EXISTING if row.base is Outcome.FAIL else NEW_FAILURE
+    statuses = {grade.status for grade in chosen}
+    return next((status for status in (UNDECIDED, FIXED) if status in statuses), OK)
