@@ -16,7 +16,7 @@ from gradegate import __version__
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, at_once, exit_code
 from gradegate.errors import ConfigError, Mistake, Terminated
 from gradegate.reporting.streams import guard
-from gradegate.settings import CHANGE_MODES, CONCURRENCY, REASK, RETRIES, TIMEOUT, whole_number
+from gradegate.settings import ASKS, CHANGE_MODES, CONCURRENCY, REASK, RETRIES, TIMEOUT, whole_number
 
 if TYPE_CHECKING:
     from gradegate.settings import Settings
@@ -93,6 +93,15 @@ def _parser() -> argparse.ArgumentParser:
     _run_arguments(run)
     validate = _command(commands, "validate", _validate, "find every mistake in configs; makes no call")
     _config_arguments(validate)
+    calibrate = _command(commands, "calibrate", _calibrate, "hold a grader against labels of people; suggest `noise`")
+    calibrate.add_argument("config", nargs=1, help="the config whose cases the labels name")
+    calibrate.add_argument("labels", metavar="LABELS.jsonl", help="a labelled output a line; see docs/noise.md")
+    calibrate.add_argument(
+        "--asks", type=_whole(1), default=ASKS, metavar="N", help=f"grade each output this often; default {ASKS}"
+    )
+    _model_arguments(calibrate)
+    _asking_arguments(calibrate, ".json, .md or .html; repeat")
+    calibrate.set_defaults(more=[], assertions=[], filter_pattern="", base="", repeat=None)
     _command(commands, "list", _list, "list assertions, providers, dialects and reports")
     schema = _command(commands, "schema", _schema, "print a JSON Schema")
     schema.add_argument("of", nargs="?", choices=("config", "results"), default="config")
@@ -113,7 +122,6 @@ def _command(commands: Any, name: str, function: Any, text: str, **more: Any) ->
 def _config_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="*", help="config files or patterns; default promptfooconfig.yaml")
     parser.add_argument("-c", "--config", dest="more", action="append", default=[], metavar="CONFIG", help="the same")
-    parser.add_argument("-g", "--grader", default="", help="the model that grades, e.g. openai:chat:MODEL")
     parser.add_argument(
         "--assert",
         dest="assertions",
@@ -124,6 +132,12 @@ def _config_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--filter-pattern", default="", metavar="REGEX", help="only tests whose description matches")
     parser.add_argument("--base", default="", metavar="DIR", help="a checkout to compare the gate with")
+    parser.add_argument("--repeat", type=_whole(1), help="ask every test this often")
+    _model_arguments(parser)
+
+
+def _model_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-g", "--grader", default="", help="the model that grades, e.g. openai:chat:MODEL")
     parser.add_argument(
         "--allowed-hosts",
         action="append",
@@ -134,18 +148,18 @@ def _config_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allowed-env", action="append", default=[], metavar="NAME", help="any text of a config may show it; repeat"
     )
-    parser.add_argument("--repeat", type=_whole(1), help="ask every test this often")
 
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
+    _asking_arguments(parser, ".json, .xml (JUnit), .md, .html or .aegis.json; repeat")
     parser.add_argument(
-        "-o",
-        "--output",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help=".json, .xml (JUnit), .md, .html or .aegis.json; repeat",
+        "--changes", choices=CHANGE_MODES, default=CHANGE_MODES[0], help="what changes of the gate since --base come to"
     )
+    parser.add_argument("--no-cache", action="store_true", help="accepted: every answer is asked for afresh anyway")
+
+
+def _asking_arguments(parser: argparse.ArgumentParser, reports: str) -> None:
+    parser.add_argument("-o", "--output", action="append", default=[], metavar="PATH", help=reports)
     parser.add_argument(
         "-j", "--max-concurrency", type=_whole(1), metavar="N", help=f"calls at once; default {CONCURRENCY}"
     )
@@ -156,10 +170,6 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--retries", type=_whole(0), default=RETRIES, metavar="N", help=f"of a call that failed; default {RETRIES}"
     )
-    parser.add_argument(
-        "--changes", choices=CHANGE_MODES, default=CHANGE_MODES[0], help="what changes of the gate since --base come to"
-    )
-    parser.add_argument("--no-cache", action="store_true", help="accepted: every answer is asked for afresh anyway")
 
 
 def _whole(least: int) -> Any:
@@ -240,6 +250,19 @@ def _validate(args: argparse.Namespace) -> int:
         print(harmless(line))
     print(f"valid: {many(plan.answers, 'answer')} and {many(plan.assertions, 'assertion')} planned")
     return PASS
+
+
+def _calibrate(args: argparse.Namespace) -> int:
+    from gradegate.calibrating import steps
+    from gradegate.running.progress import progress
+
+    settings = _settings(args)
+    calibrated = steps.calibrate(settings, args.labels, args.asks, partial(progress, in_ci=settings.in_ci))
+    for part in calibrated.text:
+        sys.stdout.write(part)
+    for failure in calibrated.failures.values():
+        _complain(failure)
+    return steps.exit_code(calibrated.calibration)
 
 
 def _list(args: argparse.Namespace) -> int:

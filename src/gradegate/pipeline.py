@@ -35,6 +35,7 @@ from gradegate.settings import Settings
 
 Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of planned answers
 Approve = Callable[[], Approval]  # asks whether a person approved what the pull request does to its gate
+Choose = Callable[[list[Located]], list[Located]]
 
 
 @dataclass(frozen=True)
@@ -68,14 +69,17 @@ class Delivered:
     failures: dict[str, str]
 
 
-def prepare(settings: Settings) -> Prepared:
-    """Settings to suites, suites to a plan; no call is made. Raises ConfigError with every mistake."""
+def prepare(settings: Settings, choose: Choose = list) -> Prepared:
+    """Settings to suites, suites to a plan; no call is made. Raises ConfigError with every mistake.
+
+    ``choose`` may say which cases of the suites are planned.
+    """
     base = _base(settings)  # first, so that one plan at a time is in memory
     begin()
     suites: list[Located] = []
     try:
         suites += load(settings)
-        return _prepared(settings, suites, base)
+        return _prepared(settings, choose(suites), base)
     except ConfigError as e:
         begin()
         values = {*secrets_of(settings, suites).values, *written_in(settings)}

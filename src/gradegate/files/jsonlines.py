@@ -21,6 +21,14 @@ def read(content: bytes, file: str) -> Seq:
     Lines end in a line feed, with or without a carriage return before it, and in nothing else: a JSON string may hold
     U+2028, U+0085 and their like.
     """
+    rows, mistakes = readable(content, file)
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return rows
+
+
+def readable(content: bytes, file: str) -> tuple[Seq, list[Mistake]]:
+    """The objects of the lines that can be read, and the mistakes of all others."""
     rows, mistakes = Seq(1), []
     for number, line in enumerate(content.removeprefix(codecs.BOM_UTF8).split(b"\n"), 1):
         if not line.strip(b" \t\r"):
@@ -32,9 +40,7 @@ def read(content: bytes, file: str) -> Seq:
             raise ConfigError.at(str(e), Origin(file, number), "keep fewer tests in one run") from e
         except _Refused as e:
             mistakes.append(Mistake(str(e), Origin(file, number), e.cure))
-    if mistakes:
-        raise ConfigError(*mistakes)
-    return rows
+    return rows, mistakes
 
 
 class _Refused(ValueError):

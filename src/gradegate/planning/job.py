@@ -30,6 +30,7 @@ class Job:
     # Fills the prompt in once more, with the conversation so far; None when the prompt does not use it.
     render: Render | None = None
     definition: str = ""  # of what the case gives and asks for
+    ask: int = 0  # which time the same answer is graded: another number makes other requests to the graders
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,19 +20,23 @@ from gradegate.files.vouched import Vouched, closed
 from gradegate.files.workspace import Workspace, searched
 from gradegate.planning import added
 from gradegate.settings import Settings
-from gradegate.suite import Suite
+from gradegate.suite import Case, Suite
 
 DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", "gradegate.yaml")
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A suite with the place its paths are relative to; ``digest`` is the SHA-256 of its file."""
+    """A suite with the place its paths are relative to; ``digest`` is the SHA-256 of its file.
+
+    ``recorded`` are cases that bring their answers: they are planned in place of the suite's, and no target is asked.
+    """
 
     suite: Suite
     workspace: Workspace
     folder: Path
     digest: str = ""
+    recorded: tuple[Case, ...] | None = None
 
 
 def load(settings: Settings) -> list[Located]:

@@ -134,9 +134,17 @@ class _Planner:
         workspace, folder = self.located.workspace, self.located.folder
         self.binder = Binder(suite, workspace, folder, self.client, grader, self.pool, egress(self.settings))
         defined = {name for case in suite.cases for name in case.vars}
-        self.names = Names(defined, suite.env, partial=bool(self.settings.filter_pattern))
+        self.names = Names(defined, suite.env, partial=bool(self.settings.filter_pattern) or self._recorded)
+
+    @property
+    def _recorded(self) -> bool:
+        return self.located.recorded is not None
 
     def jobs(self) -> list[Job]:
+        if self.located.recorded is not None:
+            jobs = self._jobs(self.located.recorded, [])
+            self.mistakes += self.names.mistakes()
+            return jobs
         cases = self._filtered()
         try:
             self.size.expect(self.suite, cases)
@@ -144,6 +152,17 @@ class _Planner:
             self.mistakes += e.mistakes
             return []
         targets = list(self._targets())
+        jobs = self._jobs(cases, targets)
+        if len(targets) == len(self.suite.targets):
+            self.mistakes += checks.comparisons(jobs)
+            self.mistakes += self.names.mistakes()
+        if not self.mistakes and not self.suite.mistakes:
+            self.mistakes += checks.rules(self.suite, jobs)
+            self.notes += checks.unselected(self.suite, jobs)
+        self.notes += (*checks.warnings(jobs, cases), *self.names.notes())
+        return jobs
+
+    def _jobs(self, cases: Iterable[Case], targets: list[_Target]) -> list[Job]:
         jobs: list[Job] = []
         for case in cases:
             try:
@@ -153,13 +172,6 @@ class _Planner:
                 return []
             except ConfigError as e:
                 self.mistakes += e.mistakes
-        if len(targets) == len(self.suite.targets):
-            self.mistakes += checks.comparisons(jobs)
-            self.mistakes += self.names.mistakes()
-        if not self.mistakes and not self.suite.mistakes:
-            self.mistakes += checks.rules(self.suite, jobs)
-            self.notes += checks.unselected(self.suite, jobs)
-        self.notes += (*checks.warnings(jobs, cases), *self.names.notes())
         return jobs
 
     def _targets(self) -> Iterator[_Target]:
@@ -239,8 +251,9 @@ class _Planner:
         """The targets of a case with the prompts that each gets; a recorded conversation is graded once."""
         if case.recorded and case.turns:
             return [(_RECORDED, PromptSpec(""))]
-        if case.recorded and not self.suite.targets:
-            return [(_RECORDED, self.suite.prompts[0] if self.suite.prompts else PromptSpec(""))]
+        if case.recorded and (self._recorded or not self.suite.targets):
+            prompts = (prompt for prompt in self.suite.prompts if _allows(case.prompts, prompt.label))
+            return [(_RECORDED, next(prompts, PromptSpec("")))]
         if case.target is not None:
             targets = [(case.target, self.binder.provider(case.target), list(self.suite.prompts))]
         elif case.providers:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from gradegate.access.hiding import Hide
 from gradegate.errors import ConfigError, Mistake
@@ -52,11 +53,18 @@ def write(
     reports: Mapping[str, Report], places: Mapping[str, Place], decision: Decision, links: Links, hide: Hide
 ) -> dict[str, str]:
     """Write the files; gives why each that could not be written was not, which never changes the verdict."""
+    return write_documents({path: partial(it.render, decision, links) for path, it in reports.items()}, places, hide)
+
+
+def write_documents(
+    documents: Mapping[str, Callable[[], Document]], places: Mapping[str, Place], hide: Hide
+) -> dict[str, str]:
+    """Write documents to their paths, each rendered when its turn comes; gives why one could not be written."""
     failures = {}
-    for path, report in reports.items():
+    for path, rendered in documents.items():
         try:
             with replacing(places[path]) as file:
-                file.writelines(_hidden(report.render(decision, links), hide).parts)
+                file.writelines(_hidden(rendered(), hide).parts)
         except OSError as e:
             failures[path] = f"{path} could not be written: {e.strerror or e}"
     return failures

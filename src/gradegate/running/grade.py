@@ -16,33 +16,38 @@ from gradegate.running.border import guarded
 
 def grades_of(job: Job, transcript: Transcript, reask: int) -> tuple[Grade, ...]:
     """The grades of an answer in the order of its assertions; members of a set follow it."""
-    tasks = [partial(_grades, binding, transcript, reask) for binding in job.assertions]
+    tasks = [partial(_grades, binding, transcript, reask, job.ask) for binding in job.assertions]
     asking = sum(any(bound.models for bound in binding.bounds) for binding in job.assertions)
     grades = gather(tasks) if asking > 1 else [task() for task in tasks]
     return tuple(grade for several in grades for grade in several)
 
 
-def judge_of(bound: Bound, transcript: Transcript, account: Account, reask: int, graded: str | None = None) -> Judge:
-    """The grading models of an assertion; ``graded`` is the text under judgement, by default the answer."""
+def judge_of(
+    bound: Bound, transcript: Transcript, account: Account, reask: int, graded: str | None = None, ask: int = 0
+) -> Judge:
+    """The grading models of an assertion; ``graded`` is the text under judgement, by default the answer.
+
+    ``ask`` says which time it is judged, from 0.
+    """
     language = str(getattr(bound.grader, "language", ""))
     text = transcript.output if graded is None else graded
-    return Judge(bound.models, bound.rubric, transcript.vars, account, reask, language, text)
+    return Judge(bound.models, bound.rubric, transcript.vars, account, reask, language, text, ask)
 
 
-def _grades(binding: Binding, transcript: Transcript, reask: int) -> list[Grade]:
+def _grades(binding: Binding, transcript: Transcript, reask: int, ask: int) -> list[Grade]:
     if isinstance(binding, BoundSet):
-        members = [_grade(member, transcript, reask) for member in binding.bounds]
+        members = [_grade(member, transcript, reask, ask) for member in binding.bounds]
         return [conclude_set(binding, members), *(replace(grade, inner=True) for grade in members)]
-    return [_grade(binding, transcript, reask)]
+    return [_grade(binding, transcript, reask, ask)]
 
 
-def _grade(bound: Bound, transcript: Transcript, reask: int) -> Grade:
+def _grade(bound: Bound, transcript: Transcript, reask: int, ask: int) -> Grade:
     if bound.compares:
         return error(bound, "not compared: an answer to this case is missing, or the run ended early", NO_USAGE)
     account = Account()
 
     def grade() -> Grade:
-        verdict = bound.grader.grade(transcript, judge_of(bound, transcript, account, reask))
+        verdict = bound.grader.grade(transcript, judge_of(bound, transcript, account, reask, ask=ask))
         return conclude(bound, verdict, account.total)
 
     return guarded(grade, lambda e: error(bound, e, account.total))

@@ -1,0 +1,99 @@
+"""The steps of `gradegate calibrate`: labels and config, plan, asks, figures, documents, delivered."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from gradegate.calibrating import labels, reports
+from gradegate.calibrating.agreement import Calibration, Judged
+from gradegate.calibrating.selection import Selected, Selection, select, several_values
+from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED
+from gradegate.errors import ConfigError
+from gradegate.pipeline import Prepared, Progress, prepare
+from gradegate.planning.job import Job
+from gradegate.planning.load import Located
+from gradegate.reporting.deliver import write_documents
+from gradegate.reporting.places import check_inputs, places
+from gradegate.reporting.redact import conceal
+from gradegate.result import Row
+from gradegate.running.run import run
+from gradegate.settings import Settings
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """The figures, the text for people in parts, and why a report file could not be written, by its path."""
+
+    calibration: Calibration
+    text: Iterable[str]
+    failures: Mapping[str, str]
+
+
+def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> Calibrated:
+    """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError."""
+    forms = reports.check_outputs(settings.outputs)
+    where = places(settings.outputs, settings.cwd, settings.environ)
+    prepared, selected = _prepared(settings, path, asks)
+    check_inputs(where, prepared.inputs)
+    with progress(prepared.plan.answers) as watch:
+        rows = run(prepared.plan, prepared.client, settings.reask, watch)
+    shown = replace(conceal(rows, prepared.hide), hidden=prepared.secrets.names)
+    found = Calibration(tuple(_judged(selected, prepared, shown.rows)), asks, shown)
+    documents = {output: reports.rendered(form, found) for output, form in forms.items()}
+    failures = write_documents(documents, where, prepared.seal)
+    text = (prepared.seal(part) for part in reports.console(found).parts)
+    return Calibrated(found, text, failures)
+
+
+def exit_code(calibration: Calibration) -> int:
+    """0 where something could be held against a label, else 3, or 2 for a wrong key or model; 130, 143 interrupted."""
+    if calibration.run.interrupted:
+        return TERMINATED if calibration.run.interrupted == "terminated" else INTERRUPTED
+    if sum(calibration.overall.table):
+        return PASS
+    return MISTAKE if any(it.first.setup for it in calibration.judged) else INCONCLUSIVE
+
+
+def _prepared(settings: Settings, path: str, asks: int) -> tuple[Prepared, tuple[Selected, ...]]:
+    """The plan of all asks, the first ask of every output before any second one. Raises ConfigError."""
+    try:
+        read = labels.read(path, settings)
+    except ConfigError as e:
+        read = labels.unreadable(e)
+    made: list[Selection] = []
+
+    def choose(suites: list[Located]) -> list[Located]:
+        made.append(select(read, suites))
+        return made[0].suites
+
+    prepared = prepare(settings, choose)
+    selected = made[0].selected
+    jobs = _jobs(selected, prepared.plan.jobs)
+    every = tuple(
+        # The conversation of an output is its case's: none of the other outputs was said before it.
+        replace(job, render=None, ask=it.earlier * asks + ask)
+        for ask in range(asks)
+        for it, job in zip(selected, jobs, strict=True)
+    )
+    return replace(prepared, plan=replace(prepared.plan, jobs=every)), selected
+
+
+def _jobs(selected: Iterable[Selected], planned: Iterable[Job]) -> list[Job]:
+    """One job for each label. Raises ConfigError."""
+    of_case: dict[int, list[Job]] = defaultdict(list)
+    for job in planned:
+        of_case[id(job.case)].append(job)
+    mistakes = [several_values(it) for it in selected if len(of_case[id(it.case)]) > 1]
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return [of_case[id(it.case)][0] for it in selected]
+
+
+def _judged(selected: tuple[Selected, ...], prepared: Prepared, rows: tuple[Row, ...]) -> Iterable[Judged]:
+    for number, it in enumerate(selected):
+        bounds = prepared.plan.jobs[number].assertions[0].bounds
+        asks_model = any("text" in bound.models for bound in bounds)
+        origin = conceal(it.label.origin, prepared.hide)
+        yield Judged(it.label.passes, origin, rows[number :: len(selected)], asks_model)
