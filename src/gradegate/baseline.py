@@ -52,16 +52,25 @@ class Baseline:
 
 
 def standing(row: Row, grades: Iterable[Grade] | None = None) -> str:
-    """The status of a case: by those of its grades that count, or by the given ones of them."""
+    """The status of a case: by those of its grades that count, or by the given ones."""
     own = [grade for grade in row.grades if grade.counts]
     chosen = own if grades is None else list(grades)
     if row.outcome is Outcome.ERROR:
         return UNDECIDED
-    if row.outcome is Outcome.FAIL:
-        failing = {grade.status for grade in chosen if grade.outcome is Outcome.FAIL}
-        if failing:
-            return next(status for status in _WORST if status in failing)
-        if not any(grade.outcome is Outcome.FAIL for grade in own):  # its mean is too low, and no grade failed
-            return PRE_EXISTING if row.base is Outcome.FAIL else NEW_FAILURE
-    statuses = {grade.status for grade in chosen}
-    return next((status for status in (UNDECIDED, FIXED) if status in statuses), OK)
+    failing = {grade.status for grade in chosen if fails(row, grade)}
+    by_mean = row.outcome is Outcome.FAIL and (
+        row.threshold is not None or not any(grade.outcome is Outcome.FAIL for grade in own)
+    )
+    if by_mean and row.base is not Outcome.FAIL and failing <= {PRE_EXISTING, NEW_FAILURE}:
+        return NEW_FAILURE  # what fails may be old, and that the whole fails is new
+    if failing:
+        return next(status for status in _WORST if status in failing)
+    if by_mean:
+        return PRE_EXISTING
+    fixed = row.threshold is not None and row.base is Outcome.FAIL
+    return FIXED if fixed or any(grade.status == FIXED for grade in chosen) else OK
+
+
+def fails(row: Row, grade: Grade) -> bool:
+    """Whether a grade fails, and its case does not tolerate that."""
+    return grade.outcome is Outcome.FAIL and (row.outcome is Outcome.FAIL or not grade.counts)

@@ -126,6 +126,12 @@ class RuleKeys(_Keys):
     min_pass_rate: Share | None = None
     min_score: Number | None = None
     blocking: bool = True
+    max_new_failures: Annotated[Whole, Field(ge=0)] | None = Field(
+        None, description="cases that fail here and not on the base (--baseline, or compare: base)"
+    )
+    max_drop: Annotated[Number, Field(ge=0, lt=1)] | None = Field(
+        None, description="share of the cases by which fewer may pass than on the base, where noise does not explain it"
+    )
 
 
 class IgnoreKeys(_Keys):
@@ -141,6 +147,9 @@ class GateKeys(_Keys):
     errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
     changes: Literal["report", "block"] = Field(
         "report", description="what it comes to when a pull request weakens or changes its own gate (--base)"
+    )
+    compare: Literal["base"] | None = Field(
+        None, description="base: its prompts are asked beside those of the pull request, in the same run (--base)"
     )
 
 

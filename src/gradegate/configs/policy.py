@@ -19,17 +19,29 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
     if gate is None:
         return Policy(rules)
     if isinstance(gate.errors, str):
-        return Policy(rules, gate.errors, changes=gate.changes)
-    return Policy(rules, "ignore", gate.errors.ignore_up_to, gate.changes)
+        return Policy(rules, gate.errors, changes=gate.changes, compare=gate.compare or "")
+    return Policy(rules, "ignore", gate.errors.ignore_up_to, gate.changes, gate.compare or "")
 
 
 def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
     origin = desk.line("gate", "rules", number)
-    if keys.min_pass_rate is None and keys.min_score is None:
-        desk.say(f"the rule `{keys.name}` has no threshold", origin, "give `min-pass-rate` or `min-score`")
+    limits = (keys.min_pass_rate, keys.min_score, keys.max_new_failures, keys.max_drop)
+    if all(limit is None for limit in limits):
+        cure = "give `min-pass-rate`, `min-score`, `max-new-failures` or `max-drop`"
+        desk.say(f"the rule `{keys.name}` has no threshold", origin, cure)
     for name, limit in (("min-pass-rate", keys.min_pass_rate), ("min-score", keys.min_score)):
         if limit is not None and limit <= 0:
             where = desk.line("gate", "rules", number, name)
             desk.notes.append(Note(f"the rule `{keys.name}` can never fail: {name} is {limit:g}", where))
     select = Select(**keys.select.model_dump())
-    return Rule(keys.name, select, keys.min_pass_rate, keys.min_score, keys.blocking, suite=desk.file, origin=origin)
+    return Rule(
+        keys.name,
+        select,
+        keys.min_pass_rate,
+        keys.min_score,
+        keys.blocking,
+        suite=desk.file,
+        origin=origin,
+        max_new_failures=keys.max_new_failures,
+        max_drop=keys.max_drop,
+    )

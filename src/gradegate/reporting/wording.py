@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gradegate.changes import GateChanges
 from gradegate.errors import Origin
-from gradegate.figures import figure, many, percents, scores
+from gradegate.figures import figure, many, percent, percents, scores
 from gradegate.reporting.findings import unchecked
 from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
@@ -191,6 +191,10 @@ def measured(result: RuleResult) -> str:
         parts.append(f"{result.passed:,} of {graded:,} passed{rate}")
     if rule.min_score is not None and result.score is not None:
         parts.append(f"mean score {_scores(result)[0]}")
+    if result.new_failures is not None:
+        parts.append(many(result.new_failures, "new failure"))
+    if result.worse is not None and result.better is not None and result.p is not None:
+        parts.append(f"{result.worse:,} worse, {result.better:,} better, p = {figure(result.p, 6)}")
     if result.errored:
         parts.append(f"{result.errored:,} could not be decided")
     return ", ".join(parts) or "nothing was graded"
@@ -204,6 +208,12 @@ def required(result: RuleResult) -> str:
         parts.append(f"at least {_rates(result)[1]} pass")
     if rule.min_score is not None:
         parts.append(f"mean score at least {_scores(result)[1]}")
+    if rule.max_new_failures is not None:
+        parts.append(
+            f"at most {many(rule.max_new_failures, 'new failure')}" if rule.max_new_failures else "no new failure"
+        )
+    if rule.max_drop is not None:
+        parts.append(f"no drop of more than {percent(rule.max_drop)}")
     return ", ".join(parts)
 
 
