@@ -16,7 +16,7 @@ from gradegate import __version__
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, at_once, exit_code
 from gradegate.errors import ConfigError, Mistake, Terminated
 from gradegate.reporting.streams import guard
-from gradegate.settings import ASKS, CHANGE_MODES, CONCURRENCY, REASK, RETRIES, TIMEOUT, whole_number
+from gradegate.settings import ASKS, CHANGE_MODES, COMPARE_MODES, CONCURRENCY, REASK, RETRIES, TIMEOUT, whole_number
 
 if TYPE_CHECKING:
     from gradegate.settings import Settings
@@ -151,6 +151,12 @@ def _model_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--baseline", default="", metavar="FILE", help="results.json of the base, to tell new failures from old ones"
+    )
+    parser.add_argument(
+        "--compare", choices=COMPARE_MODES, default=COMPARE_MODES[0], help="base: ask what --base asks in the same run"
+    )
     _asking_arguments(parser, ".json, .xml (JUnit), .md, .html or .aegis.json; repeat")
     parser.add_argument(
         "--changes", choices=CHANGE_MODES, default=CHANGE_MODES[0], help="what changes of the gate since --base come to"
@@ -200,6 +206,8 @@ def _settings(args: argparse.Namespace) -> Settings:
         assertions=tuple(args.assertions),
         base=args.base,
         changes=getattr(args, "changes", CHANGE_MODES[0]),
+        baseline=getattr(args, "baseline", ""),
+        compare=getattr(args, "compare", "").removeprefix(COMPARE_MODES[0]),
         reask=getattr(args, "reask", REASK),
         timeout=getattr(args, "timeout", None),
         retries=getattr(args, "retries", RETRIES),

@@ -21,6 +21,7 @@ ASKS = 3  # times that `calibrate` has each output graded
 REASK = 1  # times that an unreadable grader is asked again
 COMMENT_MODES = ("always", "failures", "off")
 CHANGE_MODES = ("report", "block")
+COMPARE_MODES = ("config", "base")  # as the config says, or always with the base
 # Inputs of the action that set an environment variable.
 KEYS = {
     "openai-api-key": "OPENAI_API_KEY",
@@ -55,6 +56,8 @@ class Settings:
     timeout: float | None = None
     retries: int = RETRIES
     base: str = ""  # folder with a checkout of what the pull request is compared with
+    baseline: str = ""  # a results.json of the base, which the run is compared with
+    compare: str = ""  # "base": what the base asks is asked in the same run, and compared with
     changes: str = "report"  # what differences to it come to, or "block"; a config may be stricter
     commit: str = ""  # what is checked out, where it is known
     cwd: Path = Path()
@@ -134,6 +137,8 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         reask=REASK if (asked := inputs.number("reask", least=0)) is None else asked,
         timeout=inputs.number("timeout", least=1),
         base=str(cwd / base) if (base := inputs.text("base")) else "",
+        baseline=str(cwd / baseline) if (baseline := inputs.text("baseline")) else "",
+        compare=inputs.choice("compare", COMPARE_MODES).removeprefix(COMPARE_MODES[0]),
         changes=inputs.choice("changes", CHANGE_MODES),
         cwd=inputs.folder("working-directory", cwd),
         in_ci=True,

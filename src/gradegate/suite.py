@@ -150,6 +150,11 @@ class Rule:
     max_new_failures: int | None = None  # cases that fail here and not on the base
     max_drop: float | None = None  # of the share of cases that pass, against the base
 
+    @property
+    def beside_base(self) -> bool:
+        """Whether it compares with the base."""
+        return self.max_new_failures is not None or self.max_drop is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:

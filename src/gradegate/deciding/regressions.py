@@ -57,7 +57,7 @@ def _together(outcomes: Sequence[Outcome | None]) -> Outcome | None:
 def with_base(result: RuleResult, rows: Iterable[Row], report: BaselineReport | None, answers: bool) -> RuleResult:
     """A rule's result with what it asks of the base. ``answers``: failures are answered anew when they are asked again."""
     rule = result.rule
-    if rule.max_new_failures is None and rule.max_drop is None:
+    if not rule.beside_base:
         return result
     found = [Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade))) for row in rows]
     cases = [case for case in found if case.grades]

@@ -107,7 +107,7 @@ def _row(line: CaseLine) -> Row:
         usage=_usage(line.usage),
         case=line.case,
         repeat=line.repeat,
-        turns=tuple(map(_turn, line.turns)),
+        turns=tuple(map(turn_of, line.turns)),
         metadata=line.metadata,
         key=line.key,
         definition=line.definition,
@@ -152,7 +152,8 @@ def _grade(line: GradeLine) -> Grade:
     )
 
 
-def _turn(line: TurnLine) -> Turn:
+def turn_of(line: TurnLine) -> Turn:
+    """A message of a conversation."""
     documents = tuple(text if isinstance(text, str) else Image(text.image) for text in line.retrieval_context)
     return Turn(line.role, line.content, documents, tuple(line.images), line.metadata)
 
