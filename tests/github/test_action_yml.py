@@ -18,7 +18,8 @@ from gradegate.settings import COMMENT_MODES, from_inputs
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
-WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), ROOT / "examples" / "workflow.yml"]
+EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
+WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), *EXAMPLES]
 PINNED = re.compile(r"uses: +[\w.-]+/[\w./-]+@[0-9a-f]{40} # \S.*")
 DIGEST = re.compile(r"^ARG BASE=\S+@sha256:[0-9a-f]{64}$", re.MULTILINE)
 
@@ -98,7 +99,7 @@ def test_every_input_and_output_stands_in_the_documentation() -> None:
 
 def test_the_documentation_names_no_input_that_does_not_exist() -> None:
     used = re.compile(r"uses: \S*gradegate@.*?\n(?:.*\n)*?\s+with:\n((?:\s{10,}\S.*\n)+)")
-    texts = [path.read_text() for path in (*documents(), ROOT / "examples" / "workflow.yml")]
+    texts = [path.read_text() for path in (*documents(), *EXAMPLES)]
     blocks = "\n".join(block for text in texts for block in used.findall(text))
     names = set(re.findall(r"^\s+([\w-]+):", blocks, re.MULTILINE))
     assert "config" in names

@@ -110,7 +110,7 @@ def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
     passed = [case for case in new if case.base is Outcome.PASS]
     confirmed = ", confirmed here" if all(_confirmed(case) for case in new) else ""
     if not passed:
-        return f"{confirmed}, with nothing on the base to compare them with"
+        return f"{confirmed}, with nothing on the base to compare with"
     rest = len(new) - len(passed)
     apart = f", {rest:,} of them with nothing to compare with" if rest else ""
     joined = f"{confirmed} and passing" if confirmed else ", passing"
