@@ -74,3 +74,22 @@ def standing(row: Row, grades: Iterable[Grade] | None = None) -> str:
 def fails(row: Row, grade: Grade) -> bool:
     """Whether a grade fails, and its case does not tolerate that."""
     return grade.outcome is Outcome.FAIL and (row.outcome is Outcome.FAIL or not grade.counts)
+
+
+def answer_of(row: Row) -> BaseAnswer:
+    """A row as the answer of a base that is asked in the same run."""
+    grades = (
+        BaseGrade(grade.assertion.key, grade.assertion.definition, Counterpart(grade.outcome, grade.outcome))
+        for grade in row.grades
+    )
+    return BaseAnswer(
+        key=row.key,
+        definition=row.definition,
+        name=row.description,
+        outcome=row.outcome,
+        prompt=row.prompt,
+        output=row.output,
+        turns=row.turns,
+        metadata=row.metadata,
+        grades={grade.key: grade for grade in grades},
+    )
