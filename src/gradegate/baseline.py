@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.conversation import Turn
-from gradegate.result import Counterpart, Grade, Outcome, Row
+from gradegate.figures import many
+from gradegate.result import BaselineReport, Counterpart, Grade, Outcome, Row
 
 OK, FIXED, PRE_EXISTING = "ok", "fixed", "pre-existing"
 NEW_FAILURE, UNSTEADY, UNDECIDED = "new-failure", "unsteady", "undecided"
 OPEN = ""  # failed once, and nobody needed to know whether it stands
+_SHORT = 7  # characters of a commit
 _WORST = (NEW_FAILURE, UNDECIDED, OPEN, UNSTEADY, PRE_EXISTING)  # what a case is, of several grades that fail
 
 
@@ -93,3 +95,12 @@ def answer_of(row: Row) -> BaseAnswer:
         metadata=row.metadata,
         grades={grade.key: grade for grade in grades},
     )
+
+
+def of_base(report: BaselineReport | None) -> str:
+    """Which base that is: `` (1a2b3c4, 2 days old)``."""
+    if report is None:
+        return ""
+    aged = "" if report.age_days is None else f"{many(report.age_days, 'day')} old"
+    about = ", ".join(filter(None, (report.commit[:_SHORT], "asked in this run" if report.fresh else aged)))
+    return f" ({about})" if about else ""

@@ -11,12 +11,13 @@ from gradegate.errors import ConfigError
 from gradegate.planning.baseline import stored
 from gradegate.settings import Settings
 
+COMMITS = {name: digit * 40 for name, digit in (("head", "1"), ("base", "2"), ("artifact", "3"))}
 EMPTY = {"version": 1, "made": {"commit": ""}, "cases": []}
 
 
 def written(path: Path, commit: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({**EMPTY, "made": {"commit": commit}}))
+    path.write_text(json.dumps({**EMPTY, "made": {"commit": COMMITS[commit]}}))
     return path
 
 
@@ -35,7 +36,9 @@ def repository(tmp_path):
 def read(head, baseline, base="", environ=None):
     settings = Settings(baseline=str(baseline), base=base, cwd=head, environ=environ or {})
     found = stored(settings, ())
-    return found.commit if isinstance(found, Baseline) else found[0].text
+    if not isinstance(found, Baseline):
+        return found[0].text
+    return next(name for name, commit in COMMITS.items() if commit == found.commit)
 
 
 def test_a_file_outside_the_repository_is_read(repository):

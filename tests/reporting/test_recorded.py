@@ -21,7 +21,10 @@ CONFIG = {
         {"vars": {"q": "b"}, "assert": [{"type": "contains", "value": "no"}, {"type": "contains", "value": "b"}]},
         {
             "description": "talk",
-            "turns": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo", "retrieval_context": ["x"]}],
+            "turns": [
+                {"role": "user", "content": "hi"},
+                {"role": "assistant", "content": "yo", "retrieval_context": ["x"]},
+            ],
             "assert": [{"type": "contains", "value": "yo"}],
         },
     ],

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -69,6 +70,34 @@ def status(grade: Grade, again: Outcome | None, settled: bool) -> str:
     if not settled:
         return OPEN
     return NEW_FAILURE if base is Outcome.ERROR else _AGAIN.get(again, OPEN) if again else OPEN
+
+
+def stated(row: Row, again: Mapping[int, Outcome], open_: Collection[int]) -> Row:
+    """A row with the status of each of its grades.
+
+    ``again`` is what the base's answer came to when it was graded again, by the position of the grade; ``open_`` are the
+    positions of grades that failed and may still be asked again.
+    """
+    grades = list(row.grades)
+    for place, grade in enumerate(grades):
+        if not grade.assertion.is_set:
+            grades[place] = replace(grade, status=status(grade, again.get(place), place not in open_))
+    for place, grade in enumerate(grades):
+        if grade.assertion.is_set:
+            grades[place] = replace(grade, status=_of_set(grade, grades[place + 1 :]))
+    return replace(row, grades=tuple(grades))
+
+
+def _of_set(grade: Grade, following: Sequence[Grade]) -> str:
+    """The status of a set, by the members that fail; what fails may be old, and that the whole fails is new."""
+    members = itertools.takewhile(lambda other: other.inner, following)
+    failing = {member.status for member in members if member.outcome is Outcome.FAIL and member.assertion.counts}
+    old = grade.base is not None and grade.base.outcome is Outcome.FAIL
+    if grade.outcome is not Outcome.FAIL or old:
+        return status(grade, None, settled=True)
+    if grade.assertion.negated or (NEW_FAILURE in failing and grade.threshold is None):
+        return NEW_FAILURE
+    return next((kind for kind in (UNDECIDED, OPEN, UNSTEADY) if kind in failing), NEW_FAILURE)
 
 
 # --- what is said of it ---------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from gradegate.baseline import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, fails, standing
+from gradegate.baseline import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, fails, of_base, standing
 from gradegate.deciding.rules import takes
 from gradegate.figures import figure, many, percent
 from gradegate.limits import exact
@@ -114,26 +114,11 @@ def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
     rest = len(new) - len(passed)
     apart = f", {rest:,} of them with nothing to compare with" if rest else ""
     joined = f"{confirmed} and passing" if confirmed else ", passing"
-    return f"{joined} on the base{_about(report)}{apart}"
+    return f"{joined} on the base{of_base(report)}{apart}"
 
 
 def _confirmed(case: Case) -> bool:
     return False
-
-
-def _about(report: BaselineReport | None) -> str:
-    """Which base that is."""
-    if report is None:
-        return ""
-    aged = (
-        "asked in this run"
-        if report.fresh
-        else ""
-        if report.age_days is None
-        else many(report.age_days, "day") + " old"
-    )
-    about = ", ".join(filter(None, (report.commit[:7], aged)))
-    return f" ({about})" if about else ""
 
 
 def _names(cases: Sequence[Case]) -> str:

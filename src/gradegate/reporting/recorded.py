@@ -59,7 +59,7 @@ class _Answer(_Part):
 
 
 class _Made(_Part):
-    commit: str = ""
+    commit: str = Field(default="", pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})?$")
     started: str = ""
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from junit_xml import TestCase, TestSuite
 
+from gradegate.baseline import standing
 from gradegate.changes import GateChanges
 from gradegate.reporting.explain import explain, explain_grade
 from gradegate.reporting.findings import Finding, unchecked
@@ -49,7 +50,8 @@ def _suite(title: str, rows: list[Row], properties: str) -> Iterator[str]:
     for row in rows:
         text = name(row)
         seen[text] += 1  # some readers keep only the first of two test cases with one name
-        yield _element(_case(row, title, f"{text} #{seen[text]}" if seen[text] > 1 else text))
+        case = _case(row, title, f"{text} #{seen[text]}" if seen[text] > 1 else text)
+        yield _element(case, {"status": standing(row)} if any(grade.status for grade in row.grades) else {})
     yield "</testsuite>\n"
 
 
@@ -128,8 +130,13 @@ def _message(row: Row, grades: list[Grade]) -> str:
     )
 
 
-def _element(case: TestCase) -> str:
+def _element(case: TestCase, about: Mapping[str, str]) -> str:
     element = TestSuite("", [case]).build_xml_doc().find("testcase")
+    properties = ET.Element("properties")  # which the package does not write for a test case
+    for key, value in about.items():
+        ET.SubElement(properties, "property", name=key, value=value)
+    if len(properties):
+        element.insert(0, properties)
     if case.elapsed_sec is not None:
         element.set("time", f"{case.elapsed_sec:.3f}")
     return ET.tostring(element, encoding="unicode") + "\n"
