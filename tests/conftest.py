@@ -65,7 +65,7 @@ class Ran:
 def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """Write a config (a mapping, or YAML text) and files, run the command in-process, give what came of it.
 
-    The environment holds no keys; retries are off and unreadable graders are asked once, unless arguments say more.
+    The environment holds no keys; retries are off, and graders are asked once, unless arguments say more.
     """
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GITHUB_WORKSPACE", "CI", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
@@ -80,7 +80,8 @@ def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
             (tmp_path / file).write_text(content, encoding="utf-8")
         results = tmp_path / "results.json"
         results.unlink(missing_ok=True)
-        code = cli.main(["run", "-o", str(results), "--retries", "0", "--reask", "0", name, *arguments])
+        options = ["--retries", "0", "--reask", "0", "--confirm", "off"]
+        code = cli.main(["run", "-o", str(results), *options, name, *arguments])
         captured = capsys.readouterr()
         found = json.loads(results.read_text()) if results.exists() else {}
         return Ran(code, captured.out, captured.err, found, tmp_path)

@@ -16,7 +16,17 @@ from gradegate import __version__
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, at_once, exit_code
 from gradegate.errors import ConfigError, Mistake, Terminated
 from gradegate.reporting.streams import guard
-from gradegate.settings import ASKS, CHANGE_MODES, COMPARE_MODES, CONCURRENCY, REASK, RETRIES, TIMEOUT, whole_number
+from gradegate.settings import (
+    ASKS,
+    CHANGE_MODES,
+    COMPARE_MODES,
+    CONCURRENCY,
+    CONFIRM_MODES,
+    REASK,
+    RETRIES,
+    TIMEOUT,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from gradegate.settings import Settings
@@ -133,6 +143,11 @@ def _config_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--filter-pattern", default="", metavar="REGEX", help="only tests whose description matches")
     parser.add_argument("--base", default="", metavar="DIR", help="a checkout to compare the gate with")
     parser.add_argument("--repeat", type=_whole(1), help="ask every test this often")
+    parser.add_argument(
+        "--confirm",
+        choices=CONFIRM_MODES,
+        help="ask failures again: not at all, the grader, or for new answers; default as the gate says, else grader",
+    )
     _model_arguments(parser)
 
 
@@ -206,6 +221,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         assertions=tuple(args.assertions),
         base=args.base,
         changes=getattr(args, "changes", CHANGE_MODES[0]),
+        confirm=getattr(args, "confirm", None) or "",
         baseline=getattr(args, "baseline", ""),
         compare=getattr(args, "compare", "").removeprefix(COMPARE_MODES[0]),
         reask=getattr(args, "reask", REASK),

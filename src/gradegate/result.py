@@ -11,7 +11,7 @@ from typing import Any
 from gradegate.changes import NO_CHANGES, GateChanges
 from gradegate.conversation import NO_USAGE, Transcript, Turn, Usage
 from gradegate.errors import Origin
-from gradegate.suite import NOWHERE, Note, Rule
+from gradegate.suite import NOISE, NOWHERE, Note, Rule
 
 
 class Outcome(enum.Enum):
@@ -77,6 +77,16 @@ class Asserted:
 
 
 @dataclass(frozen=True, slots=True)
+class Vote:
+    """What one ask of a grade said, and the model that said it. An ERROR counts for neither side."""
+
+    outcome: Outcome
+    score: float | None = None
+    reason: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Counterpart:
     """What the base says of the same: in the end, and when it was asked first."""
 
@@ -100,6 +110,8 @@ class Grade:
     scale: int = 1  # people see the score times this
     unread: str = ""  # the score as the grader wrote it, where that is not a number
     most: bool = False  # the threshold is a limit from above on what was measured, not on the score
+    votes: tuple[Vote, ...] = ()  # every ask in order, where it was asked more than once
+    confirmed: bool | None = None  # whether asking again confirmed its failure, None where it was not asked again
     status: str = ""  # beside a base: ok, fixed, pre-existing, new-failure, unsteady or undecided
     base: Counterpart | None = None  # None where the base does not have it, or by another definition
 
@@ -222,6 +234,26 @@ class KeyUse:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfirmReport:
+    """What asking again came to. ``grades`` may be asked again; ``asks`` are all of theirs, the first included.
+
+    ``lead``: by so many votes failures had to lead. Of the ``asked_again``, ``overturned`` pass, ``confirmed`` fail and the
+    ``undecided`` are errors; ``not_asked_again`` failed, and no rule needed to know more.
+    """
+
+    mode: str = "off"
+    noise: float = NOISE
+    lead: int = 0
+    grades: int = 0
+    asked_again: int = 0
+    overturned: int = 0
+    confirmed: int = 0
+    undecided: int = 0
+    not_asked_again: int = 0
+    asks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class BaselineReport:
     """The run beside its base, in cases. ``removed`` names those of the base that the run does not have.
 
@@ -256,6 +288,7 @@ class RunResult:
     hidden: tuple[str, ...] = ()  # the variables whose values no report shows
     about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of suites, by file
     made: Made = Made()
+    confirm: ConfirmReport | None = None
     baseline: BaselineReport | None = None  # None where there is nothing to compare with
 
     @cached_property
@@ -279,6 +312,8 @@ class RuleResult:
     errored: int = 0
     pass_rate: float | None = None
     score: float | None = None
+    low: float | None = None  # the interval of the pass rate, where the rule asks for one
+    high: float | None = None
     new_failures: int | None = None  # cases, where the rule limits them
     worse: int | None = None  # cases that passed on the base and fail here; the other way round: better
     better: int | None = None

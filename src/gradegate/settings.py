@@ -21,6 +21,7 @@ ASKS = 3  # times that `calibrate` has each output graded
 REASK = 1  # times that an unreadable grader is asked again
 COMMENT_MODES = ("always", "failures", "off")
 CHANGE_MODES = ("report", "block")
+CONFIRM_MODES = ("off", "grader", "answers")
 COMPARE_MODES = ("config", "base")  # as the config says, or always with the base
 # Inputs of the action that set an environment variable.
 KEYS = {
@@ -56,6 +57,7 @@ class Settings:
     timeout: float | None = None
     retries: int = RETRIES
     base: str = ""  # folder with a checkout of what the pull request is compared with
+    confirm: str = ""  # how failures are asked again, in place of what the gate says
     baseline: str = ""  # a results.json of the base, which the run is compared with
     compare: str = ""  # "base": what the base asks is asked in the same run, and compared with
     changes: str = "report"  # what differences to it come to, or "block"; a config may be stricter
@@ -137,6 +139,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         reask=REASK if (asked := inputs.number("reask", least=0)) is None else asked,
         timeout=inputs.number("timeout", least=1),
         base=str(cwd / base) if (base := inputs.text("base")) else "",
+        confirm=inputs.choice("confirm", CONFIRM_MODES, default=""),
         baseline=str(cwd / baseline) if (baseline := inputs.text("baseline")) else "",
         compare=inputs.choice("compare", COMPARE_MODES).removeprefix(COMPARE_MODES[0]),
         changes=inputs.choice("changes", CHANGE_MODES),
@@ -221,12 +224,14 @@ class _Inputs:
     def flag(self, name: str) -> bool:
         return self.choice(name, ("true", "false")) == "true"
 
-    def choice(self, name: str, choices: tuple[str, ...]) -> str:
-        text = self.text(name).lower() or choices[0]
-        if text not in choices:
+    def choice(self, name: str, choices: tuple[str, ...], default: str | None = None) -> str:
+        """One of the choices, by default the first."""
+        default = choices[0] if default is None else default
+        text = self.text(name).lower()
+        if text and text not in choices:
             self._mistake(name, text, "give one of " + ", ".join(choices))
-            return choices[0]
-        return text
+            return default
+        return text or default
 
     def folder(self, name: str, cwd: Path) -> Path:
         """A folder of the workspace, where links on the way to it lead too."""

@@ -12,6 +12,7 @@ from gradegate.conversation import Turn
 from gradegate.errors import Mistake, Origin
 
 NOWHERE = Origin("")
+NOISE = 0.1  # where the gate does not say
 
 
 class Verbatim(str):
@@ -72,11 +73,14 @@ class Assertion:
     context_transform: str = ""
     model_slug: str = ""  # the grader's model by its bare name: --grader says which provider serves it
     members: tuple[Assertion, ...] = ()
+    confirm: str = ""  # how its failures are asked again; empty where the gate says it
+    second_opinions: tuple[ProviderSpec, ...] = ()
     origin: Origin = NOWHERE
 
     def specs(self) -> Iterator[ProviderSpec]:
         """Every model that the assertion names, those of its members too."""
         yield from self.graders.values()
+        yield from self.second_opinions
         for member in self.members:
             yield from member.specs()
 
@@ -141,6 +145,8 @@ class Rule:
     select: Select = Select()
     min_pass_rate: float | None = None
     min_score: float | None = None
+    min_cases: int | None = None  # fewer that passed or failed are too few to tell
+    confidence: float | None = None  # the pass rate's interval decides, for cases that are a sample
     blocking: bool = True
     every_case: bool = False  # the rule of a config without a gate block: each case must pass
     by_metric: bool = False  # the mean score is that of the means of the metrics, however many grades each has
@@ -160,13 +166,18 @@ class Rule:
 class Policy:
     """The rules of one suite. ``errors`` is "inconclusive", "block" or "ignore" (up to ``errors_up_to``, a share).
 
-    ``changes`` is what a pull request that changes its own gate comes to: "report" or "block".
+    ``changes`` is what a pull request that changes its own gate comes to: "report" or "block". ``confirm`` is how failures
+    are asked again: "off", "grader" (the same answer is graded again) or "answers" (a new answer is asked for), so that a
+    grader which fails ``noise`` of good answers blocks none.
     """
 
     rules: tuple[Rule, ...] = ()
     errors: str = "inconclusive"
     errors_up_to: float = 0.0
     changes: str = "report"
+    confirm: str = "grader"
+    noise: float = NOISE
+    second_opinions: tuple[ProviderSpec, ...] = ()  # grade the re-asks, in turn
     compare: str = ""  # "base": the answers of the base are asked for in the same run
 
 
@@ -194,6 +205,7 @@ class Suite:
         """Every model that the suite names: targets, graders of every level, and the members of sets."""
         yield from self.targets
         yield from self.graders.values()
+        yield from self.policy.second_opinions
         for case in self.cases:
             yield from case.options.graders.values()
             yield from ([case.target] if case.target else [])

@@ -73,6 +73,8 @@ def test_the_promised_keys_are_there() -> None:
             "reasks": 0,
         },
         "source": {"file": samples.CONFIG, "line": 21},
+        "votes": [],
+        "confirmed": None,
     }
 
 

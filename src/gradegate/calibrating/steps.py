@@ -77,7 +77,8 @@ def _prepared(settings: Settings, path: str, asks: int) -> tuple[Prepared, tuple
         for ask in range(asks)
         for it, job in zip(selected, jobs, strict=True)
     )
-    return replace(prepared, plan=replace(prepared.plan, jobs=every)), selected
+    # Without a rule nothing is asked again: each ask is to be held against its label.
+    return replace(prepared, plan=replace(prepared.plan, jobs=every, policies=())), selected
 
 
 def _jobs(selected: Iterable[Selected], planned: Iterable[Job]) -> list[Job]:

@@ -106,6 +106,10 @@ class CaseReader:
             config=keys.config,
             context_transform=keys.context_transform or "",
             members=tuple(self._assertions(item.get("assert") or (), file, inline)),
+            confirm=keys.confirm or "",
+            second_opinions=self.desk.models(
+                keys.second_opinions, Origin(file, document.line_of(item, ["second-opinions"]))
+            ),
             origin=origin,
         )
 

@@ -13,7 +13,7 @@ from gradegate.configs.dialect import Source
 from gradegate.configs.keys import mistakes
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
-from gradegate.suite import Graders, Note
+from gradegate.suite import Graders, Note, ProviderSpec
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -59,3 +59,11 @@ class Desk:
         except ConfigError as e:
             self.mistakes += e.mistakes
             return {}
+
+    def models(self, written: Any, origin: Origin) -> tuple[ProviderSpec, ...]:
+        """The models of a list, or the one that ``written`` names; none when it holds a mistake."""
+        try:
+            return tuple(specs.providers(written, self.source, origin)) if written else ()
+        except ConfigError as e:
+            self.mistakes += e.mistakes
+            return ()

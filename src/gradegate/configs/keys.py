@@ -13,6 +13,7 @@ from gradegate.errors import Mistake, Origin
 from gradegate.files.document import line_of
 from gradegate.options import Number, Share, Whole
 from gradegate.registry import suggest
+from gradegate.suite import NOISE
 
 # What promptfoo knows and gradegate does not do: the key, and what to do instead.
 UNSUPPORTED = {
@@ -39,6 +40,13 @@ class _Keys(BaseModel):
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, protected_namespaces=())
 
 
+# YAML reads `off` as false.
+Confirm = Annotated[
+    Literal["off", "grader", "answers"], BeforeValidator(lambda value: "off" if value is False else value)
+]
+_OPINIONS = "models that grade a failure again, in turn, in place of the first grader"
+
+
 class AssertionKeys(_Keys):
     """One entry of ``assert``."""
 
@@ -51,6 +59,8 @@ class AssertionKeys(_Keys):
     rubric_prompt: Any = None
     config: Map = Field(default_factory=dict)
     blocking: bool = Field(True, description="false: reported, and never fails the check")
+    confirm: Confirm | None = Field(None, description="how a failure is asked again; wins over that of the gate")
+    second_opinions: Any = Field(None, alias="second-opinions", description=_OPINIONS)
     context_transform: Any = None
     assert_: list[Map] | None = Field(None, alias="assert", description="the members of an assert-set")
 
@@ -125,6 +135,12 @@ class RuleKeys(_Keys):
     select: SelectKeys = Field(default_factory=SelectKeys)
     min_pass_rate: Share | None = None
     min_score: Number | None = None
+    min_cases: Annotated[Whole, Field(ge=1)] | None = Field(
+        None, description="fewer that passed or failed are too few to tell"
+    )
+    confidence: Annotated[Number, Field(gt=0.5, lt=1)] | None = Field(
+        None, description="the interval of the pass rate decides: the cases are a sample"
+    )
     blocking: bool = True
     max_new_failures: Annotated[Whole, Field(ge=0)] | None = Field(
         None, description="cases that fail here and not on the base (--baseline, or compare: base)"
@@ -143,6 +159,13 @@ class IgnoreKeys(_Keys):
 class GateKeys(_Keys):
     """The ``gate`` block."""
 
+    confirm: Confirm = Field(
+        "grader", description="a failure is asked again: off, grader (the same answer), answers (a new one)"
+    )
+    noise: Annotated[Number, Field(ge=0, le=0.25)] = Field(
+        NOISE, description="the share of good answers that the grader may fail, without a block"
+    )
+    second_opinions: Any = Field(None, alias="second-opinions", description=_OPINIONS)
     rules: list[RuleKeys] = Field(default_factory=list)
     errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
     changes: Literal["report", "block"] = Field(

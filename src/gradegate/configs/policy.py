@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gradegate.bounded.bounds import MAX_RULES
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import GateKeys, RuleKeys
@@ -18,9 +20,18 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         rules = tuple(_rule(keys, number, desk) for number, keys in enumerate(gate.rules[:MAX_RULES]))
     if gate is None:
         return Policy(rules)
+    opinions = desk.models(gate.second_opinions, desk.line("gate", "second-opinions"))
+    written = Policy(
+        rules,
+        changes=gate.changes,
+        confirm=gate.confirm,
+        noise=gate.noise,
+        second_opinions=opinions,
+        compare=gate.compare or "",
+    )
     if isinstance(gate.errors, str):
-        return Policy(rules, gate.errors, changes=gate.changes, compare=gate.compare or "")
-    return Policy(rules, "ignore", gate.errors.ignore_up_to, gate.changes, gate.compare or "")
+        return replace(written, errors=gate.errors)
+    return replace(written, errors="ignore", errors_up_to=gate.errors.ignore_up_to)
 
 
 def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
@@ -33,12 +44,16 @@ def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
         if limit is not None and limit <= 0:
             where = desk.line("gate", "rules", number, name)
             desk.notes.append(Note(f"the rule `{keys.name}` can never fail: {name} is {limit:g}", where))
-    select = Select(**keys.select.model_dump())
+    if keys.confidence is not None and keys.min_pass_rate is None:
+        where = desk.line("gate", "rules", number, "confidence")
+        desk.say(f"the rule `{keys.name}` has `confidence` and no pass rate", where, "give `min-pass-rate`")
     return Rule(
         keys.name,
-        select,
+        Select(**keys.select.model_dump()),
         keys.min_pass_rate,
         keys.min_score,
+        keys.min_cases,
+        keys.confidence,
         keys.blocking,
         suite=desk.file,
         origin=origin,

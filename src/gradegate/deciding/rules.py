@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from gradegate.figures import many, percents, scores
+from gradegate.deciding.chances import Interval, wilson
+from gradegate.figures import many, percent, percents, scores
 from gradegate.limits import mean, reached
 from gradegate.result import Counts, Grade, Outcome, Row, RuleResult
 from gradegate.suite import Rule
@@ -14,23 +15,60 @@ from gradegate.suite import Rule
 def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     """The rule over the rows of its suite."""
     if rule.every_case:
-        return _every_case(
-            rule, [row for row in rows if (row.grades or row.error) and (row.counts or not rule.blocking)]
-        )
+        return _every_case(rule, [row for row in rows if counted(rule, row)])
     grades = [grade for row in rows for grade in row.grades if takes(rule, row, grade)]
     counts = count(grade.outcome for grade in grades)
     strange = next((grade.strange for grade in grades if grade.strange), "")
     average = _average(rule, grades) if any(grade.score is not None for grade in grades) else None
     if counts.pass_rate is None:
         outcome, reason = Outcome.ERROR, "nothing that it selects could be graded"
+    elif too_few := _too_few(rule, counts):
+        outcome, reason = Outcome.ERROR, too_few
     elif rule.min_score is not None and strange:
         outcome, reason = Outcome.ERROR, strange
+    elif misses := _misses(rule, counts, average):
+        outcome, reason = Outcome.FAIL, "; ".join(misses)
     else:
-        misses = _misses(rule, counts, average)
-        outcome = Outcome.FAIL if misses else Outcome.PASS
-        reason = "; ".join(misses or _meets(rule, counts, average))
+        outcome = by_counts(rule, counts)
+        reason = "; ".join(_meets(rule, counts, average))
     score = None if average is None else float(average)
-    return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate, score)
+    interval = _interval(rule, counts) or (None, None)
+    return RuleResult(
+        rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate, score, *interval
+    )
+
+
+def by_counts(rule: Rule, counts: Counts) -> Outcome:
+    """What the rule says as far as it looks at how many passed; ERROR where they are too few to tell."""
+    graded = counts.passed + counts.failed
+    if not graded or _too_few(rule, counts):
+        return Outcome.ERROR
+    if rule.min_pass_rate is None and not rule.every_case:
+        return Outcome.PASS
+    least = 1.0 if rule.min_pass_rate is None else rule.min_pass_rate
+    interval = _interval(rule, counts)
+    if interval is None:
+        return Outcome.PASS if reached(Fraction(counts.passed, graded), least) else Outcome.FAIL
+    if interval.high < least:
+        return Outcome.FAIL
+    return Outcome.PASS if interval.low >= least else Outcome.ERROR
+
+
+def counted(rule: Rule, row: Row) -> bool:
+    """Whether a rule for every case counts a case of its suite."""
+    return row.suite == rule.suite and bool(row.grades or row.error) and (row.counts or not rule.blocking)
+
+
+def _too_few(rule: Rule, counts: Counts) -> str:
+    graded, least = counts.passed + counts.failed, rule.min_cases or 0
+    return f"graded {graded:,} of at least {many(least, 'case')}" if graded < least else ""
+
+
+def _interval(rule: Rule, counts: Counts) -> Interval | None:
+    """Where the pass rate of all cases lies, of which these are a sample; None for a rule that does not ask."""
+    if rule.confidence is None:
+        return None
+    return wilson(counts.passed, counts.passed + counts.failed, rule.confidence)
 
 
 def takes(rule: Rule, row: Row, grade: Grade) -> bool:
@@ -75,11 +113,10 @@ def _every_case(rule: Rule, rows: Sequence[Row]) -> RuleResult:
 
 
 def _misses(rule: Rule, counts: Counts, average: Fraction | None) -> list[str]:
-    graded = counts.passed + counts.failed
     misses = []
-    if rule.min_pass_rate is not None and not reached(Fraction(counts.passed, graded), rule.min_pass_rate):
-        rate, least = percents(counts.passed / graded, rule.min_pass_rate)
-        misses.append(f"pass rate {rate} is below {least}")
+    if rule.min_pass_rate is not None and by_counts(rule, counts) is Outcome.FAIL:
+        rate, least = percents(counts.pass_rate or 0.0, rule.min_pass_rate)
+        misses.append(f"pass rate {rate} is below {least}{_within(rule, counts)}")
     if rule.min_score is not None and average is not None and not reached(average, rule.min_score):
         score, least = scores(float(average), rule.min_score, rule.scale)
         misses.append(f"mean score {score} is below {least}")
@@ -87,12 +124,21 @@ def _misses(rule: Rule, counts: Counts, average: Fraction | None) -> list[str]:
 
 
 def _meets(rule: Rule, counts: Counts, average: Fraction | None) -> list[str]:
-    graded = counts.passed + counts.failed
     parts = []
     if rule.min_pass_rate is not None:
-        rate, least = percents(counts.passed / graded, rule.min_pass_rate)
-        parts.append(f"pass rate {rate}, at least {least}")
+        rate, least = percents(counts.pass_rate or 0.0, rule.min_pass_rate)
+        parts.append(f"pass rate {rate}, at least {least}{_within(rule, counts)}")
     if rule.min_score is not None and average is not None:
         score, least = scores(float(average), rule.min_score, rule.scale)
         parts.append(f"mean score {score}, at least {least}")
     return parts
+
+
+def _within(rule: Rule, counts: Counts) -> str:
+    """The interval, and what it leaves open."""
+    interval = _interval(rule, counts)
+    if interval is None:
+        return ""
+    told = " cannot be told" if by_counts(rule, counts) is Outcome.ERROR else ""
+    low, high = (percent(share, 2) for share in interval)
+    return f"{told} ({low} to {high} with {percent(rule.confidence or 0.0)} confidence)"

@@ -19,6 +19,21 @@ from gradegate.result import Asserted, Grade, Outcome, Verdict
 
 
 @dataclass(frozen=True, slots=True)
+class Again:
+    """How a failing grade is asked again: "off", "grader" or "answers"; ``opinions`` grade the re-asks, in turn.
+
+    ``own``: the assertion says so, and not the gate.
+    """
+
+    mode: str = "off"
+    opinions: tuple[Provider, ...] = ()
+    own: bool = False
+
+
+NEVER_AGAIN = Again()
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """An assertion with its grader and its models; ``threshold`` is the config's, None where it sets none."""
 
@@ -27,6 +42,7 @@ class Bound:
     threshold: float | None = None
     models: Mapping[str, Provider] = field(default_factory=dict)
     rubric: Rubric = field(default_factory=Rubric)
+    again: Again = NEVER_AGAIN
 
     @property
     def bounds(self) -> tuple[Bound, ...]:

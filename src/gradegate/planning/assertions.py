@@ -14,7 +14,7 @@ from gradegate.asking.provider import Provider, split_id
 from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading import rubric
-from gradegate.grading.conclude import Binding, Bound, BoundSet
+from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound, BoundSet
 from gradegate.grading.grader import GRADERS, Grader
 from gradegate.planning.bind import Binder
 from gradegate.registry import suggest
@@ -61,8 +61,9 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
     spec = _lifted(spec) if kind.written.lifted else spec
     errors: list[ConfigError] = []
     models: Mapping[str, Provider] = {}
-    prompts = rubric.Rubric()
+    prompts, again = rubric.Rubric(), NEVER_AGAIN
     try:
+        again = binder.again(kind, spec)
         models = binder.models(kind, spec, subject.options)
         prompts = _rubric(kind, spec, subject.options)
         if kind.scoring.share:
@@ -86,7 +87,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         model_slug=spec.model_slug,
         origin=spec.origin,
     )
-    return Bound(asserted, grader, spec.threshold, models, prompts)
+    return Bound(asserted, grader, spec.threshold, models, prompts, again)
 
 
 def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
@@ -100,7 +101,7 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
         kind = GRADERS.find(base)
         if base == SET or (kind is not None and kind.compares):
             raise ConfigError.at(f"`{member.type}` cannot be in an assert-set", member.origin, "move it out")
-    members = tuple(_one(binder, member, subject) for member in spec.members)
+    members = tuple(_one(binder, _like_its_set(member, spec), subject) for member in spec.members)
     asserted = Asserted(
         type=spec.type,
         weight=spec.weight,
@@ -111,6 +112,12 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
         origin=spec.origin,
     )
     return BoundSet(asserted, members, spec.threshold)
+
+
+def _like_its_set(member: Assertion, spec: Assertion) -> Assertion:
+    """A member is asked again as its set says, where it says nothing itself."""
+    opinions = member.second_opinions or spec.second_opinions
+    return dataclasses.replace(member, confirm=member.confirm or spec.confirm, second_opinions=opinions)
 
 
 def check_share(name: str, limit: object, origin: Origin) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -15,6 +15,7 @@ from gradegate.asking.provider import PROVIDERS, Provider, Setting, check_id, se
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import to_json
 from gradegate.files.workspace import Workspace
+from gradegate.grading.conclude import NEVER_AGAIN, Again
 from gradegate.grading.grader import Grader
 from gradegate.registry import suggest
 from gradegate.suite import Assertion, CaseOptions, Graders, ProviderSpec, Suite
@@ -36,6 +37,7 @@ class Binder:
     grader: ProviderSpec | None  # of --grader
     pool: dict[str, Provider]
     egress: Egress = Egress()
+    shared: dict[Again, Again] = field(default_factory=dict)  # one for all assertions that are asked again alike
 
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option."""
@@ -90,6 +92,26 @@ class Binder:
         if self.grader is None:
             return {}
         return {"*": self.grader, **({"text": serving(self.grader, spec.model_slug)} if spec.model_slug else {})}
+
+    def again(self, kind: type[Grader], spec: Assertion) -> Again:
+        """How a failure of an assertion of that kind is asked again. Raises ConfigError."""
+        policy = self.suite.policy
+        mode, asks_text = spec.confirm or policy.confirm, "text" in kind.asks.models
+        if kind.compares or mode == "off" or (mode == "grader" and not asks_text):
+            return NEVER_AGAIN
+        named = (spec.second_opinions or policy.second_opinions) if asks_text else ()
+        again = Again(mode, self.opinions(named), bool(spec.confirm))
+        return self.shared.setdefault(again, again)
+
+    def opinions(self, specs: Iterable[ProviderSpec]) -> tuple[Provider, ...]:
+        """The models that grade re-asks. Raises ConfigError."""
+        return tuple(self._opinion(self._configured(spec)) for spec in specs)
+
+    def _opinion(self, spec: ProviderSpec) -> Provider:
+        provider = self.provider(spec)
+        if "text" not in provider.kinds:
+            raise ConfigError.at(f"`{spec.id}` in `second-opinions` is no chat model", spec.origin, "name a chat model")
+        return provider
 
     def _model(self, need: str, spec: Assertion, model: ProviderSpec | None) -> Provider:
         if model is None:

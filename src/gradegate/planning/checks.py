@@ -38,10 +38,11 @@ def rules(suite: Suite, jobs: Sequence[Job]) -> Iterator[Mistake]:
 
 
 def _selects(rule: Rule, job: Job) -> bool:
-    return any(_takes(rule, job, binding.asserted) for binding in job.assertions)
+    return any(selects(rule, job, binding.asserted) for binding in job.assertions)
 
 
-def _takes(rule: Rule, job: Job, asserted: Asserted) -> bool:
+def selects(rule: Rule, job: Job, asserted: Asserted) -> bool:
+    """Whether the rule looks at the grades of an assertion."""
     if rule.blocking and not asserted.blocking:
         return False
     chosen = rule.select.takes(asserted.type, asserted.metric, job.target.name, job.case.description)
@@ -57,7 +58,7 @@ def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
     taken: set[int] = set()
     for job in jobs:
         for asserted in (binding.asserted for binding in job.assertions if binding.asserted.counts):
-            if any(_takes(rule, job, asserted) for rule in rules):
+            if any(selects(rule, job, asserted) for rule in rules):
                 taken.add(id(asserted))
             else:
                 left[id(asserted)] = asserted

@@ -7,7 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradegate.access.written import written_secrets
@@ -66,6 +66,8 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
         if dialect.recognises(content):
             suite = dialect.read(Source(path.absolute(), content, workspace, settings.environment))
             suite = added.added(suite, settings.assertions)
+            if settings.confirm:
+                suite = replace(suite, policy=replace(suite.policy, confirm=settings.confirm))
             return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
     raise ConfigError.at("the file is not an eval config that gradegate knows", Origin(name), f"it reads: {formats}")

@@ -152,6 +152,10 @@ class _Planner:
             self.mistakes += e.mistakes
             return []
         targets = list(self._targets())
+        try:
+            self.binder.opinions(self.suite.policy.second_opinions)
+        except ConfigError as e:
+            self.mistakes += e.mistakes
         jobs = self._jobs(cases, targets)
         if len(targets) == len(self.suite.targets):
             self.mistakes += checks.comparisons(jobs)

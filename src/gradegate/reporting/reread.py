@@ -25,6 +25,7 @@ from gradegate.result import (
     AskedModel,
     Asserted,
     BaselineReport,
+    ConfirmReport,
     Counterpart,
     Counts,
     Decision,
@@ -36,6 +37,7 @@ from gradegate.result import (
     Row,
     RuleResult,
     RunResult,
+    Vote,
     cases_of,
 )
 from gradegate.suite import NOWHERE, Note, Rule, Select
@@ -85,6 +87,7 @@ def _run(results: Results) -> RunResult:
         hidden=tuple(results.hidden),
         about=results.about,
         made=Made(made.tool, made.commit, made.started, made.configs),
+        confirm=ConfirmReport(**results.confirm.model_dump()) if results.confirm else None,
         baseline=_baseline(results.baseline) if results.baseline else None,
     )
 
@@ -147,6 +150,8 @@ def _grade(line: GradeLine) -> Grade:
         scale=line.scale,
         unread=line.unread,
         most=line.most,
+        votes=tuple(Vote(Outcome(it.outcome), it.score, it.reason, it.model) for it in line.votes),
+        confirmed=line.confirmed,
         status=line.status,
         base=Counterpart(Outcome(line.base.outcome), Outcome(line.base.first)) if line.base else None,
     )
@@ -164,6 +169,8 @@ def _rule(line: RuleLine) -> RuleResult:
         select=Select(**line.select),
         min_pass_rate=line.min_pass_rate,
         min_score=line.min_score,
+        min_cases=line.min_cases,
+        confidence=line.confidence,
         blocking=line.blocking,
         every_case=line.every_case,
         by_metric=line.by_metric,
@@ -181,6 +188,8 @@ def _rule(line: RuleLine) -> RuleResult:
         *counts,
         line.pass_rate,
         line.score,
+        line.low,
+        line.high,
         new_failures=line.new_failures,
         worse=line.worse,
         better=line.better,

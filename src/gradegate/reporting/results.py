@@ -73,6 +73,10 @@ class RuleLine(_Part):
     score: float | None = None
     min_pass_rate: float | None = None
     min_score: float | None = None
+    min_cases: int | None = None
+    confidence: float | None = None
+    low: float | None = Field(default=None, description="The interval of the pass rate, where the rule asks for one.")
+    high: float | None = None
     max_new_failures: int | None = None
     max_drop: float | None = None
     new_failures: int | None = Field(default=None, description="Cases that fail here and not on the base.")
@@ -84,6 +88,15 @@ class RuleLine(_Part):
     by_metric: bool = Field(description="The mean score is that of the means of the metrics.")
     scale: int = Field(description="People see scores times this.")
     source: SourceLine | None = None
+
+
+class VoteLine(_Part):
+    """What one ask of a grade said."""
+
+    outcome: Word
+    score: float | None
+    reason: str
+    model: str = Field(description="That said it; empty where none was asked.")
 
 
 class BaseLine(_Part):
@@ -116,6 +129,10 @@ class GradeLine(_Part):
     evidence: dict[str, Any]
     usage: Spent
     source: SourceLine | None
+    votes: list[VoteLine] = Field(default=[], description="Every ask in order, where it was asked more than once.")
+    confirmed: bool | None = Field(
+        default=None, description="Whether asking again confirmed its failure; null where it was not asked again."
+    )
     key: str = Field(default="", description="What the grade is called among those of its answer, in every run.")
     definition: str = Field(default="", description="SHA-256 of what is asked for: equal where two runs ask the same.")
     status: Status = Field(default="", description="Beside the base; empty without one, and where it was not settled.")
@@ -226,6 +243,21 @@ class KeyLine(_Part):
     host: str
 
 
+class ConfirmLine(_Part):
+    """What asking failures again came to."""
+
+    mode: str = Field(description='"off", "grader" or "answers".')
+    noise: float
+    lead: int = Field(description="By so many votes failures had to lead.")
+    grades: int = Field(description="That may be asked again.")
+    asked_again: int = Field(description="overturned + confirmed + undecided")
+    overturned: int
+    confirmed: int
+    undecided: int
+    not_asked_again: int = Field(description="That failed, and no rule needed to know more.")
+    asks: int = Field(description="Of these grades, the first of each included.")
+
+
 class Head(_Part):
     """All of the results but the cases."""
 
@@ -247,6 +279,7 @@ class Head(_Part):
         default=[], description="What the pull request does to its own gate, where there is a base to compare with."
     )
     gate_approved: str = Field(default="", description="By what and whom the changes of the gate were approved.")
+    confirm: ConfirmLine | None = Field(default=None, description="What asking failures again came to.")
     baseline: BaselineLine | None = Field(default=None, description="null where there is nothing to compare with.")
     about: dict[str, dict[str, Any]] = Field(description="What a dialect keeps of a config, by its file.")
 

@@ -18,6 +18,7 @@ from gradegate.reporting.results import (
     BaselineLine,
     CaseLine,
     ChangeLine,
+    ConfirmLine,
     Counted,
     GradeLine,
     Head,
@@ -30,10 +31,11 @@ from gradegate.reporting.results import (
     Spent,
     Summary,
     TurnLine,
+    VoteLine,
 )
 from gradegate.reporting.visible import encodable
 from gradegate.reporting.wording import notes
-from gradegate.result import AskedModel, BaselineReport, Counts, Decision, Grade, Made, Row, RuleResult
+from gradegate.result import AskedModel, BaselineReport, Counts, Decision, Grade, Made, Row, RuleResult, Vote
 from gradegate.suite import Note
 
 
@@ -71,6 +73,7 @@ def _head(decision: Decision) -> Head:
         setup=decision.setup,
         gate_changes=[_change(change) for change in decision.changes.found],
         gate_approved=encodable(decision.changes.approved),
+        confirm=ConfirmLine(**asdict(run.confirm)) if run.confirm else None,
         baseline=_baseline(run.baseline) if run.baseline else None,
         about={encodable(file): _object(about) for file, about in run.about.items()},
     )
@@ -137,6 +140,10 @@ def _rule(result: RuleResult) -> RuleLine:
         score=finite(result.score),
         min_pass_rate=finite(rule.min_pass_rate),
         min_score=finite(rule.min_score),
+        min_cases=rule.min_cases,
+        confidence=rule.confidence,
+        low=result.low,
+        high=result.high,
         max_new_failures=rule.max_new_failures,
         max_drop=finite(rule.max_drop),
         new_failures=result.new_failures,
@@ -204,10 +211,21 @@ def _grade(grade: Grade) -> GradeLine:
         evidence=_object(grade.evidence),
         usage=_spent(grade.usage),
         source=_source(assertion.origin),
+        votes=[_vote(vote) for vote in grade.votes],
+        confirmed=grade.confirmed,
         key=assertion.key,
         definition=assertion.definition,
         status=grade.status,
         base=BaseLine(outcome=grade.base.outcome.value, first=grade.base.first.value) if grade.base else None,
+    )
+
+
+def _vote(vote: Vote) -> VoteLine:
+    return VoteLine(
+        outcome=vote.outcome.value,
+        score=finite(vote.score),
+        reason=encodable(vote.reason),
+        model=encodable(vote.model),
     )
 
 

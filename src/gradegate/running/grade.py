@@ -36,12 +36,13 @@ def judge_of(
 
 def _grades(binding: Binding, transcript: Transcript, reask: int, ask: int) -> list[Grade]:
     if isinstance(binding, BoundSet):
-        members = [_grade(member, transcript, reask, ask) for member in binding.bounds]
+        members = [grade_of(member, transcript, reask, ask) for member in binding.bounds]
         return [conclude_set(binding, members), *(replace(grade, inner=True) for grade in members)]
-    return [_grade(binding, transcript, reask, ask)]
+    return [grade_of(binding, transcript, reask, ask)]
 
 
-def _grade(bound: Bound, transcript: Transcript, reask: int, ask: int) -> Grade:
+def grade_of(bound: Bound, transcript: Transcript, reask: int, ask: int) -> Grade:
+    """One ask, which is the ``ask``-th from 0: whatever goes wrong becomes an ERROR."""
     if bound.compares:
         return error(bound, "not compared: an answer to this case is missing, or the run ended early", NO_USAGE)
     account = Account()

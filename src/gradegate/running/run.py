@@ -18,10 +18,12 @@ from gradegate.figures import many
 from gradegate.grading.conclude import conclude_case, missing
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.keys import row_key
-from gradegate.result import CaseResult, Made, Outcome, Row, RunResult
+from gradegate.result import Made, Outcome, Row, RunResult, cases_of
 from gradegate.running import converse
+from gradegate.running.askable import Askable
 from gradegate.running.border import guarded
 from gradegate.running.compare import Answered, compared
+from gradegate.running.confirm import Answer, Confirming
 from gradegate.running.grade import grades_of
 from gradegate.suite import Note
 
@@ -34,7 +36,7 @@ Place = tuple[int, int]  # of an answer: the index of its job, and the repetitio
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An answer with what its graders saw; the transcript is kept only of answers that will be compared."""
+    """An answer with what its graders saw; the transcript is kept only of answers that will be compared or asked again."""
 
     row: Row
     transcript: Transcript | None = None
@@ -55,35 +57,45 @@ class _Run:
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._stopped = ""
+        self._askable = Askable(plan)
+        self._confirming: Confirming | None = None
 
     def result(self) -> RunResult:
         started, clock = datetime.now(UTC), time.monotonic()
         try:
             self._in_threads(self._answer_chain, converse.chains(self._plan.jobs))
             self._in_threads(self._compare, self._comparisons())
+            self._confirming = self._begin_confirming()
+            self._confirming.run(self._in_threads, lambda: self._stopped)
         except KeyboardInterrupt as e:
             self._stopped = "terminated" if isinstance(e, Terminated) else "interrupted"
             self._client.stop()
             self._wait_for_last_words()
-        cases = tuple(self._case(index, job) for index, job in enumerate(self._plan.jobs))
-        rows = [row for case in cases for row in case.rows]
+        confirming = self._confirming or self._begin_confirming()
+        rows = confirming.end(f"the run was {self._stopped}" if self._stopped else "")
         return RunResult(
-            cases=cases,
+            cases=cases_of(rows),
             target_usage=sum((row.usage for row in rows), NO_USAGE),
             grader_usage=sum((grade.usage for row in rows for grade in row.grades), NO_USAGE),
             interrupted=self._stopped,
-            notes=(*self._plan.notes, *_notes(rows)),
+            notes=(*self._plan.notes, *_notes(rows), *map(Note, confirming.doubts())),
             seconds=time.monotonic() - clock,
             models=self._plan.models,
             keys=self._plan.keys,
             about=self._plan.about,
             made=Made(__version__, self._plan.commit, started.isoformat(timespec="seconds"), self._plan.digests),
+            confirm=confirming.report(),
         )
 
-    def _case(self, index: int, job: Job) -> CaseResult:
-        answers = [self._answers.get((index, repeat)) for repeat in range(job.repeats)]
+    def _begin_confirming(self) -> Confirming:
+        """All planned answers in plan order; those that are missing are there as ERROR."""
         why = f"not run: the run was {self._stopped}"
-        return CaseResult(tuple(answer.row if answer else _missing(job, n, why) for n, answer in enumerate(answers)))
+        answers = []
+        for index, job in enumerate(self._plan.jobs):
+            for repeat in range(job.repeats):
+                asked = self._answers.get((index, repeat)) or Asked(_missing(job, repeat, why))
+                answers.append(Answer(job, asked.row, asked.transcript))
+        return Confirming(self._askable, answers, self._reask)
 
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""
@@ -128,7 +140,8 @@ class _Run:
         if isinstance(answer, Exception):
             return Asked(_failed(job, repeat, answer))
         row = _graded(job, repeat, answer, self._reask)
-        return Asked(row, answer if any(binding.compares for binding in job.assertions) else None)
+        again = any(grade.outcome is Outcome.FAIL for grade in row.grades)
+        return Asked(row, answer if again or any(binding.compares for binding in job.assertions) else None)
 
     # --- comparisons ------------------------------------------------------------------------------------------
 
@@ -136,6 +149,8 @@ class _Run:
         """The places of answers that are compared with one another; none where an answer is missing."""
         groups: dict[tuple[str, int, int], list[Place]] = {}
         for index, job in enumerate(self._plan.jobs):
+            if not any(binding.compares for binding in job.assertions):
+                continue
             for repeat in range(job.repeats):
                 groups.setdefault((job.suite, job.number, repeat), []).append((index, repeat))
         return [group for group in groups.values() if all(self._transcript(place) for place in group)]
@@ -150,8 +165,8 @@ class _Run:
         rows = compared(
             [Answered(self._plan.jobs[i], a.row, a.transcript) for (i, _), a in parts if a.transcript], self._reask
         )
-        for place, row in zip(group, rows, strict=True):
-            self._answers[place] = Asked(row)
+        for place, answer, row in zip(group, answers, rows, strict=True):
+            self._answers[place] = replace(answer, row=row)
 
 
 def _notes(rows: Sequence[Row]) -> list[Note]:

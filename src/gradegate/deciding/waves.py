@@ -1,0 +1,160 @@
+"""Which failing grades are asked again next, so that the rules are settled by few asks. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gradegate.deciding.rules import by_counts, counted, takes
+from gradegate.limits import exact
+from gradegate.result import Counts, Grade, Outcome, Row
+from gradegate.suite import Rule
+
+LEAST = 8  # cases or grades of a wave, as far as so many are open
+
+Place = tuple[int, int]  # of a grade: the number of its row, and its position there
+Unit = tuple[Place, ...]  # the open grades of what a rule counts: of a case, of a set, or one grade
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A row, and the positions of its grades that failed and may be asked again, as far as they were not."""
+
+    row: Row
+    open: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a rule counts: what passed and what failed for good, and what is open, in plan order. ERRORs are in none."""
+
+    passed: int = 0
+    failed: int = 0
+    open: tuple[Unit, ...] = ()
+
+
+class Waves:
+    """What the blocking rules still need. What is no longer open is counted once, and not looked at again."""
+
+    def __init__(self, rules: Iterable[Rule], rows: Iterable[Opened]) -> None:
+        self._fixed: dict[Rule, Tally] = {rule: Tally() for rule in rules if rule.blocking}
+        self._active: dict[int, Opened] = {}
+        for number, opened in enumerate(rows):
+            self.update(number, opened)
+
+    def update(self, number: int, opened: Opened) -> None:
+        """Take a row as it is now."""
+        if opened.open:
+            self._active[number] = opened
+            return
+        self._active.pop(number, None)
+        for rule, tally in self._fixed.items():
+            self._fixed[rule] = _sum([tally, tallied(rule, number, opened)])
+
+    def next(self) -> list[Place]:
+        """The grades that are asked again now, in plan order; none where every rule is settled."""
+        return self._of_unsettled(width)
+
+    def needed(self) -> list[Place]:
+        """All open grades of rules that are not settled."""
+        return self._of_unsettled(lambda _, tally: len(tally.open))
+
+    def _of_unsettled(self, width: Callable[[Rule, Tally], int]) -> list[Place]:
+        places: set[Place] = set()
+        for rule, fixed in self._fixed.items():
+            tally = _sum([fixed, *(tallied(rule, number, opened) for number, opened in self._active.items())])
+            if not settled(rule, tally):
+                places.update(place for unit in tally.open[: width(rule, tally)] for place in unit)
+        return sorted(places)
+
+
+def settled(rule: Rule, tally: Tally) -> bool:
+    """Whether the rule is missed with every open one passing, or met with every open one failing."""
+    open_ = len(tally.open)
+    if rule.confidence is None and by_counts(rule, Counts(tally.passed + open_, tally.failed)) is Outcome.FAIL:
+        return True
+    by_counts_alone = rule.min_score is None and rule.confidence is None
+    return by_counts_alone and by_counts(rule, Counts(tally.passed, tally.failed + open_)) is Outcome.PASS
+
+
+def width(rule: Rule, tally: Tally) -> int:
+    """How many open ones are asked at once: as many as miss the rule if they all stand, and no fewer than 8."""
+    least = 1.0 if rule.every_case else rule.min_pass_rate
+    if least is None or rule.min_score is not None or rule.confidence is not None:
+        return len(tally.open)
+    may_fail = int((1 - exact(least)) * (tally.passed + tally.failed + len(tally.open)))
+    return max(LEAST, may_fail + 1 - tally.failed)
+
+
+def tallied(rule: Rule, number: int, opened: Opened) -> Tally:
+    """What the rule counts of one row, which has that number."""
+    passed = failed = 0
+    open_: list[Unit] = []
+    for outcome, positions in _counted(rule, opened):
+        if positions:
+            open_.append(tuple((number, position) for position in positions))
+        else:
+            passed += outcome is Outcome.PASS
+            failed += outcome is Outcome.FAIL
+    return Tally(passed, failed, tuple(open_))
+
+
+def _sum(tallies: Sequence[Tally]) -> Tally:
+    open_ = tuple(unit for tally in tallies for unit in tally.open)
+    return Tally(sum(tally.passed for tally in tallies), sum(tally.failed for tally in tallies), open_)
+
+
+def _counted(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, list[int]]]:
+    """The outcome of each thing that the rule counts, and its open grades; none where the outcome is for good."""
+    row = opened.row
+    if rule.every_case:
+        if counted(rule, row):
+            yield row.outcome, _open_in_case(opened)
+        return
+    for position, grade in enumerate(row.grades):
+        if takes(rule, row, grade):
+            yield grade.outcome, _open_in_grade(opened, position)
+
+
+# --- what is open ---------------------------------------------------------------------------------------------
+
+
+def _open_in_case(opened: Opened) -> list[int]:
+    """The open grades of a case that fails by nothing else; where its own threshold decides, all of them."""
+    row = opened.row
+    if row.outcome is not Outcome.FAIL or not opened.open:
+        return []
+    if row.threshold is not None:
+        return sorted(opened.open)
+    places: list[int] = []
+    for position, grade in enumerate(row.grades):
+        if grade.counts and grade.outcome is Outcome.FAIL:
+            found = _open_in_grade(opened, position)
+            if not found:
+                return []
+            places += found
+    return places
+
+
+def _open_in_grade(opened: Opened, position: int) -> list[int]:
+    """A grade itself, or the open members of a set that fails by nothing else."""
+    grade = opened.row.grades[position]
+    if grade.outcome is not Outcome.FAIL or not opened.open:
+        return []
+    if not grade.assertion.is_set:
+        return [position] if position in opened.open else []
+    failing = [place for place in members(opened.row.grades, position) if _fails(opened.row.grades[place])]
+    found = [place for place in failing if place in opened.open]
+    return found if grade.threshold is not None or len(found) == len(failing) else []
+
+
+def members(grades: Sequence[Grade], position: int) -> range:
+    """The positions of the members of the set at a position: they follow it."""
+    end = position + 1
+    while end < len(grades) and grades[end].inner:
+        end += 1
+    return range(position + 1, end)
+
+
+def _fails(member: Grade) -> bool:
+    return member.outcome is Outcome.FAIL and member.assertion.counts

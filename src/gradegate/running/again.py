@@ -1,0 +1,87 @@
+"""Asks grades of one answer again and again, until each of them stands."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from gradegate.asking.parallel import gather
+from gradegate.conversation import NO_USAGE, Transcript, Usage
+from gradegate.deciding.votes import Standing, concluded, standing
+from gradegate.grading.conclude import Bound, error
+from gradegate.planning.job import Job
+from gradegate.result import Grade
+from gradegate.running import converse
+from gradegate.running.border import guarded
+from gradegate.running.grade import grade_of
+
+Stopped = Callable[[], str]  # says why no more may be asked; empty as long as more may be
+
+
+@dataclass
+class Asking:
+    """Grades of one answer by their position, each with its asks so far, the first one included.
+
+    ``anew``: each time a new answer is asked for, and all that are open are graded in it.
+    """
+
+    job: Job
+    transcript: Transcript
+    bounds: Mapping[int, Bound]
+    asks: dict[int, list[Grade]]
+    lead: int
+    reask: int
+    anew: bool = False
+    answers: list[str] = field(default_factory=list)  # the new ones
+    usage: Usage = NO_USAGE  # the target's, of these
+
+    def pursue(self, stopped: Stopped) -> None:
+        """Ask until every grade stands, or it is stopped; what is in flight then is no ask."""
+        for number in itertools.count(1):
+            places = [place for place in self.asks if self.standing(place) is Standing.OPEN]
+            if not places or stopped():
+                return
+            answer = guarded(lambda: converse.transcript(self.job, []), lambda e: e) if self.anew else self.transcript
+            grades = gather([partial(self._ask, self.bounds[place], answer, number) for place in places])
+            if stopped():
+                return
+            self._keep(answer)
+            for place, grade in zip(places, grades, strict=True):
+                self.asks[place].append(grade)
+
+    def standing(self, place: int) -> Standing:
+        """Where the grade at a position stands."""
+        return standing((grade.outcome for grade in tuple(self.asks[place])), self.lead)
+
+    def concluded(self, place: int) -> Grade:
+        """The grade at a position, of all its asks."""
+        asks, bound = tuple(self.asks[place]), self.bounds[place]
+        grade = concluded(asks, [_model(opinion(bound, number)) for number in range(len(asks))], self.lead)
+        evidence = {**grade.evidence, "answers": self.answers[: len(asks) - 1]} if self.anew else grade.evidence
+        return replace(grade, inner=asks[0].inner, evidence=evidence)
+
+    def _ask(self, bound: Bound, answer: Transcript | Exception, number: int) -> Grade:
+        if isinstance(answer, Exception):
+            return error(bound, f"the target gave no answer: {answer}", NO_USAGE)
+        return grade_of(opinion(bound, number), answer, self.reask, number)
+
+    def _keep(self, answer: Transcript | Exception) -> None:
+        if self.anew and isinstance(answer, Transcript):
+            self.answers.append(answer.output)
+            self.usage += answer.usage
+        elif self.anew:
+            self.answers.append(f"(no answer: {answer})")
+
+
+def opinion(bound: Bound, number: int) -> Bound:
+    """The assertion with the model that grades the ``number``-th ask, from 0: the second opinions take turns."""
+    opinions = bound.again.opinions
+    if not number or not opinions:
+        return bound
+    return replace(bound, models={**bound.models, "text": opinions[(number - 1) % len(opinions)]})
+
+
+def _model(bound: Bound) -> str:
+    return bound.models["text"].name if "text" in bound.models else ""

@@ -1,0 +1,59 @@
+"""Which grades of a plan may be asked again, and by how many votes failures must lead: known before the first call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from gradegate.deciding.chances import Lead, lead
+from gradegate.grading.conclude import Binding, Bound, BoundSet
+from gradegate.planning.checks import selects
+from gradegate.planning.job import Job, Plan
+from gradegate.suite import Policy, Rule
+
+
+class Askable:
+    """The grades of a plan that count, that a blocking rule selects, and that asking again may change."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._jobs = plan.jobs
+        self.policies: dict[str, Policy] = {}
+        self.rules: dict[str, tuple[Rule, ...]] = {}  # those that block, by suite
+        for policy in plan.policies:
+            for rule in filter(lambda rule: rule.blocking, policy.rules):
+                self.policies[rule.suite] = policy
+                self.rules[rule.suite] = (*self.rules.get(rule.suite, ()), rule)
+
+    @cached_property
+    def grades(self) -> int:
+        """How many there are."""
+        return sum(job.repeats * sum(1 for _ in self.of(job)) for job in self._jobs)
+
+    def of(self, job: Job) -> Iterator[tuple[int, Bound]]:
+        """Those of each answer to a job, by their position among its grades."""
+        rules, position = self.rules.get(job.suite, ()), 0
+        for binding in job.assertions:
+            first = position if isinstance(binding, Bound) else position + 1  # a set comes before its members
+            if _decides(binding) and any(selects(rule, job, binding.asserted) for rule in rules):
+                for offset, bound in enumerate(binding.bounds):
+                    if bound.asserted.counts and mode_of(bound, job) != "off":
+                        yield first + offset, bound
+            position = first + len(binding.bounds)
+
+    def lead(self, suite: str) -> Lead:
+        """By how many votes failures of that suite must lead."""
+        return lead(self.grades, self.policies[suite].noise)
+
+
+def mode_of(bound: Bound, job: Job) -> str:
+    """How a failure is asked again: "off", "grader" or "answers"; where no target is asked, "answers" is "grader"."""
+    mode = bound.again.mode
+    asked = not job.case.recorded and job.render is None and job.target.replies_from != "prompt"
+    if mode == "answers" and not asked:
+        return "grader" if "text" in bound.models else "off"
+    return mode
+
+
+def _decides(binding: Binding) -> bool:
+    negated_set = isinstance(binding, BoundSet) and binding.asserted.negated
+    return binding.asserted.counts and not binding.compares and not negated_set

@@ -1,0 +1,151 @@
+"""Has failing grades asked again, in waves, until the rules are settled: so that a block is (nearly) always real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gradegate.conversation import Transcript
+from gradegate.deciding import selfcheck
+from gradegate.deciding.votes import Standing, undecided
+from gradegate.deciding.waves import Opened, Place, Waves, members
+from gradegate.grading.conclude import Binding, BoundSet, conclude_case, conclude_set
+from gradegate.planning.job import Job
+from gradegate.result import ConfirmReport, Grade, Outcome, Row
+from gradegate.running.again import Asking, Stopped
+from gradegate.running.askable import Askable, mode_of
+
+InThreads = Callable[[Callable[[Asking], None], Iterable[Asking]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A row with the job that it answers. ``transcript`` is what its graders saw, where that was kept."""
+
+    job: Job
+    row: Row
+    transcript: Transcript | None = None
+
+
+class Confirming:
+    """The answers of a run, in plan order, while their failing grades are asked again."""
+
+    def __init__(self, askable: Askable, answers: Sequence[Answer], reask: int) -> None:
+        self._askable = askable
+        self._answers = list(answers)
+        self._reask = reask
+        self._open = {number: places for number, it in enumerate(answers) if (places := self._failing(it))}
+        self._wave: list[tuple[int, Asking]] = []  # what is asked now
+        self._seen: set[int] = set(self._open)  # the answers of which something was open
+
+    def run(self, in_threads: InThreads, stopped: Stopped) -> None:
+        """Ask until no rule can change, or it is stopped."""
+        waves = self._waves()
+        while not stopped() and (wave := waves.next()):
+            self._wave = list(self._asking(wave))
+            in_threads(lambda asking: asking.pursue(stopped), [asking for _, asking in self._wave])
+            for number in self._settle():
+                waves.update(number, self._opened(number))
+
+    def end(self, why: str) -> list[Row]:
+        """The rows. Where ``why`` says that asking ended early, an open grade that a rule still needs is an ERROR."""
+        self._settle()
+        for number, position in self._waves().needed() if why else ():
+            grade = self._answers[number].row.grades[position]
+            self._change(number, {position: undecided(grade, f"failed, and was not asked again: {why}")})
+        return [answer.row for answer in self._answers]
+
+    # --- what is open -----------------------------------------------------------------------------------------
+
+    def _failing(self, answer: Answer) -> set[int]:
+        grades = answer.row.grades
+        if not any(grade.outcome is Outcome.FAIL for grade in grades):
+            return set()
+        return {place for place, _ in self._askable.of(answer.job) if grades[place].outcome is Outcome.FAIL}
+
+    def _waves(self) -> Waves:
+        if not self._open:
+            return Waves((), ())
+        rules = (rule for several in self._askable.rules.values() for rule in several)
+        return Waves(rules, map(self._opened, range(len(self._answers))))
+
+    def _opened(self, number: int) -> Opened:
+        return Opened(self._answers[number].row, frozenset(self._open.get(number, ())))
+
+    # --- a wave -----------------------------------------------------------------------------------------------
+
+    def _asking(self, wave: Iterable[Place]) -> Iterator[tuple[int, Asking]]:
+        """The grades of a wave, those of one answer together; with new answers apart from those of the same one."""
+        groups: dict[tuple[int, bool], list[int]] = {}
+        for number, position in wave:
+            answer = self._answers[number]
+            bound = dict(self._askable.of(answer.job))[position]
+            groups.setdefault((number, mode_of(bound, answer.job) == "answers"), []).append(position)
+        for (number, anew), positions in groups.items():
+            job, row, transcript = (answer := self._answers[number]).job, answer.row, answer.transcript
+            bounds = {place: bound for place, bound in self._askable.of(job) if place in positions}
+            asks = {place: [row.grades[place]] for place in bounds}
+            lead = self._askable.lead(job.suite).votes
+            yield number, Asking(job, transcript or row.transcript, bounds, asks, lead, self._reask, anew)
+
+    def _settle(self) -> list[int]:
+        """Conclude what was asked; gives the numbers of its answers."""
+        numbers = []
+        while self._wave:
+            number, asking = self._wave[-1]
+            asked = [place for place in asking.asks if len(asking.asks[place]) > 1]
+            self._change(number, {place: asking.concluded(place) for place in asked})
+            row = self._answers[number].row
+            self._answers[number] = replace(self._answers[number], row=replace(row, usage=row.usage + asking.usage))
+            self._open[number] -= {place for place in asked if asking.standing(place) is not Standing.OPEN}
+            self._wave.pop()
+            numbers.append(number)
+        return numbers
+
+    def _change(self, number: int, grades: Mapping[int, Grade]) -> None:
+        """Put other grades into a row, and conclude its sets and its case anew."""
+        answer = self._answers[number]
+        changed = _sets_anew(answer.job.assertions, [grades.get(n, grade) for n, grade in enumerate(answer.row.grades)])
+        outcome, score, reason = conclude_case(changed, answer.row.threshold)
+        row = replace(answer.row, grades=changed, outcome=outcome, score=score, reason=reason)
+        self._answers[number] = replace(answer, row=row)
+
+    # --- what came of it --------------------------------------------------------------------------------------
+
+    def report(self) -> ConfirmReport:
+        """The figures."""
+        asked = list(self._asked_again())
+        outcomes = [grade.outcome for grade in asked]
+        unanswered = sum(sum(1 for _ in self._askable.of(it.job)) for it in self._answers if it.row.error)
+        policies, suites = self._askable.policies.values(), self._askable.policies
+        return ConfirmReport(
+            mode=", ".join(sorted({policy.confirm for policy in policies})) or "off",
+            noise=max((policy.noise for policy in policies), default=0.0),
+            lead=max((self._askable.lead(suite).votes for suite in suites), default=0),
+            grades=self._askable.grades,
+            asked_again=len(asked),
+            overturned=outcomes.count(Outcome.PASS),
+            confirmed=sum(grade.confirmed is True for grade in asked),
+            undecided=outcomes.count(Outcome.ERROR),
+            not_asked_again=sum(map(len, self._open.values())),
+            asks=self._askable.grades - unanswered + sum(len(grade.votes) - 1 for grade in asked),
+        )
+
+    def doubts(self) -> list[str]:
+        """What the asks say against `noise`, and against asking the same grader again."""
+        held = all(self._askable.lead(suite).held for suite in self._askable.policies)
+        return selfcheck.doubts(self.report(), list(self._asked_again()), held)
+
+    def _asked_again(self) -> Iterator[Grade]:
+        return (grade for number in sorted(self._seen) for grade in self._answers[number].row.grades if grade.votes)
+
+
+def _sets_anew(assertions: Iterable[Binding], grades: Sequence[Grade]) -> tuple[Grade, ...]:
+    anew, position = list(grades), 0
+    for binding in assertions:
+        if isinstance(binding, BoundSet):
+            inside = [replace(grades[place], inner=False) for place in members(grades, position)]
+            anew[position] = conclude_set(binding, inside)
+            position += len(inside)
+        position += 1
+    return tuple(anew)

@@ -1,0 +1,73 @@
+"""What asks of one grade come to, against the vectors of the specification."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.conversation import Usage
+from gradegate.deciding.votes import Standing, concluded, standing
+from gradegate.result import Asserted, Grade, Outcome
+
+VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())
+OUTCOMES = {"P": Outcome.PASS, "F": Outcome.FAIL, "E": Outcome.ERROR}
+CONCLUSIONS = {"pass": Outcome.PASS, "fail": Outcome.FAIL, "error": Outcome.ERROR}
+
+
+def outcomes(replies):
+    return [OUTCOMES[reply] for reply in replies]
+
+
+def grades(replies):
+    scores = {"P": 0.9, "F": 0.2, "E": None}
+    return [
+        Grade(Asserted("llm-rubric"), OUTCOMES[reply], scores[reply], 0.5, f"{reply}{number}", usage=Usage(calls=1))
+        for number, reply in enumerate(replies)
+    ]
+
+
+def grade_of(replies, lead):
+    return concluded(grades(replies), ["judge"] * len(replies), lead)
+
+
+@pytest.mark.parametrize("vector", VECTORS["confirm"], ids=lambda vector: f"{vector['lead']}-{vector['replies']}")
+def test_the_vectors(vector):
+    asks = outcomes(vector["replies"])
+    stands = [standing(asks[:count], vector["lead"]) for count in range(1, len(asks) + 1)]
+    assert Standing.OPEN not in stands[-1:]
+    assert set(stands[:-1]) <= {Standing.OPEN}
+    assert len(asks) == vector["asks"]
+    assert grade_of(vector["replies"], vector["lead"]).outcome is CONCLUSIONS[vector["conclusion"]]
+
+
+@given(st.lists(st.sampled_from("PFE"), max_size=30), st.integers(2, 8))
+def test_no_verdict_is_invented(replies, lead):
+    asked = ["F"]
+    while standing(outcomes(asked), lead) is Standing.OPEN and replies:
+        asked.append(replies.pop())
+    grade = grade_of(asked, lead)
+    passes, fails = asked.count("P"), asked.count("F")
+    assert len(asked) <= 3 * lead
+    if standing(outcomes(asked), lead) is Standing.OPEN:
+        assert (grade.outcome, grade.confirmed) == (Outcome.FAIL, None)
+    elif grade.outcome is Outcome.PASS:
+        assert (passes - fails, grade.score, grade.confirmed) == (1, 0.9, False)
+    elif grade.outcome is Outcome.FAIL:
+        assert (fails - passes, grade.score, grade.confirmed) == (lead, 0.2, True)
+    else:
+        assert (grade.score, grade.confirmed) == (None, False)
+    assert [vote.outcome for vote in grade.votes] == outcomes(asked)
+    assert grade.usage.calls == len(asked)
+
+
+def test_a_first_error_is_asked_no_more():
+    assert standing(outcomes("E"), 5) is Standing.UNASKABLE
+
+
+def test_the_last_winner_gives_the_reason_and_a_contradiction_its_count():
+    assert grade_of("FPFPP", 5).reason == "P4"
+    assert grade_of("FPFF", 2).reason == "F3"
+    assert grade_of("FPFPFP", 2).reason == "the grader contradicts itself: 3 of 6 asks fail"
+    assert grade_of("FEE", 2).reason == "failed, and could not be asked again: E2"

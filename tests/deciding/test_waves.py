@@ -1,0 +1,108 @@
+"""When a rule can change no more, and what is asked until then, against the vectors of the specification."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.deciding.rules import apply
+from gradegate.deciding.waves import Opened, Tally, Waves, settled, width
+from gradegate.result import Asserted, Grade, Outcome, Row
+from gradegate.suite import Rule
+
+VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())["settled"]
+
+
+def tally(passed, failed, open_):
+    return Tally(passed, failed, tuple(((number, 0),) for number in range(open_)))
+
+
+@pytest.mark.parametrize(
+    "vector", [vector for vector in VECTORS if "min_pass_rate" in vector], ids=lambda vector: json.dumps(vector)[:70]
+)
+def test_the_vectors(vector):
+    rule = Rule("r", min_pass_rate=vector["min_pass_rate"])
+    counted = tally(vector["passed"], vector["failed"], vector["open"])
+    assert settled(rule, counted) == (vector["settled"] != "open")
+    if vector["next_wave"] is not None:
+        assert min(width(rule, counted), vector["open"]) == vector["next_wave"]
+
+
+PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
+
+
+def row(*outcomes, threshold=None, case=None):
+    grades = tuple(Grade(Asserted("llm-rubric"), it, None if it is ERROR else float(it is PASS)) for it in outcomes)
+    whole = case or next((it for it in (FAIL, ERROR) if it in outcomes), PASS)
+    return Row("s", "", "", "", "", {}, whole, "text", grades=grades, threshold=threshold)
+
+
+EVERY = Rule("every", every_case=True, suite="s")
+
+
+def test_a_case_that_fails_by_something_else_is_not_asked_again():
+    rows = [Opened(row(FAIL, FAIL), frozenset([0])), Opened(row(PASS))]
+    assert Waves([EVERY], rows).next() == []
+
+
+def test_a_case_whose_threshold_decides_is_asked_whatever_else_fails():
+    rows = [Opened(row(FAIL, FAIL, threshold=0.5), frozenset([0])), Opened(row(PASS))]
+    assert Waves([EVERY], rows).next() == [(0, 0)]
+
+
+def test_an_advisory_rule_asks_nothing():
+    rows = [Opened(row(FAIL), frozenset([0]))]
+    advisory = Rule("a", min_pass_rate=1.0, blocking=False, suite="s")
+    assert Waves([advisory], rows).next() == []
+
+
+def test_a_wave_is_eight_cases_or_what_would_miss_the_rule():
+    rows = [Opened(row(FAIL), frozenset([0])) for _ in range(40)] + [Opened(row(PASS)) for _ in range(60)]
+    assert Waves([EVERY], rows).next() == [(number, 0) for number in range(8)]
+    assert len(Waves([Rule("r", min_pass_rate=0.7, suite="s")], rows).next()) == 31
+    assert Waves([Rule("r", min_pass_rate=0.6, suite="s")], rows).next() == []
+
+
+def test_two_rules_take_the_union_in_plan_order():
+    rows = [Opened(row(FAIL), frozenset([0])) for _ in range(20)]
+    waves = Waves([Rule("a", min_pass_rate=1.0, suite="s"), Rule("b", min_pass_rate=0.5, suite="s")], rows)
+    assert waves.next() == [(number, 0) for number in range(11)]
+
+
+@pytest.mark.parametrize("keys", [{"min_score": 0.1}, {"min_pass_rate": 0.1, "confidence": 0.95}])
+def test_a_mean_and_an_interval_are_never_met_early(keys):
+    rows = [Opened(row(FAIL), frozenset([0]))] + [Opened(row(PASS)) for _ in range(99)]
+    assert Waves([Rule("r", suite="s", **keys)], rows).next() == [(0, 0)]
+
+
+STATES = st.sampled_from(["pass", "fail", "error", "open"])
+RULES = st.sampled_from(
+    [
+        EVERY,
+        *(Rule("r", min_pass_rate=share, suite="s") for share in (0.0, 0.29, 0.5, 0.95, 1.0)),
+        Rule("m", min_pass_rate=0.5, min_cases=5, suite="s"),
+    ]
+)
+
+
+@given(st.lists(STATES, max_size=30), RULES, st.data())
+def test_what_is_settled_cannot_change_and_what_is_not_can(states, rule, data):
+    rows = [
+        Opened(row(FAIL if state == "open" else Outcome(state)), frozenset([0] if state == "open" else []))
+        for state in states
+    ]
+    wave = Waves([rule], rows).next()
+    open_ = [number for number, state in enumerate(states) if state == "open"]
+
+    def told(ends):
+        ended = dict(zip(open_, ends, strict=True))
+        return apply(rule, [row(ended.get(number, it.row.outcome)) for number, it in enumerate(rows)]).outcome
+
+    drawn = data.draw(st.lists(st.sampled_from([PASS, FAIL]), min_size=len(open_), max_size=len(open_)))
+    best, worst = told([PASS] * len(open_)), told([FAIL] * len(open_))
+    if open_ and not wave:
+        assert best is worst is told(drawn)
+    if wave and best is not ERROR:
+        assert (best, worst) == (PASS, FAIL)
