@@ -157,6 +157,11 @@ class Rule:
     max_drop: float | None = None  # of the share of cases that pass, against the base
 
     @property
+    def own(self) -> bool:
+        """Whether it asks something of the run itself."""
+        return self.every_case or self.min_pass_rate is not None or self.min_score is not None
+
+    @property
     def beside_base(self) -> bool:
         """Whether it compares with the base."""
         return self.max_new_failures is not None or self.max_drop is not None

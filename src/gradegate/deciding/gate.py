@@ -42,7 +42,7 @@ def _applied(policy: Policy, run: RunResult) -> Iterator[RuleResult]:
     for rule in policy.rules:
         suite_rows = [row for row in run.rows if row.suite == rule.suite]
         if not (rule.every_case and rule.blocking and suite_rows and not any(row.counts for row in suite_rows)):
-            yield with_base(apply(rule, suite_rows), suite_rows, run.baseline, answers=False)
+            yield with_base(apply(rule, suite_rows), suite_rows, run.baseline, policy.confirm == "answers")
 
 
 def _guard(changes: GateChanges) -> RuleResult:

@@ -43,8 +43,14 @@ class Case:
         return base, _together([_first(grade) for grade in self.grades])
 
 
+def is_old(row: Row, grade: Grade) -> bool:
+    """Whether a failure was there before. Where a threshold decides over the case, that of the whole counts."""
+    old = grade.base is not None and grade.base.outcome is Outcome.FAIL
+    return old and (row.threshold is None or row.base is Outcome.FAIL)
+
+
 def _first(grade: Grade) -> Outcome:
-    return grade.outcome
+    return grade.votes[0].outcome if grade.votes else grade.outcome
 
 
 def _together(outcomes: Sequence[Outcome | None]) -> Outcome | None:
@@ -118,7 +124,8 @@ def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
 
 
 def _confirmed(case: Case) -> bool:
-    return False
+    failing = [grade for grade in case.grades if fails(case.row, grade)]
+    return bool(failing) and all(grade.confirmed for grade in failing if grade.status == NEW_FAILURE)
 
 
 def _names(cases: Sequence[Case]) -> str:
