@@ -86,12 +86,8 @@ class Beside:
         keys = (row_key(job, repeat) for job in plan.jobs for repeat in range(job.repeats))
         return cls(plan.baseline, *pair(keys, plan.baseline), askable, reask)
 
-    def placed(self, number: int, row: Row) -> Row:
-        """A row with what the base says of it."""
-        return beside(row, self.paired[number])
-
     def stated(self, number: int, job: Job, row: Row, open_: Collection[int]) -> Row:
-        """A row with the status of each of its grades; ``open_`` are those that failed and may still be asked again.
+        """A row with what the base says of it, and the status of each grade; ``open_`` failed, and may still be asked again.
 
         What nobody can ask again stands as the base has it.
         """
@@ -100,7 +96,7 @@ class Beside:
             asked = {place for place, _ in self.askable.of(job)}
             fixed = {place: Outcome.PASS for place in range(len(row.grades)) if place not in asked}
             again = fixed | self.again.get(number, {})
-        return stated(row, again, open_)
+        return stated(beside(row, self.paired[number]), again, open_)
 
     def remembers(self, job: Job, row: Row, position: int) -> bool:
         """Whether a failure is asked again as an old one: it was there before, and no rule but those of the base needs it."""

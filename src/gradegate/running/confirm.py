@@ -40,8 +40,6 @@ class Confirming:
         self._open = {number: places for number, it in enumerate(answers) if (places := self._failing(it))}
         self._wave: list[tuple[int, Asking]] = []  # what is asked now
         self._seen: set[int] = set(self._open)  # the answers of which something was open
-        if beside is not None:
-            self._answers = [replace(it, row=beside.placed(number, it.row)) for number, it in enumerate(self._answers)]
         self._state(range(len(self._answers)))
 
     def run(self, in_threads: InThreads, stopped: Stopped) -> None:
@@ -128,6 +126,7 @@ class Confirming:
         if self._beside is None:
             return
         numbers = list(numbers)
+        self._state(numbers)
         for number in numbers:
             answer = self._answers[number]
             if regrading := self._beside.regrading(number, answer.job, answer.row):
