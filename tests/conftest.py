@@ -65,13 +65,16 @@ class Ran:
 def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """Write a config (a mapping, or YAML text) and files, run the command in-process, give what came of it.
 
-    The environment holds no keys; retries are off, and graders are asked once, unless arguments say more.
+    The environment holds no keys; retries are off, and graders are asked once, unless arguments say more. An empty
+    ``confirm`` leaves asking again to the config.
     """
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GITHUB_WORKSPACE", "CI", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
 
-    def run(config: Any = None, *arguments: str, name: str = "promptfooconfig.yaml", **files: str) -> Ran:
+    def run(
+        config: Any = None, *arguments: str, name: str = "promptfooconfig.yaml", confirm: str = "off", **files: str
+    ) -> Ran:
         if config is not None:
             text = config if isinstance(config, str) else yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
             (tmp_path / name).write_text(text, encoding="utf-8")
@@ -80,7 +83,7 @@ def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
             (tmp_path / file).write_text(content, encoding="utf-8")
         results = tmp_path / "results.json"
         results.unlink(missing_ok=True)
-        options = ["--retries", "0", "--reask", "0", "--confirm", "off"]
+        options = ["--retries", "0", "--reask", "0", *(["--confirm", confirm] if confirm else [])]
         code = cli.main(["run", "-o", str(results), *options, name, *arguments])
         captured = capsys.readouterr()
         found = json.loads(results.read_text()) if results.exists() else {}

@@ -25,7 +25,7 @@ from gradegate.errors import ConfigError
 from gradegate.planning.base import Base, plan_base
 from gradegate.planning.baseline import commit_of_base, stored
 from gradegate.planning.job import Plan
-from gradegate.planning.load import Located, load, written_in
+from gradegate.planning.load import Located, load, shown_in, written_in
 from gradegate.planning.plan import build_client, egress, plan
 from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.planning.sides import is_asked, with_base
@@ -40,8 +40,8 @@ from gradegate.settings import Settings
 from gradegate.suite import Note
 
 Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of planned answers
-Approve = Callable[[], Approval]  # asks whether a person approved what the pull request does to its gate
 Choose = Callable[[list[Located]], list[Located]]
+Approve = Callable[[], Approval]  # asks whether a person approved what the pull request does to its gate
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
         return _prepared(settings, choose(suites), base)
     except ConfigError as e:
         begin()
-        values = {*secrets_of(settings, suites).values, *written_in(settings)}
+        values = {*secrets_of(settings, suites, shown_in(settings)).values, *written_in(settings)}
         raise concealed_mistakes(e, redactor(values)) from None
 
 
@@ -101,11 +101,12 @@ def _base(settings: Settings) -> Base | None:
 
 def _prepared(settings: Settings, suites: list[Located], base: Base | None) -> Prepared:
     client = build_client(settings, suites)
-    planned, secrets = plan(suites, settings, client), secrets_of(settings, suites)
-    hide = redactor({*secrets.values, *(base.secrets if base else ())})
-    changes = conceal(_changes(base, planned, suites, settings), hide) if base else NO_CHANGES
-    planned = _compared(planned, settings, client, base)
+    own = plan(suites, settings, client)
+    planned = _compared(own, settings, client, base)
+    secrets = secrets_of(settings, suites, (use.name for use in planned.keys))
     client.guard = Guard(egress(settings), {use.name: settings.environ[use.name] for use in planned.keys})
+    hide = redactor({*secrets.values, *(base.secrets if base else ())})
+    changes = conceal(_changes(base, own, suites, settings), hide) if base else NO_CHANGES
     seal = redactor(secrets.environment.values(), short=False)
     inputs = frozenset(path for located in suites for path in located.workspace.opened)
     inputs |= {(settings.cwd / settings.baseline).resolve()} if settings.baseline else set()

@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gradegate.access.environment import Environment, is_runners
-from gradegate.access.hosts import Host, allowed
 from gradegate.errors import ConfigError, Mistake
+
+if TYPE_CHECKING:
+    from gradegate.access.hosts import Host
 
 T = TypeVar("T")
 # What a run does where neither the command line nor a config says otherwise.
@@ -81,6 +83,8 @@ class Settings:
 
 def hosts(written: Iterable[str]) -> tuple[Host, ...]:
     """The hosts of ``allowed-hosts``. Raises ConfigError with every one that is none."""
+    from gradegate.access.hosts import allowed  # late, so that --version is quick
+
     named = {text: allowed(text) for text in _words(written)}
     cure = "write host, host:port or https://host, each host by its whole name"
     wrong = [Mistake(f"`{text}` in `allowed-hosts` is not a host", None, cure) for text in named if not named[text]]

@@ -61,7 +61,7 @@ def test_a_vendors_keys_go_to_its_own_hosts_and_where_the_environment_says(url, 
     "name",
     "169.254.169.254 169.254.170.2 2852039166 0xa9fea9fe 0251.0376.0251.0376 ::ffff:169.254.169.254 64:ff9b::a9fe:a9fe "
     "fd00:ec2::254 fe80::1 100.100.100.200 192.0.0.192 metadata.google.internal METADATA.google.internal. "
-    "2002:a9fe:a9fe::1 169.254.1.1 ::a9fe:a9fe".split(),
+    "2002:a9fe:a9fe::1 169.254.1.1 ::a9fe:a9fe ::ffff:0:a9fe:a9fe 64:ff9b:1::a9fe:a9fe".split(),
 )
 def test_services_that_hand_out_credentials_are_never_asked(name):
     assert refused(name)
@@ -70,7 +70,9 @@ def test_services_that_hand_out_credentials_are_never_asked(name):
     assert Egress(hosts=tuple(filter(None, [allowed(url)])), bound=True).reaches(url) == METADATA
 
 
-@pytest.mark.parametrize("name", "10.1.2.3 172.16.0.9 192.168.1.1 fd12::1 100.64.0.1 ::ffff:10.0.0.1 167837953".split())
+@pytest.mark.parametrize(
+    "name", "10.1.2.3 224.0.0.1 172.16.0.9 192.168.1.1 fd12::1 100.64.0.1 ::ffff:10.0.0.1 167837953".split()
+)
 def test_private_addresses_are_asked_where_the_workflow_names_them_or_nothing_is_bound(name):
     url = f"http://[{name}]:80/" if ":" in name else f"http://{name}:80/"
     host = host_at(url)
@@ -104,5 +106,10 @@ def test_loopback_is_this_machine_and_not_private(name):
 def test_a_variable_with_an_address_may_go_to_that_address():
     egress = Egress({"APP_URL": "https://app.example.com/x", "TOKEN": "t"}, bound=True)
     assert egress.carries("APP_URL", "https://app.example.com/y")
+    hosts = Egress({"H": "app.example.com", "P": "app:8080", "K": "abcdef"}, bound=True)
+    assert hosts.carries("H", "https://app.example.com/")
+    assert hosts.carries("P", "http://app:8080/")
+    assert not hosts.carries("H", "https://h.app.example.com/")
+    assert not hosts.carries("K", "https://abcdef/")
     assert not egress.carries("APP_URL", "https://evil.net/")
     assert not egress.carries("TOKEN", "https://app.example.com/y")

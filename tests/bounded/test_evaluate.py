@@ -121,12 +121,12 @@ def test_a_worker_that_does_not_start_is_said_and_not_tried_for_ever(monkeypatch
 
 
 def test_all_of_a_run_together_have_a_limit():
-    for _ in range(int(TOTAL_SECONDS) + 1):
+    for _ in range(4 * int(TOTAL_SECONDS)):
         try:
             evaluate("support.tasks:burn", 1.1)
         except Exceeded as e:
-            assert "together" in str(e)  # noqa: PT017
-            break
+            if "together" in str(e):  # a busy machine may end one by its wall clock before
+                break
     else:
         pytest.fail("there was no limit")
     with pytest.raises(Exceeded, match="together"):

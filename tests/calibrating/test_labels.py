@@ -72,6 +72,20 @@ def test_a_file_that_is_not_there_is_a_mistake(calibrate, llm, capsys):
     assert "`none.jsonl` cannot be read" in capsys.readouterr().err
 
 
+def test_no_report_takes_the_place_of_what_was_read(calibrate, llm):
+    labels = lines(label("a"))
+    ran = calibrate(config(llm), labels, name="labels.json", report="labels.json")
+    assert (ran.code, llm.requests) == (2, [])
+    assert "the output `labels.json` is a file that this run reads" in ran.err
+    assert ran.read("labels.json") == labels
+
+
+def test_more_asks_than_a_run_may_hold_are_a_mistake(calibrate, llm):
+    ran = calibrate(config(llm), lines(label("a")), "--asks", "10001")
+    assert (ran.code, llm.requests) == (2, [])
+    assert "10,000" in ran.err
+
+
 def test_a_report_of_another_kind_is_a_mistake(calibrate, llm):
     ran = calibrate(config(llm), lines(label("a")), "-o", "x.xml")
     assert (ran.code, llm.requests) == (2, [])
@@ -129,6 +143,9 @@ def test_one_of_several_values_of_a_variable_is_named(calibrate, llm):
     assert "labels.jsonl:1: its case has several values of a variable" in ran.err
     ran = calibrate(config(llm, tests), lines(label("a", vars={"q": "two"})))
     assert (ran.code, ran.data["outputs"][0]["vars"]) == (0, {"q": "two"})
+    both = lines(label("a", vars={"q": "two"}), label("a", "fail", vars={"q": "one"}))  # another answer each
+    ran = calibrate(config(llm, tests), both)
+    assert (ran.code, ran.data["overall"]["labels"]) == (0, 2)
 
 
 def test_two_labels_of_one_output_must_agree(calibrate, llm):

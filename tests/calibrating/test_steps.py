@@ -48,7 +48,7 @@ def test_an_error_is_apart_and_never_a_vote(calibrate, llm):
     assert ran.code == 0, ran.err
     overall = ran.data["overall"]
     assert (overall["labels"], overall["errors"], overall["both_pass"]) == (1, 2, 1)
-    assert (overall["minority"], overall["votes"]) == (0, 3)  # two of a, one of b
+    assert (overall["minority"], overall["votes"]) == (0, 2)  # of a: most asks of b did not pass
     assert ran.out.count("NO VERDICT") == 2
     assert "2 outputs got no verdict at the first ask and are in no table" in ran.out
 
@@ -81,10 +81,11 @@ def test_a_negated_assertion_passes_what_does_not_hold(calibrate, llm):
 
 def test_every_ask_is_another_request_and_differs_in_its_token_alone(calibrate, llm):
     llm.reply = Scripted(a="P", b="P")
-    ran = calibrate(config(llm), lines(label("a"), label("a"), label("b")), "--asks", "4")
-    assert (ran.code, len(llm.requests)) == (0, 12)
+    labels = lines(label("a"), label("a"), label("b"), label("b", description="other"))
+    ran = calibrate(config(llm, case("case"), case("other")), labels, "--asks", "4")
+    assert (ran.code, len(llm.requests)) == (0, 16)
     bodies = [json.dumps(body) for body in llm.bodies]
-    assert len(set(bodies)) == 12
+    assert len(set(bodies)) == 16
     assert len({TOKEN.sub("", body) for body in bodies}) == 2
     assert ran.data["asks"] == 4
 
@@ -112,8 +113,11 @@ def test_a_test_that_is_repeated_is_asked_no_more_often(calibrate, llm):
 
 def test_a_variable_that_only_other_tests_define_is_no_mistake(calibrate, llm):
     llm.reply = Scripted(a="P")
-    tests = case("case"), case("other", vars={"q": "x", "extra": "y"})
-    assert calibrate({**config(llm, *tests), "prompts": ["{{q}} {{extra}}"]}, lines(label("a"))).code == 0
+    tests = [{"description": "case"}, {"description": "other", "vars": {"extra": "y"}}]
+    written = config(llm, *tests, prompts=["x"])
+    written["defaultTest"]["assert"] = [{"type": "llm-rubric", "value": "is polite {{extra}}"}]
+    ran = calibrate(written, lines(label("a")))
+    assert ran.code == 0, ran.err
 
 
 def test_the_grader_of_the_command_line_grades(calibrate, llm):

@@ -270,6 +270,30 @@ WEAKENINGS = {
     ),
     "a rule dropped": (lambda c: c["gate"]["rules"].pop(1), "removed: the rule `tone` is gone"),
     "no gate": (lambda c: c.pop("gate"), "removed: the rule `all` is gone"),
+    "failures that are asked again": (
+        lambda c: c["gate"].update(confirm="answers"),
+        "weaker: failures are asked again in a milder way: `gate.confirm` grader became answers",
+    ),
+    "more noise": (
+        lambda c: c["gate"].update(noise=0.2),
+        "weaker: more flips of the grader are forgiven: `gate.noise` 0.1 became 0.2",
+    ),
+    "second opinions": (
+        lambda c: c["gate"].update({"second-opinions": ["openai:chat:kind"]}),
+        "changed: `gate.second-opinions` is another",
+    ),
+    "failures of one assertion that are asked again": (
+        lambda c: assertions(c, 4)[0].update(confirm="answers"),
+        "weaker: `g-eval` of `many`: its failures are asked again in a milder way: grader became answers",
+    ),
+    "second opinions of one assertion": (
+        lambda c: assertions(c, 4)[0].update({"second-opinions": ["openai:chat:kind"]}),
+        "changed: `g-eval` of `many`: its `second-opinions` are others",
+    ),
+    "failures of a set that are asked again": (
+        lambda c: assertions(c, 3)[0].update(confirm="answers"),
+        "weaker: `g-eval` of `set`: its failures are asked again in a milder way: grader became answers",
+    ),
     "errors that weigh less": (
         lambda c: c["gate"].update(errors={"ignore-up-to": 0.5}),
         "weaker: errors weigh less than before (`gate.errors`)",
@@ -282,6 +306,45 @@ def test_a_weaker_gate_is_a_finding(name):
     edit, text = WEAKENINGS[name]
     found = after(edit, {"judge.yaml": "- reply: pass\n"})
     assert any(text in finding for finding in found), found
+
+
+def held_against(base: Any, head: Any) -> list[str]:
+    return [said(change) for change in compared({CONFIG: base, **FILES}, {CONFIG: head, **FILES}).found]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ({"confirm": "off"}, {}, "weaker: failures are asked again in a milder way: `gate.confirm` off became grader"),
+        ({"confirm": "off"}, {"confirm": "answers"}, "`gate.confirm` off became answers"),
+        ({"noise": 0.05}, {}, "`gate.noise` 0.05 became 0.1"),
+    ],
+)
+def test_a_base_that_asked_less_often_is_held_against(old, new, text):
+    base, head = (copy.deepcopy(BASE) for _ in range(2))
+    base["gate"].update(old)
+    head["gate"].update(new)
+    assert any(text in finding for finding in held_against(base, head))
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ({"min-cases": 5}, "the rule `all` asks for less: min-cases 5 became nothing"),
+        ({"confidence": 0.9}, "the rule `all` asks for less: confidence 0.9 became nothing"),
+    ],
+)
+def test_a_rule_that_loses_a_key_is_held_against(keys, text):
+    base, head = (copy.deepcopy(BASE) for _ in range(2))
+    base["gate"]["rules"][0].update(keys)
+    assert any(text in finding for finding in held_against(base, head))
+
+
+def test_an_assertion_that_was_asked_once_and_goes_with_the_gate_is_a_finding():
+    base, head = (copy.deepcopy(BASE) for _ in range(2))
+    assertions(base, 4)[0].update(confirm="off")
+    text = "`g-eval` of `many`: its failures are asked again in a milder way: off became grader"
+    assert any(text in finding for finding in held_against(base, head))
 
 
 def _reversed(config: Any) -> Any:
@@ -328,6 +391,11 @@ HARMLESS = {
     "more calls at once": lambda c: c["evaluateOptions"].update(maxConcurrency=9),
     "a rule more": lambda c: c["gate"]["rules"].append({"name": "new", "min-pass-rate": 1}),
     "a stricter rule": lambda c: c["gate"]["rules"][0].update({"min-pass-rate": 1}),
+    "failures that are not asked again": lambda c: c["gate"].update(confirm="off"),
+    "failures of one assertion that are not asked again": lambda c: assertions(c, 4)[0].update(confirm="off"),
+    "less noise": lambda c: c["gate"].update(noise=0.05),
+    "the default of asking again written out": lambda c: c["gate"].update(confirm="grader", noise=0.1),
+    "a rule that takes more cases": lambda c: c["gate"]["rules"][0].update({"min-cases": 2, "confidence": 0.9}),
     "a rule that blocks": lambda c: c["gate"]["rules"][2].update(blocking=True),
     "errors that block": lambda c: c["gate"].update(errors="block"),
     "changes that block": lambda c: c["gate"].update(changes="block"),

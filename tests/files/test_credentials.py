@@ -9,7 +9,7 @@ from gradegate.files.credentials import holds_credentials
     "path",
     ".git/config .git sub/.git/config .GIT/HEAD .npmrc app/.npmrc .netrc .aws/credentials .ssh/known_hosts .env .env.local "
     ".env.production .pypirc .docker/config.json keys/id_rsa id_ed25519 gha-creds-0a1b2c.json tls/server.pem private_key.txt "
-    "app-private-key.json .kube/config .git-credentials .vault-token service-account.json".split(),
+    "app-private-key.json .kube/config .git-credentials .vault-token service-account.json terraform.tfstate server.key .config/gh/hosts.yml pip.conf .condarc credentials.json secrets.yaml auth.json .netrc. .npmrc.bak .env~ .bash_history".split(),
 )
 def test_files_in_which_tools_keep_credentials(path):
     assert holds_credentials(PurePath(path))
@@ -18,7 +18,7 @@ def test_files_in_which_tools_keep_credentials(path):
 @pytest.mark.parametrize(
     "path",
     "prompts/x.txt .github/prompts/a.md .claude/skills/x/SKILL.md .env.example docs/git/config environment.md keys.csv "
-    "api-keys.md credentials-policy.md .promptfoo/x.yaml envs/dev.yaml ssh/notes.txt .gitignore tokens.csv".split(),
+    "api-keys.md credentials-policy.md .promptfoo/x.yaml envs/dev.yaml ssh/notes.txt .gitignore tokens.csv keyboard.yaml secrets.csv auth.md".split(),
 )
 def test_files_that_prompts_are_made_of(path):
     assert not holds_credentials(PurePath(path))

@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from support.flips import BAD, GOOD, case_in, suite
+
 pytestmark = pytest.mark.slow
 PATIENCE = 60  # seconds: far more than a busy machine takes, far less than the server holds its answers
 
@@ -87,3 +89,62 @@ def test_a_hung_server_meets_the_deadline(gate, llm):
     assert llm.in_flight == 1
     assert ran.code == 3
     assert "did not answer within 1 s" in ran.grades[0]["reason"]
+
+
+def test_a_signal_while_failures_are_asked_again_loses_nothing(llm, tmp_path):
+    """Twenty of forty cases fail; of the first eight, two are overturned before the others are held up."""
+    first: set[int] = set()
+
+    def reply(path, body):
+        number = case_in(body)
+        if number not in first:
+            first.add(number)
+            return BAD if number < 20 else GOOD
+        if number > 1:
+            time.sleep(600)
+        return GOOD
+
+    llm.reply = reply
+    rules = [
+        {"name": "all", "min-pass-rate": 1},
+        {"name": "few", "min-pass-rate": 0.1, "select": {"description": "*9"}},
+    ]
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(suite(llm.spec(), 40, gate={"rules": rules})))
+    command = [sys.executable, "-m", "gradegate", "run", "c.yaml", "-j", "8", "-o", "results.json"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    deadline = time.monotonic() + PATIENCE
+    while len(llm.requests) < 40 + 2 * 2 + 6 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)  # the last replies are on their way
+    os.kill(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, out
+    results = json.loads((tmp_path / "results.json").read_text())
+    counts, said = results["summary"], results["confirm"]
+    assert [counts[k] for k in ("planned", "passed", "failed", "errored")] == [40, 22, 0, 18]
+    assert (said["overturned"], said["confirmed"], results["outcome"]) == (2, 0, "inconclusive")
+    reasons = {case["grades"][0]["reason"] for case in results["cases"] if case["outcome"] == "error"}
+    assert reasons == {"failed, and was not asked again: the run was interrupted"}
+
+
+def test_a_signal_before_anything_was_asked_again_blocks_nothing_that_was_not_confirmed(llm, tmp_path):
+    """A rule that is settled keeps its failures, one that is not has none."""
+
+    def reply(path, body):
+        if case_in(body) == 3:
+            time.sleep(600)
+        return BAD
+
+    llm.reply = reply
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(suite(llm.spec(), 4)))
+    command = [sys.executable, "-m", "gradegate", "run", "c.yaml", "-j", "4", "-o", "results.json"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    deadline = time.monotonic() + PATIENCE
+    while len(llm.requests) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    os.kill(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, out
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert (results["summary"]["errored"], results["summary"]["failed"]) == (4, 0)

@@ -64,14 +64,22 @@ def lines(*labels: dict | str) -> str:
     return "".join((it if isinstance(it, str) else json.dumps(it)) + "\n" for it in labels)
 
 
-def run(folder: Path, capsys: Any, written: dict, labels: str, *arguments: str) -> Calibrated:
+def run(
+    folder: Path,
+    capsys: Any,
+    written: dict,
+    labels: str,
+    *arguments: str,
+    name: str = "labels.jsonl",
+    report: str = "calibration.json",
+) -> Calibrated:
     """The command in-process, with its JSON report; retries are off, and unreadable graders are asked once."""
     (folder / "c.yaml").write_text(yaml.safe_dump(written, sort_keys=False, allow_unicode=True), encoding="utf-8")
-    (folder / "labels.jsonl").write_text(labels, encoding="utf-8")
-    report = folder / "calibration.json"
-    report.unlink(missing_ok=True)
-    options = ["-o", "calibration.json", "--retries", "0", "--reask", "0", *arguments]
-    code = cli.main(["calibrate", "c.yaml", "labels.jsonl", *options])
+    (folder / "calibration.json").unlink(missing_ok=True)
+    (folder / name).write_text(labels, encoding="utf-8")
+    options = ["-o", report, "--retries", "0", "--reask", "0", *arguments]
+    code = cli.main(["calibrate", "c.yaml", name, *options])
     captured = capsys.readouterr()
-    data = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+    there = report != name and (folder / report).exists()
+    data = json.loads((folder / report).read_text(encoding="utf-8")) if there else {}
     return Calibrated(code, captured.out, captured.err, data, folder)

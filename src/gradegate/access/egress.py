@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -9,10 +10,10 @@ from gradegate.access.hosts import (
     Address,
     Host,
     Vendor,
+    allowed,
     bound_by,
     covers,
     host_at,
-    is_loopback,
     is_private,
     literal,
     refused,
@@ -26,7 +27,7 @@ PRIVATE = "it is an address inside a private network"
 class Egress:
     """What may leave the machine. ``bound``: keys are held to their hosts, as always on GitHub.
 
-    ``vendors`` gives all vendors; it is asked only for a key that its provider does not explain.
+    ``vendors`` gives all vendors that there are: a vendor's key may be read by a provider of another kind.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -38,8 +39,7 @@ class Egress:
         """Whether the value of a variable may go to an address."""
         if not self.bound or covers(self.hosts, url):
             return True
-        own = bound_by(self.variables.get(name, "")) if "://" in self.variables.get(name, "") else None
-        if own is not None and own.takes(url):
+        if is_address(self.variables.get(name, ""), url):
             return True
         return any(name in vendor.keys and vendor.takes(url, self.variables) for vendor in self.vendors())
 
@@ -71,7 +71,10 @@ class Egress:
         return {host.name for host in hosts if host}
 
 
-def is_own_machine(url: str) -> bool:
-    """Whether an address is at this machine."""
-    host = host_at(url)
-    return host is not None and is_loopback(host.name)
+def is_address(value: str, url: str) -> bool:
+    """Whether the value of a variable is where an address leads: that address, or its host as names of hosts look."""
+    if "://" in value:
+        own = bound_by(value)
+        return own is not None and own.takes(url)
+    host = allowed(value) if re.fullmatch(r"[\w.-]+:\d{1,5}|(?:[\w-]+\.)+\w+(?::\d{1,5})?|localhost", value) else None
+    return host is not None and host.takes(url)

@@ -1,7 +1,8 @@
-"""The forms in which a secret turns up in a text: plain, in base64 or hex, escaped, broken up, or cut off.
+"""The forms in which a secret turns up in a text: plain, in base64 or hex, escaped, broken up, in part, or cut off.
 
-Plain, base64 and hex are looked for as they are. Percent, JSON and HTML escapes, line breaks and signs that take no room
-are undone first, and what is found is traced back to where it stood.
+A text is looked at twice: as it is, and with its escapes undone. Each time the forms are looked for as they are, and by
+their letters and digits alone (the *bones*), so that no signs between them hide anything. What is found is traced back to
+where it stood.
 """
 
 from __future__ import annotations
@@ -9,33 +10,143 @@ from __future__ import annotations
 import base64
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 LONG = 8  # characters; a shorter secret is looked for as a word of its own
+CUT = "…"  # what every excerpt has where it was cut
 _LEAST_WORD = 4  # shorter still is a placeholder: hiding "k" would garble every report
 _LEAST_LINE = 12  # of a secret that has several lines, each of this length is one
-_LEAST_CUT = 6  # characters of a secret that ends at a cut
+_LEAST_BONES = 12  # letters and digits; of fewer, other words might have as many in that order
+_LEAST_CUT, _LEAST_END = 6, 8  # characters of a secret that ends at a cut, or at the end of a text
+_PROBE, _STEP, _WHOLE = (
+    12,
+    8,
+    24,
+)  # parts of a secret of twelve letters and digits, from every eighth on; of a shorter one two thirds
 _PLACEHOLDERS = frozenset("test none null dummy empty fake ollama local unused true false".split())
-CUT = "…"  # what every excerpt has where it was cut
 _INVISIBLE = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\u0000-\u0008\u000b\u000c\u000e-\u001a\u001c-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"
 )
-_BREAK = rf"\\?(?:\r\n|[\n\r\u2028\u2029])[ \t>|]*|[{_INVISIBLE}]+|\x1b\[[0-9;]*m"
-# What is undone: a run of percent escapes, an HTML entity, a JSON escape, a break.
+_BREAK = rf"[\\=]?(?:\r\n|[\n\r\u2028\u2029])[ \t>|]*|[{_INVISIBLE}]+|\x1b(?:\[[0-9;]*[A-Za-z])?"
+# What is undone: a run of percent escapes, an HTML entity, a JSON escape, a tag, a break.
 _ESCAPE = re.compile(
-    rf"(?P<percent>(?:%[0-9A-Fa-f]{{2}})+)|(?P<entity>&(?:#[0-9]{{1,7}}|#[xX][0-9a-fA-F]{{1,6}}|[a-zA-Z][a-zA-Z0-9]{{1,31}});)"
-    rf"|(?P<json>\\u[0-9a-fA-F]{{4}}|\\x[0-9a-fA-F]{{2}}|\\[^\w\s])|(?P<line>\\[nrt])|(?P<gone>{_BREAK})"
+    rf"(?P<percent>(?:%[0-9A-Fa-f]{{2}})+)|(?P<entity>&(?:#[0-9]{{1,7}};?|#[xX][0-9a-fA-F]{{1,6}};?|[a-zA-Z][a-zA-Z0-9]{{1,31}};))"
+    rf"|(?P<json>\\u[0-9a-fA-F]{{4}}|\\x[0-9a-fA-F]{{2}}|\\[^\w\s])|(?P<line>\\[nrt])"
+    rf"|(?P<gone><!--.{{0,12}}?-->|</?[a-zA-Z][a-zA-Z0-9]{{0,9}}[ ]?/?>|{_BREAK})"
 )
-_SUSPECT = re.compile(rf"[%&\\\n\r\x1b\u2028\u2029{_INVISIBLE}]")
+_SUSPECT = re.compile(rf"[%&\\<=\n\r\x1b\u2028\u2029{_INVISIBLE}]")
+_UNSEEN = re.compile(rf"[{_INVISIBLE}]+")
+_NO_WORD = re.compile(r"[\W_]+")
 _ROUNDS = 2  # how deep escapes may lie in escapes
+_OTHERS = bytes(sign for sign in range(128) if not chr(sign).isalnum())
+_LOWER = bytes(range(256)).lower()
 Span = tuple[int, int]
 
 
-def long_forms(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Every text that gives a secret away, longest first."""
-    forms = {form for secret in secrets for form in _forms(secret)}
-    return tuple(sorted(forms, key=len, reverse=True))
+@dataclass(frozen=True)
+class Traces:
+    """All that gives secrets away: their forms as texts, and as bones; ``parts`` map a part of a secret's bones to these."""
+
+    forms: tuple[str, ...]
+    bones: tuple[bytes, ...]
+    parts: dict[bytes, bytes]
+
+    @classmethod
+    def of(cls, secrets: Iterable[str]) -> Traces:
+        """What to look for; of secrets with fewer than ``LONG`` characters what is longer than they, encoded."""
+        given = list(secrets)
+        values = [secret for secret in given if len(secret) >= LONG]
+        forms = {form for value in values for form in _forms(value)}
+        forms |= {form for word in given if is_word(word) for form in _encoded(word) if len(form) >= LONG}
+        bones = {bone for bone in map(_bones, forms) if len(bone) >= _LEAST_BONES}
+        parts = {part: bone for bone in map(_bones, values) for part in _parts(bone)}
+        return cls(tuple(sorted(forms, key=len, reverse=True)), tuple(bones), parts)
+
+    def spans(self, text: str) -> list[Span]:
+        """Where the text gives a secret away."""
+        hits = [*_spans(text, self.forms), *self._traced(text, 0), *self._cuts(text)]
+        if _SUSPECT.search(text):
+            plain = text
+            for depth in range(1, _ROUNDS + 1):
+                before, plain = plain, _plain(plain)
+                if plain == before:
+                    break
+                if self._shows(plain):
+                    hits += self._traced(text, depth)
+        return hits
+
+    def shows(self, text: str) -> bool:
+        """Whether the text gives a secret away, as it is or with its escapes undone."""
+        for _ in range(_ROUNDS + 1):
+            if self._shows(text):
+                return True
+            before, text = text, _plain(text)
+            if text == before:
+                break
+        return False
+
+    def _shows(self, text: str) -> bool:
+        bones = _bones(text)
+        return any(form in text for form in self.forms) or self._in(bones)
+
+    def _in(self, bones: bytes) -> bool:
+        return any(bone in bones for bone in self.bones) or any(part in bones for part in self.parts)
+
+    def _traced(self, text: str, depth: int) -> Iterator[Span]:
+        """Where secrets stand in a text whose escapes are undone so many times; by their bones alone when it is as it is."""
+        if not depth and not self._in(_bones(text)):
+            return
+        places: list[Span] = [(place, place + 1) for place in range(len(text))]
+        for _ in range(depth):
+            text, places = _undo(text, places)
+        yield from ((places[first][0], places[last - 1][1]) for first, last in _spans(text, self.forms))
+        bones, origins = _bones_and_places(text, places)
+        for first, last in (*_spans(bones, self.bones), *self._extended(bones)):
+            yield origins[first][0], origins[last - 1][1]
+
+    def _extended(self, bones: bytes) -> Iterator[Span]:
+        """The parts of secrets in the bones of a text, as far as they go on to both sides."""
+        for part, whole in self.parts.items():
+            for first, last in _spans(bones, (part,)):
+                at = whole.index(part)
+                before = sum(1 for _ in _while_equal(bones[:first][::-1], whole[:at][::-1]))
+                after = sum(1 for _ in _while_equal(bones[last:], whole[at + len(part) :]))
+                yield first - before, last + after
+
+    def _cuts(self, text: str) -> Iterator[Span]:
+        """Where a text breaks off in the middle of a form: at its end, or at the sign of an excerpt."""
+        longest = len(self.forms[0]) if self.forms else 0
+        marks = [match.start() for match in re.finditer(CUT, text)]
+        ends = [(mark, _LEAST_CUT) for mark in marks] + [(len(text.rstrip()), _LEAST_END)]
+        for end, least in ends:
+            window = text[max(0, end - longest) : end]
+            for form in self.forms:
+                if form[:least] in window and (kept := _kept(window, form, least)):
+                    yield end - kept, end
+        for mark in marks:
+            window = text[mark + 1 : mark + 1 + longest][::-1]
+            for form in self.forms:
+                if kept := _kept(window, form[::-1], _LEAST_CUT):
+                    yield mark + 1, mark + 1 + kept
+
+
+def _kept(window: str, form: str, least: int) -> int:
+    """How many characters at the end of a window are the beginning of a form, at least so many, else 0."""
+    return next((n for n in range(min(len(form) - 1, len(window)), least - 1, -1) if window.endswith(form[:n])), 0)
+
+
+def _while_equal(one: bytes, other: bytes) -> Iterator[int]:
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            return
+        yield left
+
+
+# --- what is looked for ---------------------------------------------------------------------------------------
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -45,6 +156,10 @@ def _forms(secret: str) -> Iterator[str]:
     squeezed = "".join(lines)  # as it stands where breaks are undone
     if len(squeezed) >= LONG:
         yield squeezed
+    yield from _encoded(secret)
+
+
+def _encoded(secret: str) -> Iterator[str]:
     encoded = secret.encode("utf-8", "surrogatepass")
     yield encoded.hex()
     yield encoded.hex().upper()
@@ -65,43 +180,66 @@ def _base64(secret: bytes) -> Iterator[str]:
                 yield text[first:last]
 
 
+def _parts(bones: bytes) -> Iterator[bytes]:
+    """Parts of a secret, one of which is in every part of it that is long; words without a digit give nothing away."""
+    size, step = (_PROBE, _STEP) if len(bones) >= _WHOLE else (max(9, len(bones) * 2 // 3), 1)
+    for start in range(0, len(bones) - size + 1, step):
+        part = bones[start : start + size]
+        if not part.isalpha() and not part.isdigit():
+            yield part
+
+
+def is_word(secret: str) -> bool:
+    """Whether a short secret is one that is looked for: not a word that stands for none, nor a small number."""
+    if not _LEAST_WORD <= len(secret) < LONG or secret.lower() in _PLACEHOLDERS:
+        return False
+    return not (secret.isdigit() and len(secret) < 6)
+
+
 def short_pattern(secrets: Iterable[str]) -> re.Pattern[str] | None:
-    """Short secrets as words of their own."""
-    words = [word for word in secrets if len(word) >= _LEAST_WORD and word.lower() not in _PLACEHOLDERS]
+    """Short secrets as words of their own; a small number is none."""
+    words = list(filter(is_word, secrets))
     if not words:
         return None
     either = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
     return re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])")
 
 
-def spans(text: str, forms: Iterable[str]) -> Iterator[Span]:
+# --- texts, undone ----------------------------------------------------------------------------------------------
+
+
+def _spans(text: str | bytes, forms: Iterable[str | bytes]) -> Iterator[Span]:
     """Where forms stand in a text."""
     for form in forms:
-        start = text.find(form)
+        start = text.find(form)  # type: ignore[arg-type]  # both are text, or both are bytes
         while start >= 0:
             yield start, start + len(form)
-            start = text.find(form, start + len(form))
+            start = text.find(form, start + len(form))  # type: ignore[arg-type]
 
 
-def decoded(text: str, forms: tuple[str, ...]) -> Iterator[Span]:
-    """Where forms stand in a text once its escapes and breaks are undone."""
-    if not _SUSPECT.search(text):
-        return
-    plain = text
-    for _ in range(_ROUNDS):
-        before, plain = plain, _plain(plain)
-        if plain == before:
-            break
-        if any(form in plain for form in forms):
-            yield from _traced(text, forms)
-            return
+def _bones(text: str) -> bytes:
+    """The letters and digits of a text in lower case, as UTF-8."""
+    if not text.isascii():
+        text = _NO_WORD.sub("", unicodedata.normalize("NFKC", _UNSEEN.sub("", text)))
+    return text.encode("utf-8", "surrogatepass").translate(_LOWER, _OTHERS)
 
 
-def _traced(text: str, forms: tuple[str, ...]) -> Iterator[Span]:
-    places: list[Span] = [(place, place + 1) for place in range(len(text))]
-    for _ in range(_ROUNDS):
-        text, places = _undo(text, places)
-        yield from ((places[first][0], places[last - 1][1]) for first, last in spans(text, forms))
+def _bones_and_places(text: str, places: list[Span]) -> tuple[bytes, list[Span]]:
+    """The same, and for each byte where it came from."""
+    bones, origins = bytearray(), []
+    for character, place in zip(text, places, strict=True):
+        part = _bones(character)
+        bones += part
+        origins += [place] * len(part)
+    return bytes(bones), origins
+
+
+def _plain(text: str) -> str:
+    parts, end = [], 0
+    for match in _escapes(text):
+        parts += [text[end : match.start()], _undone(match)]
+        end = match.end()
+    return "".join([*parts, text[end:]])
 
 
 def _undo(text: str, places: list[Span]) -> tuple[str, list[Span]]:
@@ -114,14 +252,6 @@ def _undo(text: str, places: list[Span]) -> tuple[str, list[Span]]:
         origins += [(places[match.start()][0], places[match.end() - 1][1])] * len(made)
         end = match.end()
     return "".join([*parts, text[end:]]), [*origins, *places[end:]]
-
-
-def _plain(text: str) -> str:
-    parts, end = [], 0
-    for match in _escapes(text):
-        parts += [text[end : match.start()], _undone(match)]
-        end = match.end()
-    return "".join([*parts, text[end:]])
 
 
 def _escapes(text: str) -> Iterator[re.Match[str]]:
@@ -146,41 +276,3 @@ def _undone(match: re.Match[str]) -> str:
 
 def _visible(text: str) -> str:
     return "" if re.fullmatch(rf"[{_INVISIBLE}\n\r\t]+", text) else text
-
-
-def cut_forms(forms: tuple[str, ...]) -> Callable[[str], Iterator[Span]]:
-    """A function that says where a text breaks off in the middle of a form: at its end, or at the sign of an excerpt."""
-    heads = {form[:_LEAST_CUT] for form in forms}
-    tails = {form[-_LEAST_CUT:] for form in forms}
-    longest = max(map(len, forms), default=0)
-
-    def cuts(text: str) -> Iterator[Span]:
-        marks = [match.start() for match in re.finditer(CUT, text)]
-        for end in (*marks, len(text.rstrip())):
-            window = text[max(0, end - longest) : end]
-            if any(head in window for head in heads):
-                yield from _heads(window, end, forms)
-        for start in (0, *(mark + 1 for mark in marks)):
-            window = text[start : start + longest]
-            if any(tail in window for tail in tails):
-                yield from _tails(window, start, forms)
-
-    return cuts
-
-
-def _heads(window: str, end: int, forms: tuple[str, ...]) -> Iterator[Span]:
-    """The beginnings of forms that a window ends with."""
-    for form in forms:
-        size = min(len(form) - 1, len(window))
-        kept = next((n for n in range(size, _LEAST_CUT - 1, -1) if window.endswith(form[:n])), 0)
-        if kept:
-            yield end - kept, end
-
-
-def _tails(window: str, start: int, forms: tuple[str, ...]) -> Iterator[Span]:
-    """The ends of forms that a window begins with."""
-    for form in forms:
-        size = min(len(form) - 1, len(window))
-        kept = next((n for n in range(size, _LEAST_CUT - 1, -1) if window.startswith(form[-n:])), 0)
-        if kept:
-            yield start, start + kept

@@ -92,15 +92,18 @@ class Environment:
 def secrets(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str, str]:
     """The variables whose values no report may show: those that sound secret, and those that were read.
 
+    An address without a user, a query and a long path is none: reports say where questions went.
+
     With ``:password`` behind its name, a variable's part is the password of the address that it holds.
     """
     named = {name: value for name, value in variables.items() if sounds_secret(name)}
-    named |= {name: variables[name] for name in read if name in variables}
+    named |= {name: variables[name] for name in read if name in variables and not _ADDRESS.fullmatch(variables[name])}
     for name, value in variables.items():
         named |= {f"{name}:password": password for password in passwords(value)}
     return {name: value for name, value in named.items() if value.strip()}
 
 
+_ADDRESS = re.compile(r"https?://[\w.-]+(?::\d+)?(?:/[\w.-]{0,40}){0,3}|[\w.-]+:\d{1,5}|localhost", re.IGNORECASE)
 _USERINFO = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@:]*:([^\s/?#@]+)@", re.IGNORECASE)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from gradegate.access.encodings import CUT, LONG, cut_forms, decoded, long_forms, short_pattern, spans
+from gradegate.access.encodings import CUT, Traces, short_pattern
 
 HIDDEN = "***"
 Hide = Callable[[str], str]
@@ -22,15 +22,14 @@ def redactor(secrets: Iterable[str], short: bool = True) -> Hide:
     they might be part of its own words.
     """
     values = {stripped for secret in secrets for stripped in (secret.strip(),) if stripped}
-    forms = long_forms(value for value in values if len(value) >= LONG)
-    words = short_pattern(value for value in values if len(value) < LONG) if short else None
-    if not forms and words is None:
+    traces = Traces.of(values)
+    words = short_pattern(values) if short else None
+    if not traces.forms and words is None:
         return unchanged
-    cuts = cut_forms(forms)
 
     def hide(text: str) -> str:
-        if forms:
-            text = _covered(text, [*spans(text, forms), *decoded(text, forms), *cuts(text)])
+        if traces.forms:
+            text = _covered(text, traces.spans(text))
         return words.sub(HIDDEN, text) if words else text
 
     return hide

@@ -96,8 +96,12 @@ def refused(name: str, address: Address | None = None) -> bool:
     address = address or literal(plain)
     if address is None:
         return False
-    address = _unwrapped(address)
-    return address in _METADATA or address.is_link_local
+    carried = _unwrapped(address)
+    if isinstance(address, ipaddress.IPv6Address):  # however it carries one of version 4: there are many ways
+        last = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if last in _METADATA or last.is_link_local:
+            return True
+    return carried in _METADATA or carried.is_link_local
 
 
 def is_loopback(name: str, address: Address | None = None) -> bool:
@@ -113,7 +117,7 @@ def is_loopback(name: str, address: Address | None = None) -> bool:
 def is_private(address: Address) -> bool:
     """Whether an address is inside somebody's network, loopback apart."""
     address = _unwrapped(address)
-    return not address.is_global and not (address.is_loopback or address.is_unspecified)
+    return (not address.is_global or address.is_multicast) and not (address.is_loopback or address.is_unspecified)
 
 
 def peer(address: str) -> Address | None:

@@ -184,5 +184,8 @@ def _agreement(judged: Sequence[Judged], assertion: str = "", metric: str = "") 
 
 
 def _flips(judged: Iterable[Judged]) -> Flips:
-    """Of graders that a gate may ask again: what no model grades cannot change, and would hide what does."""
-    return flips(it.votes for it in judged if it.asks_model)
+    """Of graders that a gate may ask again: what no model grades cannot change, and would hide what does.
+
+    An ask without a verdict is no vote, and none to pass either: one pass beside two of them shows no majority.
+    """
+    return flips(it.votes for it in judged if it.asks_model and 2 * it.votes[0] > len(it.rows))

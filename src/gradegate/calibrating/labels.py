@@ -40,11 +40,14 @@ class Labels:
 
 
 def read(path: str, settings: Settings) -> Labels:
-    """The labels of a file, relative to the working directory. Raises ConfigError where it cannot be read at all."""
+    """The labels of a file, its path relative to the working directory."""
     file = settings.cwd / path
     workspace = Workspace.around(file, settings.cwd, settings.environ)
     name = workspace.name(file)
-    return parse(workspace.read(file.name, file.parent, Origin(name)), name)
+    try:
+        return parse(workspace.read(file.name, file.parent, Origin(name)), name)
+    except ConfigError as e:  # the mistakes of the config are said beside it
+        return Labels((), e.mistakes)
 
 
 def parse(content: bytes, name: str) -> Labels:
@@ -83,8 +86,3 @@ def _wrong(row: Map) -> Iterator[str]:
 def _label(row: Map, origin: Origin) -> Label:
     passes = row["label"] == "pass"
     return Label(row.get("description"), row["assertion"], row["output"], passes, row.get("vars", {}), origin)
-
-
-def unreadable(error: ConfigError) -> Labels:
-    """No labels, for the mistakes of a file that cannot be read."""
-    return Labels((), error.mistakes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 
 from gradegate.calibrating import words
 from gradegate.calibrating.agreement import Calibration, Judged
@@ -23,7 +22,6 @@ Form = Callable[[Calibration], Document]
 _SHORT, _LONG = 500, 4000  # characters of one text: in a log, and in a page
 _MOST = 1000  # outputs of one kind in a log or a page
 _PAGE = 1_000_000  # bytes of a Markdown page: what GitHub takes as a summary
-_SECTIONS = (("DIFFERS", "Grader and people differ"), ("NO VERDICT", "No verdict"))
 
 
 def check_outputs(outputs: Iterable[str]) -> dict[str, Form]:
@@ -41,14 +39,10 @@ def check_outputs(outputs: Iterable[str]) -> dict[str, Form]:
     return forms
 
 
-def rendered(form: Form, calibration: Calibration) -> Callable[[], Document]:
-    """The document, made when it is asked for."""
-    return partial(form, calibration)
-
-
 def _sections(calibration: Calibration) -> Iterator[tuple[str, str, tuple[Judged, ...]]]:
-    for (sign, title), judged in zip(_SECTIONS, (calibration.differences, calibration.errors), strict=True):
-        yield sign, title, judged
+    """What is listed one by one: how a log and how a page calls it, and the outputs."""
+    yield "DIFFERS", "Grader and people differ", calibration.differences
+    yield "NO VERDICT", "No verdict", calibration.errors
 
 
 # --- text -----------------------------------------------------------------------------------------------------

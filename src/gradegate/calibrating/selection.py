@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,7 +22,7 @@ _ORDINAL = re.compile(r"(.+)#([1-9]\d{0,5})", re.DOTALL)
 class Selected:
     """A label with its case, which has the labelled output and the one assertion.
 
-    ``earlier`` is how often the same output of the same assertion was labelled before.
+    ``earlier`` is how often the same output was labelled before, so that no ask repeats another's request.
     """
 
     label: Label
@@ -37,9 +38,12 @@ class Selection:
     selected: tuple[Selected, ...]
 
 
-def select(labels: Labels, suites: Sequence[Located]) -> Selection:
-    """Binds labels to cases; a label that fits none, or several, becomes a mistake of the first suite."""
-    finder = _Finder(suites)
+def select(labels: Labels, suites: Sequence[Located], asks: int) -> Selection:
+    """Binds labels to cases, each answered ``asks`` times.
+
+    A label that fits no case, or several, becomes a mistake of the first suite.
+    """
+    finder = _Finder(suites, asks)
     found: dict[int, list[Selected]] = defaultdict(list)
     mistakes = list(labels.mistakes)
     for label in labels.labels:
@@ -58,7 +62,9 @@ def select(labels: Labels, suites: Sequence[Located]) -> Selection:
 @dataclass
 class _Finder:
     suites: Sequence[Located]
-    seen: dict[tuple[int, int, str], list[Label]] = field(default_factory=lambda: defaultdict(list))
+    asks: int
+    seen: dict[object, Label] = field(default_factory=dict)
+    outputs: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self._cases: dict[str, list[tuple[int, Case]]] = defaultdict(list)
@@ -70,12 +76,13 @@ class _Finder:
         """The number of the suite, and what is graded. Raises ConfigError."""
         number, case = self._case(label)
         assertion = _assertion(case, label)
-        same = self.seen[id(case), id(assertion), label.output]
-        same.append(label)
-        if same[0].passes != label.passes:
-            what = f"this output is labelled otherwise at {same[0].origin}"
+        first = self.seen.setdefault((id(case), id(assertion), _chosen(case, label), label.output), label)
+        if first.passes != label.passes:
+            what = f"this output is labelled otherwise at {first.origin}"
             raise ConfigError.at(what, label.origin, "agree on one label")
-        return number, Selected(label, _recorded(case, assertion, label), len(same) - 1)
+        self.outputs[label.output] += 1
+        recorded = replace(_recorded(case, assertion, label), options=replace(case.options, repeat=self.asks))
+        return number, Selected(label, recorded, self.outputs[label.output] - 1)
 
     def _case(self, label: Label) -> tuple[int, Case]:
         named = self._all() if label.description is None else self._cases.get(label.description, [])
@@ -104,6 +111,11 @@ def _fits(case: Case, label: Label) -> bool:
 def _values(case: Case, name: str) -> list[object]:
     value = case.vars[name]
     return [value, *value] if isinstance(value, list) and case.options.expand_vars else [value]
+
+
+def _chosen(case: Case, label: Label) -> str:
+    """Which of several values of variables the label is about."""
+    return json.dumps({name: label.vars[name] for name in sorted(label.vars) if label.vars[name] != case.vars[name]})
 
 
 def _assertion(case: Case, label: Label) -> Assertion:
@@ -144,7 +156,6 @@ def _recorded(case: Case, assertion: Assertion, label: Label) -> Case:
         case,
         vars={**case.vars, **label.vars},
         assertions=(assertion,),
-        options=replace(case.options, repeat=1),
     )
     if not case.turns:
         return replace(case, output=label.output)

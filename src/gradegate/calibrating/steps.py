@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from gradegate.calibrating import labels, reports
 from gradegate.calibrating.agreement import Calibration, Judged
@@ -36,12 +37,12 @@ def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> C
     forms = reports.check_outputs(settings.outputs)
     where = places(settings.outputs, settings.cwd, settings.environ)
     prepared, selected = _prepared(settings, path, asks)
-    check_inputs(where, prepared.inputs)
+    check_inputs(where, {*prepared.inputs, (settings.cwd / path).resolve()})
     with progress(prepared.plan.answers) as watch:
         rows = run(prepared.plan, prepared.client, settings.reask, watch)
     shown = replace(conceal(rows, prepared.hide), hidden=prepared.secrets.names)
     found = Calibration(tuple(_judged(selected, prepared, shown.rows)), asks, shown)
-    documents = {output: reports.rendered(form, found) for output, form in forms.items()}
+    documents = {output: partial(form, found) for output, form in forms.items()}
     failures = write_documents(documents, where, prepared.seal)
     text = (prepared.seal(part) for part in reports.console(found).parts)
     return Calibrated(found, text, failures)
@@ -58,14 +59,10 @@ def exit_code(calibration: Calibration) -> int:
 
 def _prepared(settings: Settings, path: str, asks: int) -> tuple[Prepared, tuple[Selected, ...]]:
     """The plan of all asks, the first ask of every output before any second one. Raises ConfigError."""
-    try:
-        read = labels.read(path, settings)
-    except ConfigError as e:
-        read = labels.unreadable(e)
     made: list[Selection] = []
 
     def choose(suites: list[Located]) -> list[Located]:
-        made.append(select(read, suites))
+        made.append(select(labels.read(path, settings), suites, asks))
         return made[0].suites
 
     prepared = prepare(settings, choose)
@@ -73,7 +70,7 @@ def _prepared(settings: Settings, path: str, asks: int) -> tuple[Prepared, tuple
     jobs = _jobs(selected, prepared.plan.jobs)
     every = tuple(
         # The conversation of an output is its case's: none of the other outputs was said before it.
-        replace(job, render=None, ask=it.earlier * asks + ask)
+        replace(job, repeats=1, render=None, ask=it.earlier * asks + ask)
         for ask in range(asks)
         for it, job in zip(selected, jobs, strict=True)
     )

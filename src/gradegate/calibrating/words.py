@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradegate.calibrating.agreement import ASKS, FEW, NOISE, VOTES, Agreement, Calibration, Judged, Share
-from gradegate.figures import figure, many, percent
+from gradegate.figures import figure, many, percent, percents
 from gradegate.reporting.wording import called
 from gradegate.result import Outcome
 
@@ -126,4 +126,5 @@ def _share(share: Share) -> str:
     value, interval = share.value, share.interval
     if value is None or interval is None:
         return "none"
-    return f"{percent(value)} ({percent(interval.low)} to {percent(interval.high)})"
+    low, high = (percents(end, value)[0] for end in interval)  # 99.98% must not read 100%
+    return f"{percent(value)} ({low} to {high})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -25,7 +26,7 @@ def providers(written: Any, source: Source, origin: Origin) -> list[ProviderSpec
     if isinstance(written, str):
         if written.startswith("file://") and written.endswith((".yaml", ".yml", ".json")):
             return _from_file(written, source, origin)
-        return [_checked(ProviderSpec(written, origin=origin))]
+        return [_checked(shown(ProviderSpec(written, origin=origin), source.env))]
     if isinstance(written, list):
         specs, errors = [], []
         for item in written:
@@ -72,35 +73,56 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin) -> Prov
         keys = ProviderKeys.model_validate(dict(written))
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
-    try:
-        drawn = {name: _sources(text, source.env) for name, text in keys.env.items()}
-        overlay = _filled(keys.env, source.env, origin)
-        env = source.env.over(overlay, drawn)
-        provider_id, settings = _filled(str(keys.id), env, origin), _filled(keys.config, env, origin)
-        reads = _sources([keys.id, keys.config], env)
-    except TemplateError as e:
-        raise ConfigError.at(f"the provider's config cannot be filled in: {e}", origin, "correct the template") from e
     prompts = tuple(keys.prompts or ())
-    return _checked(ProviderSpec(provider_id, keys.label, settings, prompts, overlay, reads, drawn, origin))
+    return _checked(
+        shown(ProviderSpec(str(keys.id), keys.label, keys.config, prompts, keys.env, origin=origin), source.env)
+    )
+
+
+def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:
+    """The provider with what its templates show of the environment; one that was filled in stays as it is. Raises ConfigError."""
+    overlay, drawn = literals(spec.env, env, spec.origin)
+    inner = env.over(overlay, {**drawn, **spec.drawn})
+    reads = spec.reads | sources([spec.id, spec.config], inner, spec.origin)
+    provider_id, config = _filled(spec.id, inner, spec.origin), _filled(spec.config, inner, spec.origin)
+    return replace(spec, id=str(provider_id), config=config, env=overlay, reads=reads, drawn={**drawn, **spec.drawn})
+
+
+def literals(
+    written: Mapping[str, str], env: Environment, origin: Origin
+) -> tuple[Mapping[str, str], Mapping[str, frozenset[str]]]:
+    """The values of an ``env`` block, filled in, and the variables that each of them shows. Raises ConfigError."""
+    drawn = {name: names for name, text in written.items() if (names := sources(text, env, origin))}
+    return _filled(written, env, origin), drawn
+
+
+def sources(value: Any, env: Environment, origin: Origin) -> frozenset[str]:
+    """The variables of the environment that the templates in a value give away. Raises ConfigError."""
+    try:
+        return frozenset().union(*map(env.sources, env_names(value)))
+    except TemplateError as e:
+        raise _unfilled(e, origin) from e
+
+
+def _unfilled(error: TemplateError, origin: Origin) -> ConfigError:
+    return ConfigError.at(f"the provider's config cannot be filled in: {error}", origin, "correct the template")
 
 
 def _filled(value: Any, env: Environment, origin: Origin) -> Any:
     """The value with what it shows of the environment. Raises ConfigError for what is not set or is the runner's own."""
-    for name in sorted(env_names(value)):
-        if is_runners(name) and name not in env.literals:
-            raise ConfigError.at(
-                f"`{{{{ env.{name} }}}}` is the runner's own, which no config reads", origin, "remove it"
-            )
-    for name in sorted(env_needs(value)):
-        if not env.get(name):
-            cure = f"set {name} in the workflow's `env:`, or write `{{{{ env.{name} | default('...') }}}}`"
-            raise ConfigError.at(f"`{{{{ env.{name} }}}}` is not set", origin, cure)
-    return render_env(value, {name: env.get(name) for name in env_names(value)})
-
-
-def _sources(value: Any, env: Environment) -> frozenset[str]:
-    """The variables of the environment that the templates in a value give away."""
-    return frozenset().union(*map(env.sources, env_names(value)))
+    try:
+        names, needed = env_names(value), env_needs(value)
+        for name in sorted(names):
+            if is_runners(name) and name not in env.literals:
+                what = f"`{{{{ env.{name} }}}}` is the runner's own, which no config reads"
+                raise ConfigError.at(what, origin, "remove it")
+        for name in sorted(needed):
+            if not env.get(name):
+                cure = f"set {name} in the workflow's `env:`, or write `{{{{ env.{name} | default('...') }}}}`"
+                raise ConfigError.at(f"`{{{{ env.{name} }}}}` is not set", origin, cure)
+        return render_env(value, {name: env.get(name) for name in names if env.get(name)}) if names else value
+    except TemplateError as e:
+        raise _unfilled(e, origin) from e
 
 
 def _checked(spec: ProviderSpec) -> ProviderSpec:

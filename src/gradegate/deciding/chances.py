@@ -11,6 +11,8 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
+from gradegate.limits import exact
+
 LEADS = range(2, 9)
 WRONG_FAILS = Fraction(1, 100)  # how many wrong confirmed failures a whole run may have on average
 _HALVINGS = 60  # of an interval from 0 to 1: finer than a float can tell
@@ -155,7 +157,7 @@ def lead(grades: int, noise: float) -> Lead:
 
 def wrong_fail(votes: int, noise: float) -> Fraction:
     """The chance that a good answer is confirmed to fail: the gambler's ruin, from the first ask on."""
-    share = Fraction(str(noise))
+    share = exact(noise)
     if not share:
         return Fraction(0)
     odds = (1 - share) / share
@@ -164,7 +166,7 @@ def wrong_fail(votes: int, noise: float) -> Fraction:
 
 def expected_reasks(grades: int, noise: float) -> float:
     """How many asks follow the first ones on average, where every answer is good and flips as often as ``noise``."""
-    share = Fraction(str(noise))
+    share = exact(noise)
     return float(grades * 2 * share / (1 - 2 * share))
 
 

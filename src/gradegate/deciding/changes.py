@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from gradegate.changes import ChangeKind, GateChange
 from gradegate.deciding.answers import Lost, Match, compare_answers
-from gradegate.deciding.weaker import CHANGED, REMOVED, WEAKER, Found, compare_models
+from gradegate.deciding.weaker import CHANGED, REMOVED, WEAKER, Found, compare_models, milder
 from gradegate.errors import Mistake, Origin
 from gradegate.figures import many
 from gradegate.planning.stakes import ModelStake, SuiteStakes
@@ -159,8 +159,20 @@ def _policies(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
         yield GateChange(WEAKER, "errors weigh less than before (`gate.errors`)", Origin(new.file))
     if any(policy.compare for policy in old.policies) and not all(policy.compare for policy in new.policies):
         yield GateChange(WEAKER, "the base is no longer asked beside it (`gate.compare`)", Origin(new.file))
+    yield from _asked_again(old, new)
     if blocks(old.policies) and not blocks(new.policies):
         yield GateChange(WEAKER, "a weaker gate no longer blocks (`gate.changes`)", Origin(new.file))
+
+
+def _asked_again(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
+    """Whether asking failures again forgives more."""
+    before, now = old.policies[0], new.policies[0]
+    if milder(before.confirm, now.confirm):
+        what = f"failures are asked again in a milder way: `gate.confirm` {before.confirm} became {now.confirm}"
+        yield GateChange(WEAKER, what, Origin(new.file))
+    if now.noise > before.noise:
+        what = f"more flips of the grader are forgiven: `gate.noise` {before.noise:g} became {now.noise:g}"
+        yield GateChange(WEAKER, what, Origin(new.file))
 
 
 def blocks(policies: Iterable[Policy]) -> bool:
@@ -168,10 +180,10 @@ def blocks(policies: Iterable[Policy]) -> bool:
     return any(policy.changes == "block" for policy in policies)
 
 
-def _asks(rule: Rule) -> tuple[bool, float, float, float, float]:
-    limits = rule.max_new_failures, rule.max_drop
-    few, little = (-math.inf if limit is None else -limit for limit in limits)
-    return rule.blocking, rule.min_pass_rate or 0.0, rule.min_score or 0.0, few, little
+def _asks(rule: Rule) -> tuple[bool, float, float, float, int, float, float]:
+    limits = rule.min_pass_rate or 0.0, rule.min_score or 0.0, rule.confidence or 0.0, rule.min_cases or 0
+    few, little = (-math.inf if most is None else -most for most in (rule.max_new_failures, rule.max_drop))
+    return rule.blocking, *limits, few, little
 
 
 def _strictness(policy: Policy) -> float:
@@ -203,6 +215,8 @@ def _loosened(old: Rule, new: Rule) -> Iterator[str]:
     for name, before, now in (
         ("min-pass-rate", old.min_pass_rate, new.min_pass_rate),
         ("min-score", old.min_score, new.min_score),
+        ("min-cases", old.min_cases, new.min_cases),
+        ("confidence", old.confidence, new.confidence),
     ):
         if before is not None and (now is None or now < before):
             yield f"asks for less: {name} {before:g} became {'nothing' if now is None else f'{now:g}'}"

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from gradegate.changes import NO_CHANGES, GateChanges
+from gradegate.deciding.asked import spared
 from gradegate.deciding.regressions import with_base
 from gradegate.deciding.rules import apply, count, takes
+from gradegate.deciding.votes import CONTRADICTION
 from gradegate.figures import many
 from gradegate.limits import exact
 from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult
@@ -68,10 +70,13 @@ class _Errors:
     number: int = 0
     setup: bool = False
     first: str = ""  # the reason of the first
+    contradicted: int = 0  # by the grader itself, asked again
 
     @property
     def said(self) -> str:
         """How many, and the first of them."""
+        if self.contradicted == self.number:
+            return f"{CONTRADICTION} on {many(self.number, 'case')} ({self.first.removeprefix(f'{CONTRADICTION}: ')})"
         return f"{many(self.number, 'verdict')} could not be reached; the first: {self.first}"
 
 
@@ -94,6 +99,7 @@ def _errors(rows: Sequence[Row], policies: Sequence[Policy]) -> _Errors:
                 errors,
                 effect="block" if "block" in (effect, errors.effect) else effect or errors.effect,
                 number=errors.number + len(reasons),
+                contradicted=errors.contradicted + sum(reason.startswith(f"{CONTRADICTION}: ") for reason in reasons),
                 first=errors.first or reasons[0],
             )
     return errors
@@ -115,7 +121,7 @@ def _outcome(
     blocking = [rule for rule in rules if rule.rule.blocking]
     failed = [rule for rule in blocking if rule.outcome is Outcome.FAIL]
     if failed:
-        return GateOutcome.BLOCKED, _named(failed)
+        return GateOutcome.BLOCKED, _named(failed) + spared(run.confirm, missed=True)
     if errors.effect == "block":
         return GateOutcome.BLOCKED, f"{errors.said}, and errors block"
     if run.interrupted:
@@ -150,7 +156,7 @@ def _green(run: RunResult, rules: Sequence[RuleResult], blocking: Sequence[RuleR
         return GateOutcome.ADVISORY, _named(new)
     if not blocking:
         return GateOutcome.ADVISORY, "everything passed, and nothing of it can block: every assertion is advisory"
-    return GateOutcome.PASS, "; ".join(rule.reason for rule in blocking)
+    return GateOutcome.PASS, "; ".join(rule.reason for rule in blocking) + spared(run.confirm, missed=False)
 
 
 def _is_advice(row: Row, grade: Grade, rules: Sequence[RuleResult]) -> bool:
@@ -161,4 +167,6 @@ def _is_advice(row: Row, grade: Grade, rules: Sequence[RuleResult]) -> bool:
 
 
 def _named(results: Iterable[RuleResult]) -> str:
-    return "; ".join(f"{result.rule.name}: {result.reason}" for result in results)
+    """The reasons of rules, by their names; that every case passes needs none."""
+    named = ((result.rule.name if not result.rule.every_case else "", result.reason) for result in results)
+    return "; ".join(": ".join(filter(None, pair)) for pair in named)

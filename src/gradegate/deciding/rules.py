@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
+from gradegate.deciding.asked import asked_again, members
 from gradegate.deciding.chances import Interval, wilson
 from gradegate.figures import many, percent, percents, scores
 from gradegate.limits import mean, reached
@@ -31,6 +32,8 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     else:
         outcome = by_counts(rule, counts)
         reason = "; ".join(_meets(rule, counts, average))
+    if outcome is not Outcome.ERROR:
+        reason += asked_again(_units(rule, rows)).said(counts.failed)
     score = None if average is None else float(average)
     interval = _interval(rule, counts) or (None, None)
     return RuleResult(
@@ -57,6 +60,14 @@ def by_counts(rule: Rule, counts: Counts) -> Outcome:
 def counted(rule: Rule, row: Row) -> bool:
     """Whether a rule for every case counts a case of its suite."""
     return row.suite == rule.suite and bool(row.grades or row.error) and (row.counts or not rule.blocking)
+
+
+def _units(rule: Rule, rows: Iterable[Row]) -> Iterator[tuple[Outcome, Sequence[Grade]]]:
+    """What the rule counts, each with the grades that it is made of."""
+    for row in rows:
+        for position, grade in enumerate(row.grades):
+            if takes(rule, row, grade):
+                yield grade.outcome, [grade, *(row.grades[place] for place in members(row.grades, position))]
 
 
 def _too_few(rule: Rule, counts: Counts) -> str:
@@ -105,10 +116,9 @@ def _every_case(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     graded = counts.passed + counts.failed
     if not graded:
         outcome, reason = Outcome.ERROR, "no case could be graded"
-    elif counts.failed:
-        outcome, reason = Outcome.FAIL, f"{counts.failed} of {many(graded, 'case')} failed"
     else:
-        outcome, reason = Outcome.PASS, f"{graded} of {many(graded, 'case')} passed"
+        outcome = Outcome.FAIL if counts.failed else Outcome.PASS
+        reason = asked_again((row.outcome, row.grades) for row in rows).of_cases(counts.failed, graded)
     return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate)
 
 

@@ -10,6 +10,7 @@ from gradegate.conversation import NO_USAGE
 from gradegate.limits import mean
 from gradegate.result import Grade, Outcome, Vote
 
+CONTRADICTION = "the grader contradicts itself"
 MOST_ERRORS = 1  # asks without a verdict; with another one, the grade cannot be asked again
 
 
@@ -75,7 +76,7 @@ def fails(votes: Iterable[Vote]) -> int:
 
 
 def _contradiction(votes: Sequence[Vote]) -> str:
-    return f"the grader contradicts itself: {fails(votes)} of {len(votes)} asks fail"
+    return f"{CONTRADICTION}: {fails(votes)} of {len(votes)} asks fail"
 
 
 def _unaskable(asks: Sequence[Grade]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.baseline import NEW_FAILURE
+from gradegate.deciding.asked import members
 from gradegate.deciding.regressions import Case, is_old
 from gradegate.deciding.rules import by_counts, counted, takes
 from gradegate.limits import exact
@@ -193,14 +194,6 @@ def _open_in_grade(opened: Opened, position: int) -> list[int]:
     failing = [place for place in members(opened.row.grades, position) if _fails(opened.row.grades[place])]
     found = [place for place in failing if place in opened.open]
     return found if grade.threshold is not None or len(found) == len(failing) else []
-
-
-def members(grades: Sequence[Grade], position: int) -> range:
-    """The positions of the members of the set at a position: they follow it."""
-    end = position + 1
-    while end < len(grades) and grades[end].inner:
-        end += 1
-    return range(position + 1, end)
 
 
 def _fails(member: Grade) -> bool:

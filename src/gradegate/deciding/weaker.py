@@ -16,6 +16,7 @@ from gradegate.planning.stakes import GradeStake, ModelStake
 REMOVED, WEAKER, CHANGED = ChangeKind.REMOVED, ChangeKind.WEAKER, ChangeKind.CHANGED
 T = TypeVar("T")
 Way = tuple[ChangeKind, str]
+CONFIRM_MODES = ("off", "grader", "answers")  # from the strictest to the mildest
 # What makes two assertions the same one, from the most to the least alike.
 _ALIKE: tuple[Callable[[GradeStake], Hashable], ...] = (
     lambda grade: (grade.type, grade.value, grade.members, grade.options, grade.rubric, grade.models, grade.metric),
@@ -101,6 +102,7 @@ def _compared(old: GradeStake, new: GradeStake) -> Iterator[Way]:
         yield WEAKER, f"asks for less: threshold {_shown(old.limit)} became {_shown(new.limit)}"
     if old.blocking and not new.blocking:
         yield WEAKER, "no longer blocks"
+    yield from _confirmed(old, new)
     if old.value != new.value:
         yield CHANGED, "has another value"
     if old.options != new.options:
@@ -109,6 +111,19 @@ def _compared(old: GradeStake, new: GradeStake) -> Iterator[Way]:
         yield CHANGED, "has another grading prompt"
     if old.metric != new.metric:
         yield CHANGED, f"counts for the metric `{new.metric}`, not `{old.metric}`"
+
+
+def _confirmed(old: GradeStake, new: GradeStake) -> Iterator[Way]:
+    """What another way to ask its failures again comes to, where the assertion says it itself."""
+    if old.confirm != new.confirm and milder(old.mode, new.mode):
+        yield WEAKER, f"its failures are asked again in a milder way: {old.mode} became {new.mode}"
+    if old.opinions != new.opinions:
+        yield CHANGED, "its `second-opinions` are others"
+
+
+def milder(old: str, new: str) -> bool:
+    """Whether failures are asked again in a way that forgives more."""
+    return CONFIRM_MODES.index(new) > CONFIRM_MODES.index(old)
 
 
 def _set(old: GradeStake, new: GradeStake) -> Iterator[Way]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gradegate.access.environment import Environment
 from gradegate.configs import specs
 from gradegate.configs.cases import CaseReader
 from gradegate.configs.desk import Desk
@@ -44,7 +45,7 @@ class _Reader:
             key: value for key, value in self.desk.source.content.items() if not key.startswith(("x-", "_", "."))
         }
         keys = self.desk.check(ConfigKeys, content, self.desk.source.content, self.desk.file) or ConfigKeys()
-        self.desk.source = replace(self.desk.source, env=self.desk.source.env.over(keys.env))
+        self.desk.source = replace(self.desk.source, env=self._env(keys.env))
         graders, evaluate = self._read_default(), keys.evaluate_options
         if keys.command_line_options.grader:
             graders = self.desk.graders(keys.command_line_options.grader, self.desk.line("commandLineOptions"))
@@ -71,6 +72,15 @@ class _Reader:
             notes=tuple(self.desk.notes),
             mistakes=tuple(self.desk.mistakes),
         )
+
+    def _env(self, written: Mapping[str, str]) -> Environment:
+        """The environment under the config's own literals."""
+        env = self.desk.source.env
+        try:
+            return env.over(*specs.literals(written, env, self.desk.line("env")))
+        except ConfigError as e:
+            self.desk.mistakes += e.mistakes
+            return env.over(written)
 
     def _providers(self, written: Any) -> tuple[ProviderSpec, ...]:
         key = "targets" if "targets" in self.desk.source.content else "providers"

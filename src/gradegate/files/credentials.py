@@ -7,16 +7,20 @@ from pathlib import PurePath
 
 # Folders where tools keep theirs; a checkout's `.git/config` holds the token of older versions of actions/checkout.
 _FOLDERS = frozenset(
-    ".git .ssh .aws .azure .gcloud .gnupg .kube .docker .cargo .gem .m2 .gradle .composer .terraform.d .oci .password-store".split()
+    ".git .ssh .aws .azure .gcloud .gnupg .kube .docker .cargo .gem .m2 .gradle .composer .terraform.d .oci .password-store .config".split()
 )
 _FILES = re.compile(
     r"\.(?:npmrc|yarnrc(?:\.yml)?|netrc|pypirc|git-credentials|gitconfig|pgpass|my\.cnf|htpasswd|dockercfg|boto|s3cfg"
     r"|vault-token|terraformrc|databrickscfg|snowsql|env|envrc)"
     r"|\.env\.(?!example$|sample$|template$|dist$).*|_netrc|id_(?:rsa|dsa|ecdsa|ed25519)(?:_\w+)?"
     r"|gha-creds-[\w-]*\.json|application_default_credentials\.json|service[-_]account[\w-]*\.json"
-    r"|.*\.(?:pem|p12|pfx|jks|keystore|ppk|kdbx)|(?:.*[-_.])?private[-_.]?key(?:\..*)?|kubeconfig",
+    r"|.*\.(?:pem|key|p12|pfx|jks|keystore|ppk|kdbx|tfstate)|(?:.*[-_.])?private[-_.]?key(?:\..*)?|kubeconfig"
+    r"|(?:credentials|secrets|auth)\.(?:json|ya?ml|toml|ini|env)|credentials|pip\.conf|\.condarc|\.\w*_history",
     re.IGNORECASE,
 )
+
+
+_COPY = re.compile(r"(?:~|\.(?:bak|old|orig|save|swp|tmp)|[. ])+$", re.IGNORECASE)  # of an editor, or by hand
 
 
 def holds_credentials(path: PurePath) -> bool:
@@ -24,4 +28,4 @@ def holds_credentials(path: PurePath) -> bool:
     *folders, name = path.parts or ("",)
     if any(folder.lower() in _FOLDERS for folder in (*folders, name)):
         return True
-    return _FILES.fullmatch(name) is not None
+    return _FILES.fullmatch(_COPY.sub("", name)) is not None

@@ -62,7 +62,7 @@ class Step:
 def outputs() -> tuple[str, ...]:
     """The names of all outputs of the action."""
     paths = (report.path_output for _, report in REPORTS if report.path_output)
-    return ("outcome", "exit-code", *COUNTED, "comment-url", *paths)
+    return ("outcome", "exit-code", *COUNTED, "overturned", "comment-url", *paths)
 
 
 def publish(
@@ -131,9 +131,10 @@ def _counts(decision: Decision) -> dict[str, str]:
     usage = decision.run.target_usage + decision.run.grader_usage
     cost = "" if usage.known_cost is None else f"{usage.known_cost:.6f}"
     numbers = (counts.planned, counts.passed, counts.failed, counts.errored)
-    report = decision.run.baseline
+    report, confirm = decision.run.baseline, decision.run.confirm
     new = "" if report is None else str(report.new_failures)
-    return dict(zip(COUNTED, (*map(str, numbers), _rate(counts), new, cost, str(usage.tokens)), strict=True))
+    values = dict(zip(COUNTED, (*map(str, numbers), _rate(counts), new, cost, str(usage.tokens)), strict=True))
+    return {**values, "overturned": str(confirm.overturned if confirm else 0)}
 
 
 def _rate(counts: Counts) -> str:

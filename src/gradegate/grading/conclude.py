@@ -22,12 +22,13 @@ from gradegate.result import Asserted, Grade, Outcome, Verdict
 class Again:
     """How a failing grade is asked again: "off", "grader" or "answers"; ``opinions`` grade the re-asks, in turn.
 
-    ``own``: the assertion says so, and not the gate.
+    ``own`` and ``own_opinions``: the assertion says so, and not the gate.
     """
 
     mode: str = "off"
     opinions: tuple[Provider, ...] = ()
     own: bool = False
+    own_opinions: bool = False
 
 
 NEVER_AGAIN = Again()

@@ -12,6 +12,7 @@ from gradegate.access.egress import PRIVATE, Egress
 from gradegate.asking import options as provider_options
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, check_id, serving, split_id
+from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import to_json
 from gradegate.files.workspace import Workspace
@@ -41,6 +42,7 @@ class Binder:
 
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option."""
+        spec = shown(spec, self.suite.env)  # of the command line, and of an assertion's `config`
         key = to_json([spec.id, spec.label, spec.config, dict(spec.env), sorted(spec.reads)])
         if key not in self.pool:
             parts = split_id(spec.id)
@@ -74,8 +76,8 @@ class Binder:
         for name in provider.keys:
             if not self.egress.carries(name, provider.url):
                 what = f"`{provider.name}` would send {name} to {provider.host}, which is not a host of that key"
-                own = "" if provider.replies_from != "model" else ", or give this provider an `apiKey` of its own"
-                raise ConfigError.at(what, provider.origin, cure + own)
+                harmless = f", or, where it is no secret, `allowed-env: {name}`"
+                raise ConfigError.at(what, provider.origin, cure + harmless)
 
     def _open(self, opened: list[bytes], reference: str, origin: Origin) -> bytes:
         content = self.workspace.read(reference, self.folder, origin)
@@ -97,10 +99,10 @@ class Binder:
         """How a failure of an assertion of that kind is asked again. Raises ConfigError."""
         policy = self.suite.policy
         mode, asks_text = spec.confirm or policy.confirm, "text" in kind.asks.models
-        if kind.compares or mode == "off" or (mode == "grader" and not asks_text):
+        if kind.compares or (mode == "grader" and not asks_text):
             return NEVER_AGAIN
-        named = (spec.second_opinions or policy.second_opinions) if asks_text else ()
-        again = Again(mode, self.opinions(named), bool(spec.confirm))
+        named = (spec.second_opinions or policy.second_opinions) if asks_text and mode != "off" else ()
+        again = Again(mode, self.opinions(named), bool(spec.confirm), bool(spec.second_opinions))
         return self.shared.setdefault(again, again)
 
     def opinions(self, specs: Iterable[ProviderSpec]) -> tuple[Provider, ...]:

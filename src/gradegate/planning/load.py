@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from gradegate.planning import added
 from gradegate.settings import Settings
 from gradegate.suite import Case, Suite
 
+_ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
 DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", "gradegate.yaml")
 
 
@@ -75,12 +77,23 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
 
 def written_in(settings: Settings) -> Iterator[str]:
     """The secrets that are written into the configs, as far as these can be read at all."""
+    for name, raw in _contents(settings):
+        with suppress(ConfigError, TooMuch):
+            yield from written_secrets(document.read(raw, name))
+
+
+def shown_in(settings: Settings) -> Iterator[str]:
+    """The variables of the environment that the configs and the grader of the command line name anywhere."""
+    for text in (settings.grader, *(raw.decode("utf-8", "replace") for _, raw in _contents(settings))):
+        yield from (first or second for first, second in _ENV.findall(text))
+
+
+def _contents(settings: Settings) -> Iterator[tuple[str, bytes]]:
     with suppress(ConfigError):
         for path in config_paths(settings):
-            with suppress(ConfigError, TooMuch):
+            with suppress(ConfigError):
                 workspace = Workspace.around(path, settings.cwd, settings.environ)
-                raw = workspace.read(str(path.absolute()), path.parent, Origin(path.name))
-                yield from written_secrets(document.read(raw, path.name))
+                yield path.name, workspace.read(str(path.absolute()), path.parent, Origin(path.name))
 
 
 def config_paths(settings: Settings) -> list[Path]:

@@ -141,16 +141,20 @@ class _Planner:
         return self.located.recorded is not None
 
     def jobs(self) -> list[Job]:
-        if self.located.recorded is not None:
-            jobs = self._jobs(self.located.recorded, [])
-            self.mistakes += self.names.mistakes()
-            return jobs
-        cases = self._filtered()
         try:
-            self.size.expect(self.suite, cases)
+            return self._planned()
         except TooLarge as e:
             self.mistakes += e.mistakes
             return []
+
+    def _planned(self) -> list[Job]:
+        recorded = self.located.recorded
+        cases = self._filtered() if recorded is None else list(recorded)
+        self.size.expect(self.suite, cases)
+        if recorded is not None:
+            jobs = self._jobs(cases, [])
+            self.mistakes += self.names.mistakes()
+            return jobs
         targets = list(self._targets())
         try:
             self.binder.opinions(self.suite.policy.second_opinions)
@@ -171,9 +175,8 @@ class _Planner:
         for case in cases:
             try:
                 jobs += self._case(case, targets)
-            except TooLarge as e:
-                self.mistakes += e.mistakes
-                return []
+            except TooLarge:
+                raise
             except ConfigError as e:
                 self.mistakes += e.mistakes
         return jobs

@@ -30,10 +30,14 @@ class Secrets:
         return self.written.union(self.environment.values())
 
 
-def secrets_of(settings: Settings, suites: Iterable[Located] = ()) -> Secrets:
-    """The secrets of the environment, and those of every model that any suite names."""
+def secrets_of(settings: Settings, suites: Iterable[Located] = (), named: Iterable[str] = ()) -> Secrets:
+    """The secrets of the environment, and those of every model that any suite names.
+
+    ``named`` are variables that configs show somewhere.
+    """
     specs = [spec for located in suites for spec in located.suite.specs()]
     read = {name for spec in specs for name in (*spec.reads, str(spec.config.get("apiKeyEnvar") or ""))}
+    read |= {*named}
     read |= {name for located in suites for name in _drawn(located)}
     written = {value for spec in specs for value in _written(spec)}
     return Secrets(secrets(settings.environ, read), frozenset(value for value in written if value.strip()))

@@ -11,12 +11,12 @@ from typing import Any
 from gradegate.asking.provider import Provider
 from gradegate.errors import Origin
 from gradegate.files.document import to_json
-from gradegate.grading.conclude import Binding, Bound, BoundSet
+from gradegate.grading.conclude import NEVER_AGAIN, Again, Binding, Bound, BoundSet
 from gradegate.planning.digests import digest
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
 from gradegate.result import Asserted
-from gradegate.suite import NOWHERE, Policy
+from gradegate.suite import NOWHERE, Policy, ProviderSpec
 from gradegate.texts.template import show
 
 RECORDED = "recorded"  # the source of an answer that the config brings
@@ -55,6 +55,9 @@ class GradeStake:
     most: bool
     weight: float
     blocking: bool
+    confirm: str = ""  # how its failures are asked again, where the assertion says so itself
+    mode: str = field(default="off", compare=False)  # the same, whoever says so
+    opinions: tuple[ModelStake, ...] = ()  # its own, which grade the re-asks
     members: tuple[GradeStake, ...] = ()
     origin: Origin = field(default=NOWHERE, compare=False)
 
@@ -142,6 +145,7 @@ def _suite(file: str, located: Sequence[Located], jobs: Sequence[Job]) -> SuiteS
         apart={
             "evaluateOptions.timeoutMs": digest(located[0].suite.timeout),
             "derivedMetrics": digest(located[0].suite.derived_metrics),
+            "gate.second-opinions": digest([_spelled(spec) for spec in located[0].suite.policy.second_opinions]),
         },
         prompts=tuple(prompt.label for prompt in written),
         targets=tuple(map(reader.model, models.values())),
@@ -204,12 +208,18 @@ class _Reader:
             models=tuple((need, self.model(model)) for need, model in sorted(bound.models.items())),
             limit=_limit(bound),
             most=grader.scoring.most,
+            again=bound.again,
+            opinions=tuple(map(self.model, bound.again.opinions)) if bound.again.own_opinions else (),
         )
 
     def model(self, provider: Provider) -> ModelStake:
         if id(provider) not in self._models:
             self._models[id(provider)] = _model(provider)
         return self._models[id(provider)]
+
+
+def _spelled(spec: ProviderSpec) -> list[Any]:
+    return [spec.id, spec.label, dict(spec.config), dict(spec.env)]
 
 
 def _is_short(value: Any) -> bool:
@@ -229,6 +239,8 @@ def _staked(
     rubric: bytes = b"",
     models: tuple[tuple[str, ModelStake], ...] = (),
     most: bool = False,
+    again: Again = NEVER_AGAIN,
+    opinions: tuple[ModelStake, ...] = (),
     members: tuple[GradeStake, ...] = (),
 ) -> GradeStake:
     return GradeStake(
@@ -242,6 +254,9 @@ def _staked(
         most=most,
         weight=asserted.weight,
         blocking=asserted.blocking,
+        confirm=again.mode if again.own else "",
+        mode=again.mode,
+        opinions=opinions,
         members=members,
         origin=asserted.origin,
     )

@@ -66,7 +66,7 @@ class Web(Provider):
         self._method = str(config.get("method") or ("GET" if self._parts.body is None else "POST")).upper()
         self._client = setting.client
         try:
-            self._env = {name: setting.env.get(name) for name in env_names(self.templates)}
+            self._env = {name: value for name in env_names(self.templates) if (value := setting.key(name))}
             self.url = base_url(setting, render(self._parts.url, {"env": self._env}))
             if not frozenset().union(*map(uses, self.templates)) - {"env"}:
                 cure = "put {{prompt}} into `body`, `url` or `queryParams`"

@@ -149,16 +149,34 @@ def spot(row: Row, grade: Grade) -> Origin:
 
 
 def said(grade: Grade) -> str:
-    """``failed``, ``failed (advisory)``, ``failed (in the set)`` or ``could not tell``; beside a base, what that makes it."""
+    """``failed``, ``fails, 5 of 5 asks``, ``failed (advisory)`` or ``could not tell``; beside a base, what that makes it."""
     beside = _BESIDE.get(grade.status, "") if grade.outcome is Outcome.FAIL else ""
     where = "in the set" if grade.inner else "" if grade.counts or grade.outcome is Outcome.PASS else "advisory"
     about = "; ".join(filter(None, (where, beside)))
-    return OUTCOMES[grade.outcome] + (f" ({about})" if about else "")
+    return (asked(grade) or OUTCOMES[grade.outcome]) + (f" ({about})" if about else "")
+
+
+def asked(grade: Grade) -> str:
+    """``fails, 5 of 5 asks`` or ``passes, 1 of 3 asks fails``; an empty string where it was asked once."""
+    if not grade.votes:
+        return ""
+    failing, asks = fails(grade), many(len(grade.votes), "ask")
+    if grade.outcome is Outcome.PASS:
+        return f"passes, {failing} of {asks} {'fails' if failing == 1 else 'fail'}"
+    if grade.outcome is Outcome.FAIL:
+        return f"fails, {failing} of {asks}"
+    return f"could not tell, {failing} of {asks} {'fails' if failing == 1 else 'fail'}"
+
+
+def fails(grade: Grade) -> int:
+    """How many asks of a grade failed."""
+    return sum(vote.outcome is Outcome.FAIL for vote in grade.votes)
 
 
 def ended(row: Row) -> str:
-    """What a case came to; ``not checked`` where nothing was asserted."""
-    return "not checked" if unchecked(row) else OUTCOMES[row.outcome]
+    """What a case came to, and how its asks went; ``not checked`` where nothing was asserted."""
+    votes = [asked(grade) for grade in row.grades if grade.votes]
+    return "not checked" if unchecked(row) else OUTCOMES[row.outcome] + (f" ({'; '.join(votes)})" if votes else "")
 
 
 def notes(decision: Decision) -> tuple[Note, ...]:
@@ -214,7 +232,7 @@ def measured(result: RuleResult) -> str:
     parts = []
     if rule.every_case or rule.min_pass_rate is not None:
         rate = "" if result.pass_rate is None else f" ({_rates(result)[0]})"
-        parts.append(f"{result.passed:,} of {graded:,} passed{rate}")
+        parts.append(f"{result.passed:,} of {graded:,} passed{rate}{_interval(result)}")
     if rule.min_score is not None and result.score is not None:
         parts.append(f"mean score {_scores(result)[0]}")
     if result.new_failures is not None:
@@ -234,6 +252,10 @@ def required(result: RuleResult) -> str:
         parts.append(f"at least {_rates(result)[1]} pass")
     if rule.min_score is not None:
         parts.append(f"mean score at least {_scores(result)[1]}")
+    if rule.min_cases is not None:
+        parts.append(f"at least {many(rule.min_cases, 'case')}")
+    if rule.confidence is not None:
+        parts.append(f"with {percent(rule.confidence)} confidence")
     if rule.max_new_failures is not None:
         parts.append(
             f"at most {many(rule.max_new_failures, 'new failure')}" if rule.max_new_failures else "no new failure"
@@ -241,6 +263,12 @@ def required(result: RuleResult) -> str:
     if rule.max_drop is not None:
         parts.append(f"no drop of more than {percent(rule.max_drop)}")
     return ", ".join(parts)
+
+
+def _interval(result: RuleResult) -> str:
+    if result.low is None or result.high is None:
+        return ""
+    return f", so {percent(result.low, 2)} to {percent(result.high, 2)} of all"
 
 
 def _scores(result: RuleResult) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from junit_xml import TestCase, TestSuite
 
@@ -14,7 +14,7 @@ from gradegate.reporting.explain import explain, explain_grade
 from gradegate.reporting.findings import Finding, unchecked
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line, visible
-from gradegate.reporting.wording import called, changed, name, place, remarks
+from gradegate.reporting.wording import called, changed, fails, name, place, remarks
 from gradegate.result import Decision, Grade, Outcome, Row
 
 _MOST_CHANGES = 100
@@ -50,8 +50,7 @@ def _suite(title: str, rows: list[Row], properties: str) -> Iterator[str]:
     for row in rows:
         text = name(row)
         seen[text] += 1  # some readers keep only the first of two test cases with one name
-        case = _case(row, title, f"{text} #{seen[text]}" if seen[text] > 1 else text)
-        yield _element(case, {"status": standing(row)} if any(grade.status for grade in row.grades) else {})
+        yield _element(_case(row, title, f"{text} #{seen[text]}" if seen[text] > 1 else text), row)
     yield "</testsuite>\n"
 
 
@@ -130,10 +129,20 @@ def _message(row: Row, grades: list[Grade]) -> str:
     )
 
 
-def _element(case: TestCase, about: Mapping[str, str]) -> str:
+def _about(row: Row) -> Iterator[tuple[str, str]]:
+    """The properties of a test case: how it was asked again, and what it is beside the base."""
+    votes = [grade for grade in row.grades if grade.votes]
+    if votes:
+        yield "asks", str(sum(len(grade.votes) for grade in votes))
+        yield "fails", str(sum(map(fails, votes)))
+    if any(grade.status for grade in row.grades):
+        yield "status", standing(row)
+
+
+def _element(case: TestCase, row: Row) -> str:
     element = TestSuite("", [case]).build_xml_doc().find("testcase")
     properties = ET.Element("properties")  # which the package does not write for a test case
-    for key, value in about.items():
+    for key, value in _about(row):
         ET.SubElement(properties, "property", name=key, value=value)
     if len(properties):
         element.insert(0, properties)

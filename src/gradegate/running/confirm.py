@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from gradegate.conversation import NO_USAGE, Transcript, Usage
 from gradegate.deciding import selfcheck
+from gradegate.deciding.asked import members
 from gradegate.deciding.votes import Standing, undecided
-from gradegate.deciding.waves import Opened, Place, Waves, members
+from gradegate.deciding.waves import Opened, Place, Waves
 from gradegate.grading.conclude import Binding, BoundSet, conclude_case, conclude_set
 from gradegate.planning.job import Job
 from gradegate.result import BaselineReport, ConfirmReport, Grade, Outcome, Row

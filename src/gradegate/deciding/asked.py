@@ -1,0 +1,76 @@
+"""What asking again came to, of what a rule counts, in words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gradegate.figures import many
+from gradegate.result import ConfirmReport, Grade, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAgain:
+    """How many of what a rule counts fail for certain, and how many grades pass after all."""
+
+    confirmed: int = 0
+    overturned: int = 0
+
+    def of_cases(self, failed: int, graded: int) -> str:
+        """Say ``2 of 100 cases fail, each confirmed by asking again (4 more failures were overturned)``."""
+        cases = many(graded, "case")
+        if not failed:
+            return f"{graded} of {cases} passed{self._overturned()}"
+        if not self.confirmed:
+            return f"{failed} of {cases} failed{self._overturned()}"
+        each = "each" if self.confirmed == failed > 1 else f"{self.confirmed} of them" if failed > 1 else ""
+        said = ", ".join([f"{failed} of {cases} fail{'' if failed > 1 else 's'}", f"{each} confirmed by asking again"])
+        return said.replace(",  ", ", ") + self._overturned()
+
+    def said(self, failed: int) -> str:
+        """The same of a rule's failures, after how it was met or missed."""
+        if not self.confirmed:
+            return self._overturned()
+        each = (
+            f"all {failed}"
+            if self.confirmed == failed > 1
+            else f"{self.confirmed} of {failed}"
+            if failed > 1
+            else "the"
+        )
+        return f", {each} {'failure' if failed == 1 else 'failures'} confirmed by asking again{self._overturned()}"
+
+    def _overturned(self) -> str:
+        if not self.overturned:
+            return ""
+        more = "more " if self.confirmed else ""
+        verb = "was" if self.overturned == 1 else "were"
+        return f" ({many(self.overturned, f'{more}failure')} {verb} overturned{'' if more else ' by asking again'})"
+
+
+def asked_again(counted: Iterable[tuple[Outcome, Sequence[Grade]]]) -> AskedAgain:
+    """The figures of what a rule counts: the outcome of each, and the grades that it is made of."""
+    confirmed = overturned = 0
+    for outcome, grades in counted:
+        confirmed += outcome is Outcome.FAIL and any(grade.confirmed for grade in grades)
+        overturned += sum(grade.outcome is Outcome.PASS and bool(grade.votes) for grade in grades)
+    return AskedAgain(confirmed, overturned)
+
+
+def spared(report: ConfirmReport | None, missed: bool) -> str:
+    """Why some failures were not asked again; an empty string where all were, or none could be."""
+    number = report.not_asked_again if report else 0
+    if not number:
+        return ""
+    verb = "was" if number == 1 else "were"
+    why = "the rule is missed without them" if missed else "the rule is met with them"
+    further = "further failure" if missed else "failure"
+    return f"; {many(number, further)} {verb} not asked again: {why}"
+
+
+def members(grades: Sequence[Grade], position: int) -> range:
+    """The positions of the members of the set at a position: they follow it."""
+    end = position + 1
+    while end < len(grades) and grades[end].inner:
+        end += 1
+    return range(position + 1, end if grades[position].assertion.is_set else position + 1)
