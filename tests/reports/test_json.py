@@ -74,6 +74,10 @@ def test_the_promised_keys_are_there() -> None:
         },
         "source": {"file": samples.CONFIG, "line": 21},
         "votes": [],
+        "key": "",
+        "definition": "",
+        "status": "",
+        "base": None,
         "confirmed": None,
     }
 

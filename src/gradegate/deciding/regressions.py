@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from gradegate.baseline import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, fails, of_base, standing
+from gradegate.deciding.asked import AskedAgain
 from gradegate.deciding.rules import takes
 from gradegate.figures import figure, many, percent
 from gradegate.limits import exact
@@ -67,6 +68,8 @@ def with_base(result: RuleResult, rows: Iterable[Row], report: BaselineReport | 
         return result
     found = [Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade))) for row in rows]
     cases = [case for case in found if case.grades]
+    if not rule.own and result.outcome is Outcome.PASS:  # what it says of the run itself
+        result = replace(result, reason="")
     if rule.max_new_failures is not None:
         result = _joined(result, *_newly(result, cases, report))
     if rule.max_drop is not None:
@@ -96,7 +99,8 @@ def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | N
     )
     old = kinds.count(PRE_EXISTING)
     result = replace(result, new_failures=len(new))
-    beside = f"; {many(old, 'old one')} not counted" if old else ""
+    overturned = sum(grade.outcome is Outcome.PASS and bool(grade.votes) for case in cases for grade in case.grades)
+    beside = (f"; {many(old, 'old one')} not counted" if old else "") + AskedAgain(0, overturned).said(0)
     if len(new) > most:
         allowed = f" where at most {most:,} may be" if most else ""
         return result, Outcome.FAIL, f"{many(len(new), 'new failure')}{allowed}{_evidence(new, report)}{beside}"
