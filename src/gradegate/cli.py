@@ -19,6 +19,7 @@ from gradegate.reporting.streams import guard
 from gradegate.settings import (
     ASKS,
     CHANGE_MODES,
+    COMPARE_MODES,
     CONCURRENCY,
     CONFIRM_MODES,
     MAX_AGE,
@@ -169,6 +170,12 @@ def _model_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--baseline", default="", metavar="FILE", help="results.json of the base, to tell new failures from old ones"
+    )
+    parser.add_argument(
+        "--compare", choices=COMPARE_MODES, default=COMPARE_MODES[0], help="base: ask what --base asks in the same run"
+    )
     _asking_arguments(parser, ".json, .xml (JUnit), .md, .html or .aegis.json; repeat")
     parser.add_argument(
         "--changes", choices=CHANGE_MODES, default=CHANGE_MODES[0], help="what changes of the gate since --base come to"
@@ -241,6 +248,8 @@ def _settings(args: argparse.Namespace) -> Settings:
         base=args.base,
         changes=getattr(args, "changes", CHANGE_MODES[0]),
         confirm=getattr(args, "confirm", None) or "",
+        baseline=getattr(args, "baseline", ""),
+        compare=getattr(args, "compare", "").removeprefix(COMPARE_MODES[0]),
         reask=getattr(args, "reask", REASK),
         timeout=getattr(args, "timeout", None),
         retries=getattr(args, "retries", RETRIES),

@@ -9,22 +9,27 @@ import gc
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from gradegate.access.hiding import Hide, redactor
 from gradegate.asking.guard import Guard
 from gradegate.asking.http import Client
+from gradegate.baseline import Baseline
 from gradegate.bounded.begin import begin
 from gradegate.changes import NO_CHANGES, Approval, GateChanges
+from gradegate.deciding.beside import remarks
 from gradegate.deciding.changes import blocks, compare
 from gradegate.deciding.gate import decide
 from gradegate.errors import ConfigError
 from gradegate.planning.base import Base, plan_base
+from gradegate.planning.baseline import commit_of_base, stored
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located, load, shown_in, written_in
 from gradegate.planning.plan import build_client, egress, plan
 from gradegate.planning.remembered import remembered
 from gradegate.planning.secrets import Secrets, secrets_of
+from gradegate.planning.sides import is_asked, with_base
 from gradegate.planning.stakes import stakes
 from gradegate.reporting.deliver import check_outputs, render, write
 from gradegate.reporting.places import check_inputs, places
@@ -33,6 +38,7 @@ from gradegate.reporting.report import Document, Links
 from gradegate.result import Decision
 from gradegate.running.run import Watch, run
 from gradegate.settings import Settings
+from gradegate.suite import Note
 
 Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of planned answers
 Choose = Callable[[list[Located]], list[Located]]
@@ -96,14 +102,27 @@ def _base(settings: Settings) -> Base | None:
 
 def _prepared(settings: Settings, suites: list[Located], base: Base | None) -> Prepared:
     client = build_client(settings, suites)
-    planned = plan(suites, settings, client)
+    own = plan(suites, settings, client)
+    planned = _compared(own, settings, client, base)
     secrets = secrets_of(settings, suites, (use.name for use in planned.keys))
     client.guard = Guard(egress(settings), {use.name: settings.environ[use.name] for use in planned.keys})
     hide = redactor({*secrets.values, *(base.secrets if base else ())})
-    changes = conceal(_changes(base, planned, suites, settings), hide) if base else NO_CHANGES
+    changes = conceal(_changes(base, own, suites, settings), hide) if base else NO_CHANGES
     seal = redactor(secrets.environment.values(), short=False)
     inputs = frozenset(path for located in suites for path in located.workspace.opened)
+    inputs |= {(settings.cwd / settings.baseline).resolve()} if settings.baseline else set()
     return Prepared(planned, client, secrets, hide, seal, inputs, changes)
+
+
+def _compared(planned: Plan, settings: Settings, client: Client, base: Base | None) -> Plan:
+    """The plan with what its answers are compared with: a recorded run of the base, or its jobs. Raises ConfigError."""
+    if is_asked(settings, (*planned.policies, *(base.policies if base else ()))):
+        return with_base(planned, settings, client)
+    found = stored(settings, planned.policies)
+    if not isinstance(found, Baseline):
+        return replace(planned, notes=(*planned.notes, *found))
+    said = remarks(found, datetime.now(UTC), commit_of_base(settings), (model.name for model in planned.models))
+    return replace(planned, baseline=found, notes=(*planned.notes, *map(Note, said)))
 
 
 def _changes(base: Base, planned: Plan, suites: Sequence[Located], settings: Settings) -> GateChanges:

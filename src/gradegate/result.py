@@ -62,6 +62,8 @@ class Asserted:
     model_slug: str = ""
     is_set: bool = False
     origin: Origin = NOWHERE
+    key: str = ""  # what it is called among those of its answer, in every run
+    definition: str = ""  # what it asks for: equal where two runs ask for the same
 
     @property
     def negated(self) -> bool:
@@ -85,6 +87,14 @@ class Vote:
 
 
 @dataclass(frozen=True, slots=True)
+class Counterpart:
+    """What the base says of the same: in the end, and when it was asked first."""
+
+    outcome: Outcome
+    first: Outcome
+
+
+@dataclass(frozen=True, slots=True)
 class Grade:
     """The final word on one assertion of one answer. An ERROR has no score."""
 
@@ -102,6 +112,8 @@ class Grade:
     most: bool = False  # the threshold is a limit from above on what was measured, not on the score
     votes: tuple[Vote, ...] = ()  # every ask in order, where it was asked more than once
     confirmed: bool | None = None  # whether asking again confirmed its failure, None where it was not asked again
+    status: str = ""  # beside a base: ok, fixed, pre-existing, new-failure, unsteady or undecided
+    base: Counterpart | None = None  # None where the base does not have it, or by another definition
 
     @property
     def counts(self) -> bool:
@@ -149,6 +161,9 @@ class Row:
     turns: tuple[Turn, ...] = ()  # where there is more than the prompt and the output
     metadata: Mapping[str, Any] = field(default_factory=dict)  # what the target returned beside the answer
     origin: Origin = NOWHERE
+    key: str = ""  # what it is called in every run
+    definition: str = ""  # what is asked and given: equal where two runs ask for the same
+    base: Outcome | None = None  # what the base says of the case, None where it does not have it, or another one
 
     @property
     def counts(self) -> bool:
@@ -258,6 +273,26 @@ class ConfirmReport:
     asks: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class BaselineReport:
+    """The run beside its base, in cases. ``removed`` names those of the base that the run does not have.
+
+    ``commit`` is empty and ``age_days`` None where that is not known; ``fresh``: the base was asked in the same run.
+    """
+
+    commit: str = ""
+    age_days: int | None = None
+    compared: int = 0
+    new_failures: int = 0
+    pre_existing: int = 0
+    fixed: int = 0
+    unsteady: int = 0
+    undecided: int = 0
+    new: int = 0
+    removed: tuple[str, ...] = ()
+    fresh: bool = False
+
+
 @dataclass(frozen=True)
 class RunResult:
     """Everything that was planned, in plan order; what was not run is there as ERROR."""
@@ -276,6 +311,7 @@ class RunResult:
     budget: BudgetReport | None = None
     cache: CacheReport | None = None  # None where no cache was asked for
     confirm: ConfirmReport | None = None
+    baseline: BaselineReport | None = None  # None where there is nothing to compare with
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -300,6 +336,10 @@ class RuleResult:
     score: float | None = None
     low: float | None = None  # the interval of the pass rate, where the rule asks for one
     high: float | None = None
+    new_failures: int | None = None  # cases, where the rule limits them
+    worse: int | None = None  # cases that passed on the base and fail here; the other way round: better
+    better: int | None = None
+    p: float | None = None  # the chance of so many worse ones, were both ways alike
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ MAX_AGE = 7  # days of a reply in the cache
 COMMENT_MODES = ("always", "failures", "off")
 CHANGE_MODES = ("report", "block")
 CONFIRM_MODES = ("off", "grader", "answers")
+COMPARE_MODES = ("config", "base")  # as the config says, or always with the base
 # Inputs of the action that set an environment variable.
 KEYS = {
     "openai-api-key": "OPENAI_API_KEY",
@@ -66,6 +67,8 @@ class Settings:
     retries: int = RETRIES
     base: str = ""  # folder with a checkout of what the pull request is compared with
     confirm: str = ""  # how failures are asked again, in place of what the gate says
+    baseline: str = ""  # a results.json of the base, which the run is compared with
+    compare: str = ""  # "base": what the base asks is asked in the same run, and compared with
     changes: str = "report"  # what differences to it come to, or "block"; a config may be stricter
     cache: str = ""  # folder with replies of earlier runs; empty: none
     max_age: int = MAX_AGE  # days after which a reply is asked for again
@@ -154,6 +157,8 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         timeout=inputs.number("timeout", least=1),
         base=str(cwd / base) if (base := inputs.text("base")) else "",
         confirm=inputs.choice("confirm", CONFIRM_MODES, default=""),
+        baseline=str(cwd / baseline) if (baseline := inputs.text("baseline")) else "",
+        compare=inputs.choice("compare", COMPARE_MODES).removeprefix(COMPARE_MODES[0]),
         changes=inputs.choice("changes", CHANGE_MODES),
         cache=inputs.text("cache"),
         max_age=MAX_AGE if (days := inputs.number("max-age", least=0)) is None else days,

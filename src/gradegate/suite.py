@@ -153,6 +153,18 @@ class Rule:
     scale: int = 1  # people see scores times this
     suite: str = ""
     origin: Origin = NOWHERE
+    max_new_failures: int | None = None  # cases that fail here and not on the base
+    max_drop: float | None = None  # of the share of cases that pass, against the base
+
+    @property
+    def own(self) -> bool:
+        """Whether it asks something of the run itself."""
+        return self.every_case or self.min_pass_rate is not None or self.min_score is not None
+
+    @property
+    def beside_base(self) -> bool:
+        """Whether it compares with the base."""
+        return self.max_new_failures is not None or self.max_drop is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +196,7 @@ class Policy:
     confirm: str = "grader"
     noise: float = NOISE
     second_opinions: tuple[ProviderSpec, ...] = ()  # grade the re-asks, in turn
+    compare: str = ""  # "base": the answers of the base are asked for in the same run
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,9 @@ def test_without_rules_every_case_must_pass(gate, block, names):
 
 def test_a_rule_without_a_threshold_is_a_mistake(gate):
     said = mistakes(gate(config({"rules": [{"name": "a", "min-score": 1}, {"name": "b"}]})))
-    assert "the rule `b` has no threshold -> give `min-pass-rate` or `min-score`" in said
+    assert (
+        "the rule `b` has no threshold -> give `min-pass-rate`, `min-score`, `max-new-failures` or `max-drop`" in said
+    )
     assert "the rule `a`" not in said
 
 

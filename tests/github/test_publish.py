@@ -97,6 +97,8 @@ def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(st
         "passed": "7",
         "failed": "2",
         "errored": "1",
+        "new-failures": "",
+        "overturned": "0",
         "pass-rate": "0.7777",
         "cost-usd": "0.012000",
         "tokens": "34",

@@ -76,6 +76,10 @@ def test_the_promised_keys_are_there() -> None:
         },
         "source": {"file": samples.CONFIG, "line": 21},
         "votes": [],
+        "key": "",
+        "definition": "",
+        "status": "",
+        "base": None,
         "confirmed": None,
     }
 

@@ -142,6 +142,12 @@ class RuleKeys(_Keys):
         None, description="the interval of the pass rate decides: the cases are a sample"
     )
     blocking: bool = True
+    max_new_failures: Annotated[Whole, Field(ge=0)] | None = Field(
+        None, description="cases that fail here and not on the base (--baseline, or compare: base)"
+    )
+    max_drop: Annotated[Number, Field(ge=0, lt=1)] | None = Field(
+        None, description="share of the cases by which fewer may pass than on the base, where noise does not explain it"
+    )
 
 
 class IgnoreKeys(_Keys):
@@ -174,6 +180,9 @@ class GateKeys(_Keys):
         "report", description="what it comes to when a pull request weakens or changes its own gate (--base)"
     )
     budget: BudgetKeys | None = None
+    compare: Literal["base"] | None = Field(
+        None, description="base: its prompts are asked beside those of the pull request, in the same run (--base)"
+    )
 
 
 class EvaluateKeys(_Keys):

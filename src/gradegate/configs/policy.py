@@ -23,7 +23,13 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
     budget = Limits(**gate.budget.model_dump()) if gate.budget else Limits()
     opinions = desk.models(gate.second_opinions, desk.line("gate", "second-opinions"))
     written = Policy(
-        rules, changes=gate.changes, confirm=gate.confirm, noise=gate.noise, second_opinions=opinions, budget=budget
+        rules,
+        changes=gate.changes,
+        confirm=gate.confirm,
+        noise=gate.noise,
+        second_opinions=opinions,
+        compare=gate.compare or "",
+        budget=budget,
     )
     if isinstance(gate.errors, str):
         return replace(written, errors=gate.errors)
@@ -32,8 +38,10 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
 
 def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
     origin = desk.line("gate", "rules", number)
-    if keys.min_pass_rate is None and keys.min_score is None:
-        desk.say(f"the rule `{keys.name}` has no threshold", origin, "give `min-pass-rate` or `min-score`")
+    limits = (keys.min_pass_rate, keys.min_score, keys.max_new_failures, keys.max_drop)
+    if all(limit is None for limit in limits):
+        cure = "give `min-pass-rate`, `min-score`, `max-new-failures` or `max-drop`"
+        desk.say(f"the rule `{keys.name}` has no threshold", origin, cure)
     for name, limit in (("min-pass-rate", keys.min_pass_rate), ("min-score", keys.min_score)):
         if limit is not None and limit <= 0:
             where = desk.line("gate", "rules", number, name)
@@ -51,4 +59,6 @@ def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
         keys.blocking,
         suite=desk.file,
         origin=origin,
+        max_new_failures=keys.max_new_failures,
+        max_drop=keys.max_drop,
     )

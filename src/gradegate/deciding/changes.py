@@ -6,6 +6,7 @@ findings, and order never matters.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -156,6 +157,8 @@ def _policies(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
     yield from _rules(before, now, new.file)
     if min(map(_strictness, new.policies)) < min(map(_strictness, old.policies)):
         yield GateChange(WEAKER, "errors weigh less than before (`gate.errors`)", Origin(new.file))
+    if any(policy.compare for policy in old.policies) and not all(policy.compare for policy in new.policies):
+        yield GateChange(WEAKER, "the base is no longer asked beside it (`gate.compare`)", Origin(new.file))
     yield from _asked_again(old, new)
     if blocks(old.policies) and not blocks(new.policies):
         yield GateChange(WEAKER, "a weaker gate no longer blocks (`gate.changes`)", Origin(new.file))
@@ -177,9 +180,10 @@ def blocks(policies: Iterable[Policy]) -> bool:
     return any(policy.changes == "block" for policy in policies)
 
 
-def _asks(rule: Rule) -> tuple[bool, float, float, float, int]:
+def _asks(rule: Rule) -> tuple[bool, float, float, float, int, float, float]:
     limits = rule.min_pass_rate or 0.0, rule.min_score or 0.0, rule.confidence or 0.0, rule.min_cases or 0
-    return rule.blocking, *limits
+    few, little = (-math.inf if most is None else -most for most in (rule.max_new_failures, rule.max_drop))
+    return rule.blocking, *limits, few, little
 
 
 def _strictness(policy: Policy) -> float:
@@ -216,6 +220,12 @@ def _loosened(old: Rule, new: Rule) -> Iterator[str]:
     ):
         if before is not None and (now is None or now < before):
             yield f"asks for less: {name} {before:g} became {'nothing' if now is None else f'{now:g}'}"
+    for name, most, more in (
+        ("max-new-failures", old.max_new_failures, new.max_new_failures),
+        ("max-drop", old.max_drop, new.max_drop),
+    ):
+        if most is not None and (more is None or more > most):
+            yield f"lets more through: {name} {most:g} became {'nothing' if more is None else f'{more:g}'}"
     if old.blocking and not new.blocking:
         yield "no longer blocks"
     if old.select != new.select or old.by_metric != new.by_metric:

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from gradegate.changes import NO_CHANGES, GateChanges
 from gradegate.deciding.asked import spared
+from gradegate.deciding.regressions import with_base
 from gradegate.deciding.rules import apply, count, takes
 from gradegate.deciding.votes import CONTRADICTION
 from gradegate.figures import many
@@ -21,7 +22,7 @@ GUARD = "the gate is not weakened"
 def decide(run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO_CHANGES) -> Decision:
     """The verdict on a run. A threshold is met at equality. ``changes`` are what the pull request does to its gate."""
     rules = (
-        *(result for policy in policies for result in _applied(policy, run.rows)),
+        *(result for policy in policies for result in _applied(policy, run)),
         *([_guard(changes)] if changes.found and changes.block else ()),
     )
     errors = _errors(run.rows, policies)
@@ -38,12 +39,12 @@ def decide(run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO
     )
 
 
-def _applied(policy: Policy, rows: Sequence[Row]) -> Iterator[RuleResult]:
+def _applied(policy: Policy, run: RunResult) -> Iterator[RuleResult]:
     """The rules of a suite; that every case passes says nothing about a suite in which nothing counts."""
     for rule in policy.rules:
-        suite_rows = [row for row in rows if row.suite == rule.suite]
+        suite_rows = [row for row in run.rows if row.suite == rule.suite]
         if not (rule.every_case and rule.blocking and suite_rows and not any(row.counts for row in suite_rows)):
-            yield apply(rule, suite_rows)
+            yield with_base(apply(rule, suite_rows), suite_rows, run.baseline, policy.confirm == "answers")
 
 
 def _guard(changes: GateChanges) -> RuleResult:
@@ -150,6 +151,9 @@ def _green(run: RunResult, rules: Sequence[RuleResult], blocking: Sequence[RuleR
     findings = sum(_is_advice(row, grade, rules) for row in run.rows for grade in row.grades)
     if findings:
         return GateOutcome.ADVISORY, many(findings, "advisory finding")
+    new = [rule for rule in blocking if rule.new_failures]
+    if new:
+        return GateOutcome.ADVISORY, _named(new)
     if not blocking:
         return GateOutcome.ADVISORY, "everything passed, and nothing of it can block: every assertion is advisory"
     return GateOutcome.PASS, "; ".join(rule.reason for rule in blocking) + spared(run.confirm, missed=False)

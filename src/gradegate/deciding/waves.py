@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from gradegate.baseline import NEW_FAILURE
 from gradegate.deciding.asked import members
+from gradegate.deciding.regressions import Case, is_old
 from gradegate.deciding.rules import by_counts, counted, takes
 from gradegate.limits import exact
 from gradegate.result import Counts, Grade, Outcome, Row
@@ -37,8 +39,10 @@ class Tally:
 class Waves:
     """What the blocking rules still need. What is no longer open is counted once, and not looked at again."""
 
-    def __init__(self, rules: Iterable[Rule], rows: Iterable[Opened]) -> None:
-        self._fixed: dict[Rule, Tally] = {rule: Tally() for rule in rules if rule.blocking}
+    def __init__(self, rules: Iterable[Rule], rows: Iterable[Opened], compared: bool = False) -> None:
+        parts = (part for rule in rules if rule.blocking for part in parts_of(rule))
+        self._fixed: dict[Rule, Tally] = {part: Tally() for part in parts}
+        self._compared = compared  # there is a base to compare with
         self._active: dict[int, Opened] = {}
         for number, opened in enumerate(rows):
             self.update(number, opened)
@@ -64,14 +68,22 @@ class Waves:
         places: set[Place] = set()
         for rule, fixed in self._fixed.items():
             tally = _sum([fixed, *(tallied(rule, number, opened) for number, opened in self._active.items())])
-            if not settled(rule, tally):
+            if not settled(rule, tally, self._compared):
                 places.update(place for unit in tally.open[: width(rule, tally)] for place in unit)
         return sorted(places)
 
 
-def settled(rule: Rule, tally: Tally) -> bool:
-    """Whether the rule is missed with every open one passing, or met with every open one failing."""
+def settled(rule: Rule, tally: Tally, compared: bool = False) -> bool:
+    """Whether the rule is missed with every open one passing, or met with every open one failing.
+
+    Without a base that is ``compared`` with, this run may become one, and what is new has to be known whatever the rule says.
+    """
     open_ = len(tally.open)
+    if rule.beside_base:
+        most = rule.max_new_failures
+        if most is None or rule.max_drop is not None or not compared:
+            return False
+        return tally.failed > most or tally.failed + open_ <= most
     if rule.confidence is None and by_counts(rule, Counts(tally.passed + open_, tally.failed)) is Outcome.FAIL:
         return True
     by_counts_alone = rule.min_score is None and rule.confidence is None
@@ -80,6 +92,8 @@ def settled(rule: Rule, tally: Tally) -> bool:
 
 def width(rule: Rule, tally: Tally) -> int:
     """How many open ones are asked at once: as many as miss the rule if they all stand, and no fewer than 8."""
+    if rule.max_new_failures is not None and rule.max_drop is None:
+        return max(LEAST, rule.max_new_failures + 1 - tally.failed)
     least = 1.0 if rule.every_case else rule.min_pass_rate
     if least is None or rule.min_score is not None or rule.confidence is not None:
         return len(tally.open)
@@ -108,6 +122,9 @@ def _sum(tallies: Sequence[Tally]) -> Tally:
 def _counted(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, list[int]]]:
     """The outcome of each thing that the rule counts, and its open grades; none where the outcome is for good."""
     row = opened.row
+    if rule.beside_base:
+        yield from _beside_base(rule, opened)
+        return
     if rule.every_case:
         if counted(rule, row):
             yield row.outcome, _open_in_case(opened)
@@ -115,6 +132,36 @@ def _counted(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, list[int]]]:
     for position, grade in enumerate(row.grades):
         if takes(rule, row, grade):
             yield grade.outcome, _open_in_grade(opened, position)
+
+
+def parts_of(rule: Rule) -> Iterator[Rule]:
+    """The rule; of one that looks at the base and at the run itself, a rule for each."""
+    if rule.beside_base and rule.own:
+        yield replace(rule, max_new_failures=None, max_drop=None)
+        yield replace(rule, min_pass_rate=None, min_score=None, min_cases=None, confidence=None)
+    else:
+        yield rule
+
+
+def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, list[int]]]:
+    """A case that is a new failure as FAIL; what may become one with its open grades, and for drops what was old, too."""
+    row = opened.row
+    taken = [place for place, grade in enumerate(row.grades) if takes(rule, row, grade)]
+    if not taken:
+        return
+    found = {place: _open_in_grade(opened, place) for place in taken}
+    for_good = Case(row, tuple(row.grades[place] for place in taken if not found[place]))
+    if rule.max_drop is None and for_good.grades and for_good.standing == NEW_FAILURE:
+        yield Outcome.FAIL, []
+        return
+    asked = [
+        inner
+        for place in taken
+        for inner in found[place]
+        if rule.max_drop is not None or not is_old(row, row.grades[place])
+    ]
+    is_new = Case(row, tuple(row.grades[place] for place in taken)).standing == NEW_FAILURE
+    yield (Outcome.FAIL if is_new or asked else Outcome.PASS), sorted(set(asked))
 
 
 # --- what is open ---------------------------------------------------------------------------------------------

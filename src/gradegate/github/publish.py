@@ -24,7 +24,7 @@ from gradegate.reporting.visible import visible
 from gradegate.result import Counts, Decision, GateOutcome
 from gradegate.settings import ActionSettings
 
-COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "cost-usd", "tokens")
+COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "new-failures", "cost-usd", "tokens")
 FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)
 MOST_MISTAKES = 50
 LONGEST_MISTAKE = 1000  # characters; with as many as are shown, within what a comment holds
@@ -131,8 +131,9 @@ def _counts(decision: Decision) -> dict[str, str]:
     usage = decision.run.target_usage + decision.run.grader_usage
     cost = "" if usage.known_cost is None else f"{usage.known_cost:.6f}"
     numbers = (counts.planned, counts.passed, counts.failed, counts.errored)
-    confirm = decision.run.confirm
-    values = dict(zip(COUNTED, (*map(str, numbers), _rate(counts), cost, str(usage.tokens)), strict=True))
+    report, confirm = decision.run.baseline, decision.run.confirm
+    new = "" if report is None else str(report.new_failures)
+    values = dict(zip(COUNTED, (*map(str, numbers), _rate(counts), new, cost, str(usage.tokens)), strict=True))
     return {**values, "overturned": str(confirm.overturned if confirm else 0)}
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradegate.errors import ConfigError, Mistake
+from gradegate.files.checkout import head_of
 from gradegate.planning.load import Located, config_paths, read, written_in
 from gradegate.planning.plan import build_client, plan
 from gradegate.planning.secrets import secrets_of
@@ -48,9 +49,28 @@ def plan_base(settings: Settings) -> Base:
     return Base(tuple(planned), policies, tuple(problems), secrets)
 
 
+def suites_of(settings: Settings) -> tuple[Settings, list[Located]]:
+    """The suites of the base that can be read, with the settings to plan them by. Raises ConfigError if there are none."""
+    there = replace(_settings(settings), commit=head_of(root_of(settings)))
+    problems: list[Mistake] = []
+    suites = list(_suites(there, problems))
+    if not suites:
+        raise ConfigError(*problems)
+    return there, suites
+
+
 def _settings(settings: Settings) -> Settings:
     """The same settings in the other checkout. Raises ConfigError where that is none to compare with."""
-    top, folder = _top(settings), settings.cwd / settings.base
+    top, root = top_of(settings), root_of(settings)
+    cwd = root / settings.cwd.resolve().relative_to(top.resolve())
+    configs = tuple(_moved(written, top, root) for written in settings.configs)
+    environ = {**settings.environ, "GITHUB_WORKSPACE": str(root)}
+    return replace(settings, base="", configs=configs, cwd=cwd, environ=environ)
+
+
+def root_of(settings: Settings) -> Path:
+    """The folder of the other checkout. Raises ConfigError where that is none to compare with."""
+    top, folder = top_of(settings), settings.cwd / settings.base
     steps = [folder, *folder.parents]
     inside = [step for step in steps if step.absolute().is_relative_to(top) and step.absolute() != top]
     if any(step.is_symlink() for step in inside or steps[:1]):
@@ -61,13 +81,10 @@ def _settings(settings: Settings) -> Settings:
     if settings.cwd.resolve().is_relative_to(root):
         what = f"the base `{settings.base}` is the checkout that it should be compared with"
         raise ConfigError.at(what, None, "check the base out into a folder of its own")
-    cwd = root / settings.cwd.resolve().relative_to(top.resolve())
-    configs = tuple(_moved(written, top, root) for written in settings.configs)
-    environ = {**settings.environ, "GITHUB_WORKSPACE": str(root)}
-    return replace(settings, base="", configs=configs, cwd=cwd, environ=environ)
+    return root
 
 
-def _top(settings: Settings) -> Path:
+def top_of(settings: Settings) -> Path:
     """The folder that corresponds to the base: the workspace of the job, else the repository, else where we are."""
     cwd = settings.cwd.absolute()
     workspace = settings.environ.get("GITHUB_WORKSPACE", "")

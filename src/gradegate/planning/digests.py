@@ -13,16 +13,20 @@ from typing import Any
 
 def digest(value: Any) -> bytes:
     """16 bytes that tell values apart whatever the order of keys; equal values of two processes have the same."""
-    if isinstance(value, str):
-        return _hashed("s" + value)  # no JSON starts so
-    try:
-        return _hashed(json.dumps(value, sort_keys=True, default=_plain, separators=(",", ":")))
-    except (TypeError, ValueError):  # keys of several types have no order, and numbers of 5,000 digits no text
-        return _hashed(json.dumps(_spelled(value), default=lambda other: _spelled(_plain(other))))
-
-
-def _hashed(text: str) -> bytes:
+    text = "s" + value if isinstance(value, str) else _canonical(value)  # no JSON starts so
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def sha256(value: Any) -> str:
+    """The SHA-256 of a value's canonical JSON, in hexadecimal: the same in every later version of gradegate."""
+    return hashlib.sha256(_canonical(value).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _canonical(value: Any) -> str:
+    try:
+        return json.dumps(value, sort_keys=True, default=_plain, separators=(",", ":"))
+    except (TypeError, ValueError):  # keys of several types have no order, and numbers of 5,000 digits no text
+        return json.dumps(_spelled(value), default=lambda other: _spelled(_plain(other)))
 
 
 def _spelled(value: Any) -> Any:

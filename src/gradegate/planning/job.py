@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.asking.provider import Provider
+from gradegate.baseline import Baseline
 from gradegate.grading.conclude import Binding
 from gradegate.result import AskedModel, KeyUse
 from gradegate.suite import Case, Note, Policy, PromptSpec
@@ -29,7 +30,17 @@ class Job:
     assertions: tuple[Binding, ...]
     # Fills the prompt in once more, with the conversation so far; None when the prompt does not use it.
     render: Render | None = None
+    definition: str = ""  # of what the case gives and asks for
+    of_base: bool = False  # asked for comparison; no rule looks at its answers
     ask: int = 0  # which time the same answer is graded: another number makes other requests to the graders
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """What is known of a base whose jobs are asked in the same run: its cases that are gone, and its commit."""
+
+    gone: tuple[str, ...] = ()
+    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +56,8 @@ class Plan:
     about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what dialects keep for reports, by file
     digests: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each config, by file
     commit: str = ""  # what was checked out, where it is known
+    baseline: Baseline | None = None  # the recorded run that this one is compared with
+    base: Other | None = None  # the other side, where its jobs are among these
 
     @property
     def answers(self) -> int:

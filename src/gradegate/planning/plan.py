@@ -21,6 +21,7 @@ from gradegate.planning import checks
 from gradegate.planning.assertions import Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
+from gradegate.planning.keys import case_definition, named
 from gradegate.planning.load import Located
 from gradegate.planning.names import Names
 from gradegate.planning.size import Size, TooLarge
@@ -230,20 +231,32 @@ class _Planner:
             raise ConfigError.at(f"`repeat` is more than {MAX_REPEATS:,}", case.origin, "repeat less often")
         combinations = self._combinations(case)
         self.size.check(len(combinations), case)
-        bound = [(values, self._bind(case, values)) for values in combinations]
+        bound = [(values, *self._named(case, values)) for values in combinations]
         asked = self._asked(case, targets)
         self.size.add_answers(len(combinations) * len(asked) * repeats, case)
         self.mistakes += [mistake for provider, _ in asked for mistake in checks.blind_target(case, provider)]
         self._check_case(case, asked, targets)
         # A request that is a template of the config may do without a prompt where the config names none.
         shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)
-        for values, assertions in bound:
+        for values, definition, assertions in bound:
             self.names.see(case, values, shown, dict.fromkeys(provider for provider, _ in asked))
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
                 text, render = self._prompt(case, prompt, values), self._render(case, prompt, values)
                 self.size.add_text(text, values, repeats, case.origin)
-                yield Job(self.suite.file, case, number, repeats, provider, prompt, text, values, assertions, render)
+                yield Job(
+                    self.suite.file,
+                    case,
+                    number,
+                    repeats,
+                    provider,
+                    prompt,
+                    text,
+                    values,
+                    assertions,
+                    render,
+                    definition=definition,
+                )
 
     def _asked(self, case: Case, targets: list[_Target]) -> list[tuple[Provider, PromptSpec]]:
         """The targets of a case with the prompts that each gets; a recorded conversation is graded once."""
@@ -273,6 +286,11 @@ class _Planner:
         except ValueError as e:
             self._say(f"`{CONVERSATION}` cannot be read: {e}", case.origin, "write what was said, oldest first")
         return [case.vars]  # the assertions are looked at all the same
+
+    def _named(self, case: Case, values: Mapping[str, Any]) -> tuple[str, tuple[Binding, ...]]:
+        """The definition of a case, and its assertions with theirs."""
+        definition = case_definition(case, values)
+        return definition, named(self._bind(case, values), definition)
 
     def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
         subject = Subject(case.options, {"env": self.env, **values}, case.turns)

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from gradegate.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
 from gradegate.result import Grade, Outcome, Row
 
 
@@ -13,6 +14,7 @@ class Kind(enum.Enum):
     """The one list that a row with something to read belongs to."""
 
     FAILED = "failed"
+    KNOWN = "failed on the base, too"
     UNCLEAR = "could not tell"
     ADVISORY = "advisory"
 
@@ -51,6 +53,7 @@ class Findings:
     """All findings of a run, in plan order; like errors are one finding."""
 
     failed: list[Finding] = field(default_factory=list)
+    known: list[Finding] = field(default_factory=list)  # failures that the base shows, too
     unclear: list[Finding] = field(default_factory=list)
     advisory: list[Finding] = field(default_factory=list)
 
@@ -63,14 +66,20 @@ def unchecked(row: Row) -> bool:
 def kind(row: Row) -> Kind | None:
     """Where a row belongs, None when every assertion passed. The row's outcome decides, then its grades."""
     if row.counts and row.outcome is not Outcome.PASS:
-        return Kind.FAILED if row.outcome is Outcome.FAIL else Kind.UNCLEAR
+        return _failed(row) if row.outcome is Outcome.FAIL else Kind.UNCLEAR
     # A case passes with a failed assertion when its own threshold allows it; a rule may still look at that assertion.
     grades = Finding(row).grades
     if any(grade.outcome is Outcome.FAIL and grade.counts for grade in grades):
-        return Kind.FAILED
+        return _failed(row)
     if any(grade.outcome is Outcome.ERROR for grade in grades):
         return Kind.UNCLEAR
     return Kind.ADVISORY if grades else None
+
+
+def _failed(row: Row) -> Kind:
+    failing = {grade.status for grade in row.grades if grade.counts and grade.outcome is Outcome.FAIL}
+    old = failing <= {PRE_EXISTING, UNSTEADY} and standing(row) in (PRE_EXISTING, UNSTEADY, OK, FIXED)
+    return Kind.KNOWN if failing and old else Kind.FAILED
 
 
 def sort(rows: Iterable[Row]) -> Findings:
@@ -82,6 +91,7 @@ def sort(rows: Iterable[Row]) -> Findings:
             of_kind[which].append(row)
     return Findings(
         failed=[Finding(row) for row in of_kind[Kind.FAILED]],
+        known=[Finding(row) for row in of_kind[Kind.KNOWN]],
         unclear=_merged(of_kind[Kind.UNCLEAR]),
         advisory=[Finding(row) for row in of_kind[Kind.ADVISORY]],
     )

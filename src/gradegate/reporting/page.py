@@ -15,6 +15,7 @@ from gradegate.reporting.saved import saved
 from gradegate.reporting.wording import (
     SIGNS,
     changed,
+    compared,
     cure,
     ended,
     headline,
@@ -65,7 +66,8 @@ def _head(decision: Decision, scope: Scope, form: PageForm) -> str:
     changes = _changes(decision.changes, scope, form) if decision.changes.found else ""
     lines = [f"### {SIGNS[decision.outcome]} gradegate: {headline(decision).lower()}\n\n"]
     lines += [changes] if decision.changes.weakened else []
-    lines += [f"{inline(decision.reason, 600)}\n\n{tally(decision)}.\n\n"]
+    beside = inline(compared(decision.run.baseline), 400)
+    lines += [f"{inline(decision.reason, 600)}\n\n{tally(decision)}.{f'<br>{beside}.' if beside else ''}\n\n"]
     lines += [] if decision.changes.weakened else [changes]
     if decision.run.interrupted:
         lines += [f"**The run stopped early:** {inline(decision.run.interrupted, 300)}\n\n"]
@@ -125,6 +127,7 @@ def _body(findings: Findings, scope: Scope, form: PageForm, room: int, folded: b
     for title, listed in (
         ("Failed", findings.failed),
         ("Could not tell", findings.unclear),
+        ("Failed on the base, too", findings.known),
         ("Advisory", findings.advisory),
     ):
         number = sum(1 + len(finding.alike) for finding in listed)

@@ -11,7 +11,7 @@ from gradegate.access.hiding import Hide, unchanged
 from gradegate.changes import GateChange, GateChanges
 from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.result import AskedModel, Asserted, CaseResult, Grade, KeyUse, Made, Row, RunResult, Vote
+from gradegate.result import AskedModel, Asserted, BaselineReport, CaseResult, Grade, KeyUse, Made, Row, RunResult, Vote
 from gradegate.suite import Note, Policy, Rule
 
 T = TypeVar("T")
@@ -26,6 +26,7 @@ _OPEN = (
     AskedModel,
     KeyUse,
     Made,
+    BaselineReport,
     Note,
     Turn,
     Policy,

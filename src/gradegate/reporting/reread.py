@@ -10,6 +10,7 @@ from gradegate.changes import ChangeKind, GateChange, GateChanges
 from gradegate.conversation import Image, Turn, Usage
 from gradegate.errors import ConfigError, Origin
 from gradegate.reporting.results import (
+    BaselineLine,
     BudgetLine,
     CacheLine,
     CaseLine,
@@ -26,9 +27,11 @@ from gradegate.reporting.saved import DAY
 from gradegate.result import (
     AskedModel,
     Asserted,
+    BaselineReport,
     BudgetReport,
     CacheReport,
     ConfirmReport,
+    Counterpart,
     Counts,
     Decision,
     GateOutcome,
@@ -92,6 +95,7 @@ def _run(results: Results) -> RunResult:
         budget=_budget(results.budget) if results.budget else None,
         cache=_cache(results.cache) if results.cache else None,
         confirm=ConfirmReport(**results.confirm.model_dump()) if results.confirm else None,
+        baseline=_baseline(results.baseline) if results.baseline else None,
     )
 
 
@@ -113,10 +117,17 @@ def _row(line: CaseLine) -> Row:
         usage=_usage(line.usage),
         case=line.case,
         repeat=line.repeat,
-        turns=tuple(map(_turn, line.turns)),
+        turns=tuple(map(turn_of, line.turns)),
         metadata=line.metadata,
+        key=line.key,
+        definition=line.definition,
+        base=Outcome(line.base) if line.base else None,
         origin=_origin(line.source),
     )
+
+
+def _baseline(line: BaselineLine) -> BaselineReport:
+    return BaselineReport(**{**line.model_dump(), "removed": tuple(line.removed)})
 
 
 def _grade(line: GradeLine) -> Grade:
@@ -129,6 +140,8 @@ def _grade(line: GradeLine) -> Grade:
         config=line.config,
         model_slug=line.model_slug,
         is_set=line.set,
+        key=line.key,
+        definition=line.definition,
         origin=_origin(line.source),
     )
     return Grade(
@@ -146,10 +159,13 @@ def _grade(line: GradeLine) -> Grade:
         most=line.most,
         votes=tuple(Vote(Outcome(it.outcome), it.score, it.reason, it.model) for it in line.votes),
         confirmed=line.confirmed,
+        status=line.status,
+        base=Counterpart(Outcome(line.base.outcome), Outcome(line.base.first)) if line.base else None,
     )
 
 
-def _turn(line: TurnLine) -> Turn:
+def turn_of(line: TurnLine) -> Turn:
+    """A message of a conversation."""
     documents = tuple(text if isinstance(text, str) else Image(text.image) for text in line.retrieval_context)
     return Turn(line.role, line.content, documents, tuple(line.images), line.metadata)
 
@@ -168,10 +184,23 @@ def _rule(line: RuleLine) -> RuleResult:
         scale=line.scale,
         suite=line.suite,
         origin=_origin(line.source),
+        max_new_failures=line.max_new_failures,
+        max_drop=line.max_drop,
     )
     counts = (line.passed, line.failed, line.errored)
     return RuleResult(
-        rule, Outcome(line.outcome), line.reason, *counts, line.pass_rate, line.score, line.low, line.high
+        rule,
+        Outcome(line.outcome),
+        line.reason,
+        *counts,
+        line.pass_rate,
+        line.score,
+        line.low,
+        line.high,
+        new_failures=line.new_failures,
+        worse=line.worse,
+        better=line.better,
+        p=line.p,
     )
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 VERSION = 1  # grows when a key changes its meaning or goes away; further keys may join without it
 
 Word = Literal["pass", "fail", "error"]
+Status = Literal["", "ok", "fixed", "pre-existing", "new-failure", "unsteady", "undecided"]
 Share = Field(default=None, description="From 0 to 1; null when nothing was graded.")
 
 
@@ -78,6 +79,12 @@ class RuleLine(_Part):
     confidence: float | None = None
     low: float | None = Field(default=None, description="The interval of the pass rate, where the rule asks for one.")
     high: float | None = None
+    max_new_failures: int | None = None
+    max_drop: float | None = None
+    new_failures: int | None = Field(default=None, description="Cases that fail here and not on the base.")
+    worse: int | None = Field(default=None, description="Cases that passed on the base and fail here.")
+    better: int | None = Field(default=None, description="Cases that failed on the base and pass here.")
+    p: float | None = Field(default=None, description="The chance of so many worse ones, were both ways alike.")
     select: dict[str, str] = Field(description="Patterns of the grades that it looks at; absent ones take everything.")
     every_case: bool = Field(description="Each case must pass: the rule of a config without a gate block.")
     by_metric: bool = Field(description="The mean score is that of the means of the metrics.")
@@ -92,6 +99,13 @@ class VoteLine(_Part):
     score: float | None
     reason: str
     model: str = Field(description="That said it; empty where none was asked.")
+
+
+class BaseLine(_Part):
+    """What the base says of the same: in the end, and when it was asked first."""
+
+    outcome: Word
+    first: Word
 
 
 class GradeLine(_Part):
@@ -121,6 +135,10 @@ class GradeLine(_Part):
     confirmed: bool | None = Field(
         default=None, description="Whether asking again confirmed its failure; null where it was not asked again."
     )
+    key: str = Field(default="", description="What the grade is called among those of its answer, in every run.")
+    definition: str = Field(default="", description="SHA-256 of what is asked for: equal where two runs ask the same.")
+    status: Status = Field(default="", description="Beside the base; empty without one, and where it was not settled.")
+    base: BaseLine | None = Field(default=None, description="null where the base has nothing to compare with.")
 
 
 class ImageLine(_Part):
@@ -166,6 +184,25 @@ class CaseLine(_Part):
     grades: list[GradeLine]
     turns: list[TurnLine] = Field(description="The conversation where there is more than a prompt and an answer.")
     source: SourceLine | None
+    key: str = Field(default="", description="What the answer is called in every run.")
+    definition: str = Field(default="", description="SHA-256 of what the case gives and asks for.")
+    base: Word | None = Field(default=None, description="What the base says of the case; null where it has none.")
+
+
+class BaselineLine(_Part):
+    """The run beside its base, in cases."""
+
+    commit: str = Field(description="Of the base; empty where that is not known.")
+    age_days: int | None = Field(description="null where that is not known.")
+    compared: int
+    new_failures: int
+    pre_existing: int
+    fixed: int
+    unsteady: int = Field(description="Failures that the base shows, too, once its answer is graded again.")
+    undecided: int
+    new: int = Field(description="Cases that the base does not have, or has by another definition.")
+    removed: list[str] = Field(description="Cases of the base that the run does not have.")
+    fresh: bool = Field(description="The base was asked in the same run.")
 
 
 class NoteLine(_Part):
@@ -251,6 +288,7 @@ class Head(_Part):
 
     version: Literal[1]
     made: MadeLine
+    commit: str = Field(default="", description="What was checked out; empty where that is not known.")
     outcome: Literal["pass", "advisory", "blocked", "inconclusive"]
     reason: str
     summary: Summary
@@ -269,6 +307,7 @@ class Head(_Part):
     budget: BudgetLine | None = None
     cache: CacheLine | None = Field(default=None, description="null where the run had none.")
     confirm: ConfirmLine | None = Field(default=None, description="What asking failures again came to.")
+    baseline: BaselineLine | None = Field(default=None, description="null where there is nothing to compare with.")
     about: dict[str, dict[str, Any]] = Field(description="What a dialect keeps of a config, by its file.")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from gradegate.baseline import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
 from gradegate.changes import GateChanges
 from gradegate.errors import Origin
 from gradegate.figures import figure, many, percent, percents, scores
@@ -13,6 +14,7 @@ from gradegate.reporting.visible import one_line
 from gradegate.result import (
     AskedModel,
     Asserted,
+    BaselineReport,
     Counts,
     Decision,
     GateOutcome,
@@ -32,6 +34,12 @@ HEADLINES = {
 }
 SIGNS = {GateOutcome.PASS: "✅", GateOutcome.ADVISORY: "⚠️", GateOutcome.BLOCKED: "❌", GateOutcome.INCONCLUSIVE: "❔"}
 OUTCOMES = {Outcome.PASS: "passed", Outcome.FAIL: "failed", Outcome.ERROR: "could not tell"}
+_BESIDE = {
+    NEW_FAILURE: "new",
+    PRE_EXISTING: "it failed on the base, too",
+    UNSTEADY: "it passed on the base, and does not when the base's answer is graded again",
+    UNDECIDED: "the base's answer could not be graded again",
+}
 _MET = {Outcome.PASS: "met", Outcome.FAIL: "missed", Outcome.ERROR: "could not tell"}
 
 
@@ -82,6 +90,23 @@ def inventory(keys: Iterable[KeyUse], hidden: Iterable[str]) -> Iterator[str]:
     yield from [f"hidden in reports: {names}"] if names else []
 
 
+def compared(report: BaselineReport | None) -> str:
+    """Say ``Beside the base (1a2b3c4, 2 days old): 3 new failures, 4 old ones, 1 fixed``; empty where there is none."""
+    if report is None:
+        return ""
+    parts = (
+        (report.new_failures, many(report.new_failures, "new failure")),
+        (report.pre_existing, many(report.pre_existing, "old failure")),
+        (report.unsteady, f"{report.unsteady:,} unsteady"),
+        (report.fixed, f"{report.fixed:,} fixed"),
+        (report.undecided, f"{report.undecided:,} undecided"),
+        (report.new, many(report.new, "new case")),
+        (len(report.removed), f"{many(len(report.removed), 'case')} removed"),
+    )
+    said = ", ".join(text for number, text in parts if number) or "nothing changed"
+    return f"Beside the base{of_base(report)}: {said}, of {many(report.compared, 'compared case')}"
+
+
 def counted(counts: Counts) -> str:
     """``9 passed, 2 failed, 1 could not be decided``; what did not happen is left out."""
     parts = (
@@ -124,11 +149,11 @@ def spot(row: Row, grade: Grade) -> Origin:
 
 
 def said(grade: Grade) -> str:
-    """``failed``, ``fails, 5 of 5 asks``, ``failed (advisory)``, ``failed (in the set)`` or ``could not tell``."""
-    word = asked(grade) or OUTCOMES[grade.outcome]
-    if grade.inner:
-        return f"{word} (in the set)"
-    return word + ("" if grade.counts or grade.outcome is Outcome.PASS else " (advisory)")
+    """``failed``, ``fails, 5 of 5 asks``, ``failed (advisory)`` or ``could not tell``; beside a base, what that makes it."""
+    beside = _BESIDE.get(grade.status, "") if grade.outcome is Outcome.FAIL else ""
+    where = "in the set" if grade.inner else "" if grade.counts or grade.outcome is Outcome.PASS else "advisory"
+    about = "; ".join(filter(None, (where, beside)))
+    return (asked(grade) or OUTCOMES[grade.outcome]) + (f" ({about})" if about else "")
 
 
 def asked(grade: Grade) -> str:
@@ -210,6 +235,10 @@ def measured(result: RuleResult) -> str:
         parts.append(f"{result.passed:,} of {graded:,} passed{rate}{_interval(result)}")
     if rule.min_score is not None and result.score is not None:
         parts.append(f"mean score {_scores(result)[0]}")
+    if result.new_failures is not None:
+        parts.append(many(result.new_failures, "new failure"))
+    if result.worse is not None and result.better is not None and result.p is not None:
+        parts.append(f"{result.worse:,} worse, {result.better:,} better, p = {figure(result.p, 6)}")
     if result.errored:
         parts.append(f"{result.errored:,} could not be decided")
     return ", ".join(parts) or "nothing was graded"
@@ -227,6 +256,12 @@ def required(result: RuleResult) -> str:
         parts.append(f"at least {many(rule.min_cases, 'case')}")
     if rule.confidence is not None:
         parts.append(f"with {percent(rule.confidence)} confidence")
+    if rule.max_new_failures is not None:
+        parts.append(
+            f"at most {many(rule.max_new_failures, 'new failure')}" if rule.max_new_failures else "no new failure"
+        )
+    if rule.max_drop is not None:
+        parts.append(f"no drop of more than {percent(rule.max_drop)}")
     return ", ".join(parts)
 
 

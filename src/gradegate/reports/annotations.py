@@ -59,6 +59,8 @@ def _marks(decision: Decision) -> Iterator[_Mark]:
     level = "error" if decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE) else "warning"
     for finding in (*findings.failed, *findings.unclear, *findings.advisory):
         yield from _of_finding(finding, level)
+    for finding in findings.known:
+        yield from _of_finding(finding, "notice")
     for note in notes(decision):
         if note.origin and note.origin.file:
             yield _Mark("warning", note.origin, "gradegate", visible(clip(note.text, _TEXT)), (note.origin, note.text))

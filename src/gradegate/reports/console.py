@@ -15,6 +15,7 @@ from gradegate.reporting.saved import saved
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import (
     changed,
+    compared,
     cure,
     headline,
     measured,
@@ -46,6 +47,7 @@ def _texts(decision: Decision) -> Iterator[str]:
     findings = sort(run.rows)
     yield from _cases("FAILED", findings.failed)
     yield from _cases("COULD NOT TELL", findings.unclear)
+    yield from _cases("FAILED ON THE BASE, TOO", findings.known)
     yield from _cases("ADVISORY", findings.advisory)
     yield from _rules(decision)
     yield from _changes(decision.changes)
@@ -61,6 +63,9 @@ def _texts(decision: Decision) -> Iterator[str]:
         yield f"The run stopped early: {one_line(run.interrupted, _TEXT)}"
     yield f"target: {spent(run.target_usage)}; grader: {spent(run.grader_usage)}; {run.seconds:,.1f} s"
     yield from saved(run)
+    beside = compared(run.baseline)
+    if beside:
+        yield f"{beside}."
     yield f"{tally(decision)}."
     yield f"{headline(decision)}: {one_line(decision.reason, _TEXT)}"
 

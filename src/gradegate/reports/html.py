@@ -33,6 +33,7 @@ def _sections(decision: Decision) -> list[tuple[str, str, int, list[Finding]]]:
     lists = (
         ("fail", "Failed", [finding.row for finding in findings.failed]),
         ("error", "Could not tell", unclear),
+        ("advisory", "Failed on the base, too", [finding.row for finding in findings.known]),
         ("advisory", "Advisory", [finding.row for finding in findings.advisory]),
         ("pass", "Passed", [row for row in decision.run.rows if kind(row) is None]),
     )

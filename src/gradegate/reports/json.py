@@ -14,6 +14,8 @@ from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.results import (
     VERSION,
     AskedLine,
+    BaseLine,
+    BaselineLine,
     BudgetLine,
     CacheLine,
     CaseLine,
@@ -36,7 +38,19 @@ from gradegate.reporting.results import (
 from gradegate.reporting.saved import DAY
 from gradegate.reporting.visible import encodable
 from gradegate.reporting.wording import notes
-from gradegate.result import AskedModel, CacheReport, Counts, Decision, Grade, Made, Row, RuleResult, RunResult, Vote
+from gradegate.result import (
+    AskedModel,
+    BaselineReport,
+    CacheReport,
+    Counts,
+    Decision,
+    Grade,
+    Made,
+    Row,
+    RuleResult,
+    RunResult,
+    Vote,
+)
 from gradegate.suite import Note
 
 
@@ -60,6 +74,7 @@ def _head(decision: Decision) -> Head:
     return Head(
         version=VERSION,
         made=_made(run.made),
+        commit=run.made.commit,
         outcome=decision.outcome.value,
         reason=encodable(decision.reason),
         summary=_summary(decision),
@@ -76,6 +91,7 @@ def _head(decision: Decision) -> Head:
         budget=_budget(run),
         cache=_cache(run.cache) if run.cache else None,
         confirm=ConfirmLine(**asdict(run.confirm)) if run.confirm else None,
+        baseline=_baseline(run.baseline) if run.baseline else None,
         about={encodable(file): _object(about) for file, about in run.about.items()},
     )
 
@@ -171,6 +187,12 @@ def _rule(result: RuleResult) -> RuleLine:
         confidence=finite(rule.confidence),
         low=finite(result.low),
         high=finite(result.high),
+        max_new_failures=rule.max_new_failures,
+        max_drop=finite(rule.max_drop),
+        new_failures=result.new_failures,
+        worse=result.worse,
+        better=result.better,
+        p=finite(result.p),
         select={name: encodable(value) for name, value in asdict(rule.select).items() if value},
         every_case=rule.every_case,
         by_metric=rule.by_metric,
@@ -203,6 +225,9 @@ def _case(row: Row) -> CaseLine:
         grades=[_grade(grade) for grade in row.grades],
         turns=[_turn(turn) for turn in row.turns],
         source=_source(row.origin),
+        key=row.key,
+        definition=row.definition,
+        base=row.base.value if row.base else None,
     )
 
 
@@ -231,6 +256,10 @@ def _grade(grade: Grade) -> GradeLine:
         source=_source(assertion.origin),
         votes=[_vote(vote) for vote in grade.votes],
         confirmed=grade.confirmed,
+        key=assertion.key,
+        definition=assertion.definition,
+        status=grade.status,
+        base=BaseLine(outcome=grade.base.outcome.value, first=grade.base.first.value) if grade.base else None,
     )
 
 
@@ -241,6 +270,10 @@ def _vote(vote: Vote) -> VoteLine:
         reason=encodable(vote.reason),
         model=encodable(vote.model),
     )
+
+
+def _baseline(report: BaselineReport) -> BaselineLine:
+    return BaselineLine(**{**asdict(report), "removed": [encodable(name) for name in report.removed]})
 
 
 def _turn(turn: Turn) -> TurnLine:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from junit_xml import TestCase, TestSuite
 
+from gradegate.baseline import standing
 from gradegate.changes import GateChanges
 from gradegate.reporting.explain import explain, explain_grade
 from gradegate.reporting.findings import Finding, unchecked
@@ -133,13 +134,22 @@ def _message(row: Row, grades: list[Grade]) -> str:
     )
 
 
-def _element(case: TestCase, row: Row) -> str:
-    element = TestSuite("", [case]).build_xml_doc().find("testcase")
+def _about(row: Row) -> Iterator[tuple[str, str]]:
+    """The properties of a test case: how it was asked again, and what it is beside the base."""
     votes = [grade for grade in row.grades if grade.votes]
     if votes:
-        properties = ET.Element("properties")
-        ET.SubElement(properties, "property", name="asks", value=str(sum(len(grade.votes) for grade in votes)))
-        ET.SubElement(properties, "property", name="fails", value=str(sum(map(fails, votes))))
+        yield "asks", str(sum(len(grade.votes) for grade in votes))
+        yield "fails", str(sum(map(fails, votes)))
+    if any(grade.status for grade in row.grades):
+        yield "status", standing(row)
+
+
+def _element(case: TestCase, row: Row) -> str:
+    element = TestSuite("", [case]).build_xml_doc().find("testcase")
+    properties = ET.Element("properties")  # which the package does not write for a test case
+    for key, value in _about(row):
+        ET.SubElement(properties, "property", name=key, value=value)
+    if len(properties):
         element.insert(0, properties)
     if case.elapsed_sec is not None:
         element.set("time", f"{case.elapsed_sec:.3f}")

@@ -31,7 +31,7 @@ class Askable:
 
     def of(self, job: Job) -> Iterator[tuple[int, Bound]]:
         """Those of each answer to a job, by their position among its grades."""
-        rules, position = self.rules.get(job.suite, ()), 0
+        rules, position = () if job.of_base else self.rules.get(job.suite, ()), 0
         for binding in job.assertions:
             first = position if isinstance(binding, Bound) else position + 1  # a set comes before its members
             if _decides(binding) and any(selects(rule, job, binding.asserted) for rule in rules):

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gradegate.conversation import Transcript
+from gradegate.conversation import NO_USAGE, Transcript, Usage
 from gradegate.deciding import selfcheck
 from gradegate.deciding.asked import chief, members
 from gradegate.deciding.votes import Standing, undecided
 from gradegate.deciding.waves import Opened, Place, Waves
 from gradegate.grading.conclude import Binding, BoundSet, conclude_case, conclude_set
 from gradegate.planning.job import Job
-from gradegate.result import ConfirmReport, Grade, Outcome, Row
+from gradegate.result import BaselineReport, ConfirmReport, Grade, Outcome, Row
 from gradegate.running.again import Asking, Stopped
 from gradegate.running.askable import Askable, mode_of
+from gradegate.running.beside import OLD_LEAD, Beside, Regrading, Remembering
 
 InThreads = Callable[[Callable[[Asking], None], Iterable[Asking]], None]
 
@@ -31,13 +32,16 @@ class Answer:
 class Confirming:
     """The answers of a run, in plan order, while their failing grades are asked again."""
 
-    def __init__(self, askable: Askable, answers: Sequence[Answer], reask: int) -> None:
+    def __init__(self, askable: Askable, answers: Sequence[Answer], reask: int, beside: Beside | None = None) -> None:
         self._askable = askable
         self._answers = list(answers)
         self._reask = reask
+        self._beside = beside  # the base, where there is one, or a rule that asks for it
+        self._regradings: list[tuple[int, Regrading]] = []  # of the base's answers, that go on now
         self._open = {number: places for number, it in enumerate(answers) if (places := self._failing(it))}
         self._wave: list[tuple[int, Asking]] = []  # what is asked now
         self._seen: set[int] = set(self._open)  # the answers of which something was open
+        self._state(range(len(self._answers)))
 
     def run(self, in_threads: InThreads, stopped: Stopped) -> None:
         """Ask until no rule can change, or it is stopped."""
@@ -45,15 +49,18 @@ class Confirming:
         while not stopped() and (wave := waves.next()):
             self._wave = list(self._asking(wave))
             in_threads(lambda asking: asking.pursue(stopped), [asking for _, asking in self._wave])
-            for number in self._settle():
+            numbers = list(dict.fromkeys(self._settle()))  # an answer may have been asked again in two ways
+            self._regrade(numbers, in_threads, stopped)
+            for number in numbers:
                 waves.update(number, self._opened(number))
 
     def end(self, why: str) -> list[Row]:
         """The rows. Where ``why`` says that asking ended early, an open grade that a rule still needs is an ERROR."""
-        self._settle()
+        self._state([*self._settle(), *self._regraded()])
         for number, position in self._waves().needed() if why else ():
             grade = self._answers[number].row.grades[position]
             self._change(number, {position: undecided(grade, f"failed, and was not asked again: {why}")})
+            self._state([number])
         return [answer.row for answer in self._answers]
 
     # --- what is open -----------------------------------------------------------------------------------------
@@ -68,7 +75,8 @@ class Confirming:
         if not self._open:
             return Waves((), ())
         rules = (rule for several in self._askable.rules.values() for rule in several)
-        return Waves(rules, map(self._opened, range(len(self._answers))))
+        compared = self._beside is not None and self._beside.compared
+        return Waves(rules, map(self._opened, range(len(self._answers))), compared)
 
     def _opened(self, number: int) -> Opened:
         return Opened(self._answers[number].row, frozenset(self._open.get(number, ())))
@@ -77,17 +85,18 @@ class Confirming:
 
     def _asking(self, wave: Iterable[Place]) -> Iterator[tuple[int, Asking]]:
         """The grades of a wave, those of one answer together; with new answers apart from those of the same one."""
-        groups: dict[tuple[int, bool], list[int]] = {}
+        groups: dict[tuple[int, bool, bool], list[int]] = {}
         for number, position in wave:
             answer = self._answers[number]
             bound = dict(self._askable.of(answer.job))[position]
-            groups.setdefault((number, mode_of(bound, answer.job) == "answers"), []).append(position)
-        for (number, anew), positions in groups.items():
+            old = self._beside is not None and self._beside.remembers(answer.job, answer.row, position)
+            groups.setdefault((number, mode_of(bound, answer.job) == "answers", old), []).append(position)
+        for (number, anew, old), positions in groups.items():
             job, row, transcript = (answer := self._answers[number]).job, answer.row, answer.transcript
             bounds = {place: bound for place, bound in self._askable.of(job) if place in positions}
             asks = {place: [row.grades[place]] for place in bounds}
-            lead = self._askable.lead(job.suite).votes
-            yield number, Asking(job, transcript or row.transcript, bounds, asks, lead, self._reask, anew)
+            kind, lead = (Remembering, OLD_LEAD) if old else (Asking, self._askable.lead(job.suite).votes)
+            yield number, kind(job, transcript or row.transcript, bounds, asks, lead, self._reask, anew)
 
     def _settle(self) -> list[int]:
         """Conclude what was asked; gives the numbers of its answers."""
@@ -110,6 +119,49 @@ class Confirming:
         outcome, score, reason = conclude_case(changed, answer.row.threshold)
         row = replace(answer.row, grades=changed, outcome=outcome, score=score, reason=reason)
         self._answers[number] = replace(answer, row=row)
+
+    # --- the base ---------------------------------------------------------------------------------------------
+
+    def _regrade(self, numbers: Iterable[int], in_threads: InThreads, stopped: Stopped) -> None:
+        """Have the base's answers graded again where a failure was confirmed, and say what that makes of it."""
+        if self._beside is None:
+            return
+        numbers = list(numbers)
+        self._state(numbers)
+        for number in numbers:
+            answer = self._answers[number]
+            if regrading := self._beside.regrading(number, answer.job, answer.row):
+                self._regradings.append((number, regrading))
+        in_threads(lambda asking: asking.pursue(stopped), [regrading for _, regrading in self._regradings])
+        self._regraded()
+        self._state(numbers)
+
+    def _regraded(self) -> list[int]:
+        """Keep what was found of the base's answers; gives the numbers of those of the run."""
+        numbers = []
+        while self._regradings and self._beside:
+            number, regrading = self._regradings.pop()
+            self._beside.keep(number, regrading)
+            numbers.append(number)
+        return numbers
+
+    def _state(self, numbers: Iterable[int]) -> None:
+        """Say of each grade what it is beside the base."""
+        for number in numbers:
+            if self._beside is None:
+                return
+            answer = self._answers[number]
+            row = self._beside.stated(number, answer.job, answer.row, self._open.get(number, ()))
+            self._answers[number] = replace(answer, row=row)
+
+    @property
+    def regraded(self) -> Usage:
+        """What grading the base's answers again took."""
+        return self._beside.usage if self._beside else NO_USAGE
+
+    def baseline(self, rows: Sequence[Row]) -> BaselineReport | None:
+        """The run beside its base; None where there is none."""
+        return self._beside.report(rows) if self._beside else None
 
     # --- what came of it --------------------------------------------------------------------------------------
 

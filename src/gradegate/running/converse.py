@@ -39,7 +39,7 @@ def chains(jobs: Sequence[Job]) -> list[list[tuple[int, int]]]:
 
 def _key(job: Job, repeat: int) -> object:
     talk = str(job.case.metadata.get("conversationId", ""))
-    return (job.suite, job.target.name, job.prompt.label, job.prompt.text, talk, repeat)
+    return (job.of_base, job.suite, job.target.name, job.prompt.label, job.prompt.text, talk, repeat)
 
 
 def transcript(job: Job, history: History) -> Transcript:

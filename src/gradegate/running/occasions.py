@@ -26,8 +26,8 @@ class Occasions:
         self._names = _numbered(map(_digest_of_job, jobs)) if replies else []
 
     def of_answer(self, index: int, repeat: int) -> Occasion | None:
-        """Where a job's target is asked."""
-        if self._replies is None:
+        """Where a job's target is asked; the base's answers, which a run asks for beside its own, are always fresh."""
+        if self._replies is None or self._jobs[index].of_base:
             return None
         names = _names_of_grades(self._jobs[index])
         return Occasion(self._replies, TARGET, (*self._names[index], repeat), names)

@@ -14,14 +14,17 @@ from gradegate import __version__
 from gradegate.asking.http import Client
 from gradegate.asking.question import at
 from gradegate.asking.replies import Replies
+from gradegate.baseline import answer_of
 from gradegate.conversation import NO_USAGE, Transcript
 from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
 from gradegate.figures import many
 from gradegate.grading.conclude import conclude_case, missing
 from gradegate.planning.job import Job, Plan
+from gradegate.planning.keys import row_key
 from gradegate.result import Made, Outcome, Row, RunResult, cases_of
 from gradegate.running import converse
 from gradegate.running.askable import Askable
+from gradegate.running.beside import Beside
 from gradegate.running.border import guarded
 from gradegate.running.compare import Answered, compared
 from gradegate.running.confirm import Answer, Confirming
@@ -62,6 +65,7 @@ class _Run:
         self._stopped = ""
         self._askable = Askable(plan)
         self._confirming: Confirming | None = None
+        self._others: list[Row] = []  # the answers of a base that is asked in the same run
 
     def result(self) -> RunResult:
         started, clock = datetime.now(UTC), time.monotonic()
@@ -77,11 +81,11 @@ class _Run:
             self._wait_for_last_words()
         confirming = self._confirming or self._begin_confirming()
         rows = confirming.end(self._no_more())
-        replies = self._client.replies
+        others, replies = self._others, self._client.replies
         return RunResult(
             cases=cases_of(rows),
-            target_usage=sum((row.usage for row in rows), NO_USAGE),
-            grader_usage=sum((grade.usage for row in rows for grade in row.grades), NO_USAGE),
+            target_usage=sum((row.usage for row in (*rows, *others)), NO_USAGE),
+            grader_usage=sum((grade.usage for row in (*rows, *others) for grade in row.grades), confirming.regraded),
             interrupted=self._stopped,
             notes=(*self._plan.notes, *_notes(rows), *map(Note, confirming.doubts()), *_cache_notes(replies)),
             seconds=time.monotonic() - clock,
@@ -92,6 +96,7 @@ class _Run:
             budget=self._client.budget.report(),
             cache=replies.report() if replies else None,
             confirm=confirming.report(),
+            baseline=confirming.baseline(rows),
         )
 
     def _no_more(self) -> str:
@@ -103,13 +108,23 @@ class _Run:
 
     def _begin_confirming(self) -> Confirming:
         """All planned answers in plan order; those that are missing are there as ERROR."""
-        why = f"not run: the run was {self._stopped}"
-        answers = []
+        answers: list[Answer] = []
+        others: list[Row | None] = []
         for index, job in enumerate(self._plan.jobs):
             for repeat in range(job.repeats):
-                asked = self._answers.get((index, repeat)) or Asked(_missing(job, repeat, why))
-                answers.append(Answer(job, asked.row, asked.transcript))
-        return Confirming(self._askable, answers, self._reask)
+                asked = self._asked_of(index, job, repeat)
+                if job.of_base:  # its own side came before
+                    others[repeat - job.repeats] = asked.row
+                else:
+                    answers.append(Answer(job, asked.row, asked.transcript))
+                    others.append(None)
+        self._others = [row for row in others if row]
+        beside = Beside.of(self._plan, self._askable, self._reask, [answer_of(row) if row else None for row in others])
+        return Confirming(self._askable, answers, self._reask, beside)
+
+    def _asked_of(self, index: int, job: Job, repeat: int) -> Asked:
+        why = f"not run: the run was {self._stopped}"
+        return self._answers.get((index, repeat)) or Asked(_missing(job, repeat, why))
 
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""
@@ -231,6 +246,8 @@ def _blank(job: Job, repeat: int) -> Row:
         threshold=job.case.threshold,
         case=job.number,
         repeat=repeat,
+        key=row_key(job, repeat),
+        definition=job.definition,
         origin=job.case.origin,
     )
 

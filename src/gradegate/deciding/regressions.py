@@ -1,0 +1,203 @@
+"""The rules that look at the base: at most so many new failures, and no drop that noise does not explain. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import NamedTuple
+
+from gradegate.baseline import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, fails, of_base, standing
+from gradegate.deciding.asked import AskedAgain
+from gradegate.deciding.rules import takes
+from gradegate.figures import figure, many, percent
+from gradegate.limits import exact
+from gradegate.result import BaselineReport, Grade, Outcome, Row, RuleResult
+
+SIGNIFICANT = Fraction(1, 100)
+_NAMED = 5  # cases that a reason names
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case as a rule sees it: the row with the grades that the rule selects."""
+
+    row: Row
+    grades: tuple[Grade, ...]
+
+    @property
+    def standing(self) -> str:
+        """What it is beside the base."""
+        return standing(self.row, self.grades)
+
+    @property
+    def base(self) -> Outcome | None:
+        """What the base says of it, None where it cannot be compared; a threshold of the case decides over its grades."""
+        if self.row.threshold is not None:
+            return None if self.row.base is Outcome.ERROR else self.row.base
+        return _together([grade.base.outcome if grade.base else None for grade in self.grades])
+
+    @property
+    def firsts(self) -> tuple[Outcome | None, Outcome | None]:
+        """What base and head said when they were asked first."""
+        base = _together([grade.base.first if grade.base else None for grade in self.grades])
+        return base, _together([_first(grade) for grade in self.grades])
+
+
+def is_old(row: Row, grade: Grade) -> bool:
+    """Whether a failure was there before. Where a threshold decides over the case, that of the whole counts."""
+    old = grade.base is not None and grade.base.outcome is Outcome.FAIL
+    return old and (row.threshold is None or row.base is Outcome.FAIL)
+
+
+def _first(grade: Grade) -> Outcome:
+    return grade.votes[0].outcome if grade.votes else grade.outcome
+
+
+def _together(outcomes: Sequence[Outcome | None]) -> Outcome | None:
+    """One FAIL fails all; None where one of them could not tell."""
+    if not outcomes or None in outcomes or Outcome.ERROR in outcomes:
+        return None
+    return Outcome.FAIL if Outcome.FAIL in outcomes else Outcome.PASS
+
+
+def with_base(result: RuleResult, rows: Iterable[Row], report: BaselineReport | None, answers: bool) -> RuleResult:
+    """A rule's result with what it asks of the base. ``answers``: failures are answered anew when they are asked again."""
+    rule = result.rule
+    if not rule.beside_base:
+        return result
+    found = [Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade))) for row in rows]
+    cases = [case for case in found if case.grades]
+    if not rule.own and result.outcome is Outcome.PASS:  # what it says of the run itself
+        result = replace(result, reason="")
+    if rule.max_new_failures is not None:
+        result = _joined(result, *_newly(result, cases, report))
+    if rule.max_drop is not None:
+        result = _joined(result, *_dropped(result, cases, answers))
+    return result
+
+
+def _joined(before: RuleResult, result: RuleResult, outcome: Outcome, reason: str) -> RuleResult:
+    """A rule is missed when one of its keys is; what is said of keys that are met then is left out."""
+    order = (Outcome.PASS, Outcome.ERROR, Outcome.FAIL)
+    worst = max(before.outcome, outcome, key=order.index)
+    said = [text for of, text in ((before.outcome, before.reason), (outcome, reason)) if of is worst and text]
+    return replace(result, outcome=worst, reason="; ".join(said))
+
+
+# --- new failures ---------------------------------------------------------------------------------------------
+
+
+def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | None) -> tuple[RuleResult, Outcome, str]:
+    most = result.rule.max_new_failures or 0
+    kinds = [case.standing for case in cases]
+    new = [case for case, kind in zip(cases, kinds, strict=True) if kind == NEW_FAILURE]
+    # What the head could not tell is the business of `errors`, as in every rule.
+    unsure = sum(
+        kind in (UNDECIDED, OPEN) and any(fails(case.row, grade) for grade in case.grades)
+        for case, kind in zip(cases, kinds, strict=True)
+    )
+    old = kinds.count(PRE_EXISTING)
+    result = replace(result, new_failures=len(new))
+    overturned = sum(grade.outcome is Outcome.PASS and bool(grade.votes) for case in cases for grade in case.grades)
+    beside = (f"; {many(old, 'old one')} not counted" if old else "") + AskedAgain(0, overturned).said(0)
+    if len(new) > most:
+        allowed = f" where at most {most:,} may be" if most else ""
+        return result, Outcome.FAIL, f"{many(len(new), 'new failure')}{allowed}{_evidence(new, report)}{beside}"
+    if len(new) + unsure > most:
+        return result, Outcome.ERROR, f"whether {many(unsure, 'failure')} {_is(unsure)} new could not be told"
+    if new:
+        return result, Outcome.PASS, f"{many(len(new), 'new failure')}, at most {most:,} may be: {_names(new)}{beside}"
+    return result, Outcome.PASS, f"no new failure{beside}"
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
+    """``, confirmed here and passing on the base (1a2b3c4, 2 days old)``, as far as that holds of all of them."""
+    passed = [case for case in new if case.base is Outcome.PASS]
+    confirmed = ", confirmed here" if all(_confirmed(case) for case in new) else ""
+    if not passed:
+        return f"{confirmed}, with nothing on the base to compare with"
+    rest = len(new) - len(passed)
+    apart = f", {rest:,} of them with nothing to compare with" if rest else ""
+    joined = f"{confirmed} and passing" if confirmed else ", passing"
+    return f"{joined} on the base{of_base(report)}{apart}"
+
+
+def _confirmed(case: Case) -> bool:
+    failing = [grade for grade in case.grades if fails(case.row, grade)]
+    return bool(failing) and all(grade.confirmed for grade in failing if grade.status == NEW_FAILURE)
+
+
+def _names(cases: Sequence[Case]) -> str:
+    names = [case.row.description or f"case {case.row.case + 1}" for case in cases[:_NAMED]]
+    more = f" and {len(cases) - _NAMED:,} more" if len(cases) > _NAMED else ""
+    return ", ".join(f"`{' '.join(name.split())[:80]}`" for name in names) + more
+
+
+# --- drops ----------------------------------------------------------------------------------------------------
+
+
+class Sign(NamedTuple):
+    """How many cases became worse and better, of how many that could be compared."""
+
+    worse: int
+    better: int
+    compared: int
+
+    @property
+    def p(self) -> Fraction:
+        """P(Bin(worse + better, 1/2) >= worse), exactly: the chance of so many worse ones, were both ways alike."""
+        return _at_least(self.worse, self.worse + self.better)
+
+    def drops(self, most: float) -> bool:
+        """Whether more than a share ``most`` of the cases became worse, and noise alone does not explain it."""
+        return self.p <= SIGNIFICANT and Fraction(self.worse - self.better, self.compared) > exact(most)
+
+
+def _at_least(least: int, trials: int) -> Fraction:
+    ways = term = 1  # of all trials
+    for hits in range(trials, least, -1):
+        term = term * hits // (trials - hits + 1)
+        ways += term
+    return Fraction(ways, 1 << trials)
+
+
+def _dropped(result: RuleResult, cases: Sequence[Case], answers: bool) -> tuple[RuleResult, Outcome, str]:
+    sign = _firsts(cases) if answers else _finals(cases)
+    if not sign.compared:
+        return result, Outcome.ERROR, "no case could be compared with the base"
+    p = float(sign.p)
+    result = replace(result, worse=sign.worse, better=sign.better, p=p)
+    counted = f"{sign.worse:,} worse and {sign.better:,} better of {many(sign.compared, 'compared case')}"
+    share = percent(max(0.0, (sign.worse - sign.better) / sign.compared))
+    missed = sign.drops(result.rule.max_drop or 0.0)
+    return result, Outcome.FAIL if missed else Outcome.PASS, f"{counted}: a drop of {share}, p = {figure(p, 6)}"
+
+
+def _finals(cases: Iterable[Case]) -> Sign:
+    worse = better = compared = 0
+    for case in cases:
+        base, kind = case.base, case.standing
+        if base is not None and kind not in (UNDECIDED, OPEN) and _decided(case):
+            compared += 1
+            worse += base is Outcome.PASS and kind == NEW_FAILURE
+            better += base is Outcome.FAIL and kind == FIXED
+    return Sign(worse, better, compared)
+
+
+def _decided(case: Case) -> bool:
+    return all(grade.outcome is not Outcome.ERROR for grade in case.grades)
+
+
+def _firsts(cases: Iterable[Case]) -> Sign:
+    pairs = [case.firsts for case in cases]
+    known = [pair for pair in pairs if None not in pair]
+    return Sign(
+        sum(pair == (Outcome.PASS, Outcome.FAIL) for pair in known),
+        sum(pair == (Outcome.FAIL, Outcome.PASS) for pair in known),
+        len(known),
+    )

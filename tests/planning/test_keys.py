@@ -1,0 +1,131 @@
+"""What an answer is called, and what is asked of it: equal in two runs where they ask for the same, and only there."""
+
+import pytest
+
+from gradegate.grading.conclude import Bound
+from gradegate.planning.keys import row_key
+from gradegate.planning.load import load
+from gradegate.planning.plan import build_client, plan
+from gradegate.settings import Settings
+from support.checkouts import write
+
+ROW, DEFINITION, KEY = "e4e5308d2802", "d213996c8620", "e6c751203301"
+CONFIG = {
+    "prompts": ["Say {{q}}"],
+    "providers": ["echo"],
+    "tests": [
+        {
+            "description": "one",
+            "vars": {"q": "a", "n": 1},
+            "threshold": 0.5,
+            "assert": [
+                {"type": "contains", "value": "{{q}}", "metric": "m"},
+                {"type": "contains", "value": "Say"},
+                {
+                    "type": "assert-set",
+                    "assert": [{"type": "contains", "value": "x"}, {"type": "icontains", "value": "y"}],
+                },
+            ],
+        }
+    ],
+}
+
+
+def planned(tmp_path, config=CONFIG, **settings):
+    write(tmp_path, {"promptfooconfig.yaml": config})
+    chosen = Settings(cwd=tmp_path, **settings)
+    suites = load(chosen)
+    return plan(suites, chosen, build_client(chosen, suites)).jobs
+
+
+def changed(**test):
+    return {**CONFIG, "tests": [{**CONFIG["tests"][0], **test}]}
+
+
+def asserted(job):
+    members = {id(binding): () if isinstance(binding, Bound) else binding.bounds for binding in job.assertions}
+    return [it.asserted for binding in job.assertions for it in (binding, *members[id(binding)])]
+
+
+def test_every_assertion_of_an_answer_has_a_key_of_its_own(tmp_path):
+    keys = [it.key for it in asserted(planned(tmp_path)[0])]
+    assert len(set(keys)) == len(keys) == 5
+    assert all(len(key) == 64 for key in keys)
+
+
+def test_keys_and_definitions_are_the_same_in_every_run(tmp_path):
+    """Fixed for good: a baseline that an earlier version recorded must find its counterparts."""
+    (job,) = planned(tmp_path)
+    assert row_key(job, 0).startswith(ROW)
+    assert job.definition.startswith(DEFINITION)
+    assert asserted(job)[0].key.startswith(KEY)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {**CONFIG, "prompts": ["Please, say {{q}}"]},
+        {**CONFIG, "gate": {"rules": [{"name": "r", "min-pass-rate": 0.5}]}},
+        {**CONFIG, "description": "other"},
+        changed(metadata={"a": 1}),
+        changed(vars={"n": 1, "q": "a"}),
+    ],
+)
+def test_what_pull_requests_change_is_in_neither(tmp_path, config):
+    (before,), (after,) = planned(tmp_path), planned(tmp_path, config)
+    assert row_key(before, 0) == row_key(after, 0)
+    assert before.definition == after.definition
+    assert asserted(before) == asserted(after)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        changed(vars={"q": "b", "n": 1}),
+        changed(vars={"q": "a", "n": "1"}),
+        changed(threshold=0.6),
+        changed(turns=[{"role": "user", "content": "hi"}]),
+    ],
+)
+def test_what_a_case_gives_defines_it_and_its_assertions(tmp_path, config):
+    (before,), (after,) = planned(tmp_path), planned(tmp_path, config)
+    assert row_key(before, 0) == row_key(after, 0)
+    assert before.definition != after.definition
+    assert all(old.definition != new.definition for old, new in zip(asserted(before), asserted(after), strict=True))
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        {"type": "contains", "value": "other", "metric": "m"},
+        {"type": "contains", "value": "{{q}}", "metric": "m", "weight": 2},
+        {"type": "contains", "value": "{{q}}", "metric": "m", "threshold": 0.4},
+    ],
+)
+def test_what_is_asserted_defines_it_alone(tmp_path, assertion):
+    edited = changed(**{"assert": [assertion, *CONFIG["tests"][0]["assert"][1:]]})
+    (before,), (after,) = planned(tmp_path), planned(tmp_path, edited)
+    same = [old.definition == new.definition for old, new in zip(asserted(before), asserted(after), strict=True)]
+    assert same == [False, True, True, True, True]
+    assert [it.key for it in asserted(before)] == [it.key for it in asserted(after)]
+
+
+def test_a_member_defines_its_set(tmp_path):
+    members = [{"type": "contains", "value": "z"}, {"type": "icontains", "value": "y"}]
+    edited = changed(**{"assert": [*CONFIG["tests"][0]["assert"][:2], {"type": "assert-set", "assert": members}]})
+    (before,), (after,) = planned(tmp_path), planned(tmp_path, edited)
+    same = [old.definition == new.definition for old, new in zip(asserted(before), asserted(after), strict=True)]
+    assert same == [True, True, False, False, True]
+
+
+def test_answers_differ_by_case_target_label_and_repetition(tmp_path):
+    config = {
+        **CONFIG,
+        "prompts": [{"raw": "Say {{q}}", "label": "a"}, {"raw": "Say {{q}}", "label": "b"}, "Say {{q}}", "And {{q}}"],
+        "providers": ["echo", {"id": "echo", "label": "other"}],
+        "tests": [*CONFIG["tests"], {"vars": {"q": "x"}}, {"vars": {"q": "y"}}],
+    }
+    jobs = planned(tmp_path, config, repeat=2)
+    keys = [row_key(job, repeat) for job in jobs for repeat in range(2)]
+    assert len(keys) == 3 * 4 * 2 * 2
+    assert len(set(keys)) == 3 * 3 * 2 * 2  # prompts without a label go by their place

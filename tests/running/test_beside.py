@@ -1,0 +1,297 @@
+"""A run beside its base, through the whole command: which answers are graded again, how often, and what comes of it."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from gradegate.deciding.chances import lead
+
+VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())["pair"]
+NEW = {"name": "regressions", "max-new-failures": 0}
+SAID = {
+    "P": '{"pass": true, "score": 1, "reason": "fine"}',
+    "F": '{"pass": false, "score": 0, "reason": "bad"}',
+    "E": "?",
+}
+FILLER = "nothing to see here"
+BASE, HEAD = "the base says so", "the head says so"
+
+
+class Scripted:
+    """A target that gives one answer, and a grader that says of each answer what its script says, ask by ask."""
+
+    def __init__(self, llm):
+        self.llm, self.answer, self.scripts, self.asks = llm, "", {}, Counter()
+        self.target = lambda prompt: self.answer if "it 0" in prompt else FILLER
+        llm.reply = self._reply
+
+    def _reply(self, path, body):
+        if body["model"] == "app":
+            return self.target(str(body["messages"]))
+        text = "\n".join(str(message["content"]) for message in body["messages"])
+        if FILLER in text:
+            return SAID["P"]
+        answer = next(answer for answer in self.scripts if answer in text)
+        number = self.asks[answer]
+        self.asks[answer] += 1
+        return SAID[self.scripts[answer][number]]
+
+
+@pytest.fixture
+def scripted(llm):
+    return Scripted(llm)
+
+
+def config(llm, *rules, tests=1, noise=0.1, **gate):
+    return {
+        "prompts": [{"raw": "Say it {{n}}", "label": "say"}],
+        "providers": [llm.spec("app", temperature=0)],
+        "defaultTest": {"options": {"provider": llm.spec("judge")}},
+        "tests": [
+            {"description": f"case {n}", "vars": {"n": n}, "assert": [{"type": "llm-rubric", "value": "is good"}]}
+            for n in range(tests)
+        ],
+        "gate": {"rules": list(rules or (NEW,)), "noise": noise, **gate},
+    }
+
+
+def based(gate, scripted, said, conf):
+    """What a run of the base recorded, in a file of its own."""
+    scripted.answer, scripted.scripts = BASE, {BASE: said}
+    ran = gate({**conf, "gate": {"rules": [{"name": "all", "min-pass-rate": 0}]}}, "--confirm", "off")
+    (ran.folder / "base.json").write_text((ran.folder / "results.json").read_text())
+    scripted.asks.clear()
+
+
+@pytest.fixture
+def run(gate):
+    """The command with failures asked again, which other tests leave out."""
+    return lambda conf, *arguments, **files: gate(conf, *arguments, "--confirm", "grader", **files)
+
+
+def leading(votes):
+    """How many cases, and what noise, it takes for that lead."""
+    shares = ((tests, share / 1000) for tests in (1, 2) for share in range(251))
+    return next(pair for pair in shares if lead(*pair).votes == votes)
+
+
+@pytest.mark.parametrize(
+    "vector", VECTORS, ids=lambda v: f"{v['lead']}-{v['base']}-{v['head_replies']}-{v['base_replies']}"
+)
+def test_a_pair_is_judged_as_the_specification_does(vector, gate, run, scripted, llm):
+    rule = {"name": "drop", "max-drop": 0} if vector.get("max_drop_rule") else NEW
+    tests, noise = leading(vector["lead"])
+    conf = config(llm, rule, tests=tests, noise=noise)
+    said = {"pass": "P", "fail": "F", "error": "E", "none": "P"}[vector["base"]]
+    named = [{**test, "description": f"another {n}"} for n, test in enumerate(conf["tests"])]
+    before = {**conf, "tests": named} if vector["base"] == "none" else conf
+    based(gate, scripted, said, before)
+    scripted.answer, scripted.scripts = HEAD, {HEAD: vector["head_replies"], BASE: vector["base_replies"]}
+    ran = run(conf, "--baseline", "base.json")
+    grade = ran.grades[0]
+    assert ran.results["confirm"]["lead"] == vector["lead"]
+    assert grade["status"] == vector["status"]
+    assert (scripted.asks[HEAD], scripted.asks[BASE]) == (vector["head_asks"], vector["base_asks"])
+    if rule is NEW:
+        code = {"new-failure": 1, "undecided": 3}.get(vector["status"], 0)
+        assert ran.code == code
+    assert ran.code != 0 or vector["status"] in ("ok", "fixed", "pre-existing", "unsteady")
+
+
+def test_the_asks_of_the_base_differ_from_those_of_the_run_where_both_answers_are_the_same(gate, run, scripted, llm):
+    conf = config(llm)
+    based(gate, scripted, "P", conf)
+    scripted.answer, scripted.scripts = BASE, {BASE: "FFFPP"}  # lead 3: three of the head, two of the base
+    llm.requests.clear()
+    ran = run(conf, "--baseline", "base.json")
+    assert ran.grades[0]["status"] == "new-failure"
+    asked = [json.dumps(body) for body in llm.bodies if body["model"] == "judge"]
+    assert len(set(asked)) == len(asked) == 5
+
+
+def test_what_is_new_is_said_in_every_report(gate, run, scripted, llm):
+    conf = config(llm)
+    based(gate, scripted, "P", conf)
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "FFF", BASE: "PP"}
+    ran = run(conf, "--baseline", "base.json", "-o", "junit.xml", "-o", "page.md", "-o", "page.html")
+    assert ran.code == 1
+    words = "regressions: 1 new failure, confirmed here and passing on the base (0 days old)"
+    assert f"Blocked: {words}" in ran.out
+    assert "Beside the base (0 days old): 1 new failure, of 1 compared case." in ran.out
+    assert words in (ran.folder / "page.md").read_text()
+    assert words in (ran.folder / "page.html").read_text()
+    assert '<property name="status" value="new-failure" />' in (ran.folder / "junit.xml").read_text()
+    (rule,) = ran.results["rules"]
+    assert (rule["new_failures"], rule["max_new_failures"]) == (1, 0)
+    head = ran.results["baseline"]
+    assert (head["compared"], head["new_failures"], head["removed"], head["age_days"]) == (1, 1, [], 0)
+
+
+def test_old_failures_do_not_block_and_cost_one_ask_each(gate, run, scripted, llm):
+    scripted.target = lambda prompt: scripted.answer
+    conf = config(llm, tests=30)
+    based(gate, scripted, "F" * 30, conf)
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "F" * 30}
+    ran = run(conf, "--baseline", "base.json")
+    assert (ran.code, scripted.asks[HEAD]) == (0, 30)
+    assert ran.results["rules"][0]["reason"] == "no new failure; 30 old ones not counted"
+    assert "FAILED ON THE BASE, TOO  case 0" in ran.out
+
+
+def test_a_rule_over_the_run_has_old_failures_asked_again_as_any_other(gate, run, scripted, llm):
+    """What is old for one rule blocks by another, and nothing blocks unconfirmed."""
+    conf = config(llm, NEW, {"name": "all", "min-pass-rate": 1})
+    based(gate, scripted, "F", conf)
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "FPP"}
+    ran = run(conf, "--baseline", "base.json")
+    assert (ran.code, ran.grades[0]["status"]) == (0, "fixed")
+    scripted.asks.clear()
+    scripted.scripts = {HEAD: "FFF"}
+    ran = run(conf, "--baseline", "base.json")
+    assert (ran.code, ran.grades[0]["status"], ran.grades[0]["confirmed"]) == (1, "pre-existing", True)
+
+
+def test_waves_stop_when_enough_failures_are_new(gate, run, scripted, llm):
+    scripted.target = lambda prompt: scripted.answer
+    conf = config(llm, tests=20)
+    based(gate, scripted, "P" * 20, conf)
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "F" * 999, BASE: "P" * 999}
+    ran = run(conf, "--baseline", "base.json")
+    assert ran.code == 1
+    assert ran.results["rules"][0]["new_failures"] == 8  # the first wave
+    assert scripted.asks == {HEAD: 20 + 8 * 3, BASE: 8 * 3}  # the lead is 4
+
+
+def test_cases_that_are_gone_are_listed_and_new_ones_counted(gate, run, scripted, llm):
+    based(gate, scripted, "P", config(llm, tests=3))
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "P"}
+    conf = config(llm, tests=2)
+    conf["tests"][1]["description"] = "brand new"
+    ran = run(conf, "--baseline", "base.json")
+    assert ran.results["baseline"]["removed"] == ["case 1", "case 2"]
+    assert ran.results["baseline"]["new"] == 1
+
+
+@pytest.mark.parametrize(
+    ("edit", "status"),
+    [
+        (lambda test: test["assert"][0].update(value="is splendid"), "new-failure"),
+        (lambda test: test["assert"][0].update(threshold=0.3), "new-failure"),
+        (lambda test: test["assert"][0].update(weight=2), "new-failure"),
+        (lambda test: test.update(threshold=0.9), "new-failure"),
+        (lambda test: test.update(vars={"n": "0 x"}), "new-failure"),
+        (lambda test: test["assert"][0].update(rubricPrompt="Grade {{output}} by {{rubric}}"), "new-failure"),
+        (lambda test: test.update(metadata={"note": "other"}), "pre-existing"),
+    ],
+)
+def test_what_is_asked_for_has_to_be_the_same(gate, run, scripted, llm, edit, status):
+    conf = config(llm)
+    based(gate, scripted, "F", conf)
+    edit(conf["tests"][0])
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "FFFFF"}
+    assert run(conf, "--baseline", "base.json").grades[0]["status"] == status
+
+
+def test_another_prompt_target_or_grader_is_what_is_compared(gate, run, scripted, llm):
+    conf = config(llm)
+    conf["prompts"] = ["Say it {{n}}"]
+    based(gate, scripted, "F", conf)
+    conf["prompts"] = ["Well, say it {{n}}"]
+    conf["providers"] = [{**llm.spec("app", temperature=1)}]
+    conf["defaultTest"]["options"]["provider"] = llm.spec("judge-2")
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "F"}
+    ran = run(conf, "--baseline", "base.json")
+    assert (ran.code, ran.grades[0]["status"]) == (0, "pre-existing")
+    notes = [note["text"] for note in ran.results["notes"]]
+    assert any(
+        "made with other models: `openai:chat:judge` there, `openai:chat:judge-2` here" in note for note in notes
+    )
+
+
+def test_without_a_baseline_every_failure_is_new(gate, run, scripted, llm):
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "FFF"}
+    ran = run(config(llm))
+    assert (ran.code, ran.grades[0]["status"], scripted.asks[HEAD]) == (1, "new-failure", 3)
+    assert "there is no baseline to compare with, so every failure counts as new" in ran.out
+    assert ran.results["baseline"] is None
+
+
+def test_a_deterministic_assertion_needs_no_second_look(gate):
+    conf = {
+        "prompts": ["{{word}}"],
+        "providers": ["echo"],
+        "tests": [{"description": "c", "vars": {"word": "a"}, "assert": [{"type": "contains", "value": "b"}]}],
+        "gate": {"rules": [NEW]},
+    }
+    ran = gate(conf)
+    (ran.folder / "base.json").write_text((ran.folder / "results.json").read_text())
+    ran = gate(conf, "--baseline", "base.json")
+    assert (ran.code, ran.grades[0]["status"]) == (0, "pre-existing")
+    assert re.search("1 old one not counted", ran.results["rules"][0]["reason"])
+
+
+# --- the base asked in the same run ---------------------------------------------------------------------------
+
+
+def beside(run, scripted, conf, base, *arguments, scripts):
+    """A run of the command with a base whose prompt says "old"."""
+    scripted.target = lambda prompt: BASE if "old" in prompt else HEAD
+    scripted.scripts = scripts
+    return run(conf, "--base", "other", *arguments, **{"other/promptfooconfig.yaml": json.dumps(base)})
+
+
+@pytest.mark.parametrize("how", ["config", "option"])
+def test_the_base_is_asked_beside_the_head(gate, run, scripted, llm, how):
+    head, arguments = config(llm), ["--compare", "base"] if how == "option" else []
+    if how == "config":
+        head["gate"]["compare"] = "base"
+    head["prompts"], base = ["new {{n}}"], {**config(llm), "prompts": ["old {{n}}"]}
+    ran = beside(run, scripted, head, base, *arguments, scripts={HEAD: "FFF", BASE: "PPP"})
+    assert (ran.code, ran.grades[0]["status"]) == (1, "new-failure")
+    assert scripted.asks == {HEAD: 3, BASE: 3}  # the first of the base is its record
+    assert "passing on the base (asked in this run)" in ran.out
+    assert ran.results["baseline"]["fresh"] is True
+    assert ran.results["summary"]["target"]["calls"] == 2
+    assert ran.results["summary"]["grader"]["calls"] == 6
+    assert len(ran.cases) == 1
+
+
+def test_what_fails_on_both_sides_is_old(gate, run, scripted, llm):
+    head, base = {**config(llm), "prompts": ["new {{n}}"]}, {**config(llm), "prompts": ["old {{n}}"]}
+    ran = beside(run, scripted, head, base, "--compare", "base", scripts={HEAD: "F", BASE: "F"})
+    assert (ran.code, ran.grades[0]["status"], scripted.asks) == (0, "pre-existing", {HEAD: 1, BASE: 1})
+
+
+def test_both_sides_are_asked_in_turns(gate, run, scripted, llm):
+    head, base = (
+        {**config(llm, tests=5), "prompts": ["new {{n}}"]},
+        {**config(llm, tests=5), "prompts": ["old {{n}}"]},
+    )
+    beside(run, scripted, head, base, "--compare", "base", "-j", "1", scripts={HEAD: "P" * 5, BASE: "P" * 5})
+    asked = [text.split()[0] for text, body in zip(llm.prompts, llm.bodies, strict=True) if body["model"] == "app"]
+    assert asked == ["new", "old"] * 5
+
+
+def test_a_base_that_cannot_be_asked_makes_nothing_greener(gate, run, scripted, llm):
+    head = config(llm)
+    scripts = {HEAD: "FFF"}
+    ran = beside(run, scripted, head, {"prompts": []}, "--compare", "base", scripts=scripts)
+    assert (ran.code, ran.grades[0]["status"]) == (1, "new-failure")
+    assert "the base cannot be asked, so every failure counts as new" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--compare", "base"], "has no base to compare with"),
+        (["--compare", "base", "--base", "x", "--baseline", "b.json"], "compare with one of them"),
+    ],
+)
+def test_what_to_compare_with_has_to_be_said_once(gate, run, scripted, llm, arguments, words):
+    ran = gate(config(llm), *arguments)
+    assert ran.code == 2
+    assert words in ran.err
+    assert not llm.requests
