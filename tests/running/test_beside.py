@@ -295,3 +295,35 @@ def test_what_to_compare_with_has_to_be_said_once(gate, run, scripted, llm, argu
     assert ran.code == 2
     assert words in ran.err
     assert not llm.requests
+
+
+# --- budget and cache -----------------------------------------------------------------------------------------
+
+
+def test_a_budget_that_ends_on_the_way_decides_nothing(gate, run, scripted, llm):
+    """One answer, three asks of the head and two of the base; with fewer the failure is neither new nor old."""
+    conf = config(llm)
+    based(gate, scripted, "P", conf)
+    for most in range(1, 7):
+        scripted.answer, scripted.scripts = HEAD, {HEAD: "FFF", BASE: "PP"}
+        scripted.asks.clear()
+        llm.requests.clear()
+        ran = run(conf, "--baseline", "base.json", "--max-calls", str(most), "-j", "1")
+        assert len(llm.requests) == most
+        assert ran.code == (1 if most == 6 else 3), most
+        assert (ran.grades[0]["status"] == "new-failure") is (most == 6)
+
+
+def test_what_is_asked_of_the_base_is_fresh_and_counts(gate, run, scripted, llm):
+    head, base = {**config(llm), "prompts": ["new {{n}}"]}, {**config(llm), "prompts": ["old {{n}}"]}
+    options = ("--compare", "base", "--cache", "kept")
+    beside(run, scripted, head, base, *options, scripts={HEAD: "P", BASE: "P"})
+    llm.requests.clear()
+    scripted.asks.clear()
+    ran = beside(run, scripted, head, base, *options, scripts={HEAD: "", BASE: "P"})
+    assert ran.code == 0
+    assert ["old" in str(body) for body in llm.bodies if body["model"] == "app"] == [True]
+    scripted.asks.clear()
+    llm.requests.clear()
+    ran = beside(run, scripted, head, base, "--compare", "base", "--max-calls", "3", scripts={HEAD: "P", BASE: "P"})
+    assert (len(llm.requests), ran.results["budget"]["used_up"]) == (3, "3 calls")
