@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gradegate.asking.store import Store
 from support.kept import PASS, RUBRIC, TRUSTED, config, passing
 
 
@@ -178,16 +179,45 @@ def test_no_cache_and_age(llm, again):
     again(config(llm, 2))
     assert again(config(llm, 2), "--no-cache")[1] == 4
     assert again(config(llm, 2), "--max-age", "0")[1] == 4
-    ran, asked = again(config(llm, 2))
+    _, asked = again(config(llm, 2))
     assert asked == 0
-    older(ran.folder / "kept" / TRUSTED, days=3)
-    ran, asked = again(config(llm, 2))
-    assert asked == 4  # to change the age is to damage the reply
 
 
-def older(path: Path, days: float) -> None:
+def moved(path: Path, days: float) -> None:
+    """Put every reply of a cache so many days back."""
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE replies SET at = at - ?", (days * 86_400,))
+        keys = [key for (key,) in connection.execute("SELECT key FROM replies")]
+    store = Store(path, writable=True)
+    for key in keys:
+        stored = store.find(key)
+        store.put(key, stored._replace(at=stored.at - days * 86_400))
+    store.close()
+
+
+@pytest.mark.parametrize(("days", "asked"), [(3.5, 0), (6.9, 0), (7.1, 4), (-0.5, 4)])
+def test_how_old_replies_are_is_said_and_those_that_are_too_old_are_asked_for(llm, again, days, asked):
+    ran, _ = again(config(llm, 2))
+    moved(ran.folder / "kept" / TRUSTED, days)
+    ran, sent = again(config(llm, 2))
+    assert (ran.code, sent) == (0, asked)
+    if not asked:
+        assert f"4 of 4 answers from the cache, the oldest {int(days)} days old" in ran.out
+        assert ran.results["cache"]["oldest_days"] == pytest.approx(days, abs=0.01)
+        assert again(config(llm, 2), "--max-age", str(int(days)))[1] == 4
+    assert ran.results["notes"] == []
+
+
+@pytest.mark.parametrize("report", ["page.md", "page.html", "junit.xml", "results.json"])
+def test_every_report_says_what_came_from_the_cache(llm, again, report):
+    again(config(llm, 2))
+    ran, _ = again(config(llm, 2), "-o", report, "--max-calls", "9")
+    text = (ran.folder / report).read_text()
+    if report == "results.json":
+        assert '"from_cache":4' in text
+        assert '"saved_calls":4' in text
+    else:
+        assert "4 of 4 answers from the cache, the oldest less than an hour old, 0.24 USD saved" in text
+        assert "udget: 0 of 9 calls" in text
 
 
 def test_latency_and_cost_are_those_of_the_answer_when_it_was_given(llm, again):

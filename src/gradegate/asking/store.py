@@ -7,7 +7,6 @@ import os
 import sqlite3
 import stat
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +15,6 @@ from urllib.parse import quote
 SCHEMA = 1  # grows when a key or a column changes its meaning; the name of the file holds it
 APPLICATION = 0x67726164  # "grad": the file is ours
 PATIENCE = 2.0  # seconds that another process may hold the file
-FUTURE = 300.0  # seconds by which another machine's clock may be ahead
 _TABLE = (
     "CREATE TABLE replies (key BLOB PRIMARY KEY, at REAL, model TEXT, usage TEXT, kind TEXT, seconds REAL, body BLOB, "
     "proof BLOB)"
@@ -195,6 +193,6 @@ def _number(connection: sqlite3.Connection, name: str) -> int:
 def _checked(key: bytes, row: tuple[object, ...]) -> Stored:
     """Raises Unusable for a row that is not what was put there: the proof holds for the types of its values, too."""
     stored = Stored(*row[:-1])  # type: ignore[arg-type]
-    if not isinstance(stored.body, bytes) or stored.proof(key) != row[-1] or stored.at > time.time() + FUTURE:
+    if not isinstance(stored.body, bytes) or stored.proof(key) != row[-1]:
         raise Unusable("it is damaged")
     return stored
