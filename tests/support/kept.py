@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gradegate.asking.store import SCHEMA
+from gradegate.asking.stored import SCHEMA
 from support.fake_llm import FakeLlm
 
 RUBRIC = {"type": "llm-rubric", "value": "is polite"}

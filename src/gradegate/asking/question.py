@@ -24,7 +24,7 @@ from gradegate.asking.adapter import Ask
 from gradegate.asking.budget import Budget
 from gradegate.asking.replies import Replies
 from gradegate.asking.response import Response
-from gradegate.asking.store import SCHEMA, Stored
+from gradegate.asking.stored import SCHEMA, Stored
 from gradegate.conversation import NO_USAGE, Usage
 
 T = TypeVar("T")

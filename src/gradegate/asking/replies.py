@@ -11,9 +11,13 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gradegate.asking.store import SCHEMA, Store, Stored
+from gradegate.asking.stored import SCHEMA, Stored
 from gradegate.result import CacheReport
+
+if TYPE_CHECKING:
+    from gradegate.asking.store import Store
 
 TARGET, GRADER = "target", "grader"
 DAY = 86_400.0
@@ -40,6 +44,8 @@ class Replies:
         self._stores: list[Store] = []
         if self.problem:
             return
+        from gradegate.asking.store import Store  # SQLite takes megabytes, and few runs have a cache
+
         self._stores.append(Store(self.folder / f"trusted.v{SCHEMA}.sqlite", writable=self.trusted))
         if not self.trusted:
             self._stores.append(Store(self.folder / f"proposed.v{SCHEMA}.sqlite", writable=True))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
 import stat
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
-SCHEMA = 1  # grows when a key or a column changes its meaning; the name of the file holds it
+from gradegate.asking.stored import SCHEMA, Stored
+
 APPLICATION = 0x67726164  # "grad": the file is ours
 PATIENCE = 2.0  # seconds that another process may hold the file
 _TABLE = (
@@ -21,22 +20,6 @@ _TABLE = (
 )
 _FIND = "SELECT at, model, usage, kind, seconds, body, proof FROM replies WHERE key = ?"
 _ROOM = -65_536  # KB of pages that a reader keeps: each is read from the disk once
-
-
-class Stored(NamedTuple):
-    """A reply: when it came (seconds since 1970), from which model, what it cost, and as it was sent."""
-
-    at: float
-    model: str
-    usage: str  # JSON
-    kind: str  # its content type
-    seconds: float  # that it took
-    body: bytes
-
-    def proof(self, key: bytes) -> bytes:
-        """Tells a reply that was damaged, or that belongs to another key."""
-        text = repr((SCHEMA, key, self.at, self.model, self.usage, self.kind, self.seconds))
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass") + self.body).digest()
 
 
 class Unusable(Exception):
