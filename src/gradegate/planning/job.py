@@ -30,7 +30,7 @@ class Job:
     assertions: tuple[Binding, ...]
     # Fills the prompt in once more, with the conversation so far; None when the prompt does not use it.
     render: Render | None = None
-    definition: str = ""  # of what the case gives and asks for
+    definition: bytes = b""  # of what the case gives and asks for
     of_base: bool = False  # asked for comparison; no rule looks at its answers
     ask: int = 0  # which time the same answer is graded: another number makes other requests to the graders
 
