@@ -100,6 +100,7 @@ def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(st
         "pass-rate": "0.7777",
         "cost-usd": "0.012000",
         "tokens": "34",
+        "overturned": "0",
         "comment-url": url,
         "results-path": "r.json",
         "junit-path": "r.xml",

@@ -23,22 +23,16 @@ class AskedAgain:
             return f"{graded} of {cases} passed{self._overturned()}"
         if not self.confirmed:
             return f"{failed} of {cases} failed{self._overturned()}"
-        each = "each" if self.confirmed == failed > 1 else f"{self.confirmed} of them" if failed > 1 else ""
-        said = ", ".join([f"{failed} of {cases} fail{'' if failed > 1 else 's'}", f"{each} confirmed by asking again"])
-        return said.replace(",  ", ", ") + self._overturned()
+        if failed == 1:
+            return f"1 of {cases} fails, confirmed by asking again{self._overturned()}"
+        each = "each" if self.confirmed == failed else f"{self.confirmed} of them"
+        return f"{failed} of {cases} fail, {each} confirmed by asking again{self._overturned()}"
 
     def said(self, failed: int) -> str:
         """The same of a rule's failures, after how it was met or missed."""
         if not self.confirmed:
             return self._overturned()
-        each = (
-            f"all {failed}"
-            if self.confirmed == failed > 1
-            else f"{self.confirmed} of {failed}"
-            if failed > 1
-            else "the"
-        )
-        return f", {each} {'failure' if failed == 1 else 'failures'} confirmed by asking again{self._overturned()}"
+        return f", {self.confirmed} of {many(failed, 'failure')} confirmed by asking again{self._overturned()}"
 
     def _overturned(self) -> str:
         if not self.overturned:
