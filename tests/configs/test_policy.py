@@ -39,3 +39,52 @@ def test_a_rule_without_a_threshold_is_a_mistake(gate):
 def test_a_rule_that_can_never_fail_is_said(gate, key, limit, said):
     ran = gate(config({"rules": [{"name": "a", key: limit}]}))
     assert (ran.code, f"the rule `a` can never fail: {key} is 0" in ran.out) == (0, said)
+
+
+def test_the_keys_of_asking_again_are_read_at_every_level(gate):
+    rubric = {"type": "llm-rubric", "value": "x", "provider": "openai:chat:judge"}
+    written = config({"confirm": "answers", "noise": 0.2, "second-opinions": ["openai:chat:other"]})
+    written["tests"] = [{"assert": [rubric | {"confirm": "off", "second-opinions": "openai:chat:third"}]}]
+    said = mistakes(gate(written, confirm=""))  # every model is bound before the first call
+    for model in ("judge", "other", "third"):
+        assert f"`openai:chat:{model}`" in said or "OPENAI_API_KEY" in said
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        (
+            "{confirm: sometimes}",
+            "promptfooconfig.yaml:5: `confirm` should be 'off', 'grader' or 'answers', not 'sometimes'",
+        ),
+        ("{noise: 0.3}", "promptfooconfig.yaml:5: `noise` should be less than or equal to 0.25, not 0.3"),
+        ("{noise: true}", "promptfooconfig.yaml:5: `noise` must be a number, not true or false"),
+        ("{second-opinions: ['nobody:x']}", "promptfooconfig.yaml:5: no such provider `nobody:x`"),
+        ("{second-opinions: [5]}", "promptfooconfig.yaml:5: a provider is a text or a mapping with an `id`"),
+        (
+            "{second-opinions: [{id: 'openai:embedding:e', config: {apiKey: k}}]}",
+            "is no chat model -> name a chat model",
+        ),
+        (
+            "{rules: [{name: a, min-score: 1, confidence: 0.9}]}",
+            "`a` has `confidence` and no pass rate -> give `min-pass-rate`",
+        ),
+        ("{rules: [{name: a, min-pass-rate: 1, confidence: 0.5}]}", "`confidence` should be greater than 0.5, not 0.5"),
+        ("{rules: [{name: a, min-pass-rate: 1, confidence: 1}]}", "`confidence` should be less than 1"),
+        (
+            "{rules: [{name: a, min-pass-rate: 1, min-cases: 0}]}",
+            "`min-cases` should be greater than or equal to 1, not 0",
+        ),
+    ],
+)
+def test_a_mistaken_key_is_said_at_its_line(gate, block, said):
+    text = "prompts: [x]\nproviders: [echo]\ntests:\n- assert: [{type: contains, value: x}]\ngate: " + block
+    ran = gate(text)
+    assert ran.code == 2
+    assert said in ran.err
+
+
+@pytest.mark.parametrize("written", ["off", '"off"', "false"])
+def test_off_is_read_however_yaml_reads_it(gate, written):
+    text = f"prompts: [x]\nproviders: [echo]\ntests:\n- assert: [{{type: contains, value: x}}]\ngate: {{confirm: {written}}}"
+    assert gate(text, confirm="").results["confirm"]["mode"] == "off"

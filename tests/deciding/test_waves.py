@@ -106,3 +106,28 @@ def test_what_is_settled_cannot_change_and_what_is_not_can(states, rule, data):
         assert best is worst is told(drawn)
     if wave and best is not ERROR:
         assert (best, worst) == (PASS, FAIL)
+
+
+INTERVALS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())["interval"]
+
+
+@pytest.mark.parametrize("vector", INTERVALS, ids=lambda vector: f"{vector['passed']}-{vector['graded']}")
+def test_intervals_and_least_cases_of_the_specification(vector):
+    rule = Rule(
+        "r",
+        min_pass_rate=vector["min_pass_rate"],
+        confidence=vector["confidence"],
+        min_cases=vector["min_cases"] or None,
+        suite="s",
+    )
+    failed = vector["graded"] - vector["passed"]
+    result = apply(rule, [row(PASS)] * vector["passed"] + [row(FAIL)] * failed + [row(ERROR)])
+    assert result.outcome is Outcome(vector["outcome"])
+    assert (result.low, result.high) == pytest.approx((vector["low"], vector["high"]), abs=1e-6)
+
+
+def test_too_few_cases_are_said():
+    rows = [row(PASS)] * 12 + [row(ERROR)] * 60
+    assert apply(Rule("r", min_pass_rate=0.5, min_cases=50, suite="s"), rows).reason == "graded 12 of at least 50 cases"
+    interval = apply(Rule("r", min_pass_rate=0.95, confidence=0.95, suite="s"), [row(PASS)] * 72)
+    assert interval.reason == "pass rate 100%, at least 95% cannot be told (94.93% to 100% with 95% confidence)"

@@ -15,6 +15,7 @@ from gradegate.reporting.reread import reread, reread_file
 from gradegate.result import (
     AskedModel,
     Asserted,
+    ConfirmReport,
     Counts,
     Decision,
     GateOutcome,
@@ -24,6 +25,7 @@ from gradegate.result import (
     Row,
     RuleResult,
     RunResult,
+    Vote,
     cases_of,
 )
 from gradegate.suite import NOWHERE, Note, Rule, Select
@@ -57,6 +59,8 @@ GRADE = st.builds(
     st.sampled_from([1, 100]),
     TEXT,
     st.booleans(),
+    votes=st.lists(st.builds(Vote, OUTCOME, st.none() | NUMBER, TEXT, TEXT), max_size=3).map(tuple),
+    confirmed=st.none() | st.booleans(),
 )
 TURN = st.builds(
     Turn,
@@ -94,6 +98,8 @@ RULE = st.builds(
     st.builds(Select, TEXT, TEXT, TEXT, TEXT),
     st.none() | SHARE,
     st.none() | NUMBER,
+    st.none() | COUNT,
+    st.none() | SHARE,
     st.booleans(),
     st.booleans(),
     st.booleans(),
@@ -101,6 +107,7 @@ RULE = st.builds(
     TEXT,
     ORIGIN,
 )
+CONFIRM = st.builds(ConfirmReport, st.sampled_from(["off", "answers, grader"]), SHARE, *[COUNT] * 8)
 COUNTS = st.builds(Counts, COUNT, COUNT, COUNT)
 RUN = st.builds(
     RunResult,
@@ -115,13 +122,18 @@ RUN = st.builds(
     models=st.lists(st.builds(AskedModel, TEXT, TEXT, st.sampled_from(["model", "file"])), max_size=2).map(tuple),
     about=st.dictionaries(TEXT, OBJECT, max_size=2),
     made=st.builds(Made, TEXT, TEXT, TEXT, st.dictionaries(TEXT, TEXT, max_size=2)),
+    confirm=st.none() | CONFIRM,
 )
 DECISION = st.builds(
     Decision,
     st.sampled_from(GateOutcome),
     TEXT,
     st.lists(
-        st.builds(RuleResult, RULE, OUTCOME, TEXT, COUNT, COUNT, COUNT, st.none() | SHARE, st.none() | NUMBER),
+        st.builds(
+            RuleResult,
+            *(RULE, OUTCOME, TEXT, COUNT, COUNT, COUNT),
+            *(st.none() | SHARE, st.none() | NUMBER, st.none() | SHARE, st.none() | SHARE),
+        ),
         max_size=2,
     ).map(tuple),
     RUN,

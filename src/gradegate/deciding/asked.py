@@ -23,22 +23,16 @@ class AskedAgain:
             return f"{graded} of {cases} passed{self._overturned()}"
         if not self.confirmed:
             return f"{failed} of {cases} failed{self._overturned()}"
-        each = "each" if self.confirmed == failed > 1 else f"{self.confirmed} of them" if failed > 1 else ""
-        said = ", ".join([f"{failed} of {cases} fail{'' if failed > 1 else 's'}", f"{each} confirmed by asking again"])
-        return said.replace(",  ", ", ") + self._overturned()
+        if failed == 1:
+            return f"1 of {cases} fails, confirmed by asking again{self._overturned()}"
+        each = "each" if self.confirmed == failed else f"{self.confirmed} of them"
+        return f"{failed} of {cases} fail, {each} confirmed by asking again{self._overturned()}"
 
     def said(self, failed: int) -> str:
         """The same of a rule's failures, after how it was met or missed."""
         if not self.confirmed:
             return self._overturned()
-        each = (
-            f"all {failed}"
-            if self.confirmed == failed > 1
-            else f"{self.confirmed} of {failed}"
-            if failed > 1
-            else "the"
-        )
-        return f", {each} {'failure' if failed == 1 else 'failures'} confirmed by asking again{self._overturned()}"
+        return f", {self.confirmed} of {many(failed, 'failure')} confirmed by asking again{self._overturned()}"
 
     def _overturned(self) -> str:
         if not self.overturned:
@@ -62,10 +56,10 @@ def spared(report: ConfirmReport | None, missed: bool) -> str:
     number = report.not_asked_again if report else 0
     if not number:
         return ""
-    verb = "was" if number == 1 else "were"
-    why = "the rule is missed without them" if missed else "the rule is met with them"
-    further = "further failure" if missed else "failure"
-    return f"; {many(number, further)} {verb} not asked again: {why}"
+    if not missed:
+        return f"; {many(number, 'failure')} not asked again"
+    verb, them = ("was", "it") if number == 1 else ("were", "them")
+    return f"; {many(number, 'further failure')} {verb} not asked again: the rule is missed without {them}"
 
 
 def members(grades: Sequence[Grade], position: int) -> range:
@@ -74,3 +68,10 @@ def members(grades: Sequence[Grade], position: int) -> range:
     while end < len(grades) and grades[end].inner:
         end += 1
     return range(position + 1, end if grades[position].assertion.is_set else position + 1)
+
+
+def chief(grades: Sequence[Grade], position: int) -> int:
+    """The position of the set that a member belongs to, of any other grade its own."""
+    while grades[position].inner:
+        position -= 1
+    return position

@@ -29,9 +29,6 @@ def _canonical(value: Any) -> str:
         return json.dumps(_spelled(value), default=lambda other: _spelled(_plain(other)))
 
 
-_ENCODER = json.JSONEncoder(sort_keys=True, default=lambda value: _plain(value), separators=(",", ":"))
-
-
 def _spelled(value: Any) -> Any:
     if isinstance(value, Mapping):
         return sorted(([repr(_spelled(key)), _spelled(item)] for key, item in value.items()), key=itemgetter(0))
@@ -50,3 +47,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.name
     return str(value)
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, default=_plain, separators=(",", ":"))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from gradegate.conversation import NO_USAGE, Transcript, Usage
 from gradegate.deciding import selfcheck
-from gradegate.deciding.asked import members
-from gradegate.deciding.votes import Standing, undecided
+from gradegate.deciding.asked import chief, members
+from gradegate.deciding.votes import undecided
 from gradegate.deciding.waves import Opened, Place, Waves
 from gradegate.grading.conclude import Binding, BoundSet, conclude_case, conclude_set
 from gradegate.planning.job import Job
@@ -103,11 +103,11 @@ class Confirming:
         numbers = []
         while self._wave:
             number, asking = self._wave[-1]
-            asked = [place for place in asking.asks if len(asking.asks[place]) > 1]
-            self._change(number, {place: asking.concluded(place) for place in asked})
+            grades = {place: asking.concluded(place) for place in asking.asks if len(asking.asks[place]) > 1}
+            self._change(number, grades)
             row = self._answers[number].row
             self._answers[number] = replace(self._answers[number], row=replace(row, usage=row.usage + asking.usage))
-            self._open[number] -= {place for place in asked if asking.standing(place) is not Standing.OPEN}
+            self._open[number] -= {place for place, grade in grades.items() if grade.confirmed is not None}
             self._wave.pop()
             numbers.append(number)
         return numbers
@@ -180,7 +180,7 @@ class Confirming:
             overturned=outcomes.count(Outcome.PASS),
             confirmed=sum(grade.confirmed is True for grade in asked),
             undecided=outcomes.count(Outcome.ERROR),
-            not_asked_again=sum(map(len, self._open.values())),
+            not_asked_again=sum(map(self._left, self._open)),
             asks=self._askable.grades - unanswered + sum(len(grade.votes) - 1 for grade in asked),
         )
 
@@ -188,6 +188,12 @@ class Confirming:
         """What the asks say against `noise`, and against asking the same grader again."""
         held = all(self._askable.lead(suite).held for suite in self._askable.policies)
         return selfcheck.doubts(self.report(), list(self._asked_again()), held)
+
+    def _left(self, number: int) -> int:
+        """How many open grades of an answer fail; what a set tolerates of its members does not."""
+        grades = self._answers[number].row.grades
+        pairs = ((grades[place], grades[chief(grades, place)]) for place in self._open[number])
+        return sum(grade.outcome is whole.outcome is Outcome.FAIL for grade, whole in pairs)
 
     def _asked_again(self) -> Iterator[Grade]:
         return (grade for number in sorted(self._seen) for grade in self._answers[number].row.grades if grade.votes)
