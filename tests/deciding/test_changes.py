@@ -832,3 +832,32 @@ def test_a_config_that_lets_more_pass_is_always_accused(config, chance):
         assert compared({CONFIG: config, **files}, {CONFIG: head, **files}, grader="openai:chat:judge").found, head
     except ConfigError:
         return  # not even planned: the check fails
+
+
+GATE = [{"name": "regressions", "max-new-failures": 0, "max-drop": 0.02}, {"name": "all", "min-pass-rate": 0.9}]
+
+
+@pytest.mark.parametrize(
+    ("rules", "findings"),
+    [
+        (GATE, []),
+        ([{**GATE[0], "max-new-failures": 1}, GATE[1]], ["weaker: the rule `regressions` lets more through: max-new-failures 0 became 1"]),
+        ([{**GATE[0], "max-drop": 0.5}, GATE[1]], ["weaker: the rule `regressions` lets more through: max-drop 0.02 became 0.5"]),
+        (
+            [{"name": "regressions", "max-new-failures": 0}, GATE[1]],
+            ["weaker: the rule `regressions` lets more through: max-drop 0.02 became nothing"],
+        ),
+        ([{**GATE[0], "max-drop": 0.01}, GATE[1]], []),
+        ([GATE[1]], ["removed: the rule `regressions` is gone"]),
+    ],
+)  # fmt: skip
+def test_rules_that_look_at_the_base_are_held_to_theirs(rules, findings):
+    config = {**BASE, "gate": {"rules": GATE}}
+    changes = compared({CONFIG: config, **FILES}, {CONFIG: {**config, "gate": {"rules": rules}}, **FILES})
+    assert [said(change) for change in changes.found] == findings
+
+
+def test_a_gate_that_no_longer_asks_the_base_is_weaker():
+    config = {**BASE, "gate": {"rules": GATE, "compare": "base"}}
+    changes = compared({CONFIG: config, **FILES}, {CONFIG: {**config, "gate": {"rules": GATE}}, **FILES})
+    assert [said(it) for it in changes.found] == ["weaker: the base is no longer asked beside it (`gate.compare`)"]
