@@ -23,7 +23,7 @@ from gradegate.deciding.changes import blocks, compare
 from gradegate.deciding.gate import decide
 from gradegate.errors import ConfigError
 from gradegate.planning.base import Base, plan_base
-from gradegate.planning.baseline import commit_of_base, stored
+from gradegate.planning.baseline import FOREIGN, commit_of_base, foreign, stored
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located, load, shown_in, written_in
 from gradegate.planning.plan import build_client, egress, plan
@@ -120,6 +120,8 @@ def _compared(planned: Plan, settings: Settings, client: Client, base: Base | No
     found = stored(settings, planned.policies)
     if not isinstance(found, Baseline):
         return replace(planned, notes=(*planned.notes, *found))
+    if foreign(found, planned):
+        return replace(planned, notes=(*planned.notes, FOREIGN))
     said = remarks(found, datetime.now(UTC), commit_of_base(settings), (model.name for model in planned.models))
     return replace(planned, baseline=found, notes=(*planned.notes, *map(Note, said)))
 

@@ -8,6 +8,7 @@ import pytest
 from gradegate import cli
 from gradegate.baseline import Baseline
 from gradegate.errors import ConfigError
+from gradegate.planning.base import suites_of
 from gradegate.planning.baseline import stored
 from gradegate.settings import Settings
 
@@ -107,3 +108,30 @@ def test_a_baseline_that_cannot_be_used_is_a_note(gate):
     assert ran.code == 0
     (note,) = ran.results["notes"]
     assert note["text"].startswith("the baseline `old.json` cannot be used, so every failure counts as new: ")
+
+
+def test_links_in_a_circle_are_a_note(repository):
+    outside = repository.parent / "temp"
+    (outside / "a.json").symlink_to(outside / "b.json")
+    (outside / "b.json").symlink_to(outside / "a.json")
+    assert "cannot be used" in read(repository, "../temp/a.json")
+
+
+def test_a_baseline_of_other_cases_is_a_note_and_every_failure_is_new(gate):
+    config = {
+        "prompts": ["{{word}}"],
+        "providers": ["echo"],
+        "tests": [{"description": "c", "vars": {"word": "a"}, "assert": [{"type": "contains", "value": "b"}]}],
+        "gate": {"rules": [{"name": "regressions", "max-new-failures": 0}]},
+    }
+    content = json.dumps(gate(config).results)
+    config["tests"][0]["description"] = "d"
+    ran = gate(config, "--baseline", "base.json", **{"base.json": content})
+    assert (ran.code, ran.grades[0]["status"], ran.results["baseline"]) == (1, "new-failure", None)
+    assert "the baseline has no case of this run, so every failure counts as new" in ran.out
+
+
+def test_where_strangers_start_workflows_no_other_checkout_is_asked(repository):
+    settings = Settings(base=".base", cwd=repository, environ={"GITHUB_EVENT_NAME": "pull_request_target"})
+    with pytest.raises(ConfigError, match="no other checkout is asked"):
+        suites_of(settings)

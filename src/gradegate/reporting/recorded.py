@@ -83,7 +83,7 @@ def read_baseline(path: Path) -> Baseline:
     """The run of the base that a results.json holds. Raises Unusable."""
     try:
         # Neither a pipe nor a device: a reader of these may wait for ever.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise Unusable("it is not a plain file")
             return _read(file)
