@@ -67,7 +67,7 @@ def members(grades: Sequence[Grade], position: int) -> range:
     end = position + 1
     while end < len(grades) and grades[end].inner:
         end += 1
-    return range(position + 1, end if grades[position].assertion.is_set else position + 1)
+    return range(position + 1, end)
 
 
 def chief(grades: Sequence[Grade], position: int) -> int:
