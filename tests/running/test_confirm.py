@@ -301,3 +301,21 @@ def test_a_rule_that_is_met_whatever_they_come_to_asks_no_failure_again(gate, ll
     ran = gate(suite(llm.spec(), 20, gate={"rules": [{"name": "r", "min-pass-rate": 0.9}]}), confirm="")
     assert (ran.code, len(llm.requests)) == (0, 20)
     assert ran.out.endswith("Passed: pass rate 90%, at least 90%; 2 failures not asked again\n")
+
+
+@pytest.mark.parametrize(
+    ("replies", "said"),
+    [
+        ({0: "FFFF"}, ", confirmed by asking again"),
+        ({0: "FFFF", 1: "FFFF"}, ", each failure confirmed by asking again"),
+        ({0: "FFFF", 1: "FPP"}, ", confirmed by asking again (1 more failure was overturned)"),
+        (
+            dict.fromkeys(range(8), "FFFF") | {8: "F"},
+            ", 8 of 9 failures confirmed by asking again; 1 further failure was",
+        ),
+    ],
+)
+def test_a_rule_says_which_of_its_failures_were_confirmed(gate, llm, replies, said):
+    llm.reply = scripted(replies)
+    ran = gate(suite(llm.spec(), 20, gate={"rules": [{"name": "r", "min-pass-rate": 1}]}), confirm="")
+    assert said in ran.results["reason"]
