@@ -109,3 +109,12 @@ def test_arguments_end_in_no_page_of_help_and_green(
     monkeypatch.setenv("INPUT_ARGS", " ".join(arguments))
     assert cli.main(["action", *arguments]) == 2
     assert "there is no input `args`" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("written", "read"), [("", ""), ("off", "off"), ("Answers", "answers"), ("grader", "grader")])
+def test_how_failures_are_asked_again_is_an_input(written: str, read: str) -> None:
+    assert from_inputs({"INPUT_CONFIRM": written}, Path()).run.confirm == read
+
+
+def test_another_way_to_ask_again_is_a_mistake() -> None:
+    assert said(confirm="twice") == ["the input `confirm` is 'twice' -> give one of off, grader, answers"]

@@ -32,7 +32,14 @@ class AskedAgain:
         """The same of a rule's failures, after how it was met or missed."""
         if not self.confirmed:
             return self._overturned()
-        return f", {self.confirmed} of {many(failed, 'failure')} confirmed by asking again{self._overturned()}"
+        some = (
+            f"{self.confirmed} of {failed} failures"
+            if self.confirmed < failed
+            else "each failure"
+            if failed > 1
+            else ""
+        )
+        return f", {some}{' ' if some else ''}confirmed by asking again{self._overturned()}"
 
     def _overturned(self) -> str:
         if not self.overturned:
@@ -67,7 +74,7 @@ def members(grades: Sequence[Grade], position: int) -> range:
     end = position + 1
     while end < len(grades) and grades[end].inner:
         end += 1
-    return range(position + 1, end if grades[position].assertion.is_set else position + 1)
+    return range(position + 1, end)
 
 
 def chief(grades: Sequence[Grade], position: int) -> int:

@@ -195,7 +195,8 @@ class _Reader:
 
     def _grade(self, binding: Binding) -> GradeStake:
         if isinstance(binding, BoundSet):
-            members = tuple(self._one(bound) for bound in binding.bounds)
+            # Their order means nothing: two sets of the same members are equal. Both sides are read in one process.
+            members = tuple(sorted(map(self._one, binding.bounds), key=hash))
             return _staked(binding.asserted, limit=binding.threshold, members=members)
         return self._one(binding)
 
