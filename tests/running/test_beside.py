@@ -266,6 +266,26 @@ def test_a_rule_that_is_met_whatever_comes_asks_nothing_again(gate, run, scripte
     assert "regressions: 1 failure may be new, at most 1 may be: `case 0`" in ran.results["reason"]
 
 
+def test_new_answers_are_held_against_the_recorded_one(gate, scripted, llm):
+    conf = config(llm)
+    based(gate, scripted, "P", conf)
+    llm.requests.clear()
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "FFF", BASE: "PP"}
+    ran = gate(conf, "--baseline", "base.json", "--confirm", "answers")
+    assert (ran.code, ran.grades[0]["status"], scripted.asks) == (1, "new-failure", {HEAD: 3, BASE: 2})
+    assert sum(body["model"] == "app" for body in llm.bodies) == 3  # none for the base
+
+
+def test_a_failure_that_its_case_tolerates_is_not_asked_again(gate, run, scripted, llm):
+    conf = config(llm)
+    conf["tests"][0]["threshold"] = 0.4
+    conf["tests"][0]["assert"].append({"type": "contains", "value": "says"})
+    based(gate, scripted, "P", conf)
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "F"}
+    ran = run(conf, "--baseline", "base.json")
+    assert (ran.code, scripted.asks) == (0, {HEAD: 1})
+
+
 @pytest.mark.parametrize("concurrency", [1, 20])
 def test_a_drop_is_found_and_both_directions_are_asked_alike(gate, run, scripted, llm, concurrency):
     """Ten cases worse, two better of thirty: every failure is asked again, old ones until two votes lead."""
