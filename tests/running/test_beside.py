@@ -2,6 +2,10 @@
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -312,6 +316,34 @@ def test_a_drop_is_found_and_both_directions_are_asked_alike(gate, run, scripted
     assert {scripted.asks[f"{HEAD} <{n}>"] for n in worse} == {votes}
     assert {scripted.asks[f"{HEAD} <{n}>"] for n in old} == {2}
     assert {scripted.asks[f"{BASE} <{n}>"] for n in worse} == {votes - 1}
+
+
+@pytest.mark.slow
+def test_a_signal_while_the_base_is_graded_again_calls_nothing_new(gate, scripted, llm, tmp_path):
+    conf = config(llm)
+    based(gate, scripted, "P", conf)
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "FFF", BASE: "P"}
+
+    def reply(path, body):
+        if BASE in str(body["messages"]):
+            time.sleep(600)
+        return scripted._reply(path, body)
+
+    llm.reply = reply
+    (tmp_path / "c.json").write_text(json.dumps(conf))
+    command = [sys.executable, "-m", "gradegate", "run", "c.json", "--baseline", "base.json", "-o", "after.json"]
+    llm.requests.clear()
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    deadline = time.monotonic() + 60
+    while len(llm.requests) < 5 and time.monotonic() < deadline:  # the target, three asks, and one of the base
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, out
+    results = json.loads((tmp_path / "after.json").read_text())
+    (grade,) = results["cases"][0]["grades"]
+    assert (results["outcome"], grade["outcome"], grade["status"]) == ("inconclusive", "fail", "")
+    assert results["rules"][0]["reason"] == "whether 1 failure is new could not be told"
 
 
 # --- the base asked in the same run ---------------------------------------------------------------------------
