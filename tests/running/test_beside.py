@@ -330,8 +330,18 @@ def test_a_signal_while_the_base_is_graded_again_calls_nothing_new(gate, scripte
         return scripted._reply(path, body)
 
     llm.reply = reply
-    (tmp_path / "c.json").write_text(json.dumps(conf))
-    command = [sys.executable, "-m", "gradegate", "run", "c.json", "--baseline", "base.json", "-o", "after.json"]
+    (tmp_path / "promptfooconfig.yaml").write_text(json.dumps(conf))
+    command = [
+        sys.executable,
+        "-m",
+        "gradegate",
+        "run",
+        "promptfooconfig.yaml",
+        "--baseline",
+        "base.json",
+        "-o",
+        "after.json",
+    ]
     llm.requests.clear()
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     deadline = time.monotonic() + 60
