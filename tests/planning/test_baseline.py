@@ -8,7 +8,6 @@ import pytest
 from gradegate import cli
 from gradegate.baseline import Baseline
 from gradegate.errors import ConfigError
-from gradegate.planning.base import suites_of
 from gradegate.planning.baseline import stored
 from gradegate.settings import Settings
 
@@ -129,9 +128,3 @@ def test_a_baseline_of_other_cases_is_a_note_and_every_failure_is_new(gate):
     ran = gate(config, "--baseline", "base.json", **{"base.json": content})
     assert (ran.code, ran.grades[0]["status"], ran.results["baseline"]) == (1, "new-failure", None)
     assert "the baseline has no case of this run, so every failure counts as new" in ran.out
-
-
-def test_where_strangers_start_workflows_no_other_checkout_is_asked(repository):
-    settings = Settings(base=".base", cwd=repository, environ={"GITHUB_EVENT_NAME": "pull_request_target"})
-    with pytest.raises(ConfigError, match="no other checkout is asked"):
-        suites_of(settings)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.checkout import head_of
-from gradegate.files.vouched import closed
 from gradegate.planning.load import Located, config_paths, read, written_in
 from gradegate.planning.plan import build_client, plan
 from gradegate.planning.secrets import secrets_of
@@ -52,9 +51,6 @@ def plan_base(settings: Settings) -> Base:
 
 def suites_of(settings: Settings) -> tuple[Settings, list[Located]]:
     """The suites of the base that can be read, with the settings to plan them by. Raises ConfigError if there are none."""
-    if closed(settings.environ):
-        what = f"at the event `{settings.environ['GITHUB_EVENT_NAME']}` no other checkout is asked"
-        raise ConfigError.at(what, None, "docs/github.md, Events, says why")
     there = replace(_settings(settings), commit=head_of(root_of(settings)))
     problems: list[Mistake] = []
     suites = list(_suites(there, problems))
