@@ -21,8 +21,8 @@ _WORST = (NEW_FAILURE, UNDECIDED, OPEN, UNSTEADY, PRE_EXISTING)  # what a case i
 class BaseGrade:
     """One grade of the base: what it is called, what was asked for, and what came of it."""
 
-    key: str
-    definition: str
+    key: bytes
+    definition: bytes
     said: Counterpart
 
 
@@ -30,15 +30,15 @@ class BaseGrade:
 class BaseAnswer:
     """One answer of the base as it was recorded; ``output`` is None where there was none."""
 
-    key: str
-    definition: str
+    key: bytes
+    definition: bytes
     name: str
     outcome: Outcome
     prompt: str = ""
     output: str | None = None
     turns: tuple[Turn, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    grades: Mapping[str, BaseGrade] = field(default_factory=dict)  # by key
+    grades: Mapping[bytes, BaseGrade] = field(default_factory=dict)  # by key
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,9 @@ from gradegate.deciding.beside import remarks
 from gradegate.deciding.changes import blocks, compare
 from gradegate.deciding.gate import decide
 from gradegate.errors import ConfigError
+from gradegate.files.vouched import closed
 from gradegate.planning.base import Base, plan_base
-from gradegate.planning.baseline import commit_of_base, stored
+from gradegate.planning.baseline import FOREIGN, commit_of_base, foreign, stored
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located, load, shown_in, written_in
 from gradegate.planning.plan import build_client, egress, plan
@@ -96,6 +97,10 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
 def _base(settings: Settings) -> Base | None:
     if not settings.base:
         return None
+    if closed(settings.environ):
+        what = f"`base` is not read at the event `{settings.environ.get('GITHUB_EVENT_NAME', '')}`"
+        cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github.md, Events)"
+        raise ConfigError.at(what, None, cure)
     begin()
     return plan_base(settings)
 
@@ -121,6 +126,8 @@ def _compared(planned: Plan, settings: Settings, client: Client, base: Base | No
     found = stored(settings, planned.policies)
     if not isinstance(found, Baseline):
         return replace(planned, notes=(*planned.notes, *found))
+    if foreign(found, planned):
+        return replace(planned, notes=(*planned.notes, FOREIGN))
     said = remarks(found, datetime.now(UTC), commit_of_base(settings), (model.name for model in planned.models))
     return replace(planned, baseline=found, notes=(*planned.notes, *map(Note, said)))
 

@@ -62,8 +62,8 @@ class Asserted:
     model_slug: str = ""
     is_set: bool = False
     origin: Origin = NOWHERE
-    key: str = ""  # what it is called among those of its answer, in every run
-    definition: str = ""  # what it asks for: equal where two runs ask for the same
+    key: bytes = b""  # SHA-256: what it is called among those of its answer, in every run
+    definition: bytes = b""  # SHA-256: what it asks for: equal where two runs ask for the same
 
     @property
     def negated(self) -> bool:
@@ -161,8 +161,8 @@ class Row:
     turns: tuple[Turn, ...] = ()  # where there is more than the prompt and the output
     metadata: Mapping[str, Any] = field(default_factory=dict)  # what the target returned beside the answer
     origin: Origin = NOWHERE
-    key: str = ""  # what it is called in every run
-    definition: str = ""  # what is asked and given: equal where two runs ask for the same
+    key: bytes = b""  # SHA-256: what it is called in every run
+    definition: bytes = b""  # SHA-256: what is asked and given: equal where two runs ask for the same
     base: Outcome | None = None  # what the base says of the case, None where it does not have it, or another one
 
     @property

@@ -96,7 +96,15 @@ def test_a_hundred_thousand_changed_cases_take_no_noticeable_time():
         ([case("new-failure", name="a `b`\nc")], 1, P, 1, "1 new failure, at most 1 may be: `a `b` c`"),
         ([case("undecided")], 0, E, 0, "whether 1 failure is new could not be told"),
         ([case("", None)], 0, E, 0, "whether 1 failure is new could not be told"),
-        ([case("undecided")], 1, P, 0, "no new failure"),
+        ([case("undecided")], 1, P, 1, "1 failure may be new, at most 1 may be: `c`"),
+        ([case("", name="x")], 1, P, 1, "1 failure may be new, at most 1 may be: `x`"),
+        (
+            [case("", name="x"), case("new-failure", name="y")],
+            2,
+            P,
+            2,
+            "2 failures may be new, at most 2 may be: `y`, `x`",
+        ),
         ([case("undecided"), case("new-failure")], 1, E, 1, "whether 1 failure is new could not be told"),
         ([case("error")], 0, P, 0, "no new failure"),
         ([case("new-failure", outcome=P)], 0, P, 0, "no new failure"),  # the case tolerates it

@@ -107,3 +107,24 @@ def test_a_baseline_that_cannot_be_used_is_a_note(gate):
     assert ran.code == 0
     (note,) = ran.results["notes"]
     assert note["text"].startswith("the baseline `old.json` cannot be used, so every failure counts as new: ")
+
+
+def test_links_in_a_circle_are_a_note(repository):
+    outside = repository.parent / "temp"
+    (outside / "a.json").symlink_to(outside / "b.json")
+    (outside / "b.json").symlink_to(outside / "a.json")
+    assert "cannot be used" in read(repository, "../temp/a.json")
+
+
+def test_a_baseline_of_other_cases_is_a_note_and_every_failure_is_new(gate):
+    config = {
+        "prompts": ["{{word}}"],
+        "providers": ["echo"],
+        "tests": [{"description": "c", "vars": {"word": "a"}, "assert": [{"type": "contains", "value": "b"}]}],
+        "gate": {"rules": [{"name": "regressions", "max-new-failures": 0}]},
+    }
+    content = json.dumps(gate(config).results)
+    config["tests"][0]["description"] = "d"
+    ran = gate(config, "--baseline", "base.json", **{"base.json": content})
+    assert (ran.code, ran.grades[0]["status"], ran.results["baseline"]) == (1, "new-failure", None)
+    assert "the baseline has no case of this run, so every failure counts as new" in ran.out

@@ -15,7 +15,9 @@ from gradegate.reporting.reread import reread, reread_file
 from gradegate.result import (
     AskedModel,
     Asserted,
+    BaselineReport,
     ConfirmReport,
+    Counterpart,
     Counts,
     Decision,
     GateOutcome,
@@ -44,7 +46,11 @@ OBJECT = st.dictionaries(TEXT, JSON, max_size=3)
 ORIGIN = st.just(NOWHERE) | st.builds(Origin, TEXT.filter(bool), st.integers(0, 9999))
 OUTCOME = st.sampled_from(Outcome)
 USAGE = st.builds(Usage, COUNT, COUNT, COUNT, SHARE, COUNT, SHARE, COUNT)
-ASSERTED = st.builds(Asserted, TEXT, JSON, SHARE, TEXT, st.booleans(), OBJECT, TEXT, st.booleans(), ORIGIN)
+DIGEST = st.just(b"") | st.binary(min_size=32, max_size=32)
+STATUS = st.sampled_from(["", "ok", "fixed", "pre-existing", "new-failure", "unsteady", "undecided"])
+ASSERTED = st.builds(
+    Asserted, TEXT, JSON, SHARE, TEXT, st.booleans(), OBJECT, TEXT, st.booleans(), ORIGIN, DIGEST, DIGEST
+)
 GRADE = st.builds(
     Grade,
     ASSERTED,
@@ -61,6 +67,8 @@ GRADE = st.builds(
     st.booleans(),
     votes=st.lists(st.builds(Vote, OUTCOME, st.none() | NUMBER, TEXT, TEXT), max_size=3).map(tuple),
     confirmed=st.none() | st.booleans(),
+    status=STATUS,
+    base=st.none() | st.builds(Counterpart, OUTCOME, OUTCOME),
 )
 TURN = st.builds(
     Turn,
@@ -91,6 +99,9 @@ ROW = st.builds(
     turns=st.lists(TURN, max_size=3).map(tuple),
     metadata=OBJECT,
     origin=ORIGIN,
+    key=DIGEST,
+    definition=DIGEST,
+    base=st.none() | OUTCOME,
 )
 RULE = st.builds(
     Rule,
@@ -106,6 +117,11 @@ RULE = st.builds(
     st.sampled_from([1, 100]),
     TEXT,
     ORIGIN,
+    st.none() | COUNT,
+    st.none() | SHARE,
+)
+BESIDE = st.builds(
+    BaselineReport, TEXT, st.none() | COUNT, *[COUNT] * 7, st.lists(TEXT, max_size=2).map(tuple), st.booleans()
 )
 CONFIRM = st.builds(ConfirmReport, st.sampled_from(["off", "answers, grader"]), SHARE, *[COUNT] * 8)
 COUNTS = st.builds(Counts, COUNT, COUNT, COUNT)
@@ -121,6 +137,7 @@ RUN = st.builds(
     seconds=SHARE,
     models=st.lists(st.builds(AskedModel, TEXT, TEXT, st.sampled_from(["model", "file"])), max_size=2).map(tuple),
     about=st.dictionaries(TEXT, OBJECT, max_size=2),
+    baseline=st.none() | BESIDE,
     made=st.builds(Made, TEXT, TEXT, TEXT, st.dictionaries(TEXT, TEXT, max_size=2)),
     confirm=st.none() | CONFIRM,
 )
@@ -133,6 +150,7 @@ DECISION = st.builds(
             RuleResult,
             *(RULE, OUTCOME, TEXT, COUNT, COUNT, COUNT),
             *(st.none() | SHARE, st.none() | NUMBER, st.none() | SHARE, st.none() | SHARE),
+            *(st.none() | COUNT, st.none() | COUNT, st.none() | COUNT, st.none() | SHARE),
         ),
         max_size=2,
     ).map(tuple),

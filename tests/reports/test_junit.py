@@ -16,7 +16,7 @@ import xmlschema
 from junitparser import Error, Failure, JUnitXml
 
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, GateOutcome, Outcome
+from gradegate.result import Decision, GateOutcome, Outcome, Vote
 from support import samples
 
 SDIST, XSD = "pytest-8.3.4", "testing/example_scripts/junit-10.xsd"
@@ -145,3 +145,13 @@ def test_a_case_that_fails_by_its_own_threshold_says_so_and_advice_is_no_failure
     assert why in str(failure.get("message"))
     assert passed.find("failure") is None
     assert "too long" in str(passed.findtext("system-out"))
+
+
+def test_what_was_asked_again_has_its_asks_as_properties() -> None:
+    votes = (Vote(Outcome.FAIL), Vote(Outcome.PASS), Vote(Outcome.PASS))
+    grade = replace(samples.grade(Outcome.PASS), votes=votes)
+    decision = samples.decision(samples.passed().outcome, "", samples.row("a", Outcome.PASS, grade))
+    element = next(ET.fromstring(written(decision)).iter("testcase"))
+    assert [(it.get("name"), it.get("value")) for it in element.iter("property")] == [("asks", "3"), ("fails", "1")]
+    ((case,),) = JUnitXml.fromstring(written(decision).encode())
+    assert case.result == []

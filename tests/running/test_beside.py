@@ -2,6 +2,10 @@
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -231,6 +235,125 @@ def test_a_deterministic_assertion_needs_no_second_look(gate):
     ran = gate(conf, "--baseline", "base.json")
     assert (ran.code, ran.grades[0]["status"]) == (0, "pre-existing")
     assert re.search("1 old one not counted", ran.results["rules"][0]["reason"])
+
+
+def test_a_set_is_new_by_the_members_that_are(gate, run, scripted, llm):
+    conf = config(llm)
+    rubric = conf["tests"][0]["assert"][0]
+    conf["tests"][0]["assert"] = [{"type": "assert-set", "assert": [rubric, {"type": "contains", "value": "says"}]}]
+    based(gate, scripted, "P", conf)
+    for said, status, code in (("PP", "new-failure", 1), ("FF", "unsteady", 0), ("EE", "undecided", 3)):
+        scripted.asks.clear()
+        scripted.answer, scripted.scripts = HEAD, {HEAD: "FFF", BASE: said}
+        ran = run(conf, "--baseline", "base.json")
+        assert (ran.code, [grade["status"] for grade in ran.grades]) == (code, [status, status, "ok"])
+        assert scripted.asks[BASE] == 2
+
+
+def test_one_new_failure_that_may_be_is_advisory(gate, run, scripted, llm):
+    conf = config(
+        llm, {**NEW, "max-new-failures": 1}, {"name": "drop", "max-drop": 0.5}
+    )  # wants to know of every failure
+    based(gate, scripted, "P", conf)
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "FFF", BASE: "PP"}
+    ran = run(conf, "--baseline", "base.json")
+    assert (ran.code, ran.results["outcome"]) == (0, "advisory")
+    assert ran.results["reason"] == "regressions: 1 new failure, at most 1 may be: `case 0`"
+
+
+def test_a_rule_that_is_met_whatever_comes_asks_nothing_again(gate, run, scripted, llm):
+    conf = config(llm, {**NEW, "max-new-failures": 1})
+    based(gate, scripted, "P", conf)
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "F"}
+    ran = run(conf, "--baseline", "base.json")
+    assert (ran.code, scripted.asks, ran.results["outcome"]) == (0, {HEAD: 1}, "advisory")
+    assert "regressions: 1 failure may be new, at most 1 may be: `case 0`" in ran.results["reason"]
+
+
+def test_new_answers_are_held_against_the_recorded_one(gate, scripted, llm):
+    conf = config(llm)
+    based(gate, scripted, "P", conf)
+    llm.requests.clear()
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "FFF", BASE: "PP"}
+    ran = gate(conf, "--baseline", "base.json", "--confirm", "answers")
+    assert (ran.code, ran.grades[0]["status"], scripted.asks) == (1, "new-failure", {HEAD: 3, BASE: 2})
+    assert sum(body["model"] == "app" for body in llm.bodies) == 3  # none for the base
+
+
+def test_a_failure_that_its_case_tolerates_is_not_asked_again(gate, run, scripted, llm):
+    conf = config(llm)
+    conf["tests"][0]["threshold"] = 0.4
+    conf["tests"][0]["assert"].append({"type": "contains", "value": "says"})
+    based(gate, scripted, "P", conf)
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "F"}
+    ran = run(conf, "--baseline", "base.json")
+    assert (ran.code, scripted.asks) == (0, {HEAD: 1})
+
+
+@pytest.mark.parametrize("concurrency", [1, 20])
+def test_a_drop_is_found_and_both_directions_are_asked_alike(gate, run, scripted, llm, concurrency):
+    """Ten cases worse, two better of thirty: every failure is asked again, old ones until two votes lead."""
+    conf = config(llm, {"name": "drop", "max-drop": 0}, tests=30, noise=0.01)
+
+    def target(prompt):
+        number = int(re.search(r"it (\d+)", prompt)[1])
+        return f"{scripted.answer} <{number}>"
+
+    scripted.target = target
+    better, worse, old = range(2), range(5, 17), range(20, 24)
+    before = {f"{BASE} <{n}>": "F" if n in better or n in old else "P" * 9 for n in range(30)}
+    scripted.answer, scripted.scripts = BASE, before
+    ran = gate(conf, "--confirm", "off")
+    (ran.folder / "base.json").write_text((ran.folder / "results.json").read_text())
+    scripted.asks.clear()
+    after = {f"{HEAD} <{n}>": "F" * 9 if n in worse or n in old else "P" for n in range(30)}
+    scripted.answer, scripted.scripts = HEAD, {**dict.fromkeys(before, "P" * 9), **after}
+    ran = run(conf, "--baseline", "base.json", "-j", str(concurrency))
+    (rule,) = ran.results["rules"]
+    assert (ran.code, rule["worse"], rule["better"]) == (1, 12, 2)
+    assert rule["p"] == pytest.approx(0.006470, abs=1e-6)
+    votes = lead(30, 0.01).votes
+    assert {scripted.asks[f"{HEAD} <{n}>"] for n in worse} == {votes}
+    assert {scripted.asks[f"{HEAD} <{n}>"] for n in old} == {2}
+    assert {scripted.asks[f"{BASE} <{n}>"] for n in worse} == {votes - 1}
+
+
+@pytest.mark.slow
+def test_a_signal_while_the_base_is_graded_again_calls_nothing_new(gate, scripted, llm, tmp_path):
+    conf = config(llm)
+    based(gate, scripted, "P", conf)
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "FFF", BASE: "P"}
+
+    def reply(path, body):
+        if BASE in str(body["messages"]):
+            time.sleep(600)
+        return scripted._reply(path, body)
+
+    llm.reply = reply
+    (tmp_path / "promptfooconfig.yaml").write_text(json.dumps(conf))
+    command = [
+        sys.executable,
+        "-m",
+        "gradegate",
+        "run",
+        "promptfooconfig.yaml",
+        "--baseline",
+        "base.json",
+        "-o",
+        "after.json",
+    ]
+    llm.requests.clear()
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    deadline = time.monotonic() + 60
+    while len(llm.requests) < 5 and time.monotonic() < deadline:  # the target, three asks, and one of the base
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, out
+    results = json.loads((tmp_path / "after.json").read_text())
+    (grade,) = results["cases"][0]["grades"]
+    assert (results["outcome"], grade["outcome"], grade["status"]) == ("inconclusive", "fail", "")
+    assert results["rules"][0]["reason"] == "whether 1 failure is new could not be told"
 
 
 # --- the base asked in the same run ---------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.fake_llm import serve
-from support.flips import BAD, GOOD, flipping, scripted, suite
+from support.flips import BAD, GOOD, case_in, flipping, scripted, suite
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())["suite"]
 CODES = {"pass": 0, "blocked": 1, "inconclusive": 3}
@@ -255,3 +255,67 @@ def test_more_flips_than_noise_allows_are_noted(gate, llm):
     llm.reply = scripted(dict.fromkeys(range(6), "FPP"))
     ran = gate(suite(llm.spec(), 20, gate={"noise": 0.05}), confirm="")
     assert "the grader changed its mind on 6 of 20: more than `noise` allows (5%)" in ran.out
+
+
+def test_an_answer_that_is_asked_again_in_two_ways_is_counted_once(gate, llm):
+    """Twice counted, the passes of two waves would meet the rule before the last failures are asked again."""
+    seen = set()
+
+    def reply(path, body):
+        if "target" in body["model"]:
+            return f"case {case_in(body)}"
+        key = (case_in(body), "kind" in json.dumps(body["messages"]))
+        first = key not in seen
+        seen.add(key)
+        return BAD if first else GOOD
+
+    llm.reply = reply
+    both = [{"type": "llm-rubric", "value": "is kind", "confirm": "grader"}, {"type": "llm-rubric", "value": "is true"}]
+    config = suite(
+        llm.spec(), 10, both[0], gate={"confirm": "answers", "rules": [{"name": "r", "min-pass-rate": 0.85}]}
+    )
+    config["defaultTest"]["assert"], config["providers"] = both, [llm.spec("target")]
+    ran = gate(config, "-j", "4", confirm="")
+    assert (ran.code, confirm(ran)["grades"], confirm(ran)["overturned"]) == (0, 20, 20)
+
+
+def test_no_report_shows_a_secret_that_a_vote_holds(gate, llm, monkeypatch):
+    secret = "sk-0123456789abcdef"
+    monkeypatch.setenv("OTHER_API_KEY", secret)
+    llm.reply = lambda path, body: BAD.replace("bad", f"it says {secret}")
+    ran = gate(suite(llm.spec(), 1), "-o", "junit.xml", "-o", "page.html", "-o", "page.md", confirm="")
+    assert len(ran.grades[0]["votes"]) == 3
+    for name in ("results.json", "junit.xml", "page.html", "page.md"):
+        assert secret not in (ran.folder / name).read_text()
+
+
+def test_what_a_set_tolerates_is_no_failure_that_was_not_asked_again(gate, llm):
+    llm.reply = lambda path, body: BAD
+    members = [{"type": "contains", "value": "case"}, {"type": "llm-rubric", "value": "x"}]
+    ran = gate(suite(llm.spec(), 1, {"type": "assert-set", "assert": members, "threshold": 0.5}), confirm="")
+    assert (ran.code, len(llm.requests), confirm(ran)["not_asked_again"]) == (0, 1, 0)
+
+
+def test_a_rule_that_is_met_whatever_they_come_to_asks_no_failure_again(gate, llm):
+    llm.reply = scripted({0: "F", 1: "F"})
+    ran = gate(suite(llm.spec(), 20, gate={"rules": [{"name": "r", "min-pass-rate": 0.9}]}), confirm="")
+    assert (ran.code, len(llm.requests)) == (0, 20)
+    assert ran.out.endswith("Passed: pass rate 90%, at least 90%; 2 failures not asked again\n")
+
+
+@pytest.mark.parametrize(
+    ("replies", "said"),
+    [
+        ({0: "FFFF"}, ", confirmed by asking again"),
+        ({0: "FFFF", 1: "FFFF"}, ", each failure confirmed by asking again"),
+        ({0: "FFFF", 1: "FPP"}, ", confirmed by asking again (1 more failure was overturned)"),
+        (
+            dict.fromkeys(range(8), "FFFF") | {8: "F"},
+            ", 8 of 9 failures confirmed by asking again; 1 further failure was",
+        ),
+    ],
+)
+def test_a_rule_says_which_of_its_failures_were_confirmed(gate, llm, replies, said):
+    llm.reply = scripted(replies)
+    ran = gate(suite(llm.spec(), 20, gate={"rules": [{"name": "r", "min-pass-rate": 1}]}), confirm="")
+    assert said in ran.results["reason"]

@@ -23,22 +23,23 @@ class AskedAgain:
             return f"{graded} of {cases} passed{self._overturned()}"
         if not self.confirmed:
             return f"{failed} of {cases} failed{self._overturned()}"
-        each = "each" if self.confirmed == failed > 1 else f"{self.confirmed} of them" if failed > 1 else ""
-        said = ", ".join([f"{failed} of {cases} fail{'' if failed > 1 else 's'}", f"{each} confirmed by asking again"])
-        return said.replace(",  ", ", ") + self._overturned()
+        if failed == 1:
+            return f"1 of {cases} fails, confirmed by asking again{self._overturned()}"
+        each = "each" if self.confirmed == failed else f"{self.confirmed} of them"
+        return f"{failed} of {cases} fail, {each} confirmed by asking again{self._overturned()}"
 
     def said(self, failed: int) -> str:
         """The same of a rule's failures, after how it was met or missed."""
         if not self.confirmed:
             return self._overturned()
-        each = (
-            f"all {failed}"
-            if self.confirmed == failed > 1
-            else f"{self.confirmed} of {failed}"
+        some = (
+            f"{self.confirmed} of {failed} failures"
+            if self.confirmed < failed
+            else "each failure"
             if failed > 1
-            else "the"
+            else ""
         )
-        return f", {each} {'failure' if failed == 1 else 'failures'} confirmed by asking again{self._overturned()}"
+        return f", {some}{' ' if some else ''}confirmed by asking again{self._overturned()}"
 
     def _overturned(self) -> str:
         if not self.overturned:
@@ -73,7 +74,7 @@ def members(grades: Sequence[Grade], position: int) -> range:
     end = position + 1
     while end < len(grades) and grades[end].inner:
         end += 1
-    return range(position + 1, end if grades[position].assertion.is_set else position + 1)
+    return range(position + 1, end)
 
 
 def chief(grades: Sequence[Grade], position: int) -> int:

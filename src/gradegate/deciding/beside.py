@@ -29,12 +29,12 @@ _SHORT = 7  # characters of a commit
 _AGAIN = {Outcome.PASS: NEW_FAILURE, Outcome.FAIL: UNSTEADY, Outcome.ERROR: UNDECIDED}
 
 
-def pair(keys: Iterable[str], baseline: Baseline) -> tuple[list[BaseAnswer | None], tuple[str, ...]]:
+def pair(keys: Iterable[bytes], baseline: Baseline) -> tuple[list[BaseAnswer | None], tuple[str, ...]]:
     """The answer of the base for each key of the run, and the names of those for which the run has none.
 
     Equal keys pair in the order in which they appear.
     """
-    waiting: dict[str, deque[BaseAnswer]] = {}
+    waiting: dict[bytes, deque[BaseAnswer]] = {}
     for answer in baseline.answers:
         waiting.setdefault(answer.key, deque()).append(answer)
     pairs = [waiting[key].popleft() if waiting.get(key) else None for key in keys]

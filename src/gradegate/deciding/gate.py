@@ -76,7 +76,8 @@ class _Errors:
     def said(self) -> str:
         """How many, and the first of them."""
         if self.contradicted == self.number:
-            return f"{CONTRADICTION} on {many(self.number, 'case')} ({self.first.removeprefix(f'{CONTRADICTION}: ')})"
+            first = "the first: " * (self.number > 1) + self.first.removeprefix(f"{CONTRADICTION}: ")
+            return f"{CONTRADICTION} on {many(self.number, 'case')} ({first})"
         return f"{many(self.number, 'verdict')} could not be reached; the first: {self.first}"
 
 

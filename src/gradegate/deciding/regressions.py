@@ -90,29 +90,33 @@ def _joined(before: RuleResult, result: RuleResult, outcome: Outcome, reason: st
 
 def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | None) -> tuple[RuleResult, Outcome, str]:
     most = result.rule.max_new_failures or 0
-    kinds = [case.standing for case in cases]
-    new = [case for case, kind in zip(cases, kinds, strict=True) if kind == NEW_FAILURE]
+    kinds = [(case.standing, case) for case in cases]
+    new = [case for kind, case in kinds if kind == NEW_FAILURE]
     # What the head could not tell is the business of `errors`, as in every rule.
-    unsure = sum(
-        kind in (UNDECIDED, OPEN) and any(fails(case.row, grade) for grade in case.grades)
-        for case, kind in zip(cases, kinds, strict=True)
-    )
-    old = kinds.count(PRE_EXISTING)
-    result = replace(result, new_failures=len(new))
+    unsure = [  # nobody asked again, or the base's answer could not be graded again
+        case
+        for kind, case in kinds
+        if kind in (OPEN, UNDECIDED) and any(fails(case.row, grade) for grade in case.grades)
+    ]
+    old = sum(kind == PRE_EXISTING for kind, _ in kinds)
     overturned = sum(grade.outcome is Outcome.PASS and bool(grade.votes) for case in cases for grade in case.grades)
     beside = (f"; {many(old, 'old one')} not counted" if old else "") + AskedAgain(0, overturned).said(0)
+    result = replace(result, new_failures=len(new))
     if len(new) > most:
         allowed = f" where at most {most:,} may be" if most else ""
         return result, Outcome.FAIL, f"{many(len(new), 'new failure')}{allowed}{_evidence(new, report)}{beside}"
-    if len(new) + unsure > most:
-        return result, Outcome.ERROR, f"whether {many(unsure, 'failure')} {_is(unsure)} new could not be told"
-    if new:
-        return result, Outcome.PASS, f"{many(len(new), 'new failure')}, at most {most:,} may be: {_names(new)}{beside}"
-    return result, Outcome.PASS, f"no new failure{beside}"
+    may_be = [*new, *unsure]
+    if len(may_be) > most:
+        return result, Outcome.ERROR, f"whether {many(len(unsure), 'failure')} {_is(unsure)} new could not be told"
+    if not may_be:
+        return result, Outcome.PASS, f"no new failure{beside}"
+    what = f"{many(len(may_be), 'failure')} may be new" if unsure else many(len(new), "new failure")
+    result = replace(result, new_failures=len(may_be))
+    return result, Outcome.PASS, f"{what}, at most {most:,} may be: {_names(may_be)}{beside}"
 
 
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"
+def _is(cases: Sequence[Case]) -> str:
+    return "is" if len(cases) == 1 else "are"
 
 
 def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
@@ -128,8 +132,9 @@ def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
 
 
 def _confirmed(case: Case) -> bool:
-    failing = [grade for grade in case.grades if fails(case.row, grade)]
-    return bool(failing) and all(grade.confirmed for grade in failing if grade.status == NEW_FAILURE)
+    """Whether every new failure of a case was confirmed; of a set by its members."""
+    new = [grade for grade in case.row.grades if grade.status == NEW_FAILURE and not grade.assertion.is_set]
+    return bool(new) and all(grade.confirmed for grade in new)
 
 
 def _names(cases: Sequence[Case]) -> str:

@@ -17,7 +17,8 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     """The rule over the rows of its suite."""
     if rule.every_case:
         return _every_case(rule, [row for row in rows if counted(rule, row)])
-    grades = [grade for row in rows for grade in row.grades if takes(rule, row, grade)]
+    places = [(row, place) for row in rows for place, grade in enumerate(row.grades) if takes(rule, row, grade)]
+    grades = [row.grades[place] for row, place in places]
     counts = count(grade.outcome for grade in grades)
     strange = next((grade.strange for grade in grades if grade.strange), "")
     average = _average(rule, grades) if any(grade.score is not None for grade in grades) else None
@@ -33,7 +34,7 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         outcome = by_counts(rule, counts)
         reason = "; ".join(_meets(rule, counts, average))
     if outcome is not Outcome.ERROR:
-        reason += asked_again(_units(rule, rows)).said(counts.failed)
+        reason += asked_again(_units(places)).said(counts.failed)
     score = None if average is None else float(average)
     interval = _interval(rule, counts) or (None, None)
     return RuleResult(
@@ -62,12 +63,12 @@ def counted(rule: Rule, row: Row) -> bool:
     return row.suite == rule.suite and bool(row.grades or row.error) and (row.counts or not rule.blocking)
 
 
-def _units(rule: Rule, rows: Iterable[Row]) -> Iterator[tuple[Outcome, Sequence[Grade]]]:
-    """What the rule counts, each with the grades that it is made of."""
-    for row in rows:
-        for position, grade in enumerate(row.grades):
-            if takes(rule, row, grade):
-                yield grade.outcome, [grade, *(row.grades[place] for place in members(row.grades, position))]
+def _units(places: Iterable[tuple[Row, int]]) -> Iterator[tuple[Outcome, Sequence[Grade]]]:
+    """The outcome of each grade, with the grades that it is made of."""
+    for row, place in places:
+        grade = row.grades[place]
+        parts = [row.grades[inner] for inner in members(row.grades, place)] if grade.assertion.is_set else [grade]
+        yield grade.outcome, parts
 
 
 def _too_few(rule: Rule, counts: Counts) -> str:

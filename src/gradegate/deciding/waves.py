@@ -158,7 +158,7 @@ def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, list[int
         inner
         for place in taken
         for inner in found[place]
-        if rule.max_drop is not None or not is_old(row, row.grades[place])
+        if row.outcome is Outcome.FAIL and (rule.max_drop is not None or not is_old(row, row.grades[place]))
     ]
     is_new = Case(row, tuple(row.grades[place] for place in taken)).standing == NEW_FAILURE
     yield (Outcome.FAIL if is_new or asked else Outcome.PASS), sorted(set(asked))

@@ -10,11 +10,14 @@ from gradegate.baseline import Baseline
 from gradegate.errors import ConfigError
 from gradegate.files.checkout import head_of, repository_of
 from gradegate.planning.base import root_of, top_of
+from gradegate.planning.job import Plan
+from gradegate.planning.keys import row_key
 from gradegate.reporting.recorded import Unusable, read_baseline
 from gradegate.settings import Settings
 from gradegate.suite import Note, Policy
 
 NONE = Note("there is no baseline to compare with, so every failure counts as new")
+FOREIGN = Note("the baseline has no case of this run, so every failure counts as new")
 _CURE = "put it outside the repository, or give `base`, a checkout of the base commit: then it is read from there"
 
 
@@ -25,11 +28,16 @@ def stored(settings: Settings, policies: Iterable[Policy]) -> Baseline | list[No
     """
     if not settings.baseline:
         return [NONE] if any(rule.beside_base for policy in policies for rule in policy.rules) else []
-    path = _place(settings)
     try:
-        return read_baseline(path)
-    except Unusable as e:
+        return read_baseline(_place(settings))
+    except (Unusable, OSError, RuntimeError) as e:  # links that lead in a circle have no place
         return [Note(f"the baseline `{settings.baseline}` cannot be used, so every failure counts as new: {e}")]
+
+
+def foreign(baseline: Baseline, plan: Plan) -> bool:
+    """Whether a baseline has no answer of a plan."""
+    keys = {answer.key for answer in baseline.answers}
+    return not any(row_key(job, repeat) in keys for job in plan.jobs for repeat in range(job.repeats))
 
 
 def commit_of_base(settings: Settings) -> str:
@@ -49,7 +57,7 @@ def _place(settings: Settings) -> Path:
         return places[1]
     inside = next((place for place in places if _is_inside(place, settings)), None)
     if inside is None:
-        return written
+        return places[1]
     if root is None:
         raise ConfigError.at(f"the pull request could have written the baseline `{settings.baseline}`", None, _CURE)
     top = top_of(settings)

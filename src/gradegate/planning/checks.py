@@ -110,9 +110,9 @@ def blind_target(case: Case, target: Provider) -> Iterator[Mistake]:
 def blind_graders(case: Case, bindings: Iterable[Binding]) -> Iterator[Mistake]:
     """The mistake of each assertion whose grader is shown images and whose model takes none."""
     for bound in (bound for binding in bindings for bound in binding.bounds):
-        model = bound.models.get("text")
+        models = [bound.models["text"], *bound.again.opinions] if "text" in bound.models else []
         shown = bound.rubric.images or (bound.grader.asks.sees and has_images(case))
-        if shown and model is not None and not model.sees:
+        for model in (model for model in models if shown and not model.sees):
             what = f"`{bound.asserted.type}` shows images to `{model.name}`, which takes none"
             yield Mistake(what, bound.asserted.origin, "name a grader that takes images")
 

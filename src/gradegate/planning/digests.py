@@ -17,14 +17,14 @@ def digest(value: Any) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def sha256(value: Any) -> str:
-    """The SHA-256 of a value's canonical JSON, in hexadecimal: the same in every later version of gradegate."""
-    return hashlib.sha256(_canonical(value).encode("utf-8", "surrogatepass")).hexdigest()
+def sha256(value: Any) -> bytes:
+    """The SHA-256 of a value's canonical JSON: the same in every later version of gradegate."""
+    return hashlib.sha256(_canonical(value).encode("utf-8", "surrogatepass")).digest()
 
 
 def _canonical(value: Any) -> str:
     try:
-        return json.dumps(value, sort_keys=True, default=_plain, separators=(",", ":"))
+        return _ENCODER.encode(value)
     except (TypeError, ValueError):  # keys of several types have no order, and numbers of 5,000 digits no text
         return json.dumps(_spelled(value), default=lambda other: _spelled(_plain(other)))
 
@@ -47,3 +47,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.name
     return str(value)
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, default=_plain, separators=(",", ":"))

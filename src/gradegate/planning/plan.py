@@ -287,7 +287,7 @@ class _Planner:
             self._say(f"`{CONVERSATION}` cannot be read: {e}", case.origin, "write what was said, oldest first")
         return [case.vars]  # the assertions are looked at all the same
 
-    def _named(self, case: Case, values: Mapping[str, Any]) -> tuple[str, tuple[Binding, ...]]:
+    def _named(self, case: Case, values: Mapping[str, Any]) -> tuple[bytes, tuple[Binding, ...]]:
         """The definition of a case, and its assertions with theirs."""
         definition = case_definition(case, values)
         return definition, named(self._bind(case, values), definition)

@@ -39,7 +39,7 @@ def both(head: Plan, base: Plan) -> Plan:
     A counterpart has the base's prompt and target, and is graded by the head's assertions: whatever the target or the prompt
     are, both answers are judged alike. What the base does not have, or defines otherwise, has none.
     """
-    waiting: dict[str, deque[Job]] = {}
+    waiting: dict[bytes, deque[Job]] = {}
     for job in base.jobs:
         waiting.setdefault(row_key(job, 0), deque()).append(job)
     jobs = tuple(side for job in head.jobs for side in _sides(job, waiting.get(row_key(job, 0))))

@@ -83,7 +83,7 @@ def read_baseline(path: Path) -> Baseline:
     """The run of the base that a results.json holds. Raises Unusable."""
     try:
         # Neither a pipe nor a device: a reader of these may wait for ever.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise Unusable("it is not a plain file")
             return _read(file)
@@ -139,18 +139,19 @@ def _baseline(head: _Head, answers: tuple[BaseAnswer, ...]) -> Baseline:
 def _answer(line: _Answer) -> BaseAnswer:
     named = one_line(line.description, 160) or one_line(shown(line.vars), 160)
     return BaseAnswer(
-        key=line.key,
-        definition=line.definition,
+        key=bytes.fromhex(line.key),
+        definition=bytes.fromhex(line.definition),
         name=named,
         outcome=Outcome(line.outcome),
         prompt=line.prompt,
         output=line.output,
         turns=tuple(map(turn_of, line.turns)),
         metadata=line.metadata,
-        grades={grade.key: _grade(grade) for grade in line.grades},
+        grades={grade.key: grade for grade in map(_grade, line.grades)},
     )
 
 
 def _grade(line: _Grade) -> BaseGrade:
     first = line.votes[0].outcome if line.votes else line.outcome
-    return BaseGrade(line.key, line.definition, Counterpart(Outcome(line.outcome), Outcome(first)))
+    said = Counterpart(Outcome(line.outcome), Outcome(first))
+    return BaseGrade(bytes.fromhex(line.key), bytes.fromhex(line.definition), said)

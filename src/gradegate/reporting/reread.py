@@ -119,8 +119,8 @@ def _row(line: CaseLine) -> Row:
         repeat=line.repeat,
         turns=tuple(map(turn_of, line.turns)),
         metadata=line.metadata,
-        key=line.key,
-        definition=line.definition,
+        key=bytes.fromhex(line.key),
+        definition=bytes.fromhex(line.definition),
         base=Outcome(line.base) if line.base else None,
         origin=_origin(line.source),
     )
@@ -140,8 +140,8 @@ def _grade(line: GradeLine) -> Grade:
         config=line.config,
         model_slug=line.model_slug,
         is_set=line.set,
-        key=line.key,
-        definition=line.definition,
+        key=bytes.fromhex(line.key),
+        definition=bytes.fromhex(line.definition),
         origin=_origin(line.source),
     )
     return Grade(

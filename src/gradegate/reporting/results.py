@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -10,6 +10,7 @@ VERSION = 1  # grows when a key changes its meaning or goes away; further keys m
 
 Word = Literal["pass", "fail", "error"]
 Status = Literal["", "ok", "fixed", "pre-existing", "new-failure", "unsteady", "undecided"]
+Digest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
 Share = Field(default=None, description="From 0 to 1; null when nothing was graded.")
 
 
@@ -135,8 +136,10 @@ class GradeLine(_Part):
     confirmed: bool | None = Field(
         default=None, description="Whether asking again confirmed its failure; null where it was not asked again."
     )
-    key: str = Field(default="", description="What the grade is called among those of its answer, in every run.")
-    definition: str = Field(default="", description="SHA-256 of what is asked for: equal where two runs ask the same.")
+    key: Digest = Field(default="", description="What the grade is called among those of its answer, in every run.")
+    definition: Digest = Field(
+        default="", description="SHA-256 of what is asked for: equal where two runs ask the same."
+    )
     status: Status = Field(default="", description="Beside the base; empty without one, and where it was not settled.")
     base: BaseLine | None = Field(default=None, description="null where the base has nothing to compare with.")
 
@@ -184,8 +187,8 @@ class CaseLine(_Part):
     grades: list[GradeLine]
     turns: list[TurnLine] = Field(description="The conversation where there is more than a prompt and an answer.")
     source: SourceLine | None
-    key: str = Field(default="", description="What the answer is called in every run.")
-    definition: str = Field(default="", description="SHA-256 of what the case gives and asks for.")
+    key: Digest = Field(default="", description="What the answer is called in every run.")
+    definition: Digest = Field(default="", description="SHA-256 of what the case gives and asks for.")
     base: Word | None = Field(default=None, description="What the base says of the case; null where it has none.")
 
 

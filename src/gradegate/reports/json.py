@@ -225,8 +225,8 @@ def _case(row: Row) -> CaseLine:
         grades=[_grade(grade) for grade in row.grades],
         turns=[_turn(turn) for turn in row.turns],
         source=_source(row.origin),
-        key=row.key,
-        definition=row.definition,
+        key=row.key.hex(),
+        definition=row.definition.hex(),
         base=row.base.value if row.base else None,
     )
 
@@ -256,8 +256,8 @@ def _grade(grade: Grade) -> GradeLine:
         source=_source(assertion.origin),
         votes=[_vote(vote) for vote in grade.votes],
         confirmed=grade.confirmed,
-        key=assertion.key,
-        definition=assertion.definition,
+        key=assertion.key.hex(),
+        definition=assertion.definition.hex(),
         status=grade.status,
         base=BaseLine(outcome=grade.base.outcome.value, first=grade.base.first.value) if grade.base else None,
     )

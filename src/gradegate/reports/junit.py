@@ -146,10 +146,12 @@ def _about(row: Row) -> Iterator[tuple[str, str]]:
 
 def _element(case: TestCase, row: Row) -> str:
     element = TestSuite("", [case]).build_xml_doc().find("testcase")
-    properties = ET.Element("properties")  # which the package does not write for a test case
+    properties = ET.Element("properties")
     for key, value in _about(row):
         ET.SubElement(properties, "property", name=key, value=value)
-    if len(properties):
+    if len(
+        properties
+    ):  # where pytest puts those of a test, and readers look for them; Jenkins's schema knows none there
         element.insert(0, properties)
     if case.elapsed_sec is not None:
         element.set("time", f"{case.elapsed_sec:.3f}")

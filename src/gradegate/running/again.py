@@ -38,18 +38,18 @@ class Asking:
     usage: Usage = NO_USAGE  # the target's, of these
 
     def pursue(self, stopped: Stopped) -> None:
-        """Ask until every grade stands, or it is stopped; what is in flight then is no ask."""
+        """Ask until every grade stands, or it is stopped; what is cut off then is no ask."""
         for number in itertools.count(1):
             places = [place for place in self.asks if self.standing(place) is Standing.OPEN]
             if not places or stopped():
                 return
             answer = guarded(lambda: converse.transcript(self.job, []), lambda e: e) if self.anew else self.transcript
             grades = gather([partial(self._ask, self.bounds[place], answer, number) for place in places])
-            if stopped() and any(grade.outcome is Outcome.ERROR for grade in grades):
-                return  # it was cut, or not sent at all
+            cut = stopped()
             self._keep(answer)
             for place, grade in zip(places, grades, strict=True):
-                self.asks[place].append(grade)
+                if not cut or grade.outcome is not Outcome.ERROR:
+                    self.asks[place].append(grade)
 
     def standing(self, place: int) -> Standing:
         """Where the grade at a position stands."""

@@ -55,7 +55,7 @@ class Remembering(Asking):
         grade = super().concluded(place)
         if self.standing(place) is not Standing.CONTRADICTORY:
             return grade
-        return replace(self.asks[place][0], votes=grade.votes, usage=grade.usage)
+        return replace(self.asks[place][0], votes=grade.votes, usage=grade.usage, confirmed=False)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gradegate.conversation import NO_USAGE, Transcript, Usage
 from gradegate.deciding import selfcheck
 from gradegate.deciding.asked import chief, members
-from gradegate.deciding.votes import Standing, undecided
+from gradegate.deciding.votes import undecided
 from gradegate.deciding.waves import Opened, Place, Waves
 from gradegate.grading.conclude import Binding, BoundSet, conclude_case, conclude_set
 from gradegate.planning.job import Job
@@ -103,11 +103,11 @@ class Confirming:
         numbers = []
         while self._wave:
             number, asking = self._wave[-1]
-            asked = [place for place in asking.asks if len(asking.asks[place]) > 1]
-            self._change(number, {place: asking.concluded(place) for place in asked})
+            grades = {place: asking.concluded(place) for place in asking.asks if len(asking.asks[place]) > 1}
+            self._change(number, grades)
             row = self._answers[number].row
             self._answers[number] = replace(self._answers[number], row=replace(row, usage=row.usage + asking.usage))
-            self._open[number] -= {place for place in asked if asking.standing(place) is not Standing.OPEN}
+            self._open[number] -= {place for place, grade in grades.items() if grade.confirmed is not None}
             self._wave.pop()
             numbers.append(number)
         return numbers
