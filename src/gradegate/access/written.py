@@ -23,7 +23,7 @@ _TEXT = re.compile(r"""["']?\b([\w.-]{1,60})["']?\s{0,5}[:=]\s{0,5}["']?([^\s"',
 def secrets_in(text: str) -> Iterator[str]:
     """The same in a text that is not parsed: a config that is mistaken, or too large to be read twice."""
     for name, value in _TEXT.findall(text):
-        if _is_secret(name):
+        if names_secret(name):
             yield value
     yield from passwords(text)
 
