@@ -19,6 +19,7 @@ from gradegate.changes import NO_CHANGES, Approval, GateChanges
 from gradegate.deciding.changes import blocks, compare
 from gradegate.deciding.gate import decide
 from gradegate.errors import ConfigError
+from gradegate.files.vouched import closed
 from gradegate.planning.base import Base, plan_base
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located, load, shown_in, written_in
@@ -89,6 +90,10 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
 def _base(settings: Settings) -> Base | None:
     if not settings.base:
         return None
+    if closed(settings.environ):
+        what = f"`base` is not read at the event `{settings.environ.get('GITHUB_EVENT_NAME', '')}`"
+        cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github.md, Events)"
+        raise ConfigError.at(what, None, cure)
     begin()
     return plan_base(settings)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -157,7 +157,18 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         annotations=inputs.flag("annotations"),
         approve_label=inputs.text("approve-label"),
     )
-    return replace(settings, mistakes=(*inputs.mistakes, *inputs.unknown()))
+    return replace(settings, mistakes=(*inputs.mistakes, *inputs.unknown(), *_without_base(settings, environ)))
+
+
+def _without_base(settings: ActionSettings, environ: Mapping[str, str]) -> Iterator[Mistake]:
+    """A gate that is to be compared, at a pull request, and with nothing: an empty `base` may be a slip of the workflow."""
+    if settings.run.base or not environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
+        return
+    for name, given in (("changes", settings.run.changes == "block"), ("approve-label", bool(settings.approve_label))):
+        if given:
+            yield Mistake(
+                f"the input `{name}` is given and `base` is empty", None, "give `base`: docs/github.md says how"
+            )
 
 
 def _with_keys(environ: Mapping[str, str], inputs: _Inputs) -> dict[str, str]:
@@ -175,9 +186,8 @@ class _Inputs:
 
     def text(self, name: str) -> str:
         spelled = f"INPUT_{name.upper()}"
-        spellings = (spelled, spelled.replace("-", "_"))
-        self._asked |= dict.fromkeys(spellings, name)
-        text = next(filter(None, map(self._environ.get, spellings)), "").strip()
+        self._asked[spelled] = name
+        text = self._environ.get(spelled, "").strip()
         if "${{" not in text:
             return text
         cure = "GitHub fills in expressions in workflow files alone; pass the value itself"

@@ -31,6 +31,7 @@ def evil():
 def github(monkeypatch, llm: FakeLlm):
     """The environment of a step on GitHub whose model is served on loopback."""
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", llm.base)
     monkeypatch.setenv("GH_PAT", PAT)

@@ -257,7 +257,7 @@ def test_a_body_of_fifty_megabytes_is_refused():
     with raw_server(talk) as base:
         kind, words, _ = trouble(base, client(retries=0))
     assert kind is Trouble.MALFORMED
-    assert "16 MiB" in words
+    assert "4 MiB" in words
 
 
 def test_bytes_that_are_no_text_are_named():

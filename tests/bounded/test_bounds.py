@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from gradegate.asking.response import DEEPEST
 from gradegate.bounded import bounds
 from gradegate.files.lines import MAX_DEPTH
 
@@ -19,6 +20,7 @@ ROWS = [
     f"| {bounds.MAX_COMBINATIONS:,} |",
     f"| {bounds.MAX_ANSWERS:,}; {bounds.MAX_GRADES:,} |",
     f"| {bounds.MAX_PLANNED // MIB} Mi characters |",
+    f"| {bounds.MAX_BODY // MIB} MiB; {bounds.MAX_BODY_VALUES:,}, in {DEEPEST} levels; {bounds.MAX_SAID // MIB} Mi characters |",
     f"| {bounds.MAX_RULES} |",
 ]
 

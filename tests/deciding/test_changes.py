@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gradegate import cli
 from gradegate.deciding.gate import GUARD
 from gradegate.errors import ConfigError
-from support.checkouts import BASE, CONFIG, FILES, after, compared, said, write
+from support.checkouts import BASE, CONFIG, FILES, after, compared, edited, said, write
 
 
 def assertions(config: Any, test: int) -> list[Any]:
@@ -832,3 +832,67 @@ def test_a_config_that_lets_more_pass_is_always_accused(config, chance):
         assert compared({CONFIG: config, **files}, {CONFIG: head, **files}, grader="openai:chat:judge").found, head
     except ConfigError:
         return  # not even planned: the check fails
+
+
+REPLIES = {"r.yaml": "- reply: x\n"}
+
+
+def differences(base: Any, head: Any) -> list[str]:
+    found = compared({CONFIG: base, **REPLIES}, {CONFIG: head, **REPLIES}, grader="scripted:r.yaml").found
+    return [said(change) for change in found]
+
+
+TALK = {
+    "prompts": ["{% for i in _conversation %}{{i.output}}{% endfor %} {{q}}"],
+    "providers": ["echo"],
+    "tests": [
+        {"metadata": {"conversationId": "c"}, "vars": {"q": word}, "assert": [{"type": "contains", "value": "x"}]}
+        for word in ("one", "two")
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda c: c["tests"].insert(0, {**c["tests"][0], "vars": {"q": "zero"}, "providerOutput": "a cue"}),
+        lambda c: c["tests"].insert(1, {**c["tests"][0], "vars": {"q": "between"}}),
+        lambda c: c["tests"][1].pop("metadata"),
+        lambda c: c["tests"][1].update(metadata={"conversationId": "other"}),
+        lambda c: c["tests"][1].update(options={"disableConversationVar": True}),
+        lambda c: c["tests"].reverse(),
+    ],
+)
+def test_what_is_asked_before_a_case_in_its_conversation_counts(edit):
+    found = differences(TALK, edited(edit, TALK))
+    assert any("what is asked before it in its conversation is another" in finding for finding in found), found
+
+
+def test_a_case_at_the_end_of_a_conversation_is_none():
+    more = {**TALK["tests"][0], "vars": {"q": "three"}}
+    assert differences(TALK, edited(lambda c: c["tests"].append(more), TALK)) == []
+
+
+RIVALS = {
+    "prompts": ["{{q}}"],
+    "providers": [{"id": "echo", "label": "old"}, {"id": "echo", "label": "new"}],
+    "tests": [{"vars": {"q": "x"}, "assert": [{"type": "contains", "value": "x"}, {"type": "max-score"}]}],
+}
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda c: c["tests"][0]["assert"].append({"type": "contains", "value": "y", "weight": 0}),
+        lambda c: c["providers"].append({"id": "echo", "label": "third"}),
+    ],
+)
+def test_what_takes_part_in_a_comparison_counts(edit):
+    found = differences(RIVALS, edited(edit, RIVALS))
+    assert any("what it is compared with, or by, is another" in finding for finding in found), found
+
+
+def test_a_threshold_where_a_grader_said_yes_or_no_is_another_question():
+    base = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "llm-rubric", "value": "polite"}]}]}
+    head = edited(lambda c: c["tests"][0]["assert"][0].update(threshold=0.01), base)
+    assert any("its score decides too, from 0.01" in finding for finding in differences(base, head))

@@ -10,19 +10,21 @@ import pytest
 
 from gradegate.github.approval import approval
 from gradegate.github.client import GitHub, connect
-from gradegate.github.event import Event
+from gradegate.github.event import Event, Person
 from support.fake_github import FakeGitHub, serve
 
 LABEL = "gate-approved"
 REPOSITORY = "octo-org/octo-repo"
 BEFORE, PUSHED, AFTER, LATER = (f"2026-03-01T{hour}:00:00Z" for hour in (11, 12, 13, 14))
+HEAD, HEADS = "a" * 40, ("a" * 40, "b" * 40)
 EVENT = Event(
     "pull_request",
     REPOSITORY,
     7,
     "a" * 40,
     action="synchronize",
-    author="author",
+    author=Person("author", 101),
+    sender=Person("pusher", 102),
     updated=datetime(2026, 3, 1, 12, tzinfo=UTC),
 )
 
@@ -41,12 +43,12 @@ def test_a_label_that_a_person_set_after_the_push_approves(fake: FakeGitHub) -> 
     fake.committed("a" * 40, LATER)  # dated by its author
     fake.happened("labeled", AFTER, label=LABEL)
     fake.happened("commented", LATER)
-    assert approval(github(fake), EVENT, LABEL).by == f"the label `{LABEL}` of mona"
+    assert approval(github(fake), EVENT, LABEL, HEADS, HEAD).by == f"the label `{LABEL}` of mona"
 
 
 def test_names_of_labels_have_no_case(fake: FakeGitHub) -> None:
     fake.happened("labeled", AFTER, label="Gate-Approved")
-    assert approval(github(fake), EVENT, LABEL).by
+    assert approval(github(fake), EVENT, LABEL, HEADS, HEAD).by
 
 
 STALE = "was set before the head was pushed"
@@ -64,6 +66,15 @@ HISTORIES = {
     "another base since": ([("labeled", AFTER, "mona", LABEL), ("base_ref_changed", LATER, "author", "")], STALE),
     "restored since": ([("labeled", AFTER, "mona", LABEL), ("head_ref_restored", LATER, "author", "")], STALE),
     "by the author": ([("labeled", AFTER, "Author", LABEL)], "who opened the pull request"),
+    "by who pushed": ([("labeled", AFTER, "Pusher", LABEL)], "who pushed the head"),
+    "by who forced it on": (
+        [("head_ref_force_pushed", BEFORE, "mona", ""), ("labeled", AFTER, "mona", LABEL)],
+        "who pushed the head",
+    ),
+    "another force on the base since": (
+        [("labeled", AFTER, "mona", LABEL), ("base_ref_force_pushed", LATER, "author", "")],
+        STALE,
+    ),
     "again by the author": (
         [("labeled", AFTER, "mona", LABEL), ("unlabeled", AFTER, "author", LABEL), ("labeled", LATER, "author", LABEL)],
         "who opened the pull request",
@@ -77,22 +88,22 @@ def test_what_does_not_approve_says_why(fake: FakeGitHub, name: str) -> None:
     fake.committed("a" * 40, "1999-01-01T00:00:00Z")  # a commit that its author dated before everything
     for event, at, actor, label in history:
         fake.happened(event, at, actor, label)
-    found = approval(github(fake), EVENT, LABEL)
+    found = approval(github(fake), EVENT, LABEL, HEADS, HEAD)
     assert (found.by, why in found.why) == ("", True), found
 
 
 def test_a_bot_is_no_person(fake: FakeGitHub) -> None:
     fake.happened("labeled", AFTER, "github-actions[bot]", LABEL, kind="Bot")
-    assert "is no person" in approval(github(fake), EVENT, LABEL).why
+    assert "is no person" in approval(github(fake), EVENT, LABEL, HEADS, HEAD).why
 
 
 def test_the_event_of_the_label_itself_approves_of_the_head_that_it_names(fake: FakeGitHub) -> None:
     fake.happened("labeled", PUSHED, label=LABEL)
     labeled = replace(EVENT, action="labeled", label=LABEL)
-    assert approval(github(fake), labeled, LABEL).by
-    assert STALE in approval(github(fake), replace(labeled, label="bug"), LABEL).why
+    assert approval(github(fake), labeled, LABEL, HEADS, HEAD).by
+    assert STALE in approval(github(fake), replace(labeled, label="bug"), LABEL, HEADS, HEAD).why
     fake.happened("head_ref_force_pushed", AFTER)
-    assert STALE in approval(github(fake), labeled, LABEL).why
+    assert STALE in approval(github(fake), labeled, LABEL, HEADS, HEAD).why
 
 
 def test_order_in_the_timeline_does_not_matter_and_every_page_is_read(fake: FakeGitHub) -> None:
@@ -100,20 +111,20 @@ def test_order_in_the_timeline_does_not_matter_and_every_page_is_read(fake: Fake
     for _ in range(250):
         fake.committed("b" * 40, BEFORE)
     fake.happened("labeled", AFTER, label=LABEL)
-    assert approval(github(fake), EVENT, LABEL).by
+    assert approval(github(fake), EVENT, LABEL, HEADS, HEAD).by
     fake.links = False
-    assert approval(github(fake), EVENT, LABEL).by
+    assert approval(github(fake), EVENT, LABEL, HEADS, HEAD).by
     fake.timeline.reverse()
-    assert approval(github(fake), EVENT, LABEL).by
+    assert approval(github(fake), EVENT, LABEL, HEADS, HEAD).by
     fake.happened("unlabeled", LATER, label=LABEL)
-    assert not approval(github(fake), EVENT, LABEL).by
+    assert not approval(github(fake), EVENT, LABEL, HEADS, HEAD).by
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410, 500])
 def test_a_timeline_that_cannot_be_read_approves_nothing(fake: FakeGitHub, status: int) -> None:
     fake.happened("labeled", AFTER, label=LABEL)
     fake.trouble("GET", status, "no such luck", times=99)
-    found = approval(github(fake), EVENT, LABEL)
+    found = approval(github(fake), EVENT, LABEL, HEADS, HEAD)
     assert (found.by, "no such luck" in found.why, str(status) in found.why) == ("", True, True)
 
 
@@ -121,7 +132,7 @@ def test_a_timeline_that_cannot_be_read_approves_nothing(fake: FakeGitHub, statu
 def test_a_passing_trouble_is_waited_for(fake: FakeGitHub, status: int) -> None:
     fake.happened("labeled", AFTER, label=LABEL)
     fake.trouble("GET", status, headers={"Retry-After": "1"} if status == 429 else {})
-    assert approval(github(fake), EVENT, LABEL).by
+    assert approval(github(fake), EVENT, LABEL, HEADS, HEAD).by
 
 
 @pytest.mark.parametrize(
@@ -130,13 +141,13 @@ def test_a_passing_trouble_is_waited_for(fake: FakeGitHub, status: int) -> None:
 def test_an_item_that_cannot_be_read_approves_nothing(fake: FakeGitHub, written: dict) -> None:
     fake.happened("labeled", AFTER, label=LABEL)
     fake.timeline.append({**fake.timeline[0], "event": "unlabeled", **written})
-    assert not approval(github(fake), EVENT, LABEL).by
+    assert not approval(github(fake), EVENT, LABEL, HEADS, HEAD).by
 
 
 def test_items_of_other_kinds_may_hold_anything(fake: FakeGitHub) -> None:
     fake.timeline += [{"event": "reviewed", "created_at": 5}, {"event": None}, {}]
     fake.happened("labeled", AFTER, label=LABEL)
-    assert approval(github(fake), EVENT, LABEL).by
+    assert approval(github(fake), EVENT, LABEL, HEADS, HEAD).by
 
 
 @pytest.mark.parametrize(
@@ -145,12 +156,40 @@ def test_items_of_other_kinds_may_hold_anything(fake: FakeGitHub) -> None:
         (EVENT, "ghs_actions", "", "the workflow names no label"),
         (replace(EVENT, number=None, name="merge_group"), "ghs_actions", LABEL, "the event merge_group does not say"),
         (replace(EVENT, updated=None), "ghs_actions", LABEL, "does not say which pull request"),
-        (replace(EVENT, author=""), "ghs_actions", LABEL, "does not say which pull request"),
+        (replace(EVENT, author=Person()), "ghs_actions", LABEL, "does not say which pull request"),
         (EVENT, "", LABEL, "`github-token` is empty"),
     ],
 )
 def test_without_what_it_takes_nothing_is_asked(
     fake: FakeGitHub, event: Event, token: str, label: str, why: str
 ) -> None:
-    assert why in approval(github(fake, token), event, label).why
+    assert why in approval(github(fake, token), event, label, HEADS, HEAD).why
     assert fake.seen == []
+
+
+@pytest.mark.parametrize(
+    ("head", "event", "why"),
+    [
+        ("c" * 40, EVENT, "not at the head that a label approves of"),
+        ("", EVENT, "a commit that cannot be told"),
+        (HEAD, replace(EVENT, name="push"), "does not say which pull request"),
+    ],
+)
+def test_only_the_head_of_the_event_is_approved(fake: FakeGitHub, head: str, event: Event, why: str) -> None:
+    fake.happened("labeled", AFTER, label=LABEL)
+    decided = approval(github(fake), event, LABEL, HEADS, head)
+    assert (decided.by, why in decided.why) == ("", True)
+
+
+@pytest.mark.parametrize(
+    "actor",
+    [
+        {"login": "renamed", "id": 101, "type": "User"},
+        {"login": "mona", "id": 5},
+        {"login": "x[bot]", "id": 6, "type": "Bot"},
+        {"login": "renamed-too", "id": 102, "type": "User"},
+    ],
+)
+def test_an_account_is_known_by_its_id_and_a_person_says_so(fake: FakeGitHub, actor: dict) -> None:
+    fake.timeline.append({"event": "labeled", "created_at": AFTER, "actor": actor, "label": {"name": LABEL}})
+    assert not approval(github(fake), EVENT, LABEL, HEADS, HEAD).by

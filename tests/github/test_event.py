@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.github.event import Event, links, read_event
+from gradegate.github.event import Event, Person, links, read_event
 from support.events import BASE, HEAD, MERGE, pull_request
 
 
@@ -42,7 +42,7 @@ def test_a_pull_request_tells_its_number_and_its_own_commits_and_not_the_test_me
         base_repository="octo-org/octo-repo",
         actor="mona",
         action="synchronize",
-        author="author",
+        author=Person("author"),
         updated=datetime(2026, 3, 1, 12, tzinfo=UTC),
     )
     assert not event.is_fork

@@ -44,11 +44,19 @@ def test_any_name_is_known_or_a_mistake(name: str) -> None:
         assert name in (Path(__file__).parents[2] / "docs" / "action.md").read_text()
 
 
-def test_the_spellings_of_a_shell_and_other_variables_are_left_alone() -> None:
-    environ = {"INPUT_MAX_CONCURRENCY": "3", "INPUTS": "x", "GITHUB_INPUT_X": "x", "MY_INPUT_Y": "x"}
+def test_other_variables_are_left_alone_and_there_is_one_spelling() -> None:
+    environ = {"INPUT_MAX-CONCURRENCY": "3", "INPUTS": "x", "GITHUB_INPUT_X": "x", "MY_INPUT_Y": "x"}
     settings = from_inputs(environ, Path())
-    assert settings.mistakes == ()
-    assert settings.run.max_concurrency == 3
+    assert (settings.mistakes, settings.run.max_concurrency) == ((), 3)
+    (mistake,) = from_inputs({"INPUT_MAX_CONCURRENCY": "3"}, Path()).mistakes
+    assert str(mistake) == 'there is no input `max_concurrency` -> did you mean "max-concurrency"?'
+
+
+@pytest.mark.parametrize("given", [{"INPUT_CHANGES": "block"}, {"INPUT_APPROVE-LABEL": "ok"}])
+def test_a_comparison_with_no_base_is_a_mistake_at_a_pull_request(given: dict[str, str]) -> None:
+    (mistake,) = from_inputs({**given, "GITHUB_EVENT_NAME": "pull_request", "INPUT_BASE": " "}, Path()).mistakes
+    assert "is given and `base` is empty" in mistake.what
+    assert from_inputs({**given, "GITHUB_EVENT_NAME": "merge_group"}, Path()).mistakes == ()
 
 
 @pytest.mark.parametrize("name", ["config", "github_token", "openai_api_key", "summary", "repeat", "output"])

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from zlib import crc32
 
 from support.loopback import JsonHandler, listening
 
@@ -88,7 +89,7 @@ class FakeGitHub:
         """Put an item into the timeline, as the API shows it; ``at`` is ISO 8601."""
         named = {"label": {"name": label, "color": "ededed"}} if label else {}
         item = {"id": len(self.timeline) + 1, "event": event, "created_at": at, "commit_id": None, **named}
-        self.timeline.append({**item, "actor": {"login": actor, "id": 1, "type": kind}})
+        self.timeline.append({**item, "actor": {"login": actor, "id": crc32(actor.lower().encode()), "type": kind}})
 
     def committed(self, sha: str, at: str) -> None:
         """Put a commit into the timeline: it has the dates that its author gave it, and no other."""

@@ -197,7 +197,10 @@ class Scenarios:
     def test_a_weaker_gate_is_blocked_until_somebody_else_labels_the_head(self, action: Step, llm: FakeLlm) -> None:
         llm.reply = answers("A")
         weaker = CONFIG.replace("value: Paris is", "blocking: false\n        value: Paris is")
-        action.write({".base/evals/promptfooconfig.yaml": CONFIG, "evals/promptfooconfig.yaml": weaker})
+        head = action.payload["pull_request"]["head"]["sha"]
+        action.write(
+            {".base/evals/promptfooconfig.yaml": CONFIG, "evals/promptfooconfig.yaml": weaker, ".git/HEAD": head}
+        )
         action.inputs |= {"base": ".base", "changes": "block", "approve_label": "gate-approved"}
         action.github.happened("labeled", "2026-03-01T11:59:59Z", label="gate-approved")
         left = action.run()

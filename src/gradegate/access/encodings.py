@@ -119,24 +119,17 @@ class Traces:
 
     def _cuts(self, text: str) -> Iterator[Span]:
         """Where a text breaks off in the middle of a form: at its end, or at the sign of an excerpt."""
-        longest = len(self.forms[0]) if self.forms else 0
-        marks = [match.start() for match in re.finditer(CUT, text)]
-        ends = [(mark, _LEAST_CUT) for mark in marks] + [(len(text.rstrip()), _LEAST_END)]
-        for end, least in ends:
-            window = text[max(0, end - longest) : end]
-            for form in self.forms:
-                if form[:least] in window and (kept := _kept(window, form, least)):
-                    yield end - kept, end
-        for mark in marks:
-            window = text[mark + 1 : mark + 1 + longest][::-1]
-            for form in self.forms:
-                if kept := _kept(window, form[::-1], _LEAST_CUT):
-                    yield mark + 1, mark + 1 + kept
-
-
-def _kept(window: str, form: str, least: int) -> int:
-    """How many characters at the end of a window are the beginning of a form, at least so many, else 0."""
-    return next((n for n in range(min(len(form) - 1, len(window)), least - 1, -1) if window.endswith(form[:n])), 0)
+        whole = len(text.rstrip())
+        for form in self.forms:
+            for start, _ in _spans(text, (form[:_LEAST_CUT],)):
+                mark = text.find(CUT, start, start + len(form))
+                end, least = (mark, _LEAST_CUT) if mark >= 0 else (whole, _LEAST_END)
+                if least <= end - start < len(form) and form.startswith(text[start:end]):
+                    yield start, end
+            for last, end in _spans(text, (form[-_LEAST_CUT:],)) if CUT in text else ():
+                mark = text.rfind(CUT, max(0, last - len(form)), last)
+                if mark >= 0 and form.endswith(text[mark + 1 : end]):
+                    yield mark + 1, end
 
 
 def _while_equal(one: bytes, other: bytes) -> Iterator[int]:

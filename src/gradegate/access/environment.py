@@ -104,7 +104,9 @@ def secrets(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str,
 
 
 _ADDRESS = re.compile(r"https?://[\w.-]+(?::\d+)?(?:/[\w.-]{0,40}){0,3}|[\w.-]+:\d{1,5}|localhost", re.IGNORECASE)
-_USERINFO = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@:]*:([^\s/?#@]+)@", re.IGNORECASE)
+_USERINFO = re.compile(
+    r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/?#@:]{0,200}:([^\s/?#@]{1,2000})@", re.IGNORECASE
+)
 
 
 def passwords(text: str) -> Iterator[str]:

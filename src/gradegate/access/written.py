@@ -17,6 +17,17 @@ _SECRET = re.compile(
 _OTHER = re.compile(r"(?i).*cache.?key|apiKeyEnvar|.*max.?tokens?|.*tokens")
 
 
+_TEXT = re.compile(r"""["']?\b([\w.-]{1,60})["']?\s{0,5}[:=]\s{0,5}["']?([^\s"',}{]{3,4096})""")
+
+
+def secrets_in(text: str) -> Iterator[str]:
+    """The same in a text that is not parsed: a config that is mistaken, or too large to be read twice."""
+    for name, value in _TEXT.findall(text):
+        if _is_secret(name):
+            yield value
+    yield from passwords(text)
+
+
 def written_secrets(value: Any, name: str = "") -> Iterator[str]:
     """The texts in a nested value whose key says that they are secret, and the secrets in addresses."""
     if isinstance(value, Mapping):

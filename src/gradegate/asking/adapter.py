@@ -23,9 +23,9 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from gradegate.access.hosts import Address, peer
 from gradegate.asking import deadlines
 from gradegate.asking.response import Response, unpacked
+from gradegate.bounded.bounds import MAX_BODY
 from gradegate.errors import ProviderError, Trouble
 
-MAX_BYTES = 16 * 1024 * 1024
 CONNECT_SECONDS = 10.0
 _FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
 _UNSENDABLE = (
@@ -94,11 +94,11 @@ class Connections:
             response.raw.release_conn() if response.raw.length_remaining == 0 else response.close()
         lower = {name.lower(): value for name, value in response.headers.items()}
         try:
-            content = unpacked(packed, lower.get("content-encoding", ""), MAX_BYTES + 1)
+            content = unpacked(packed, lower.get("content-encoding", ""), MAX_BODY + 1)
         except ValueError as e:
             raise ProviderError(f"{ask.host} answered a body that cannot be unpacked: {e}", Trouble.MALFORMED) from e
-        if len(content) > MAX_BYTES:
-            raise ProviderError(f"{ask.host} answered more than {MAX_BYTES >> 20} MiB", Trouble.MALFORMED)
+        if len(content) > MAX_BODY:
+            raise ProviderError(f"{ask.host} answered more than {MAX_BODY >> 20} MiB", Trouble.MALFORMED)
         return Response(response.status_code, lower, content, ask.host, time.monotonic() - started)
 
     def _proxies_for(self, ask: Ask) -> dict[str, str]:
@@ -187,7 +187,7 @@ class Adapter(HTTPAdapter):
 
 def _read(raw: Any) -> bytes:
     """The body as it was sent, up to a byte too many; one that ends too early raises only at the read after its end."""
-    parts, left = [], MAX_BYTES + 1
+    parts, left = [], MAX_BODY + 1
     while left and (part := raw.read(left, decode_content=False)):
         parts.append(part)
         left -= len(part) if raw.length_remaining != 0 else left

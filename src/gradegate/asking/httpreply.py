@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.access.hiding import excerpt
+from gradegate.asking.response import check_depth
 from gradegate.errors import ProviderError, Trouble
 from gradegate.texts.transform import follow, steps
 
@@ -37,7 +38,9 @@ class _Path:
         if self.steps is None:
             return text
         try:
-            return follow(json.loads(text), self.steps)
+            value = json.loads(text)
+            check_depth(value, text)
+            return follow(value, self.steps)
         except (ValueError, RecursionError) as e:
             raise ProviderError(
                 f"{host} answered something that is not JSON: {excerpt(text, 80)!r}", Trouble.MALFORMED

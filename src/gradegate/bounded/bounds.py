@@ -33,4 +33,7 @@ MAX_ANSWERS = 100_000  # of a run: tests by prompts, providers and repetitions
 MAX_GRADES = 400_000  # of a run: answers by assertions
 MAX_PLANNED = 256 * MIB  # characters of the prompts and variables of all answers, as reports will show them
 MAX_MISTAKES = 200  # of the keys of one mapping; to suggest another name takes a millisecond
+MAX_BODY = 4 * MIB  # bytes of one response; that of a model that says all it can has a tenth
+MAX_BODY_VALUES = 200_000  # of its JSON, by its commas; 64 embeddings have that many
+MAX_SAID = 128 * MIB  # characters of all answers of a run, which reports keep
 MAX_RULES = 100  # of a gate; each looks at every grade

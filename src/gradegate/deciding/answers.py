@@ -133,6 +133,10 @@ def _otherwise(old: AnswerStake, new: AnswerStake) -> Iterator[Found]:
         yield Found(WEAKER, f"asked {many(new.repeats, 'time')}, not {old.repeats}")
     if new.frame != old.frame:
         yield Found(CHANGED, "its `prefix` or `suffix` is another")
+    if new.before != old.before:
+        yield Found(CHANGED, "what is asked before it in its conversation is another")
+    if new.rivals != old.rivals:
+        yield Found(CHANGED, "what it is compared with, or by, is another")
     yield from (Found(kind, what) for kind, what in compare_means(old.threshold, new.threshold))
 
 
@@ -152,9 +156,13 @@ def _hash(answer: AnswerStake) -> int:
 def _same(old: AnswerStake, new: AnswerStake) -> bool:
     return (
         old.repeats <= new.repeats
-        and (old.recorded, old.frame, old.threshold) == (new.recorded, new.frame, new.threshold)
+        and _setting(old) == _setting(new)
         and (old.grades == new.grades or Counter(old.grades) == Counter(new.grades))
     )
+
+
+def _setting(answer: AnswerStake) -> tuple[object, ...]:
+    return answer.recorded, answer.frame, answer.before, answer.rivals, answer.threshold
 
 
 def _nearest(old: AnswerStake, spare: list[AnswerStake]) -> AnswerStake | None:

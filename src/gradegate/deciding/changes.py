@@ -183,7 +183,7 @@ def _asks(rule: Rule) -> tuple[bool, float, float, float, int]:
 
 
 def _strictness(policy: Policy) -> float:
-    return _STRICTNESS.get(policy.errors, -policy.errors_up_to)
+    return _STRICTNESS.get(policy.errors, 1.0 if policy.errors_up_to == 0 else -policy.errors_up_to)
 
 
 def _rules(old: Sequence[Rule], new: Sequence[Rule], file: str) -> Iterator[GateChange]:

@@ -100,6 +100,8 @@ def _compared(old: GradeStake, new: GradeStake) -> Iterator[Way]:
         yield from _set(old, new)
     elif strictness(new) < strictness(old):
         yield WEAKER, f"asks for less: threshold {_shown(old.limit)} became {_shown(new.limit)}"
+    elif old.limit is None and new.limit is not None:  # a score without a yes or no counts from now on
+        yield CHANGED, f"its score decides too, from {_shown(new.limit)}"
     if old.blocking and not new.blocking:
         yield WEAKER, "no longer blocks"
     yield from _confirmed(old, new)

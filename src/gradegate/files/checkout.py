@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
+MOST_NAME, MOST_REFS = 64 * 1024, 64 * 1024 * 1024  # bytes of a file with one name, and of one with all
 SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -37,21 +40,32 @@ def folders_of(root: Path) -> tuple[Path, Path]:
     """The folder of a work tree's HEAD, and the one with what several work trees share. Raises OSError and ValueError."""
     git = root / ".git"
     if git.is_file():
-        git = root / git.read_text().removeprefix("gitdir:").strip()
+        git = root / _text(git).removeprefix("gitdir:").strip()
     shared = git / "commondir"
-    return git, git / shared.read_text().strip() if shared.is_file() else git
+    return git, git / _text(shared).strip() if shared.is_file() else git
 
 
 def _head(git: Path, common: Path) -> str:
-    head = (git / "HEAD").read_text().strip()
+    head = _text(git / "HEAD").strip()
     if SHA.fullmatch(head):
         return head
     name = head.removeprefix("ref:").strip()
     for place in (git / name, common / name):
         if place.is_file():
-            return _checked(place.read_text().strip())
-    packed = (common / "packed-refs").read_text().splitlines() if (common / "packed-refs").is_file() else []
+            return _checked(_text(place).strip())
+    packed = _text(common / "packed-refs", MOST_REFS).splitlines() if (common / "packed-refs").is_file() else []
     return next((_checked(line.split()[0]) for line in packed if line.endswith(f" {name}")), "")
+
+
+def _text(path: Path, most: int = MOST_NAME) -> str:
+    """A small plain file; what would block or never end is none. Raises OSError and ValueError."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("not a plain file")
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError("too large")
+    return content.decode()
 
 
 def _checked(text: str) -> str:

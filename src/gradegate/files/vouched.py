@@ -34,8 +34,8 @@ WHERE = "docs/github.md, Events, says why"
 
 def closed(environ: Mapping[str, str]) -> bool:
     """Whether the event allows files of the commit $GITHUB_SHA alone. Off GitHub there is no event, and everything is free."""
-    event = environ.get("GITHUB_EVENT_NAME")  # the runner always sets it, and lets no workflow change it
-    return bool(event) and event not in FREE
+    event = environ.get("GITHUB_EVENT_NAME", "")  # the runner always sets it, and lets no workflow change it
+    return (bool(event) or environ.get("GITHUB_ACTIONS") == "true") and event not in FREE
 
 
 @dataclass(frozen=True, eq=False, slots=True)

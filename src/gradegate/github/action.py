@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gradegate.deciding.exit import MISTAKE, exit_code
 from gradegate.errors import ConfigError
+from gradegate.files.checkout import head_of, repository_of
 from gradegate.github.approval import approval
 from gradegate.github.client import connect
 from gradegate.github.event import links, read_event
@@ -40,7 +41,10 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
 def _run(step: Step) -> int:
     settings = step.settings.run
     where = links(step.event, step.environ)
-    approve = partial(approval, step.github, step.event, step.settings.approve_label)
+    commits = {step.environ.get("GITHUB_SHA", ""), step.event.head_sha}
+    root = repository_of(settings.cwd)
+    head = head_of(root) if root else ""
+    approve = partial(approval, step.github, step.event, step.settings.approve_label, commits, head)
     shown = partial(progress, in_ci=settings.in_ci)
     delivered = deliver(settings, ("console", *PUBLISHED), where, shown, approve)
     console, *documents = delivered.documents

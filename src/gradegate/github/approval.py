@@ -8,7 +8,7 @@ starts runs of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,17 +16,26 @@ from pydantic import BaseModel, ValidationError
 
 from gradegate.changes import Approval
 from gradegate.github.client import GitHub, Never, as_json, patiently, said
-from gradegate.github.event import Event
+from gradegate.github.event import Event, Person
 
 PER_PAGE = 100
 MOST_PAGES = 300
 # After these, what a label approved of is not what is there.
-_MOVES = ("head_ref_force_pushed", "head_ref_restored", "base_ref_changed", "automatic_base_change_succeeded")
+_MOVES = (
+    "head_ref_force_pushed",
+    "head_ref_restored",
+    "base_ref_changed",
+    "base_ref_force_pushed",
+    "automatic_base_change_succeeded",
+)
+_EVENTS = ("pull_request", "pull_request_target")
+_PUSHES = ("opened", "reopened", "synchronize")  # what somebody does who brings a head
 
 
 class _User(BaseModel):
     login: str
-    type: str = "User"
+    id: int | None = None
+    type: str = ""
 
 
 class _Label(BaseModel):
@@ -48,14 +57,20 @@ class _Set:
     at: datetime
 
 
-def approval(github: GitHub, event: Event, label: str) -> Approval:
-    """By whom the head was approved with that label, or why it was not. Whatever goes wrong approves nothing."""
+def approval(github: GitHub, event: Event, label: str, commits: Container[str], checked_out: str) -> Approval:
+    """By whom the head was approved with that label, or why it was not. Whatever goes wrong approves nothing.
+
+    ``commits`` are those that the event is about, ``checked_out`` is the one in the work tree.
+    """
     if not label:
         return Approval(why="the workflow names no label for it (input `approve-label`)")
-    if event.number is None or event.updated is None or not event.author:
+    if event.name not in _EVENTS or event.number is None or event.updated is None or not event.author.login:
         return Approval(
             why=f"the event {event.name or 'of this run'} does not say which pull request a label could approve"
         )
+    if not checked_out or checked_out not in commits:
+        why = f"the checkout is at {checked_out or 'a commit that cannot be told'}, and not at the head that a label approves of"
+        return Approval(why=why)
     if not github.token:
         return Approval(why=f"the label `{label}` cannot be looked for: the input `github-token` is empty")
     try:
@@ -66,24 +81,33 @@ def approval(github: GitHub, event: Event, label: str) -> Approval:
 
 
 def _judged(items: Iterable[_Item], event: Event, label: str) -> Approval:
-    last, moved = _read(items, label)
+    last, moved, pusher = _read(items, label)
     if last is None or event.updated is None:
         return Approval(why=f"nobody set the label `{label}`")
     if last.by.type != "User":
         return Approval(why=f"the label `{label}` was set by {last.by.login}, which is no person")
-    if last.by.login.lower() == event.author.lower():
+    if _is(last.by, event.author):
         return Approval(why=f"the label `{label}` was set by {last.by.login}, who opened the pull request")
     # The event of the label itself names the head that it was set on.
     on_this_head = event.action == "labeled" and event.label.lower() == label.lower()
     if (moved is not None and last.at <= moved) or (last.at <= event.updated and not on_this_head):
         return Approval(why=f"the label `{label}` was set before the head was pushed; set it again")
+    if (event.action in _PUSHES and _is(last.by, event.sender)) or (pusher is not None and _is(last.by, pusher)):
+        return Approval(why=f"the label `{label}` was set by {last.by.login}, who pushed the head")
     return Approval(f"the label `{label}` of {last.by.login}")
 
 
-def _read(items: Iterable[_Item], label: str) -> tuple[_Set | None, datetime | None]:
-    """The label as it is on the pull request now, and when the head was last forced elsewhere."""
+def _is(user: _User, other: Person | _User) -> bool:
+    """Whether both are one account, whatever it is called by now."""
+    same_id = user.id is not None and user.id == other.id
+    return same_id or user.login.lower() == other.login.lower()
+
+
+def _read(items: Iterable[_Item], label: str) -> tuple[_Set | None, datetime | None, _User | None]:
+    """The label as it is on the pull request now, and when and by whom the head was last forced elsewhere."""
     last: _Set | None = None
     moved: datetime | None = None
+    pusher: _User | None = None
     dated = [(item.created_at, item) for item in items if item.created_at is not None]
     for at, item in sorted(dated, key=lambda pair: pair[0]):
         named = item.label is not None and item.label.name.lower() == label.lower()
@@ -92,8 +116,8 @@ def _read(items: Iterable[_Item], label: str) -> tuple[_Set | None, datetime | N
         elif item.event in ("labeled", "unlabeled") and named:
             last = None
         elif item.event in _MOVES:
-            moved = at
-    return last, moved
+            moved, pusher = at, item.actor
+    return last, moved, pusher
 
 
 def _timeline(github: GitHub, event: Event) -> Iterator[_Item]:

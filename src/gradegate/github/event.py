@@ -18,6 +18,14 @@ _Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
 
 
 @dataclass(frozen=True, slots=True)
+class Person:
+    """An account; its id stays when its name changes."""
+
+    login: str = ""
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """One event; what it does not say is empty. ``number`` is that of the pull request."""
 
@@ -31,7 +39,8 @@ class Event:
     actor: str = ""
     action: str = ""  # what happened to the pull request: "opened", "synchronize", "labeled"
     label: str = ""  # that was set, where the action is "labeled"
-    author: str = ""  # who opened the pull request
+    author: Person = Person()  # who opened the pull request
+    sender: Person = Person()  # who did what the event is about
     updated: datetime | None = None  # when GitHub last changed the pull request before the event: never before its head
     problem: str = ""  # why the event file could not be read
 
@@ -59,6 +68,7 @@ class _Side(BaseModel):
 
 class _User(BaseModel):
     login: str = ""
+    id: int | None = None
 
 
 class _Label(BaseModel):
@@ -81,6 +91,7 @@ class _MergeGroup(BaseModel):
 class _Payload(BaseModel):
     action: str | None = None
     label: _Label | None = None
+    sender: _User | None = None
     pull_request: _PullRequest | None = None
     merge_group: _MergeGroup | None = None
     before: _Sha | None = None
@@ -104,13 +115,18 @@ def read_event(environ: Mapping[str, str]) -> Event:
             actor=actor,
             action=payload.action or "",
             label=payload.label.name if payload.label else "",
-            author=pull.user.login if pull.user else "",
+            author=_person(pull.user),
+            sender=_person(payload.sender),
             updated=pull.updated_at,
         )
     if group := payload.merge_group:
         return Event(name, repository, head_sha=group.head_sha, base_sha=group.base_sha, actor=actor)
     before = (payload.before or "").strip("0") and payload.before  # all zeros: the branch is new
     return Event(name, repository, head_sha=payload.after or sha, base_sha=before or "", actor=actor, problem=problem)
+
+
+def _person(user: _User | None) -> Person:
+    return Person(user.login, user.id) if user else Person()
 
 
 def _payload(path: str) -> tuple[_Payload, str]:

@@ -12,10 +12,13 @@ from typing import Any, ClassVar
 from pydantic import field_validator
 
 from gradegate.conversation import Transcript
+from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.result import Verdict
 from gradegate.texts.template import show
+
+MOST_WORK = 1_000_000_000  # characters of the answer by texts: about a second
 
 
 @options
@@ -76,6 +79,8 @@ class _Several(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0."""
+        if len(transcript.output) * len(self.value) > MOST_WORK:
+            raise NoVerdict(f"{len(self.value):,} texts are too many to look for in so long an answer")
         output = _fold(transcript.output, self.folded)
         missing = [text for text in self.value if _fold(text, self.folded) not in output]
         passed = not missing if self.every else len(missing) < len(self.value)

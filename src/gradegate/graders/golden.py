@@ -46,6 +46,9 @@ class _Same(Grader):
         return Verdict(float(same), None, f"the answer {'equals' if same else 'differs from'} the golden answer")
 
 
+DEEPEST = 1_000  # elements of XML in one another
+
+
 def _readable(read: Callable[[str], T]) -> Callable[[str], str]:
     """Checks that the golden answer itself can be read."""
 
@@ -143,9 +146,21 @@ class JsonEqual(_Same):
 
 def _xml(text: str) -> str:
     try:
+        _check_depth(text)
         return ET.canonicalize(text, strip_text=True)
     except (ET.ParseError, ValueError, RecursionError) as e:
         raise ValueError(f"is not XML: {e}") from e
+
+
+def _check_depth(text: str) -> None:
+    """Raises ValueError for elements in one another so deep that to compare them takes the square of that."""
+    depth = 0
+    parser: Any = ET.XMLPullParser(("start", "end"))
+    parser.feed(text)
+    for event in parser.read_events():
+        depth += 1 if event[0] == "start" else -1
+        if depth > DEEPEST:
+            raise ValueError(f"nested deeper than {DEEPEST:,} elements")
 
 
 @GRADERS.register("xml_equal")

@@ -29,6 +29,19 @@ class Job:
     assertions: tuple[Binding, ...]
     # Fills the prompt in once more, with the conversation so far; None when the prompt does not use it.
     render: Render | None = None
+
+    @property
+    def talk(self) -> tuple[str, ...] | None:
+        """The conversation that its answers are part of, where its prompt tells one: its answers are had in order.
+
+        A prompt that uses ``_conversation`` sees the answers that its provider gave to it before, in tests of the same
+        ``metadata.conversationId``, as in promptfoo.
+        """
+        if self.render is None:
+            return None
+        name = str(self.case.metadata.get("conversationId", ""))
+        return (self.suite, self.target.name, self.prompt.label, self.prompt.text, name)
+
     ask: int = 0  # which time the same answer is graded: another number makes other requests to the graders
 
 

@@ -11,8 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gradegate.access.written import written_secrets
-from gradegate.bounded.amounts import TooMuch
+from gradegate.access.written import secrets_in
 from gradegate.configs import testfiles
 from gradegate.configs.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -77,9 +76,8 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
 
 def written_in(settings: Settings) -> Iterator[str]:
     """The secrets that are written into the configs, as far as these can be read at all."""
-    for name, raw in _contents(settings):
-        with suppress(ConfigError, TooMuch):
-            yield from written_secrets(document.read(raw, name))
+    for _, raw in _contents(settings):
+        yield from secrets_in(raw.decode("utf-8", "replace"))
 
 
 def shown_in(settings: Settings) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import Provider
 from gradegate.errors import Origin
 from gradegate.files.document import to_json
@@ -85,7 +86,8 @@ class AnswerStake:
     """One planned answer: to a question, by the target and with the prompt of these numbers in the suite.
 
     ``recorded`` is a digest of the answer that the config brings, empty where the target is asked. ``frame`` is one of
-    what the case puts around the prompt.
+    what the case puts around the prompt, ``before`` of what is asked before it in its conversation, and ``rivals`` of all
+    that a comparison looks at beside the answer.
     """
 
     question: Question
@@ -93,6 +95,8 @@ class AnswerStake:
     prompt: int
     recorded: bytes
     frame: bytes
+    before: bytes
+    rivals: bytes
     repeats: int
     threshold: float | None
     grades: tuple[GradeStake, ...]
@@ -130,7 +134,7 @@ def stakes(plan: Plan, suites: Sequence[Located]) -> list[SuiteStakes]:
 
 
 def _suite(file: str, located: Sequence[Located], jobs: Sequence[Job]) -> SuiteStakes:
-    reader = _Reader()
+    reader = _Reader(_rivals(jobs))
     asked = {id(job.prompt) for job in jobs}
     written = [prompt for suite in located for prompt in suite.suite.prompts if id(prompt) in asked]
     places = {id(prompt): number for number, prompt in enumerate(written)}  # a recorded answer may be to no prompt
@@ -156,7 +160,9 @@ def _suite(file: str, located: Sequence[Located], jobs: Sequence[Job]) -> SuiteS
 class _Reader:
     """Reads jobs; what answers to one case share is read once."""
 
-    def __init__(self) -> None:
+    def __init__(self, rivals: Mapping[int, bytes]) -> None:
+        self._rivals = rivals
+        self._talks: dict[tuple[str, ...], bytes] = {}  # all that was asked in a conversation so far
         self._models: dict[int, ModelStake] = {}
         self._last: tuple[object, tuple[GradeStake, ...]] = (None, ())
         self._asked: tuple[object, object, Question] = (None, None, Question((), b""))
@@ -169,6 +175,8 @@ class _Reader:
             prompt=prompt,
             recorded=_recorded(job),
             frame=digest([options.prefix, options.suffix]) if options.prefix or options.suffix else b"",
+            before=self._before(job),
+            rivals=self._rivals.get(job.number, b""),
             repeats=job.repeats,
             threshold=case.threshold,
             grades=self._grades(job.assertions),
@@ -176,6 +184,13 @@ class _Reader:
             name=case.description or _named(job.vars),
             origin=case.origin,
         )
+
+    def _before(self, job: Job) -> bytes:
+        if job.talk is None:
+            return b""
+        before, asked = self._talks.get(job.talk, b""), self._question(job)
+        self._talks[job.talk] = digest([before, asked.variables, asked.turns, _recorded(job)])
+        return before
 
     def _question(self, job: Job) -> Question:
         variables, turns, question = self._asked
@@ -223,13 +238,24 @@ def _spelled(spec: ProviderSpec) -> list[Any]:
     return [spec.id, spec.label, dict(spec.config), dict(spec.env)]
 
 
+def _rivals(jobs: Sequence[Job]) -> Mapping[int, bytes]:
+    """Of each case whose answers are compared: what takes part, since it decides which answer is the best."""
+    parts: dict[int, list[Any]] = {}
+    for job in jobs:
+        if any(binding.compares for binding in job.assertions):
+            others = [it.asserted for it in job.assertions if not it.compares]
+            beside = [[it.type, it.value, it.weight, it.metric] for it in others]
+            parts.setdefault(job.number, []).append([job.target.id, job.target.name, beside])
+    return {number: digest(sorted(map(digest, part))) for number, part in parts.items()}
+
+
 def _is_short(value: Any) -> bool:
     return isinstance(value, int | float) and abs(value) < 1e15
 
 
 def _named(variables: Mapping[str, Any]) -> str:
     texts = ((name, value if isinstance(value, str) else to_json(value)) for name, value in variables.items())
-    return ", ".join(f"{name}={text[:_NAME]}" for name, text in islice(texts, 3))
+    return ", ".join(f"{name}={excerpt(text, _NAME)}" for name, text in islice(texts, 3))
 
 
 def _staked(

@@ -8,6 +8,8 @@ import select
 import sys
 from typing import TextIO
 
+PATIENCE = 5.0  # seconds that a reader may take to go on reading
+
 
 def guard() -> None:
     """Put streams in the place of the process's own that raise at no closed, full or broken end, and at no character."""
@@ -36,7 +38,8 @@ class _Raw(io.FileIO):
         """Write what can be written; the rest counts as written."""
         try:
             while (written := super().write(data)) is None:  # somebody else has made the pipe one that does not wait
-                select.select([], [self], [])
+                if not select.select([], [self], [], PATIENCE)[1]:
+                    return memoryview(data).nbytes
         except OSError:
             return memoryview(data).nbytes
         return written

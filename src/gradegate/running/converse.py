@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gradegate.bounded.amounts import READ, TooMuch
 from gradegate.conversation import CONVERSATION, NO_USAGE, Message, Reply, Request, Transcript, Turn, Usage, told
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.planning.job import Job
@@ -24,20 +25,14 @@ History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, old
 def chains(jobs: Sequence[Job]) -> list[list[tuple[int, int]]]:
     """Each answer as the index of its job and the repetition, in groups: a group is one conversation and runs in order.
 
-    A prompt that uses ``_conversation`` sees the answers that its provider gave to it before, in tests of the same
-    ``metadata.conversationId``, as in promptfoo; repetitions are conversations of their own.
+    Repetitions are conversations of their own.
     """
     groups: dict[object, list[tuple[int, int]]] = {}
     for index, job in enumerate(jobs):
         for repeat in range(job.repeats):
-            key = (index, repeat) if job.render is None else _key(job, repeat)
+            key = (index, repeat) if job.talk is None else (*job.talk, repeat)
             groups.setdefault(key, []).append((index, repeat))
     return list(groups.values())
-
-
-def _key(job: Job, repeat: int) -> object:
-    talk = str(job.case.metadata.get("conversationId", ""))
-    return (job.suite, job.target.name, job.prompt.label, job.prompt.text, talk, repeat)
 
 
 def transcript(job: Job, history: History) -> Transcript:
@@ -84,6 +79,10 @@ def _answer(job: Job, request: Request) -> Reply:
     ):
         limit = " at its token limit" if ended == "length" else ""
         raise ProviderError(f"{who} answered with an empty text{limit}", Trouble.MALFORMED)
+    try:
+        READ.add_answer(len(reply.text))
+    except TooMuch as e:
+        raise ProviderError(f"{e}: ask for shorter ones", Trouble.MALFORMED) from e
     return reply
 
 

@@ -78,7 +78,7 @@ def unknown(value: Any, variables: Mapping[str, Any]) -> frozenset[str]:
     if not isinstance(value, str) or isinstance(value, Verbatim) or not is_template(value):
         return frozenset()
     try:
-        return frozenset(asked_by(value)) - {"env", *variables}
+        return frozenset(name for name in asked_by(value) if name != "env" and name not in variables)
     except Exceeded as e:
         raise TemplateError(f"in a variable: {e}") from e
 

@@ -14,7 +14,7 @@ import unicodedata
 from typing import Any, NamedTuple
 
 MAX_DEPTH = 50
-_SKIP = re.compile(r"(?:\s+|//[^\n]*|\#[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_SKIP = re.compile(r"(?:\s+|//[^\n]*|\#[^\n]*|/\*.{0,500}?\*/)*", re.DOTALL)
 # Possessive (`++`, `*+`) wherever a run could be split in many ways: a long one must not be tried at every place.
 _NUMBER = re.compile(r"[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?(?![\w.])")
 _RATIO = re.compile(r"[-+]?\d++(?:\.\d++)?\s*+(?:%|/\s*+\d++(?:\.\d++)?)(?![\w.])")

@@ -1,0 +1,41 @@
+"""What looks for secrets takes time in proportion to the text."""
+
+import time
+
+import pytest
+
+from gradegate.access.environment import passwords
+from gradegate.access.hiding import redactor
+from gradegate.access.written import secrets_in
+
+HIDE = redactor(["sk-canary-4f9A+/z0", "postgres://u:pw-canary-77@h/x", "hunter2"])
+LONG = 1_000_000
+
+
+@pytest.mark.parametrize("look", [HIDE, lambda text: list(passwords(text)), lambda text: list(secrets_in(text))])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a",
+        "a@b",
+        "&",
+        "&#1",
+        "%41",
+        "\\",
+        "\\u0041",
+        "<",
+        "<a",
+        "<!--",
+        "\n",
+        "…",
+        "sk-cana",
+        "=",
+        ": ",
+        "\u200b",
+        "key:",
+    ],
+)
+def test_any_text_is_looked_at_in_time(look, unit):
+    started = time.monotonic()
+    look("@" + unit * (LONG // len(unit)) + "http://x")
+    assert time.monotonic() - started < 20
