@@ -102,3 +102,14 @@ def test_a_closed_pipe_is_no_traceback(tmp_path):
     command = f"{sys.executable} -m gradegate list | head -1 >/dev/null"
     done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True)
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("raised", "code"), [("KeyboardInterrupt", 130), ("Terminated", 143)])
+def test_a_signal_where_nothing_can_be_raised_ends_the_process(raised, code):
+    program = (
+        "import sys\nfrom gradegate import cli\nfrom gradegate.errors import Terminated\n"
+        "class Lost:\n    def __del__(self):\n        raise " + raised + "\n"
+        "cli.main(['list'])\nlost = Lost()\ndel lost\nsys.exit(7)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
+    assert (done.returncode, b"Traceback" in done.stderr) == (code, False)

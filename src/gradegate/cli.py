@@ -73,9 +73,18 @@ def _defect(error: Exception) -> str:
 
 
 def _heed_signals() -> None:
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _unraised
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
+
+
+def _unraised(lost: Any) -> None:
+    """A signal that came where Python can raise nothing, as in a callback of an import, ends the process all the same."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        os._exit(TERMINATED if isinstance(lost.exc_value, Terminated) else INTERRUPTED)
+    sys.__unraisablehook__(lost)
 
 
 def _stop(number: int, frame: Any) -> NoReturn:

@@ -197,6 +197,7 @@ class Scenarios:
     def test_a_weaker_gate_is_blocked_until_somebody_else_labels_the_head(self, action: Step, llm: FakeLlm) -> None:
         llm.reply = answers("A")
         weaker = CONFIG.replace("value: Paris is", "blocking: false\n        value: Paris is")
+        action.payload["pull_request"]["updated_at"] = "2026-03-01T12:00:00Z"
         head = action.payload["pull_request"]["head"]["sha"]
         action.write(
             {".base/evals/promptfooconfig.yaml": CONFIG, "evals/promptfooconfig.yaml": weaker, ".git/HEAD": head}
