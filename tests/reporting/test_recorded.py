@@ -64,6 +64,15 @@ def test_a_first_verdict_is_that_of_the_first_vote(results):
     assert grade.said == Counterpart(Outcome.PASS, Outcome.FAIL)
 
 
+@pytest.mark.parametrize("output", ["", None, " \n"])
+def test_an_answer_that_is_empty_was_none_whatever_is_said_of_it(results, output):
+    content = json.loads(results.read_text())
+    content["cases"][0]["output"] = output
+    results.write_text(json.dumps(content))
+    (grade,) = read_baseline(results).answers[0].grades.values()
+    assert grade.said == Counterpart(Outcome.ERROR, Outcome.ERROR)
+
+
 def broken(path, edit):
     content = json.loads(path.read_text())
     edit(content)

@@ -45,7 +45,13 @@ def shuffled(path: Path) -> None:
             connection.execute("UPDATE replies SET key = ? WHERE key = ?", (key, b"%d" % number))
 
 
+def huge(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE replies SET body = zeroblob(40000000)")
+
+
 DAMAGE = {
+    "huge": huge,
     "no database": lambda path: path.write_bytes(b"hello" * 1000),
     "empty": lambda path: path.write_bytes(b""),
     "cut": lambda path: path.write_bytes(path.read_bytes()[:5000]),

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from gradegate.asking.stored import SCHEMA, Stored
+from gradegate.bounded.bounds import MAX_BODY
 
 APPLICATION = 0x67726164  # "grad": the file is ours
 PATIENCE = 2.0  # seconds that another process may hold the file
@@ -98,6 +99,7 @@ class Store:
             self._writer = _connected(self.path, "mode=rw")
             beside = _prepared(self._writer)
         self._reader = _connected(self.path, "mode=rw" if writable else "mode=ro&immutable=1")
+        self._reader.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2 * MAX_BODY)  # a row that is larger is none of ours
         self._reader.execute("PRAGMA query_only = ON")
         self._reader.execute(f"PRAGMA cache_size = {_ROOM}")
         _check(self._reader)

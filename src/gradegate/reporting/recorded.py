@@ -147,11 +147,18 @@ def _answer(line: _Answer) -> BaseAnswer:
         output=line.output,
         turns=tuple(map(turn_of, line.turns)),
         metadata=line.metadata,
-        grades={grade.key: grade for grade in map(_grade, line.grades)},
+        grades={grade.key: grade for grade in (_grade(grade, line) for grade in line.grades)},
     )
 
 
-def _grade(line: _Grade) -> BaseGrade:
+def _is_empty(answer: _Answer) -> bool:
+    """Whether a target gave no answer: that is an error of its row in every run of ours."""
+    return not (answer.output or "").strip() and not answer.turns and not answer.metadata.get("tool_calls")
+
+
+def _grade(line: _Grade, answer: _Answer) -> BaseGrade:
     first = line.votes[0].outcome if line.votes else line.outcome
     said = Counterpart(Outcome(line.outcome), Outcome(first))
+    if _is_empty(answer):  # whatever was said of it, there is nothing that could be graded again
+        said = Counterpart(Outcome.ERROR, Outcome.ERROR)
     return BaseGrade(bytes.fromhex(line.key), bytes.fromhex(line.definition), said)
