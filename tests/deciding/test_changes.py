@@ -925,3 +925,9 @@ def test_a_threshold_where_a_grader_said_yes_or_no_is_another_question():
     base = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "llm-rubric", "value": "polite"}]}]}
     head = edited(lambda c: c["tests"][0]["assert"][0].update(threshold=0.01), base)
     assert any("its score decides too, from 0.01" in finding for finding in differences(base, head))
+
+
+def test_at_events_with_secrets_no_second_checkout_is_read(gate, monkeypatch):
+    monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request_target")
+    ran = gate(TALK, "--base", ".base", **{".base/promptfooconfig.yaml": yaml.safe_dump(TALK)})
+    assert (ran.code, "`base` is not read at the event `pull_request_target`" in ran.err) == (2, True)

@@ -1,10 +1,11 @@
 """The commit that is checked out, against git itself."""
 
+import os
 import subprocess
 
 import pytest
 
-from gradegate.files.checkout import commit_of
+from gradegate.files.checkout import commit_of, head_of
 
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com"]
 
@@ -44,3 +45,16 @@ def test_no_repository_or_one_that_is_broken_is_no_commit(tmp_path):
     for text in ("ref: refs/heads/absent", "\x00", "ref: ../../etc/passwd"):
         (tmp_path / ".git" / "HEAD").write_text(text)
         assert commit_of(tmp_path, {}) == ""
+
+
+def test_what_would_block_or_never_end_names_no_commit(tmp_path):
+    (tmp_path / ".git").mkdir()
+    os.mkfifo(tmp_path / ".git" / "HEAD")
+    assert head_of(tmp_path) == ""
+    (tmp_path / ".git" / "HEAD").unlink()
+    (tmp_path / ".git" / "HEAD").symlink_to("/dev/zero")
+    assert head_of(tmp_path) == ""
+    (tmp_path / ".git" / "HEAD").unlink()
+    with (tmp_path / ".git" / "HEAD").open("wb") as file:
+        file.truncate(3_000_000_000)
+    assert head_of(tmp_path) == ""
