@@ -104,16 +104,6 @@ def refused(name: str, address: Address | None = None) -> bool:
     return carried in _METADATA or carried.is_link_local
 
 
-def is_loopback(name: str, address: Address | None = None) -> bool:
-    """Whether a host is this machine (in a container, the container)."""
-    plain = name.lower().rstrip(".")
-    address = address or literal(plain)
-    if address is None:
-        return plain == "localhost" or plain.endswith(".localhost")
-    address = _unwrapped(address)
-    return address.is_loopback or address.is_unspecified
-
-
 def is_private(address: Address) -> bool:
     """Whether an address is inside somebody's network, loopback apart."""
     address = _unwrapped(address)

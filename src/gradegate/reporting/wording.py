@@ -262,7 +262,7 @@ def required(result: RuleResult) -> str:
         )
     if rule.max_drop is not None:
         parts.append(f"no drop of more than {percent(rule.max_drop)}")
-    return ", ".join(parts)
+    return ", ".join(parts) or "every grade of the base, the same or stricter"
 
 
 def _interval(result: RuleResult) -> str:
