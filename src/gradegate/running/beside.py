@@ -43,7 +43,7 @@ class Regrading(Asking):
     @property
     def spent(self) -> Usage:
         """What the graders took."""
-        return sum((ask.usage for asks in self.asks.values() for ask in asks[1:]), NO_USAGE)
+        return sum((ask.usage for asks in self.asks.values() for ask in asks[1:]), self.lost)
 
 
 @dataclass
