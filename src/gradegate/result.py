@@ -164,6 +164,7 @@ class Row:
     key: bytes = b""  # SHA-256: what it is called in every run
     definition: bytes = b""  # SHA-256: what is asked and given: equal where two runs ask for the same
     base: Outcome | None = None  # what the base says of the case, None where it does not have it, or another one
+    hidden: bool = False  # a secret is hidden in what was graded, so that it cannot be graded again from here
 
     @property
     def counts(self) -> bool:

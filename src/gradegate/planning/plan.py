@@ -78,7 +78,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         jobs += planner.jobs()
         mistakes += [*located.suite.mistakes, *planner.mistakes]
         notes += [*located.suite.notes, *planner.notes]
-    mistakes += checks.prices(client.budget.limits, pool.values())
+    mistakes += checks.prices(client.budget.limits, jobs)
     if not mistakes and not any(job.assertions for job in jobs):
         mistakes.append(Mistake("no test asserts anything, so nothing would be checked", None, "add `assert`"))
     if mistakes:

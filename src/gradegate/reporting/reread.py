@@ -122,6 +122,7 @@ def _row(line: CaseLine) -> Row:
         key=bytes.fromhex(line.key),
         definition=bytes.fromhex(line.definition),
         base=Outcome(line.base) if line.base else None,
+        hidden=line.hidden,
         origin=_origin(line.source),
     )
 

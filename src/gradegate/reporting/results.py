@@ -190,6 +190,7 @@ class CaseLine(_Part):
     key: Digest = Field(default="", description="What the answer is called in every run.")
     definition: Digest = Field(default="", description="SHA-256 of what the case gives and asks for.")
     base: Word | None = Field(default=None, description="What the base says of the case; null where it has none.")
+    hidden: bool = Field(default=False, description="A secret is hidden in what was graded.")
 
 
 class BaselineLine(_Part):

@@ -30,7 +30,7 @@ HEADLINES = {
     GateOutcome.PASS: "Passed",
     GateOutcome.ADVISORY: "Passed, with advisory findings",
     GateOutcome.BLOCKED: "Blocked",
-    GateOutcome.INCONCLUSIVE: "Inconclusive",
+    GateOutcome.INCONCLUSIVE: "Could not tell",
 }
 SIGNS = {GateOutcome.PASS: "✅", GateOutcome.ADVISORY: "⚠️", GateOutcome.BLOCKED: "❌", GateOutcome.INCONCLUSIVE: "❔"}
 OUTCOMES = {Outcome.PASS: "passed", Outcome.FAIL: "failed", Outcome.ERROR: "could not tell"}
@@ -46,7 +46,7 @@ _MET = {Outcome.PASS: "met", Outcome.FAIL: "missed", Outcome.ERROR: "could not t
 def headline(decision: Decision) -> str:
     """The verdict in a few words."""
     setup = decision.setup and decision.outcome is GateOutcome.INCONCLUSIVE
-    return "Inconclusive: the set-up is wrong" if setup else HEADLINES[decision.outcome]
+    return "Could not tell: the set-up is wrong" if setup else HEADLINES[decision.outcome]
 
 
 def no_model(models: tuple[AskedModel, ...]) -> str:

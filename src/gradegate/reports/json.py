@@ -228,6 +228,7 @@ def _case(row: Row) -> CaseLine:
         key=row.key.hex(),
         definition=row.definition.hex(),
         base=row.base.value if row.base else None,
+        hidden=row.hidden,
     )
 
 

@@ -57,6 +57,10 @@ class Confirming:
     def end(self, why: str) -> list[Row]:
         """The rows. Where ``why`` says that asking ended early, an open grade that a rule still needs is an ERROR."""
         self._state([*self._settle(), *self._regraded()])
+        if why and self._beside is not None:
+            for number in self._seen:
+                self._beside.give_up(number, self._answers[number].row)
+            self._state(self._seen)
         for number, position in self._waves().needed() if why else ():
             grade = self._answers[number].row.grades[position]
             self._change(number, {position: undecided(grade, f"failed, and was not asked again: {why}")})
