@@ -461,8 +461,8 @@ def test_a_base_that_has_no_case_of_the_run_is_said(gate, run, scripted, llm):
     head, base = config(llm), {**config(llm), "providers": [llm.spec("other", temperature=0)]}
     ran = beside(run, scripted, head, base, "--compare", "base", scripts={HEAD: "P"})
     assert any("the base has no case of this run" in note["text"] for note in ran.results["notes"])
-    for side in (head, base):
-        side["providers"][0]["label"] = "the app"
+    for side, prompt in ((head, "new {{n}}"), (base, "old {{n}}")):
+        side["prompts"], side["providers"][0]["label"] = [prompt], "the app"
     ran = beside(run, scripted, head, base, "--compare", "base", scripts={HEAD: "P", BASE: "P"})
     assert not any("has no case" in note["text"] for note in ran.results["notes"])
     assert ran.results["baseline"]["compared"] == 1
