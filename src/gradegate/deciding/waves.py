@@ -40,8 +40,8 @@ class Waves:
     """What the blocking rules still need. What is no longer open is counted once, and not looked at again."""
 
     def __init__(self, rules: Iterable[Rule], rows: Iterable[Opened], compared: bool = False) -> None:
-        parts = (part for rule in rules if rule.blocking for part in parts_of(rule))
-        self._fixed: dict[Rule, Tally] = {part: Tally() for part in parts}
+        self._parts = [tuple(parts_of(rule)) for rule in rules if rule.blocking]
+        self._fixed: dict[Rule, Tally] = {part: Tally() for parts in self._parts for part in parts}
         self._compared = compared  # there is a base to compare with
         self._active: dict[int, Opened] = {}
         for number, opened in enumerate(rows):
@@ -66,11 +66,30 @@ class Waves:
 
     def _of_unsettled(self, width: Callable[[Rule, Tally], int]) -> list[Place]:
         places: set[Place] = set()
-        for rule, fixed in self._fixed.items():
-            tally = _sum([fixed, *(tallied(rule, number, opened) for number, opened in self._active.items())])
-            if not settled(rule, tally, self._compared):
-                places.update(place for unit in tally.open[: width(rule, tally)] for place in unit)
+        for parts in self._parts:
+            tallies = {part: self._tally(part) for part in parts}
+            if len(parts) > 1 and self._may_end_early(parts) and any(missed(*pair) for pair in tallies.items()):
+                continue  # a rule is missed when one of its keys is
+            for part, tally in tallies.items():
+                if not settled(part, tally, self._compared):
+                    places.update(place for unit in tally.open[: width(part, tally)] for place in unit)
         return sorted(places)
+
+    def _tally(self, part: Rule) -> Tally:
+        return _sum([self._fixed[part], *(tallied(part, number, opened) for number, opened in self._active.items())])
+
+    def _may_end_early(self, parts: Iterable[Rule]) -> bool:
+        """Whether nothing but the outcome of the rule is asked: what drops is never known early, nor what a later run compares with."""
+        return self._compared and all(part.max_drop is None for part in parts)
+
+
+def missed(rule: Rule, tally: Tally) -> bool:
+    """Whether the rule is missed with every open one passing."""
+    if rule.beside_base:
+        most = rule.max_new_failures
+        return most is not None and rule.max_drop is None and tally.failed > most
+    counts = Counts(tally.passed + len(tally.open), tally.failed)
+    return rule.confidence is None and by_counts(rule, counts) is Outcome.FAIL
 
 
 def settled(rule: Rule, tally: Tally, compared: bool = False) -> bool:
@@ -83,8 +102,8 @@ def settled(rule: Rule, tally: Tally, compared: bool = False) -> bool:
         most = rule.max_new_failures
         if most is None or rule.max_drop is not None or not compared:
             return False
-        return tally.failed > most or tally.failed + open_ <= most
-    if rule.confidence is None and by_counts(rule, Counts(tally.passed + open_, tally.failed)) is Outcome.FAIL:
+        return missed(rule, tally) or tally.failed + open_ <= most
+    if missed(rule, tally):
         return True
     by_counts_alone = rule.min_score is None and rule.confidence is None
     return by_counts_alone and by_counts(rule, Counts(tally.passed, tally.failed + open_)) is Outcome.PASS
