@@ -44,19 +44,20 @@ class Portions:
         begun = 0
         while begun < len(items):
             ended = self.budget.out_of_calls
-            portion = items[begun:] if ended else items[begun : begun + self._fitting(items[begun:], calls)]
+            end = len(items) if ended else self._end(items, begun, calls)
+            portion = items[begun:end]
             self.in_threads(do, portion)
-            begun += len(portion)
+            begun = end
             if self.budget.out_of_calls and not ended:
                 take_back(portion)
 
-    def _fitting(self, items: Sequence[T], calls: Callable[[T], int]) -> int:
-        """How many of the items the calls suffice for; at least one."""
+    def _end(self, items: Sequence[T], begun: int, calls: Callable[[T], int]) -> int:
+        """Where the items end that the calls suffice for; it is at least one."""
         if not self.limited:
             return len(items)
         left = self.budget.calls_left
-        for number, item in enumerate(items):
-            left -= MARGIN * calls(item)
+        for number in range(begun, len(items)):
+            left -= MARGIN * calls(items[number])
             if left < 0:
-                return max(1, number)
+                return max(begun + 1, number)
         return len(items)
