@@ -49,7 +49,7 @@ class Confirming:
         while not stopped() and (wave := waves.next()):
             self._wave = list(self._asking(wave))
             _pursue([asking for _, asking in self._wave], portions, stopped)
-            numbers = list(dict.fromkeys(self._settle()))  # an answer may have been asked again in two ways
+            numbers = sorted(set(self._settle()))  # an answer may have been asked again in two ways
             self._regrade(numbers, portions, stopped)
             for number in numbers:
                 waves.update(number, self._opened(number))

@@ -191,9 +191,11 @@ class _Run:
         """Which of its answers were cut is chance; of a chain that was alone, the one that was."""
         why = f"not run: {self._no_more()}"
         for place in self._cut if len(chains) == 1 else [place for chain in chains for place in chain]:
-            job, row = self._plan.jobs[place[0]], self._answers[place].row
-            cut = unanswered(job, row, why) if target_calls(job) else ungraded(job, row, why, asks)
-            self._answers[place] = replace(self._answers[place], row=cut)
+            job, asked = self._plan.jobs[place[0]], self._answers[place]
+            if target_calls(job):
+                self._answers[place] = Asked(unanswered(job, asked.row, why))
+            else:
+                self._answers[place] = replace(asked, row=ungraded(job, asked.row, why, asks))
 
     def _calls_to_compare(self, group: Sequence[Place]) -> int:
         bindings = self._plan.jobs[group[0][0]].assertions
