@@ -161,11 +161,28 @@ def _config_arguments(parser: argparse.ArgumentParser) -> None:
         choices=CONFIRM_MODES,
         help="ask failures again: not at all, the grader, or for new answers; default as the gate says, else grader",
     )
+    parser.add_argument(
+        "-r",
+        "--provider",
+        "--providers",
+        dest="providers",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="ask this model or application in place of the config's; repeat",
+    )
     _model_arguments(parser)
 
 
 def _model_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-g", "--grader", default="", help="the model that grades, e.g. openai:chat:MODEL")
+    parser.add_argument(
+        "-g",
+        "--grader",
+        action="append",
+        default=[],
+        metavar="[KIND=]ID",
+        help="the model that grades, e.g. openai:chat:MODEL, or text=ID,embedding=ID; repeat",
+    )
     parser.add_argument(
         "--allowed-hosts",
         action="append",
@@ -243,13 +260,14 @@ def _whole(least: int) -> Any:
 
 def _settings(args: argparse.Namespace) -> Settings:
     from gradegate.files.checkout import commit_of
-    from gradegate.settings import Settings, hosts, open_variables
+    from gradegate.settings import Settings, graders, hosts, open_variables
 
     cwd = _here()
     return Settings(
         configs=(*args.config, *args.more),
         outputs=tuple(getattr(args, "output", ())),
-        grader=args.grader,
+        graders=graders(args.grader),
+        providers=tuple(getattr(args, "providers", ())),
         max_concurrency=getattr(args, "max_concurrency", None),
         repeat=args.repeat,
         filter_pattern=args.filter_pattern,

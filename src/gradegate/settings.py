@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from gradegate.access.environment import Environment, is_runners
-from gradegate.errors import ConfigError, Mistake
+from gradegate.errors import ConfigError, Mistake, Origin
 
 if TYPE_CHECKING:
     from gradegate.access.hosts import Host
@@ -57,7 +57,8 @@ class Settings:
 
     configs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
-    grader: str = ""
+    graders: Mapping[str, str] = field(default_factory=dict)  # ids by kind; "*" serves for any kind
+    providers: tuple[str, ...] = ()  # asked in place of the targets of the configs
     max_concurrency: int | None = None
     repeat: int | None = None
     filter_pattern: str = ""
@@ -106,6 +107,36 @@ def hosts(written: Iterable[str]) -> tuple[Host, ...]:
     return tuple(host for host in named.values() if host)
 
 
+_KINDED = re.compile(r"([\w-]+)\s*=")  # before the id of a grader, in which an `=` may stand
+
+
+def graders(written: Iterable[str]) -> Mapping[str, str]:
+    """The graders of ``ID`` and ``KIND=ID``, several to a text by commas or lines. Raises ConfigError with every mistake."""
+    from gradegate.registry import suggest
+    from gradegate.suite import KINDS
+
+    found: dict[str, str] = {}
+    mistakes = []
+    for text in (part.strip() for line in written for part in re.split(r"\n|,(?=\s*[\w-]+\s*=)", line)):
+        kinded = _KINDED.match(text)
+        kind, provider = (kinded[1], text[kinded.end() :].strip()) if kinded else ("*", text)
+        if kind not in (*KINDS, "*"):
+            cure = suggest(kind, KINDS) or "the kinds are " + ", ".join(KINDS)
+            mistakes.append(Mistake(f"there is no kind of grader `{kind}`", Origin("--grader"), cure))
+        elif kinded and not provider:
+            cure = f"write {kind}=PROVIDER:MODEL"
+            mistakes.append(Mistake(f"the grader for {kind} is empty", Origin("--grader"), cure))
+        elif provider and found.get(kind, provider) != provider:
+            what = "two graders serve for any kind" if kind == "*" else f"there are two graders for {kind}"
+            cure = "say what for: text=..., embedding=..." if kind == "*" else "name one"
+            mistakes.append(Mistake(f"{what}: `{found[kind]}` and `{provider}`", Origin("--grader"), cure))
+        elif provider:
+            found[kind] = provider
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return found
+
+
 def open_variables(written: Iterable[str]) -> frozenset[str]:
     """The names of ``allowed-env``. Raises ConfigError for the runner's own and for what is not a name."""
     names = _words(written)
@@ -149,7 +180,8 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     run = Settings(
         configs=inputs.lines("config"),
         outputs=inputs.lines("output"),
-        grader=inputs.text("grader"),
+        graders=inputs.read("grader", graders, {}),
+        providers=inputs.lines("provider"),
         max_concurrency=inputs.number("max-concurrency", least=1),
         repeat=inputs.number("repeat", least=1),
         filter_pattern=inputs.text("filter-pattern"),

@@ -41,6 +41,11 @@ class Provider:
     budget: Budget = Budget()  # what replies cost counts against it; set by whoever binds it
 
     @property
+    def unasked_kinds(self) -> tuple[str, ...]:
+        """What it serves for where it is named for any kind: an application, for the text that it answers alone."""
+        return self.kinds
+
+    @property
     def rates(self) -> tuple[float, float] | None:
         """US dollars per token read and written, as far as they are known before a call; None where they are not."""
         return None if self.url else (0.0, 0.0)

@@ -14,11 +14,9 @@ from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.code import is_code
-from gradegate.suite import Graders, ProviderSpec
+from gradegate.suite import KINDS, Graders, ProviderSpec
 from gradegate.texts.envnames import env_names, env_needs
 from gradegate.texts.template import TemplateError, render_env
-
-KINDS = ("text", "embedding", "classification", "moderation")
 
 
 def providers(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:

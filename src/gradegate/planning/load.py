@@ -18,7 +18,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
 from gradegate.files.vouched import Vouched, closed
 from gradegate.files.workspace import Workspace, searched
-from gradegate.planning import added
+from gradegate.planning import added, targets
 from gradegate.settings import Settings
 from gradegate.suite import Case, Suite
 
@@ -65,7 +65,8 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else document.read(raw, name)
     for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
-            suite = dialect.read(Source(path.absolute(), content, workspace, settings.environment))
+            source = Source(path.absolute(), content, workspace, settings.environment)
+            suite = targets.chosen(dialect.read(source), source, settings)
             suite = added.added(suite, settings.assertions)
             if settings.confirm:
                 suite = replace(suite, policy=replace(suite.policy, confirm=settings.confirm))
@@ -81,8 +82,9 @@ def written_in(settings: Settings) -> Iterator[str]:
 
 
 def shown_in(settings: Settings) -> Iterator[str]:
-    """The variables of the environment that the configs and the grader of the command line name anywhere."""
-    for text in (settings.grader, *(raw.decode("utf-8", "replace") for _, raw in _contents(settings))):
+    """The variables of the environment that the configs and the models of the command line name anywhere."""
+    own = (*settings.graders.values(), *settings.providers)
+    for text in (*own, *(raw.decode("utf-8", "replace") for _, raw in _contents(settings))):
         yield from (first or second for first, second in _ENV.findall(text))
 
 

@@ -14,10 +14,11 @@ from gradegate.asking.budget import Budget, strictest
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Recorded
 from gradegate.bounded.evaluate import Exceeded
+from gradegate.configs.dialect import Source
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
-from gradegate.planning import checks
+from gradegate.planning import checks, targets
 from gradegate.planning.assertions import Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
@@ -28,7 +29,7 @@ from gradegate.planning.size import Size, TooLarge
 from gradegate.planning.variables import Variables
 from gradegate.result import AskedModel, KeyUse
 from gradegate.settings import CONCURRENCY, TIMEOUT, Settings
-from gradegate.suite import Case, Limits, Note, PromptSpec, ProviderSpec
+from gradegate.suite import Case, Graders, Limits, Note, PromptSpec, ProviderSpec
 from gradegate.texts import chat
 from gradegate.texts.asked import asks_for
 from gradegate.texts.patterns import found_in
@@ -134,11 +135,19 @@ class _Planner:
         self.suite = suite
         self.env = javascript(suite.env.texts())
         self.variables = Variables(self.located.workspace, self.located.folder, self.env)
-        grader = ProviderSpec(self.settings.grader, origin=Origin("--grader")) if self.settings.grader else None
         workspace, folder = self.located.workspace, self.located.folder
-        self.binder = Binder(suite, workspace, folder, self.client, grader, self.pool, egress(self.settings))
+        graders = self._graders()
+        self.binder = Binder(suite, workspace, folder, self.client, graders, self.pool, egress(self.settings))
         defined = {name for case in suite.cases for name in case.vars}
         self.names = Names(defined, suite.env, partial=bool(self.settings.filter_pattern) or self._recorded)
+
+    def _graders(self) -> Graders:
+        source = Source(self.located.folder / "config", None, self.located.workspace, self.suite.env)
+        try:
+            return targets.graders(source, self.settings)
+        except ConfigError as e:
+            self.mistakes += e.mistakes
+            return {}
 
     @property
     def _recorded(self) -> bool:
@@ -325,15 +334,26 @@ class _Planner:
     # --- checks -----------------------------------------------------------------------------------------------
 
     def _check_case(self, case: Case, asked: Sequence[object], targets: Sequence[_Target]) -> None:
-        if not asked and len(targets) == len(self.suite.targets) and all(prompts for _, _, prompts in targets):
+        if (
+            not asked
+            and not self._left_out(case)
+            and len(targets) == len(self.suite.targets)
+            and all(prompts for _, _, prompts in targets)
+        ):
             cure = "correct `providers` and `prompts` of the test, or of the providers"
             self._say(
                 "no provider and prompt is left to answer this test, so nothing would be checked", case.origin, cure
             )
         check_share("test", case.threshold, case.origin)
 
+    def _left_out(self, case: Case) -> bool:
+        """Whether it is for targets of the config in whose place others are asked."""
+        names = [name for spec in self.suite.others for name in (spec.id, spec.label)]
+        return any(_allows(case.providers, name) for name in names) if case.providers else False
+
     def _check_names(self, case: Case) -> None:
-        targets = [name for spec in self.suite.targets for name in (spec.id, spec.label)]
+        known = (*self.suite.targets, *self.suite.others)
+        targets = [name for spec in known for name in (spec.id, spec.label)]
         prompts = [prompt.label for prompt in self.suite.prompts]
         for patterns, labels, kind in ((case.providers, targets, "provider"), (case.prompts, prompts, "prompt")):
             for name in patterns:
