@@ -52,6 +52,21 @@ def amount(text: str) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Filters:
+    """Which tests and providers of the configs are run; what is empty keeps all."""
+
+    pattern: str = ""  # matches the description
+    metadata: tuple[tuple[str, str], ...] = ()  # keys with what their values hold
+    first: int | None = None  # tests of each config, after the other filters
+    providers: str = ""  # matches id or label
+
+    @property
+    def on(self) -> bool:
+        """Whether a test or a provider may be left out."""
+        return self != Filters()
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Options of one run; None and empty mean "as the config says"."""
 
@@ -61,7 +76,8 @@ class Settings:
     providers: tuple[str, ...] = ()  # asked in place of the targets of the configs
     max_concurrency: int | None = None
     repeat: int | None = None
-    filter_pattern: str = ""
+    filters: Filters = Filters()
+    variables: Mapping[str, str] = field(default_factory=dict)  # of each test that does not set them itself
     assertions: tuple[str, ...] = ()  # asserted of every test, beside what the configs assert
     reask: int = REASK
     timeout: float | None = None
@@ -184,7 +200,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         providers=inputs.lines("provider"),
         max_concurrency=inputs.number("max-concurrency", least=1),
         repeat=inputs.number("repeat", least=1),
-        filter_pattern=inputs.text("filter-pattern"),
+        filters=Filters(pattern=inputs.text("filter-pattern")),
         reask=REASK if (asked := inputs.number("reask", least=0)) is None else asked,
         timeout=inputs.number("timeout", least=1),
         base=str(cwd / base) if (base := inputs.text("base")) else "",

@@ -120,7 +120,8 @@ class _Reader:
             return {}
         self._default = self._tests_at.case(written, file, inline=file == self.desk.file) or Case()
         graders = self._default.options.graders
-        self._default = replace(self._default, options=replace(self._default.options, graders={}))
+        variables = {**self._default.vars, **self.desk.source.variables}
+        self._default = replace(self._default, vars=variables, options=replace(self._default.options, graders={}))
         return graders
 
     def _cases(self, written: Any) -> Iterator[Case]:

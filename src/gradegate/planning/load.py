@@ -65,14 +65,22 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else document.read(raw, name)
     for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
-            source = Source(path.absolute(), content, workspace, settings.environment)
-            suite = targets.chosen(dialect.read(source), source, settings)
+            source = Source(path.absolute(), content, workspace, settings.environment, settings.variables)
+            suite = targets.chosen(_with_variables(dialect.read(source), settings), source, settings)
             suite = added.added(suite, settings.assertions)
             if settings.confirm:
                 suite = replace(suite, policy=replace(suite.policy, confirm=settings.confirm))
             return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
     raise ConfigError.at("the file is not an eval config that gradegate knows", Origin(name), f"it reads: {formats}")
+
+
+def _with_variables(suite: Suite, settings: Settings) -> Suite:
+    """The suite with the variables of the command line in each case that does not set them."""
+    if not settings.variables:
+        return suite
+    given = settings.variables
+    return replace(suite, cases=tuple(replace(case, vars={**given, **case.vars}) for case in suite.cases))
 
 
 def written_in(settings: Settings) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,12 +12,11 @@ from gradegate.access.hosts import Vendor
 from gradegate.asking.budget import Budget, strictest
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Recorded
-from gradegate.bounded.evaluate import Exceeded
 from gradegate.configs.dialect import Source
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
-from gradegate.planning import checks, targets
+from gradegate.planning import checks, filters, targets
 from gradegate.planning.assertions import Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
@@ -32,7 +30,6 @@ from gradegate.settings import CONCURRENCY, TIMEOUT, Settings
 from gradegate.suite import Case, Graders, Limits, Note, PromptSpec, ProviderSpec
 from gradegate.texts import chat
 from gradegate.texts.asked import asks_for
-from gradegate.texts.patterns import found_in
 from gradegate.texts.prompt import fill
 from gradegate.texts.template import TemplateError, javascript
 
@@ -139,7 +136,7 @@ class _Planner:
         graders = self._graders()
         self.binder = Binder(suite, workspace, folder, self.client, graders, self.pool, egress(self.settings))
         defined = {name for case in suite.cases for name in case.vars}
-        self.names = Names(defined, suite.env, partial=bool(self.settings.filter_pattern) or self._recorded)
+        self.names = Names(defined, suite.env, partial=self.settings.filters.on or self._recorded)
 
     def _graders(self) -> Graders:
         source = Source(self.located.folder / "config", None, self.located.workspace, self.suite.env)
@@ -216,20 +213,12 @@ class _Planner:
             yield spec, provider, prompts
 
     def _filtered(self) -> list[Case]:
-        pattern = self.settings.filter_pattern
-        if not pattern:
-            return list(self.suite.cases)
         try:
-            found = found_in(pattern, [case.description for case in self.suite.cases])
-        except Exceeded as e:
-            self._say(f"--filter-pattern cannot be used: {e}", None, "simplify it")
+            cases, notes = filters.cases(self.suite, self.settings.filters)
+        except ConfigError as e:
+            self.mistakes += e.mistakes
             return []
-        except ValueError as e:
-            self._say(f"--filter-pattern {e}", None, "correct it")
-            return []
-        cases = list(itertools.compress(self.suite.cases, found))
-        if not cases:
-            self._say(f"--filter-pattern {pattern!r} matches no test of {self.suite.file}", None, "correct it")
+        self.notes += notes
         return cases
 
     def _case(self, case: Case, targets: list[_Target]) -> Iterator[Job]:

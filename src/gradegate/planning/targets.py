@@ -8,6 +8,7 @@ from dataclasses import replace
 from gradegate.configs import specs
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.planning import filters
 from gradegate.settings import Settings
 from gradegate.suite import Graders, ProviderSpec, Suite
 
@@ -15,12 +16,13 @@ PROVIDER, GRADER = Origin("--provider"), Origin("--grader")
 
 
 def chosen(suite: Suite, source: Source, settings: Settings) -> Suite:
-    """The suite with the targets that the settings name in place of its own, which graders may still name.
+    """The suite with the targets that the settings name in place of its own, or keep of them; graders may name all.
 
     A name or an id of a target of the config is that target with its settings. A suite without a target says so.
     """
     if not settings.providers:
-        return replace(suite, mistakes=(*suite.mistakes, suite.targetless)) if suite.targetless else suite
+        suite = replace(suite, mistakes=(*suite.mistakes, suite.targetless)) if suite.targetless else suite
+        return _kept(suite, settings)
     mistakes: list[Mistake] = []
     named: list[ProviderSpec] = []
     for written in settings.providers:
@@ -29,7 +31,18 @@ def chosen(suite: Suite, source: Source, settings: Settings) -> Suite:
             named += own or _specs(written, source, settings, PROVIDER)
         except ConfigError as e:
             mistakes += e.mistakes
-    return replace(suite, targets=tuple(named), others=suite.targets, mistakes=(*suite.mistakes, *mistakes))
+    suite = replace(suite, targets=tuple(named), others=suite.targets, mistakes=(*suite.mistakes, *mistakes))
+    return _kept(suite, settings)
+
+
+def _kept(suite: Suite, settings: Settings) -> Suite:
+    """The suite with the targets that the filter keeps."""
+    try:
+        kept, notes = filters.targets(suite, settings.filters)
+    except ConfigError as e:
+        return replace(suite, mistakes=(*suite.mistakes, *e.mistakes))
+    others = (*suite.others, *(spec for spec in suite.targets if spec not in kept))
+    return replace(suite, targets=tuple(kept), others=others, notes=(*suite.notes, *notes))
 
 
 def graders(source: Source, settings: Settings) -> Graders:

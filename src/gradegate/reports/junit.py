@@ -38,7 +38,9 @@ def _parts(run: RunResult, changes: GateChanges) -> Iterator[str]:
     several = len({file for file, _, _ in suites}) > 1
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     yield _opening("testsuites", _totals(rows))
-    said = _properties(tuple(saved(run)), changes)  # of the first suite: the format knows none of the whole run
+    said = _properties(
+        tuple(saved(run)), changes, [note.text for note in run.notes]
+    )  # of the first suite: the format knows none of the whole run
     for key, members in suites.items():
         yield from _suite(_title(key, several), members, said)
         said = ""
@@ -56,11 +58,13 @@ def _suite(title: str, rows: list[Row], properties: str) -> Iterator[str]:
     yield "</testsuite>\n"
 
 
-def _properties(saved: Sequence[str], changes: GateChanges) -> str:
-    """What the run saved, and what the pull request does to its gate, as properties."""
-    if not saved and not changes.found:
+def _properties(saved: Sequence[str], changes: GateChanges, notes: Sequence[str]) -> str:
+    """What the run saved and notes, and what the pull request does to its gate, as properties."""
+    if not saved and not changes.found and not notes:
         return ""
     properties = ET.Element("properties")
+    for text in dict.fromkeys(notes[:_MOST_CHANGES]):
+        ET.SubElement(properties, "property", name="note", value=one_line(text, 500))
     for text in saved:
         ET.SubElement(properties, "property", name="saved", value=text)
     if changes.found:
