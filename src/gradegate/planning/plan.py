@@ -79,6 +79,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         jobs += planner.jobs()
         mistakes += [*located.suite.mistakes, *planner.mistakes]
         notes += [*located.suite.notes, *planner.notes]
+    notes += [note for provider in pool.values() for note in provider.notes]
     mistakes += checks.prices(client.budget.limits, pool.values())
     if not mistakes and not any(job.assertions for job in jobs):
         mistakes.append(Mistake("no test asserts anything, so nothing would be checked", None, "add `assert`"))

@@ -102,5 +102,5 @@ def _usage(seconds: float) -> Usage:
     return Usage(1, unpriced=1, seconds=seconds)  # the answer names no tokens and no price
 
 
-PROVIDERS.register("huggingface:text-classification")(HuggingFaceClassification)
-PROVIDERS.register("huggingface:feature-extraction")(HuggingFaceEmbeddings)
+PROVIDERS.register("huggingface:text-classification", "hf:text-classification")(HuggingFaceClassification)
+PROVIDERS.register("huggingface:feature-extraction", "hf:feature-extraction")(HuggingFaceEmbeddings)
