@@ -21,9 +21,10 @@ from gradegate.texts.template import TemplateError, render_env
 
 def providers(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
     """A string, a mapping, ``{ID: {...}}``, ``file://providers.yaml``, or a list of these. Raises ConfigError."""
+    file = _file(written)
+    if file:
+        return _from_file(file, written, source, origin)
     if isinstance(written, str):
-        if written.startswith("file://") and written.endswith((".yaml", ".yml", ".json")):
-            return _from_file(written, source, origin)
         return [_checked(shown(ProviderSpec(written, origin=origin), source.env))]
     if isinstance(written, list):
         specs, errors = [], []
@@ -68,7 +69,7 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin) -> Prov
         if key in written:
             raise ConfigError.at(f"`{key}` of a provider runs code", origin, "let the target give the final text")
     try:
-        keys = ProviderKeys.model_validate(dict(written))
+        keys = ProviderKeys.model_validate({key: value for key, value in written.items() if value is not None})
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
     prompts = tuple(keys.prompts or ())
@@ -130,8 +131,22 @@ def _checked(spec: ProviderSpec) -> ProviderSpec:
     return spec
 
 
-def _from_file(written: str, source: Source, origin: Origin) -> list[ProviderSpec]:
-    path = source.workspace.locate(written, source.folder, origin)
-    name = source.workspace.name(path)
-    content = document.read(source.workspace.read(written, source.folder, origin), name)
+def _file(written: Any) -> str:
+    """The file that a provider's id names, as ``file://x.yaml`` or ``{id: file://x.yaml}``; empty where it names none."""
+    named = written.get("id") if isinstance(written, Mapping) else written
+    is_file = isinstance(named, str) and named.startswith("file://") and named.endswith((".yaml", ".yml", ".json"))
+    return str(named) if is_file else ""
+
+
+def _from_file(file: str, written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
+    beside = sorted(str(key) for key in written if key != "id") if isinstance(written, Mapping) else []
+    if beside:
+        what = f"`{beside[0]}` beside `id: {file}` has no effect: the file says it all"
+        raise ConfigError.at(what, _origin(written, origin), "write it into the file")
+    name = source.workspace.name(source.workspace.locate(file, source.folder, origin))
+    content = document.read(source.workspace.read(file, source.folder, origin), name)
+    for item in content if isinstance(content, list) else [content]:
+        if _file(item):
+            place = Origin(name, getattr(item, "line", 1))
+            raise ConfigError.at(f"`{file}` names another file of providers", place, "write the providers into it")
     return providers(content, source, Origin(name, 1))

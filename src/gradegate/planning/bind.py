@@ -10,15 +10,15 @@ from typing import Any
 
 from gradegate.access.egress import PRIVATE, Egress
 from gradegate.asking import options as provider_options
+from gradegate.asking import unserved
 from gradegate.asking.http import Client
-from gradegate.asking.provider import PROVIDERS, Provider, Setting, check_id, serving, split_id
+from gradegate.asking.provider import PROVIDERS, Provider, Setting, serving, split_id
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import to_json
 from gradegate.files.workspace import Workspace
 from gradegate.grading.conclude import NEVER_AGAIN, Again
 from gradegate.grading.grader import Grader
-from gradegate.registry import suggest
 from gradegate.suite import Assertion, CaseOptions, Graders, ProviderSpec, Suite
 from gradegate.texts.template import uses
 
@@ -50,13 +50,11 @@ class Binder:
         spec = shown(spec, self.suite.env)  # of the command line, and of an assertion's `config`
         key = to_json([spec.id, spec.label, spec.config, dict(spec.env), sorted(spec.reads)])
         if key not in self.pool:
+            unserved.check(spec)
             parts = split_id(spec.id)
             build = PROVIDERS.find(parts[0]) if parts else None
             if parts is None or build is None:
-                near = suggest(spec.id.split(":")[0], (name.split(":")[0] for name in PROVIDERS.names()))
-                cure = near or "one of " + ", ".join(PROVIDERS.names())
-                raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, cure)
-            check_id(spec, build)
+                raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, unserved.nearest(spec.id))
             provider_options.check(spec, build)
             opened: list[bytes] = []
             env = self.suite.env.over(spec.env, spec.drawn)
@@ -64,7 +62,7 @@ class Binder:
             provider = build(setting)
             provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
             provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
-            provider.budget = self.client.budget
+            provider.notes, provider.budget = provider_options.notes(spec, build), self.client.budget
             provider.keys = tuple(sorted({*spec.reads, *setting.read})) if provider.url else ()
             self._check_egress(provider)
             self.pool[key] = provider

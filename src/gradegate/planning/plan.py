@@ -76,6 +76,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         jobs += planner.jobs()
         mistakes += [*located.suite.mistakes, *planner.mistakes]
         notes += [*located.suite.notes, *planner.notes]
+    notes += [note for provider in pool.values() for note in provider.notes]
     mistakes += checks.prices(client.budget.limits, pool.values())
     if not mistakes and not any(job.assertions for job in jobs):
         mistakes.append(Mistake("no test asserts anything, so nothing would be checked", None, "add `assert`"))
@@ -323,12 +324,8 @@ class _Planner:
     # --- checks -----------------------------------------------------------------------------------------------
 
     def _check_case(self, case: Case, asked: Sequence[object], targets: Sequence[_Target]) -> None:
-        if (
-            not asked
-            and not self._left_out(case)
-            and len(targets) == len(self.suite.targets)
-            and all(prompts for _, _, prompts in targets)
-        ):
+        known = self.suite.targets and len(targets) == len(self.suite.targets)  # else it was said what is wrong
+        if not asked and known and not self._left_out(case) and all(prompts for _, _, prompts in targets):
             cure = "correct `providers` and `prompts` of the test, or of the providers"
             self._say(
                 "no provider and prompt is left to answer this test, so nothing would be checked", case.origin, cure
