@@ -221,3 +221,6 @@ PROVIDERS.register("docker")(
         embeds=True, keyless=True, open=True,
     )
 )  # fmt: skip
+PROVIDERS.register("github")(
+    Service("GitHub Models", "https://models.github.ai/inference", ("GITHUB_MODELS_TOKEN",), extra=_SAMPLING)
+)
