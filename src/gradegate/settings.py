@@ -186,11 +186,11 @@ class ActionSettings:
     mistakes: tuple[Mistake, ...] = ()  # of the inputs: nothing may run before they are corrected
 
 
-def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
+def from_inputs(environ: Mapping[str, str], cwd: Path, elsewhere: Mapping[str, str] | None = None) -> ActionSettings:
     """Read ``INPUT_*`` as the runner spells them; a mistaken one has its default, and stands in ``mistakes``.
 
     The runner upper-cases a name, turns spaces into underscores and keeps hyphens: ``INPUT_MAX-CONCURRENCY``
-    (actions/runner, ContainerActionHandler).
+    (actions/runner, ContainerActionHandler). ``elsewhere`` has cures for inputs of another action.
     """
     inputs = _Inputs(environ)
     run = Settings(
@@ -229,7 +229,9 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         annotations=inputs.flag("annotations"),
         approve_label=inputs.text("approve-label"),
     )
-    return replace(settings, mistakes=(*inputs.mistakes, *inputs.unknown(), *_without_base(settings, environ)))
+    return replace(
+        settings, mistakes=(*inputs.mistakes, *inputs.unknown(elsewhere or {}), *_without_base(settings, environ))
+    )
 
 
 def _without_base(settings: ActionSettings, environ: Mapping[str, str]) -> Iterator[Mistake]:
@@ -266,7 +268,7 @@ class _Inputs:
         self.mistakes.append(Mistake(f"the input `{name}` holds an expression that nobody filled in", None, cure))
         return ""
 
-    def unknown(self) -> list[Mistake]:
+    def unknown(self, elsewhere: Mapping[str, str]) -> list[Mistake]:
         """A mistake for each input that no code asked for: the runner lets them all pass, and warns of some."""
         from gradegate.registry import suggest
 
@@ -275,7 +277,8 @@ class _Inputs:
         for variable in sorted(filter(self._is_unknown, self._environ)):
             name = variable.removeprefix("INPUT_").lower()
             near = suggest(name, asked) or f"remove it from `with` (or {variable} from `env`); docs/action.md has all"
-            cure = NO_ARGUMENTS if name in ("args", "entrypoint") else near
+            known = elsewhere.get(name.replace("_", "-"))
+            cure = NO_ARGUMENTS if name in ("args", "entrypoint") else known or near
             mistakes.append(Mistake(f"there is no input `{name}`", None, cure))
         return mistakes
 

@@ -57,7 +57,7 @@ class _Reader:
         return Suite(
             file=self.desk.file,
             description=keys.description,
-            prompts=templates or (PromptSpec("{{prompt}}", origin=Origin(self.desk.file)),),
+            prompts=templates or (PromptSpec("" if keys.prompts else "{{prompt}}", origin=Origin(self.desk.file)),),
             targets=targets,
             targetless=None if given else self._targetless(),
             cases=cases,
