@@ -21,6 +21,8 @@ class Source:
     content: Any
     workspace: Workspace
     env: Environment
+    asks_targets: bool = True  # else they are labels alone, whatever they name
+    asks_graders: bool = True
 
     @property
     def file(self) -> str:

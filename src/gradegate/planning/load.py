@@ -65,7 +65,10 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else document.read(raw, name)
     for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
-            suite = dialect.read(Source(path.absolute(), content, workspace, settings.environment))
+            asks_targets, asks_graders = settings.asks_targets, not settings.listing
+            suite = dialect.read(
+                Source(path.absolute(), content, workspace, settings.environment, asks_targets, asks_graders)
+            )
             suite = added.added(suite, settings.assertions)
             if settings.confirm:
                 suite = replace(suite, policy=replace(suite.policy, confirm=settings.confirm))

@@ -18,7 +18,7 @@ from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
 from gradegate.planning import checks
-from gradegate.planning.assertions import Subject, bind, check_options, check_share
+from gradegate.planning.assertions import BROUGHT, Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
 from gradegate.planning.keys import case_definition, named
@@ -79,7 +79,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         mistakes += [*located.suite.mistakes, *planner.mistakes]
         notes += [*located.suite.notes, *planner.notes]
     mistakes += checks.prices(client.budget.limits, pool.values())
-    if not mistakes and not any(job.assertions for job in jobs):
+    if not mistakes and not settings.listing and not any(job.assertions for job in jobs):
         mistakes.append(Mistake("no test asserts anything, so nothing would be checked", None, "add `assert`"))
     if mistakes:
         raise ConfigError(*_grouped(mistakes))
@@ -130,13 +130,15 @@ class _Planner:
     notes: list[Note] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        suite = self.located.suite
+        suite, settings = self.located.suite, self.settings
         self.suite = suite
         self.env = javascript(suite.env.texts())
         self.variables = Variables(self.located.workspace, self.located.folder, self.env)
         grader = ProviderSpec(self.settings.grader, origin=Origin("--grader")) if self.settings.grader else None
         workspace, folder = self.located.workspace, self.located.folder
-        self.binder = Binder(suite, workspace, folder, self.client, grader, self.pool, egress(self.settings))
+        self.binder = Binder(
+            suite, workspace, folder, self.client, grader, self.pool, egress(self.settings), settings.asks_targets
+        )
         defined = {name for case in suite.cases for name in case.vars}
         self.names = Names(defined, suite.env, partial=bool(self.settings.filter_pattern) or self._recorded)
 
@@ -160,6 +162,10 @@ class _Planner:
             self.mistakes += self.names.mistakes()
             return jobs
         targets = list(self._targets())
+        if self.settings.listing:
+            jobs = self._jobs(cases, targets)
+            self.mistakes += self.names.mistakes()
+            return jobs
         try:
             self.binder.opinions(self.suite.policy.second_opinions)
         except ConfigError as e:
@@ -188,7 +194,7 @@ class _Planner:
     def _targets(self) -> Iterator[_Target]:
         for spec in self.suite.targets:
             try:
-                provider = self.binder.provider(spec)
+                provider = self.binder.target(spec)
                 if "text" not in provider.kinds:
                     raise ConfigError.at(f"`{spec.id}` answers no prompts", spec.origin, "name a chat model")
             except ConfigError as e:
@@ -266,7 +272,7 @@ class _Planner:
             prompts = (prompt for prompt in self.suite.prompts if _allows(case.prompts, prompt.label))
             return [(_RECORDED, next(prompts, PromptSpec("")))]
         if case.target is not None:
-            targets = [(case.target, self.binder.provider(case.target), list(self.suite.prompts))]
+            targets = [(case.target, self.binder.target(case.target), list(self.suite.prompts))]
         elif case.providers:
             names = case.providers
             targets = [target for target in targets if _allows(names, target[0].id) or _allows(names, target[0].label)]
@@ -293,9 +299,10 @@ class _Planner:
         return definition, named(self._bind(case, values), definition)
 
     def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
-        subject = Subject(case.options, {"env": self.env, **values}, case.turns)
+        brought = BROUGHT if self.settings.answers else frozenset()
+        subject = Subject(case.options, {"env": self.env, **values}, case.turns, brought)
         bound = []
-        for spec in case.assertions:
+        for spec in case.assertions if not self.settings.listing else ():
             try:
                 bound.append(bind(self.binder, spec, subject))
             except ConfigError as e:
