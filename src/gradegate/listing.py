@@ -52,5 +52,7 @@ def _config_schema() -> dict[str, Any]:
 
 
 def summary(plugin: Any) -> str:
-    """The first line of a plug-in's docstring."""
+    """What a plug-in says of itself, else the first line of its docstring."""
+    if isinstance(text := getattr(plugin, "summary", None), str):
+        return text
     return str(plugin.__doc__ or "").strip().splitlines()[0] if plugin.__doc__ else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from gradegate.access.environment import Environment, is_runners
-from gradegate.errors import ConfigError, Mistake
+from gradegate.errors import ConfigError, Mistake, Origin
 
 if TYPE_CHECKING:
     from gradegate.access.hosts import Host
@@ -52,15 +52,32 @@ def amount(text: str) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Filters:
+    """Which tests and providers of the configs are run; what is empty keeps all."""
+
+    pattern: str = ""  # matches the description
+    metadata: tuple[tuple[str, str], ...] = ()  # keys with what their values hold
+    first: int | None = None  # tests of each config, after the other filters
+    providers: str = ""  # matches id or label
+
+    @property
+    def on(self) -> bool:
+        """Whether a test or a provider may be left out."""
+        return self != Filters()
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Options of one run; None and empty mean "as the config says"."""
 
     configs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
-    grader: str = ""
+    graders: Mapping[str, str] = field(default_factory=dict)  # ids by kind; "*" serves for any kind
+    providers: tuple[str, ...] = ()  # asked in place of the targets of the configs
     max_concurrency: int | None = None
     repeat: int | None = None
-    filter_pattern: str = ""
+    filters: Filters = Filters()
+    variables: Mapping[str, str] = field(default_factory=dict)  # of each test that does not set them itself
     assertions: tuple[str, ...] = ()  # asserted of every test, beside what the configs assert
     reask: int = REASK
     timeout: float | None = None
@@ -113,6 +130,36 @@ def hosts(written: Iterable[str]) -> tuple[Host, ...]:
     return tuple(host for host in named.values() if host)
 
 
+_KINDED = re.compile(r"([\w-]+)\s*=")  # before the id of a grader, in which an `=` may stand
+
+
+def graders(written: Iterable[str]) -> Mapping[str, str]:
+    """The graders of ``ID`` and ``KIND=ID``, several to a text by commas or lines. Raises ConfigError with every mistake."""
+    from gradegate.registry import suggest
+    from gradegate.suite import KINDS
+
+    found: dict[str, str] = {}
+    mistakes = []
+    for text in (part.strip() for line in written for part in re.split(r"\n|,(?=\s*[\w-]+\s*=)", line)):
+        kinded = _KINDED.match(text)
+        kind, provider = (kinded[1], text[kinded.end() :].strip()) if kinded else ("*", text)
+        if kind not in (*KINDS, "*"):
+            cure = suggest(kind, KINDS) or "the kinds are " + ", ".join(KINDS)
+            mistakes.append(Mistake(f"there is no kind of grader `{kind}`", Origin("--grader"), cure))
+        elif kinded and not provider:
+            cure = f"write {kind}=PROVIDER:MODEL"
+            mistakes.append(Mistake(f"the grader for {kind} is empty", Origin("--grader"), cure))
+        elif provider and found.get(kind, provider) != provider:
+            what = "two graders serve for any kind" if kind == "*" else f"there are two graders for {kind}"
+            cure = "say what for: text=..., embedding=..." if kind == "*" else "name one"
+            mistakes.append(Mistake(f"{what}: `{found[kind]}` and `{provider}`", Origin("--grader"), cure))
+        elif provider:
+            found[kind] = provider
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return found
+
+
 def open_variables(written: Iterable[str]) -> frozenset[str]:
     """The names of ``allowed-env``. Raises ConfigError for the runner's own and for what is not a name."""
     names = _words(written)
@@ -156,10 +203,11 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     run = Settings(
         configs=inputs.lines("config"),
         outputs=inputs.lines("output"),
-        grader=inputs.text("grader"),
+        graders=inputs.read("grader", graders, {}),
+        providers=inputs.lines("provider"),
         max_concurrency=inputs.number("max-concurrency", least=1),
         repeat=inputs.number("repeat", least=1),
-        filter_pattern=inputs.text("filter-pattern"),
+        filters=Filters(pattern=inputs.text("filter-pattern")),
         reask=REASK if (asked := inputs.number("reask", least=0)) is None else asked,
         timeout=inputs.number("timeout", least=1),
         base=str(cwd / base) if (base := inputs.text("base")) else "",

@@ -161,6 +161,16 @@ def vector(numbers: Any, host: str) -> list[float]:
     return [float(part) for part in numbers]
 
 
+def labels(rows: Any, host: str) -> dict[str, float]:
+    """Labels with scores, ``[{"label", "score"}]`` or ``{label: score}``. Raises ProviderError."""
+    pairs = list(rows.items()) if isinstance(rows, dict) else None
+    if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
+        pairs = [(row.get("label"), row.get("score")) for row in rows]
+    if pairs is None or not all(isinstance(label, str) and _is_number(score) for label, score in pairs):
+        raise ProviderError(f"{host} answered without labels and scores", Trouble.MALFORMED)
+    return {label: float(score) for label, score in pairs}
+
+
 def _is_number(part: Any) -> bool:
     return isinstance(part, int | float) and not isinstance(part, bool) and math.isfinite(part)
 
