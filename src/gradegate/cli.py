@@ -111,12 +111,19 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     run = _command(commands, "run", _run, "run evals, write reports, decide", aliases=["eval"])
     _config_arguments(run)
+    _answers_argument(run)
     _run_arguments(run)
     add_budget(run)
     add_cache(run)
     run.add_argument("--no-progress-bar", action="store_true", help="no bar on a terminal")
     validate = _command(commands, "validate", _validate, "find every mistake in configs; makes no call")
     _config_arguments(validate)
+    _answers_argument(validate)
+    cases = _command(commands, "cases", _cases, "write what an application is to answer elsewhere; makes no call")
+    _config_arguments(cases)
+    cases.add_argument(
+        "-o", "--output", dest="lines", default="-", metavar="FILE", help="JSON lines; default - is standard output"
+    )
     calibrate = _command(commands, "calibrate", _calibrate, "hold a grader against labels of people; suggest `noise`")
     calibrate.add_argument("config", nargs=1, help="the config whose cases the labels name")
     calibrate.add_argument("labels", metavar="LABELS.jsonl", help="a labelled output a line; see docs/noise.md")
@@ -210,6 +217,12 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _answers_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--answers", action="append", default=[], metavar="FILE", help="grade these answers; no target is asked; repeat"
+    )
+
+
 def _asking_arguments(parser: argparse.ArgumentParser, reports: str) -> None:
     parser.add_argument("-o", "--output", action="append", default=[], metavar="PATH", help=reports)
     parser.add_argument(
@@ -240,6 +253,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         providers=tuple(getattr(args, "providers", ())),
         max_concurrency=getattr(args, "max_concurrency", None),
         repeat=args.repeat,
+        answers=tuple(getattr(args, "answers", ())),
         filters=filters(args),
         variables=dict(getattr(args, "var", ())),
         assertions=tuple(args.assertions),
@@ -317,6 +331,17 @@ def _validate(args: argparse.Namespace) -> int:
     for line in inventory(plan.keys, prepared.secrets.names):
         print(harmless(line))
     print(f"valid: {many(plan.answers, 'answer')} and {many(plan.assertions, 'assertion')} planned")
+    return PASS
+
+
+def _cases(args: argparse.Namespace) -> int:
+    from dataclasses import replace
+
+    from gradegate.pipeline import cases
+
+    # The arguments of the run are taken as they are: what compares is of no concern here.
+    for text in cases(replace(_settings(args), base=""), "" if args.lines == "-" else args.lines):
+        sys.stdout.write(text)
     return PASS
 
 

@@ -9,16 +9,18 @@ from gradegate.asking.provider import PROVIDERS
 from gradegate.configs.dialect import DIALECTS
 from gradegate.configs.keys import ConfigKeys
 from gradegate.grading.grader import GRADERS
+from gradegate.recording.answer import SHAPES
 from gradegate.reporting.report import REPORTS
 from gradegate.reporting.results import results_schema
 
 
 def listing() -> str:
-    """Assertions, providers, dialects and reports, a line each."""
+    """Assertions, providers, dialects, shapes of answers and reports, a line each."""
     sections = {
         "assertions (each also with not-)": [(name, summary(kind)) for name, kind in GRADERS],
         "providers": [(name, summary(build)) for name, build in PROVIDERS],
         "dialects": [(dialect.name, dialect.summary) for _, dialect in DIALECTS],
+        "answers made elsewhere": [(shape.name, shape.summary) for _, shape in SHAPES],
         "reports": [(report.suffix or report.name, report.summary) for _, report in REPORTS],
     }
     lines = []

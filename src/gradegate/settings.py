@@ -99,6 +99,13 @@ class Settings:
     allowed_hosts: tuple[Host, ...] = ()  # where keys may go beside their own hosts
     allowed_env: frozenset[str] = frozenset()  # variables that any text of a config may show
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    answers: tuple[str, ...] = ()  # files with answers made elsewhere, or patterns of them: no target is asked
+    listing: bool = False  # only what would be asked of targets is wanted: no model is asked, and nothing is graded
+
+    @property
+    def asks_targets(self) -> bool:
+        """Whether targets are asked; where they are not, what a config names is only a label."""
+        return not self.answers and not self.listing
 
     @property
     def bound(self) -> bool:
@@ -215,6 +222,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path, elsewhere: Mapping[str, s
         max_usd=inputs.amount("max-usd"),
         max_seconds=inputs.amount("max-seconds"),
         cwd=inputs.folder("working-directory", cwd),
+        answers=inputs.lines("answers"),
         in_ci=True,
         allowed_hosts=inputs.read("allowed-hosts", hosts, ()),
         allowed_env=inputs.read("allowed-env", open_variables, frozenset()),

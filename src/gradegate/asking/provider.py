@@ -85,6 +85,17 @@ class Recorded(Provider):
     name = "recorded"
 
 
+class Label(Provider):
+    """A target that is only named: its answers are made elsewhere, whatever it is there."""
+
+    sees = True
+    names_model = False
+    replies_from = "file"
+
+    def __init__(self, spec: ProviderSpec) -> None:
+        self.id, self.name, self.spec, self.origin = spec.id, spec.name, spec, spec.origin
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What a provider is built from. ``env`` is the environment, overlaid with the config's ``env``.

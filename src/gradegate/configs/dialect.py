@@ -22,6 +22,8 @@ class Source:
     workspace: Workspace
     env: Environment
     variables: Mapping[str, Any] = field(default_factory=dict)  # of every test, over those of a default test
+    asks_targets: bool = True  # else they are labels alone, whatever they name
+    asks_graders: bool = True
 
     @property
     def file(self) -> str:

@@ -12,7 +12,7 @@ from gradegate.access.egress import PRIVATE, Egress
 from gradegate.asking import options as provider_options
 from gradegate.asking import unserved
 from gradegate.asking.http import Client
-from gradegate.asking.provider import PROVIDERS, Provider, Setting, serving, split_id
+from gradegate.asking.provider import PROVIDERS, Label, Provider, Setting, serving, split_id
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import to_json
@@ -43,6 +43,7 @@ class Binder:
     graders: Graders  # of --grader
     pool: dict[str, Provider]
     egress: Egress = Egress()
+    asks_targets: bool = True
     shared: dict[Again, Again] = field(default_factory=dict)  # one for all assertions that are asked again alike
 
     def provider(self, spec: ProviderSpec) -> Provider:
@@ -67,6 +68,12 @@ class Binder:
             self._check_egress(provider)
             self.pool[key] = provider
         return self.pool[key]
+
+    def target(self, spec: ProviderSpec) -> Provider:
+        """What answers prompts, or a label where nothing is asked. Raises ConfigError."""
+        if self.asks_targets:
+            return self.provider(spec)
+        return self.pool.setdefault(to_json(["label", spec.id, spec.label, spec.config]), Label(spec))
 
     def _check_egress(self, provider: Provider) -> None:
         """Raises ConfigError for a host that is not asked, and for a key that has no business there."""

@@ -65,7 +65,9 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else document.read(raw, name)
     for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
-            source = Source(path.absolute(), content, workspace, settings.environment, settings.variables)
+            asks_targets, asks_graders = settings.asks_targets, not settings.listing
+            place = (path.absolute(), content, workspace, settings.environment, settings.variables)
+            source = Source(*place, asks_targets, asks_graders)
             suite = targets.chosen(_with_variables(dialect.read(source), settings), source, settings)
             suite = added.added(suite, settings.assertions)
             if settings.confirm:

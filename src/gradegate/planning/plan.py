@@ -17,7 +17,7 @@ from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
 from gradegate.planning import checks, filters, targets
-from gradegate.planning.assertions import Subject, bind, check_options, check_share
+from gradegate.planning.assertions import BROUGHT, Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
 from gradegate.planning.keys import case_definition, named
@@ -78,7 +78,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         notes += [*located.suite.notes, *planner.notes]
     notes += [note for provider in pool.values() for note in provider.notes]
     mistakes += checks.prices(client.budget.limits, pool.values())
-    if not mistakes and not any(job.assertions for job in jobs):
+    if not mistakes and not settings.listing and not any(job.assertions for job in jobs):
         mistakes.append(Mistake("no test asserts anything, so nothing would be checked", None, "add `assert`"))
     if mistakes:
         raise ConfigError(*_grouped(mistakes))
@@ -129,17 +129,19 @@ class _Planner:
     notes: list[Note] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        suite = self.located.suite
+        suite, settings = self.located.suite, self.settings
         self.suite = suite
         self.env = javascript(suite.env.texts())
         self.variables = Variables(self.located.workspace, self.located.folder, self.env)
         workspace, folder = self.located.workspace, self.located.folder
-        graders = self._graders()
-        self.binder = Binder(suite, workspace, folder, self.client, graders, self.pool, egress(self.settings))
+        asks, graders = settings.asks_targets, self._graders()
+        self.binder = Binder(suite, workspace, folder, self.client, graders, self.pool, egress(settings), asks)
         defined = {name for case in suite.cases for name in case.vars}
         self.names = Names(defined, suite.env, partial=self.settings.filters.on or self._recorded)
 
     def _graders(self) -> Graders:
+        if self.settings.listing:
+            return {}
         source = Source(self.located.folder / "config", None, self.located.workspace, self.suite.env)
         try:
             return targets.graders(source, self.settings)
@@ -167,6 +169,10 @@ class _Planner:
             self.mistakes += self.names.mistakes()
             return jobs
         targets = list(self._targets())
+        if self.settings.listing:
+            jobs = self._jobs(cases, targets)
+            self.mistakes += self.names.mistakes()
+            return jobs
         try:
             self.binder.opinions(self.suite.policy.second_opinions)
         except ConfigError as e:
@@ -195,7 +201,7 @@ class _Planner:
     def _targets(self) -> Iterator[_Target]:
         for spec in self.suite.targets:
             try:
-                provider = self.binder.provider(spec)
+                provider = self.binder.target(spec)
                 if "text" not in provider.kinds:
                     raise ConfigError.at(f"`{spec.id}` answers no prompts", spec.origin, "name a chat model")
             except ConfigError as e:
@@ -265,7 +271,7 @@ class _Planner:
             prompts = (prompt for prompt in self.suite.prompts if _allows(case.prompts, prompt.label))
             return [(_RECORDED, next(prompts, PromptSpec("")))]
         if case.target is not None:
-            targets = [(case.target, self.binder.provider(case.target), list(self.suite.prompts))]
+            targets = [(case.target, self.binder.target(case.target), list(self.suite.prompts))]
         elif case.providers:
             names = case.providers
             targets = [target for target in targets if _allows(names, target[0].id) or _allows(names, target[0].label)]
@@ -292,9 +298,10 @@ class _Planner:
         return definition, named(self._bind(case, values), definition)
 
     def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
-        subject = Subject(case.options, {"env": self.env, **values}, case.turns)
+        brought = BROUGHT if self.settings.answers else frozenset()
+        subject = Subject(case.options, {"env": self.env, **values}, case.turns, brought)
         bound = []
-        for spec in case.assertions:
+        for spec in case.assertions if not self.settings.listing else ():
             try:
                 bound.append(bind(self.binder, spec, subject))
             except ConfigError as e:

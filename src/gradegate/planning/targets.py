@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from gradegate.configs import specs
@@ -28,7 +27,7 @@ def chosen(suite: Suite, source: Source, settings: Settings) -> Suite:
     for written in settings.providers:
         own = [spec for spec in suite.targets if written in (spec.id, spec.label)]
         try:
-            named += own or _specs(written, source, settings, PROVIDER)
+            named += own or specs.targets(written, _here(source, settings), PROVIDER)
         except ConfigError as e:
             mistakes += e.mistakes
     suite = replace(suite, targets=tuple(named), others=suite.targets, mistakes=(*suite.mistakes, *mistakes))
@@ -47,10 +46,11 @@ def _kept(suite: Suite, settings: Settings) -> Suite:
 
 def graders(source: Source, settings: Settings) -> Graders:
     """The graders that the settings name, by kind. Raises ConfigError."""
-    return {kind: _specs(written, source, settings, GRADER)[0] for kind, written in settings.graders.items()}
+    return {
+        kind: specs.providers(written, _here(source, settings), GRADER)[0] for kind, written in settings.graders.items()
+    }
 
 
-def _specs(written: str, source: Source, settings: Settings, origin: Origin) -> Sequence[ProviderSpec]:
-    """A file is looked for where the command is started, as its other files are. Raises ConfigError."""
-    here = replace(source, path=settings.cwd / source.path.name)
-    return specs.providers(written, here, origin)
+def _here(source: Source, settings: Settings) -> Source:
+    """A file is looked for where the command is started, as its other files are."""
+    return replace(source, path=settings.cwd / source.path.name)
