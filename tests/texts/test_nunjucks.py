@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.bounded.begin import begin
-from gradegate.texts import filters, members
+from gradegate.texts import filters, methods
 from gradegate.texts.template import TemplateError, needs, render, uses
 
 FOLDER = Path(__file__).parent / "nunjucks"
@@ -45,7 +45,7 @@ def test_templates_give_what_nunjucks_gives(source, expected):
         assert render(source, VARIABLES) == expected
 
 
-@pytest.mark.parametrize("name", sorted({*members._TEXT, *members._LIST}))
+@pytest.mark.parametrize("name", sorted({*methods.TEXT, *methods.LIST}))
 def test_every_method_is_among_the_recorded_or_mirrors_one_that_is(name):
     twins = {"toLocaleUpperCase", "toLocaleLowerCase", "valueOf", "toSorted", "toReversed", "unshift"}
     assert name in twins or any(f".{name}(" in source for source, _ in RECORDED)
@@ -112,7 +112,7 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 SIGNS = ["+", "-", "*", "/", "//", "%", "**", "~", "==", "===", "!=", "!==", "<", "<=", ">", ">=", "in", "and", "or"]
-NAMES = sorted({*members._TEXT, *members._LIST, *members._NUMBER} - {"repeat", "padStart", "padEnd"})
+NAMES = sorted({*methods.TEXT, *methods.LIST, *methods.NUMBER} - {"repeat", "padStart", "padEnd"})
 
 
 @given(VALUES, VALUES, st.sampled_from(SIGNS))

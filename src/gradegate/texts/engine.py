@@ -14,10 +14,12 @@ from jinja2.utils import Namespace
 
 from gradegate.bounded.bounds import MAX_CHARACTERS
 from gradegate.texts import scopes
-from gradegate.texts.filters import FILTERS, TESTS
+from gradegate.texts.filters import FILTERS
 from gradegate.texts.functions import FUNCTIONS
 from gradegate.texts.grammar import NunjucksParser
-from gradegate.texts.members import UNDEFINED, is_data, items_of, member, pairs_of
+from gradegate.texts.listfilters import TESTS
+from gradegate.texts.members import is_data, items_of, member, pairs_of
+from gradegate.texts.methods import UNDEFINED
 from gradegate.texts.operators import ARITHMETIC, COMPARISONS
 from gradegate.texts.values import javascript, printed, show
 
@@ -80,6 +82,7 @@ _TROUBLE = (
     ValueError,
     LookupError,
     AttributeError,
+    NameError,  # a number that Python writes as `inf`
     SyntaxError,  # of the Python that Jinja writes, for what is nested too deeply
     RecursionError,
 )

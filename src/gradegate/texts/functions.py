@@ -8,7 +8,7 @@ from typing import Any
 
 import jinja2
 
-from gradegate.texts.members import UNDEFINED
+from gradegate.texts.methods import UNDEFINED
 from gradegate.texts.values import Built, number, to_number
 
 MAX_RANGE = 100_000

@@ -1,6 +1,6 @@
 """The members of values in a template, as in JavaScript: ``length``, items, and methods that take no function.
 
-A position in a text counts UTF-16 units, as there: an emoji is two.
+A template reaches no attribute of Python through any of them.
 """
 
 from __future__ import annotations
@@ -9,12 +9,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import jinja2
+from gradegate.texts.methods import CHANGING, UNDEFINED, method
+from gradegate.texts.units import length, units, whole
+from gradegate.texts.values import Built, is_nothing, to_string
 
-from gradegate.texts.operators import strictly_equal
-from gradegate.texts.values import SPACE, Built, is_nothing, number, show, to_number, to_string
-
-UNDEFINED = jinja2.ChainableUndefined
 _FUNCTIONS = frozenset(
     "map filter some every find findIndex findLast forEach reduce reduceRight flatMap match matchAll search".split()
 )
@@ -54,16 +52,14 @@ def member(value: Any, key: Any) -> Any:
             items = units(value) if isinstance(value, str) else value
             return whole(items[index]) if index < len(items) else UNDEFINED(obj=value, name=str(key))
     name = to_string(key)
-    method = next((methods[name] for kind, methods in _METHODS if isinstance(value, kind) and name in methods), None)
-    if method is not None and (not isinstance(value, list) or isinstance(value, Built) or name not in _CHANGING):
-        return Method(method, value)
-    return UNDEFINED(hint=_why_not(value, name), obj=value, name=name)
+    known = method(value, name)
+    return UNDEFINED(hint=_why_not(value, name), obj=value, name=name) if known is None else Method(known, value)
 
 
 def _why_not(value: Any, name: str) -> str | None:
     if isinstance(value, str | list | tuple) and name in _FUNCTIONS:
         return f"`{name}` takes a function or a regular expression, and a template can write neither"
-    if isinstance(value, list) and name in _CHANGING:
+    if isinstance(value, list) and name in CHANGING:
         return f"`{name}` would change a variable: change what `concat()` or `slice()` gives"
     if name in _PYTHON:
         return f"`{name}` is not known here: write `{_PYTHON[name]}`, as in JavaScript"
@@ -76,9 +72,8 @@ def _of_mapping(value: Mapping[Any, Any], key: Any) -> Any:
     name = to_string(key)
     if name in value:
         return value[name]
-    if name in _OBJECT:
-        return Method(_OBJECT[name], value)
-    return UNDEFINED(obj=value, name=name)
+    known = method(value, name)
+    return UNDEFINED(obj=value, name=name) if known is None else Method(known, value)
 
 
 def _index(key: Any) -> int | None:
@@ -88,277 +83,6 @@ def _index(key: Any) -> int | None:
         )
     whole_number = isinstance(key, int | float) and not isinstance(key, bool) and key >= 0 and key == key // 1
     return int(key) if whole_number and math.isfinite(key) else None
-
-
-# --- UTF-16 -----------------------------------------------------------------------------------------------------
-
-
-def units(text: str) -> str:
-    """The text with two halves for each character that JavaScript counts as two."""
-    if text.isascii() or max(text) < "\U00010000":
-        return text
-    raw = text.encode("utf-16-le", "surrogatepass")
-    return "".join(chr(raw[at] | raw[at + 1] << 8) for at in range(0, len(raw), 2))
-
-
-def whole(value: Any) -> Any:
-    """The text with its halves put together; half a character is U+FFFD, as where JavaScript writes it out."""
-    if not isinstance(value, str) or value.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in value):
-        return value
-    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def length(value: Any) -> int:
-    """How many units a text has, or items a list."""
-    return len(value) if not isinstance(value, str) or value.isascii() else len(units(value))
-
-
-def _text(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A method over units."""
-
-    def called(value: str, *arguments: Any) -> Any:
-        result = function(units(value), *(units(it) if isinstance(it, str) else it for it in arguments))
-        return Built(map(whole, result)) if isinstance(result, list) else whole(result)
-
-    return called
-
-
-# --- methods ----------------------------------------------------------------------------------------------------
-
-
-def _whole_number(value: Any, otherwise: float = 0) -> float:
-    if isinstance(value, jinja2.Undefined):
-        return otherwise
-    given = to_number(value)
-    return 0 if math.isnan(given) else given if math.isinf(given) else math.trunc(given)
-
-
-def _from_end(value: Any, size: int, otherwise: float) -> int:
-    """A position that counts from the end where it is negative."""
-    at = _whole_number(value, otherwise)
-    return int(max(0, size + at) if at < 0 else min(at, size))
-
-
-def _within(value: Any, size: int, otherwise: float = 0) -> int:
-    return int(max(0, min(_whole_number(value, otherwise), size)))
-
-
-_NONE = UNDEFINED()
-
-
-def _slice(value: Any, start: Any = _NONE, end: Any = _NONE) -> Any:
-    return value[_from_end(start, len(value), 0) : _from_end(end, len(value), len(value))]
-
-
-def _list_slice(value: Any, start: Any = _NONE, end: Any = _NONE) -> Built:
-    return Built(_slice(value, start, end))
-
-
-def _substring(value: str, start: Any = _NONE, end: Any = _NONE) -> str:
-    first, last = sorted((_within(start, len(value)), _within(end, len(value), len(value))))
-    return value[first:last]
-
-
-def _substr(value: str, start: Any = _NONE, count: Any = _NONE) -> str:
-    first = _from_end(start, len(value), 0)
-    return value[first : first + _within(count, len(value) - first, len(value))]
-
-
-def _split(value: str, by: Any = _NONE, most: Any = _NONE) -> list[str]:
-    if isinstance(by, jinja2.Undefined):
-        parts = [value]
-    else:
-        parts = value.split(to_string(by)) if to_string(by) else list(value)
-    return parts if isinstance(most, jinja2.Undefined) else parts[: int(_whole_number(most))]
-
-
-def _replace(times: int) -> Callable[..., str]:
-    def replaced(value: str, old: Any = _NONE, new: Any = _NONE) -> str:
-        text, by = to_string(old), to_string(new)
-        if "$" in by:
-            raise TypeError("`$` in the new text of `replace` has a meaning of its own, which is not read here")
-        return value.replace(text, by, times)
-
-    return replaced
-
-
-def _pad(before: bool) -> Callable[..., str]:
-    def padded(value: str, size: Any = _NONE, by: Any = " ") -> str:
-        missing = int(_whole_number(size)) - len(value)
-        sign = to_string(by)
-        if missing <= 0 or not sign:
-            return value
-        filling = (sign * (missing // len(sign) + 1))[:missing]
-        return filling + value if before else value + filling
-
-    return padded
-
-
-def _repeat(value: str, times: Any = _NONE) -> str:
-    count = _whole_number(times)
-    if count < 0 or math.isinf(count):
-        raise TypeError(f"`repeat` cannot repeat {show(count)} times")
-    return value * int(count)
-
-
-def _at(value: Any, index: Any = _NONE) -> Any:
-    at = _whole_number(index)
-    at = at + len(value) if at < 0 else at
-    return value[int(at)] if 0 <= at < len(value) else UNDEFINED()
-
-
-def _char(value: str, index: Any = _NONE) -> str:
-    at = _whole_number(index)
-    return value[int(at)] if 0 <= at < len(value) else ""
-
-
-def _code(value: str, index: Any = _NONE) -> float:
-    sign = _char(value, index)
-    return ord(sign) if sign else number(math.nan)
-
-
-def _last_index(value: str, part: Any = _NONE) -> int:
-    return value.rfind(to_string(part))
-
-
-def _list_index(value: list[Any], item: Any = _NONE, start: Any = _NONE) -> int:
-    first = _from_end(start, len(value), 0)
-    return next((at for at in range(first, len(value)) if strictly_equal(value[at], item)), -1)
-
-
-def _list_last_index(value: list[Any], item: Any = _NONE) -> int:
-    return next((at for at in reversed(range(len(value))) if strictly_equal(value[at], item)), -1)
-
-
-def _concat(value: list[Any], *more: Any) -> Built:
-    result = Built(value)
-    for it in more:
-        result += it if isinstance(it, list | tuple) else [it]
-    return result
-
-
-def _join(value: list[Any], by: Any = _NONE) -> str:
-    return ("," if isinstance(by, jinja2.Undefined) else to_string(by)).join(map(show, value))
-
-
-def _flat(value: list[Any]) -> Built:
-    return _concat([], *value)
-
-
-def _push(value: Built, *items: Any) -> int:
-    value += items
-    return len(value)
-
-
-def _unshift(value: Built, *items: Any) -> int:
-    value[:0] = items
-    return len(value)
-
-
-def _pop(at: int) -> Callable[[Built], Any]:
-    return lambda value: value.pop(at) if len(value) else UNDEFINED()
-
-
-def _reverse(value: Built) -> Built:
-    value.reverse()
-    return value
-
-
-def _sort(value: Built, *function: Any) -> Built:
-    if function:
-        raise TypeError("`sort` with a function: a template can write none; use the filter `sort`")
-    value.sort(key=lambda item: (isinstance(item, jinja2.Undefined), to_string(item)))
-    return value
-
-
-def _fixed(value: float, digits: Any = _NONE) -> str:
-    from decimal import ROUND_HALF_UP, Decimal
-
-    places = int(_whole_number(digits))
-    if not 0 <= places <= 100:
-        raise TypeError("`toFixed` takes 0 to 100 digits")
-    if not math.isfinite(value) or abs(value) >= 1e21:
-        return to_string(float(value))
-    return f"{Decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):f}"
-
-
-def _number_text(value: float, base: Any = 10) -> str:
-    if base != 10:
-        raise TypeError("`toString` of a number writes decimals alone here")
-    return to_string(value)
-
-
-_TEXT: dict[str, Callable[..., Any]] = {
-    "toUpperCase": lambda value: value.upper(),
-    "toLowerCase": lambda value: value.lower(),
-    "toLocaleUpperCase": lambda value: value.upper(),
-    "toLocaleLowerCase": lambda value: value.lower(),
-    "trim": lambda value: value.strip(SPACE),
-    "trimStart": lambda value: value.lstrip(SPACE),
-    "trimEnd": lambda value: value.rstrip(SPACE),
-    "toString": lambda value: value,
-    "valueOf": lambda value: value,
-    "concat": lambda value, *more: value + "".join(map(to_string, more)),
-    "includes": lambda value, part=_NONE, start=_NONE: to_string(part) in value[_within(start, len(value)) :],
-    "startsWith": lambda value, part=_NONE, at=_NONE: value.startswith(to_string(part), _within(at, len(value))),
-    "endsWith": lambda value, part=_NONE, end=_NONE: value[: _within(end, len(value), len(value))].endswith(to_string(part)),
-    "indexOf": lambda value, part=_NONE, start=_NONE: value.find(to_string(part), _within(start, len(value))),
-    "lastIndexOf": _last_index,
-    "slice": _slice,
-    "substring": _substring,
-    "substr": _substr,
-    "split": _split,
-    "replace": _replace(1),
-    "replaceAll": _replace(-1),
-    "padStart": _pad(before=True),
-    "padEnd": _pad(before=False),
-    "repeat": _repeat,
-    "at": _at,
-    "charAt": _char,
-    "charCodeAt": _code,
-}  # fmt: skip
-_LIST: dict[str, Callable[..., Any]] = {
-    "join": _join,
-    "toString": _join,
-    "includes": lambda value, item=_NONE: any(strictly_equal(it, item) for it in value),
-    "indexOf": _list_index,
-    "lastIndexOf": _list_last_index,
-    "slice": _list_slice,
-    "concat": _concat,
-    "flat": _flat,
-    "at": _at,
-    "toReversed": lambda value: Built(reversed(value)),
-    "toSorted": lambda value, *function: _sort(Built(value), *function),
-    "push": _push,
-    "unshift": _unshift,
-    "pop": _pop(-1),
-    "shift": _pop(0),
-    "reverse": _reverse,
-    "sort": _sort,
-}
-_CHANGING = frozenset({"push", "unshift", "pop", "shift", "reverse", "sort"})
-_NUMBER: dict[str, Callable[..., Any]] = {
-    "toFixed": _fixed,
-    "toString": _number_text,
-    "valueOf": lambda value: value,
-}
-_BOOLEAN: dict[str, Callable[..., Any]] = {"toString": to_string, "valueOf": lambda value: value}
-_OBJECT: dict[str, Callable[..., Any]] = {
-    "toString": to_string,
-    "hasOwnProperty": lambda value, name=_NONE: to_string(name) in value,
-    # Nunjucks has none of these three; templates written for Jinja do
-    "items": lambda value: Built(Built(pair) for pair in value.items()),
-    "keys": Built,
-    "values": lambda value: Built(value.values()),
-}
-_METHODS: tuple[tuple[type, dict[str, Callable[..., Any]]], ...] = (
-    (str, {name: _text(method) for name, method in _TEXT.items()}),
-    (list, _LIST),
-    (tuple, {name: method for name, method in _LIST.items() if name not in _CHANGING}),
-    (bool, _BOOLEAN),
-    (int, _NUMBER),
-    (float, _NUMBER),
-)
 
 
 def items_of(value: Any) -> Any:
@@ -371,7 +95,7 @@ def items_of(value: Any) -> Any:
 def pairs_of(value: Any, names: int) -> Any:
     """What a loop with several names goes over: keys with values, or lists of as many items."""
     if isinstance(value, Mapping):
-        return [(key, item, *([_NONE] * (names - 2))) for key, item in value.items()]
+        return [(key, item, *([UNDEFINED()] * (names - 2))) for key, item in value.items()]
     if isinstance(value, list | tuple):
         return [tuple(member(item, at) for at in range(names)) for item in value]
     return items_of(value)

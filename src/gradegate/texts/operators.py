@@ -77,7 +77,7 @@ def divide(left: Any, right: Any) -> float:
         return number(above / below)
     if not above or math.isnan(above) or math.isnan(below):
         return NAN
-    return math.copysign(math.inf, above) * math.copysign(1.0, below)
+    return number(math.copysign(math.inf, above) * math.copysign(1.0, below))
 
 
 def remainder(left: Any, right: Any) -> float:
@@ -88,12 +88,15 @@ def remainder(left: Any, right: Any) -> float:
 
 def power(left: Any, right: Any) -> float:
     """``**``"""
+    base, exponent = to_number(left), to_number(right)
+    if math.isnan(exponent) or (math.isinf(exponent) and abs(base) == 1):
+        return NAN  # where C says 1
     try:
-        return number(math.pow(to_number(left), to_number(right)))
+        return number(math.pow(base, exponent))
     except OverflowError:
-        return math.inf
-    except ValueError:
-        return NAN
+        return number(-math.inf if base < 0 and exponent % 2 == 1 else math.inf)
+    except ValueError:  # a root of a negative number; or a power below 0 of 0
+        return NAN if base else number(math.inf)
 
 
 def floor_divide(left: Any, right: Any) -> float:

@@ -13,6 +13,7 @@ import jinja2
 
 SAFE_INTEGER = 2**53  # beyond it JavaScript counts in steps of two
 SPACE = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
+_HALF = re.compile(r"[\ud800-\udfff]")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _BASED = re.compile(r"0[xX][\da-fA-F]+|0[bB][01]+|0[oO][0-7]+")
 
@@ -44,6 +45,10 @@ class _NaN(float):
 
     def __bool__(self) -> bool:
         return False
+
+
+class _Infinite(float):
+    """An infinite number: of a kind of its own, because Jinja would write it into its code as ``inf``."""
 
 
 NAN = _NaN("nan")
@@ -110,7 +115,7 @@ def to_number(value: Any) -> float:
     if _BASED.fullmatch(text):
         return number(int(text, 0))
     if text in ("Infinity", "+Infinity", "-Infinity"):
-        return float(text)
+        return _Infinite(text)
     return number(float(text)) if _DECIMAL.fullmatch(text) else NAN
 
 
@@ -122,9 +127,11 @@ def number(value: float) -> float:
         try:
             return float(value)
         except OverflowError:
-            return math.copysign(math.inf, value)
+            return _Infinite(math.copysign(math.inf, value))
     if math.isnan(value):
         return NAN
+    if math.isinf(value):
+        return _Infinite(value)
     return int(value) if value.is_integer() and 0 < abs(value) <= SAFE_INTEGER else value
 
 
@@ -146,7 +153,8 @@ def dump(value: Any, indent: float | str | None = None) -> str:
         indent = int(indent)
     indent = min(indent, 10) if isinstance(indent, int) else (indent or "")[:10]
     separators = None if indent else (",", ":")
-    return json.dumps(_jsonable(value), ensure_ascii=False, indent=indent or None, separators=separators, default=str)
+    text = json.dumps(_jsonable(value), ensure_ascii=False, indent=indent or None, separators=separators, default=str)
+    return text if text.isascii() else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def _jsonable(value: Any) -> Any:
