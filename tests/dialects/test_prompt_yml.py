@@ -31,18 +31,7 @@ def _keys(gate, llm, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "k")
 
 
-@pytest.fixture
-def served(llm, monkeypatch):
-    """The models of the file itself, on loopback."""
-    from gradegate.asking.service import Service
-    from gradegate.providers import compatible
-
-    assert compatible
-    monkeypatch.setattr(Service, "url", lambda self, setting: llm.base)
-    monkeypatch.setenv("GITHUB_MODELS_TOKEN", "t")
-
-
-def test_the_messages_are_filled_with_each_row_and_sent_with_the_parameters(gate, llm, served):
+def test_the_messages_are_filled_with_each_row_and_sent_with_the_parameters(gate, llm):
     llm.reply = lambda path, body: " hello, friend\n"
     ran = gate(FILE.format(evaluators=CONTAINS), name="g.prompt.yml")
     assert ran.code == 0, ran.out + ran.err
@@ -52,14 +41,14 @@ def test_the_messages_are_filled_with_each_row_and_sent_with_the_parameters(gate
         for name in ("Ada", "{{braces}}")
     ]
     assert {name: bodies[0][name] for name in ("model", "temperature", "top_p", "max_tokens")} == {
-        "model": "openai/gpt-4o-mini",
+        "model": "gpt-4o-mini",
         "temperature": 0.5,
         "top_p": 0.9,
         "max_tokens": 50,
     }
 
 
-def test_a_schema_is_sent_as_the_form_of_the_reply(gate, llm, served):
+def test_a_schema_is_sent_as_the_form_of_the_reply(gate, llm):
     text = FILE.replace(
         "testData:", 'responseFormat: json_schema\njsonSchema: \'{{"name": "x", "schema": {{}}}}\'\ntestData:'
     )
@@ -129,10 +118,10 @@ def test_built_in_evaluators_give_stars(gate, llm, name, stars, outcome):
     assert {grade["outcome"] for grade in ran.grades} == {outcome}, ran.out + ran.err
 
 
-def test_the_grader_is_the_model_of_the_file_unless_the_command_line_names_one(gate, llm, served):
+def test_the_grader_is_the_model_of_the_file_unless_the_command_line_names_one(gate, llm):
     llm.reply = lambda path, body: "good" if "Is this polite?" in str(body) else "an answer"
     assert gate(FILE.format(evaluators=LLM), name="g.prompt.yml").code == 0
-    assert {body["model"] for body in llm.bodies} == {"openai/gpt-4o-mini", "openai/gpt-4o"}
+    assert {body["model"] for body in llm.bodies} == {"gpt-4o-mini", "gpt-4o"}
     llm.requests.clear()
     run(gate, llm, LLM)
     assert {body["model"] for body in llm.bodies} == {"m", "g"}
@@ -169,3 +158,17 @@ def test_a_file_without_test_data_is_a_mistake(gate, llm):
 def test_a_variable_that_no_row_has_is_a_mistake(gate, llm):
     ran = run(gate, llm, text=FILE.replace("hello to {{{{input}}}}", "hello to {{{{nobody}}}}"))
     assert "`nobody`" in mistakes(ran)
+
+
+@pytest.mark.parametrize("model", ["meta/llama-3.3-70b-instruct", "phi-4", "deepseek/DeepSeek-R1"])
+def test_a_model_that_nobody_serves_under_that_name_needs_another_in_its_place(gate, llm, model):
+    text = FILE.replace("openai/gpt-4o-mini", model).format(evaluators=CONTAINS)
+    said = mistakes(gate(text, name="g.prompt.yml"))
+    assert f"g.prompt.yml:3: `{model}` was served by GitHub Models, which closed in July 2026" in said
+    llm.reply = lambda path, body: "hello"
+    assert gate(text, "--provider", "openai:chat:m", name="g.prompt.yml").code == 0
+
+
+def test_a_grader_that_nobody_serves_needs_another_in_its_place(gate, llm):
+    text = FILE.format(evaluators=LLM.replace("openai/gpt-4o", "meta/llama"))
+    assert "no grading model is configured" in mistakes(gate(text, name="g.prompt.yml"))

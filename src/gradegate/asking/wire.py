@@ -15,6 +15,7 @@ from gradegate.asking.provider import Setting, secret
 from gradegate.asking.response import Response
 from gradegate.conversation import Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.figures import many
 
 # The key, the model or the address is wrong: the same answer comes to every call.
 SETUP_STATUSES = frozenset({401, 403, 404, 405, 407, 410})
@@ -145,7 +146,7 @@ def vectors(response: Mapping[str, Any], host: str, texts: int) -> list[list[flo
     listed = response.get("data")
     rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
     if len(rows) != texts:
-        raise ProviderError(f"{host} gave {len(rows)} vectors for {texts} texts", Trouble.MALFORMED)
+        raise ProviderError(f"{host} gave {many(len(rows), 'vector')} for {many(texts, 'text')}", Trouble.MALFORMED)
     places = [row.get("index") for row in rows]
     if sorted(places, key=str) == sorted(range(texts), key=str):
         rows = sorted(rows, key=lambda row: row["index"])

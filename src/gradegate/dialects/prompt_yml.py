@@ -1,5 +1,7 @@
 """``.prompt.yml`` of GitHub Models: one prompt with its model, test data and evaluators.
 
+GitHub Models closed on 30 July 2026, so a model is asked at its vendor, where that has it under the same name.
+
 Format: https://docs.github.com/en/github-models/use-github-models/storing-prompts-in-github-repositories, and what
 ``gh models eval`` makes of it (https://github.com/github/gh-models, ``pkg/prompt/prompt.go``, ``cmd/eval/eval.go``).
 """
@@ -35,6 +37,7 @@ BUILT_IN_MODEL = "openai/gpt-4o"  # of `uses: github/...`
 _OTHERS = frozenset({"prompts", "providers", "targets", "tests", "defaultTest", "scenarios"})  # of promptfoo
 _OWN = frozenset({"model", "modelParameters", "testData", "evaluators"})
 _OPTIONS = {"maxTokens": "max_tokens", "topP": "top_p"}
+_VENDORS = {"openai": "openai:chat", "mistral-ai": "mistral", "xai": "xai"}
 PASSING = "every case passes"
 
 
@@ -142,7 +145,7 @@ def _suite(keys: PromptYmlKeys, desk: Desk) -> Suite:
             "the file has no `testData`, so nothing would be checked", desk.line("testData"), "add a row of variables"
         )
     models = dict.fromkeys(model for evaluator in keys.evaluators if (model := _model(evaluator)))
-    graders = _served(next(iter(models), ""), desk.line("evaluators"))
+    graders = _served(next(iter(models)), desk.line("evaluators")) if len(models) == 1 else {}
     assertions = tuple(
         assertion
         for number, evaluator in enumerate(keys.evaluators)
@@ -154,6 +157,7 @@ def _suite(keys: PromptYmlKeys, desk: Desk) -> Suite:
         description=keys.description or keys.name,
         prompts=(PromptSpec(json.dumps(messages, ensure_ascii=False), keys.name, desk.line("messages")),),
         targets=_target(keys, desk),
+        targetless=None if _id(keys.model) else _unserved(keys.model, desk.line("model")),
         cases=tuple(_case(row, number, assertions, desk) for number, row in enumerate(keys.test_data)),
         policy=Policy((Rule(PASSING, every_case=True, suite=desk.file),)),
         graders=graders,
@@ -170,7 +174,9 @@ def _target(keys: PromptYmlKeys, desk: Desk) -> tuple[ProviderSpec, ...]:
             if keys.json_schema is None:
                 desk.say("`responseFormat: json_schema` has no `jsonSchema`", desk.line("responseFormat"), "add it")
             config["response_format"]["json_schema"] = json.loads(keys.json_schema or "{}")
-    written = {"id": f"github:{keys.model}", "config": config}
+    written = {"id": _id(keys.model), "config": config}
+    if not written["id"]:
+        return ()
     try:
         return tuple(specs.providers(written, desk.source, desk.line("model")))
     except ConfigError as e:
@@ -179,7 +185,18 @@ def _target(keys: PromptYmlKeys, desk: Desk) -> tuple[ProviderSpec, ...]:
 
 
 def _served(model: str, origin: Origin) -> Graders:
-    return {"text": ProviderSpec(f"github:{model}", origin=origin)} if model else {}
+    return {"text": ProviderSpec(_id(model), origin=origin)} if _id(model) else {}
+
+
+def _id(model: str) -> str:
+    """The provider that serves ``vendor/model`` today; empty where none has it under that name."""
+    vendor, _, name = model.partition("/")
+    return f"{_VENDORS[vendor]}:{name}" if vendor in _VENDORS and name else ""
+
+
+def _unserved(model: str, origin: Origin) -> Mistake:
+    what = f"`{model}` was served by GitHub Models, which closed in July 2026"
+    return Mistake(what, origin, "name what answers in its place: `provider` (--provider PROVIDER:MODEL)")
 
 
 def _model(evaluator: EvaluatorKeys) -> str:

@@ -221,6 +221,3 @@ PROVIDERS.register("docker")(
         embeds=True, keyless=True, open=True,
     )
 )  # fmt: skip
-PROVIDERS.register("github")(
-    Service("GitHub Models", "https://models.github.ai/inference", ("GITHUB_MODELS_TOKEN",), extra=_SAMPLING)
-)
