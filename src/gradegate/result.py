@@ -203,12 +203,16 @@ def cases_of(rows: Iterable[Row]) -> tuple[CaseResult, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How results came about. ``started`` is UTC in ISO 8601, ``configs`` the SHA-256 of each config by its file."""
+    """How results came about. ``started`` is UTC in ISO 8601.
+
+    ``configs`` are the SHA-256 of each config by its file, ``answers`` those of files with recorded answers.
+    """
 
     tool: str = ""  # the version of gradegate
     commit: str = ""
     started: str = ""
     configs: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,9 @@ class ProviderSpec:
         return self.label or self.id
 
 
-# The models that may grade, by kind: "text", "embedding", "classification", "moderation"; "*" serves for any kind.
+# What a model gives, and so what it can grade by.
+KINDS = ("text", "embedding", "classification", "moderation")
+# The models that may grade, by kind; "*" serves for any kind.
 Graders = Mapping[str, ProviderSpec]
 
 
@@ -211,6 +213,8 @@ class Suite:
     description: str = ""
     prompts: tuple[PromptSpec, ...] = ()
     targets: tuple[ProviderSpec, ...] = ()
+    others: tuple[ProviderSpec, ...] = ()  # configured and not asked: a grader may name one by its id or label
+    targetless: Mistake | None = None  # what is wrong where nobody else names a target
     cases: tuple[Case, ...] = ()
     policy: Policy = Policy()
     graders: Graders = field(default_factory=dict)  # of defaultTest: weaker than --grader

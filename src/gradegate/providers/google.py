@@ -21,7 +21,6 @@ _HOST = "generativelanguage.googleapis.com"
 class Google(ChatModel):
     """A model at ``{base}/models/{model}:generateContent``."""
 
-    others = ("embedding", "embeddings", "image", "interactions", "live", "video", "*-image", "*-image-*")
     options = (*OPTIONS, *ACCESS, *PRICES, "apiVersion")
     vendor = Vendor(_KEYS, (_HOST,), (*_BASES, "GOOGLE_API_HOST"))
 

@@ -1,12 +1,16 @@
 """http, https: any application or model behind a URL; the request is a template of the config.
 
 The keys are those of promptfoo's provider (https://www.promptfoo.dev/docs/providers/http/): ``url``, ``method``,
-``headers``, ``queryParams``, ``body`` and ``transformResponse``, the last as a path only.
+``headers``, ``queryParams``, ``body`` and ``transformResponse``, the last as a path only. It grades, too: what
+``transformResponse`` gives is a text, a list of numbers or labels with scores, as ``callApi``, ``callEmbeddingApi`` and
+``callClassificationApi`` of promptfoo's custom providers do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +19,10 @@ from gradegate.asking import httpbody
 from gradegate.asking.httpreply import Extract, error_in, is_broken_json, parse
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.asking.response import Response
-from gradegate.asking.wire import base_url, host_of, refusal, words
+from gradegate.asking.wire import base_url, host_of, labels, refusal, vector, words
 from gradegate.conversation import Message, Reply, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.files.document import to_json
 from gradegate.texts.envnames import env_names
 from gradegate.texts.template import TemplateError, render, uses
 
@@ -51,6 +56,7 @@ class _Templates:
 class Web(Provider):
     """An application that is asked over HTTP."""
 
+    kinds = ("text", "embedding", "classification")
     names_model = False
     options = ("url", "method", "headers", "queryParams", "body", "transformResponse", "responseParser")
     unsupported = _UNSUPPORTED
@@ -70,17 +76,50 @@ class Web(Provider):
             self._env = {name: value for name in env_names(self.templates) if (value := setting.key(name))}
             self.url = base_url(setting, render(self._parts.url, {"env": self._env}))
             if not frozenset().union(*map(uses, self.templates)) - {"env"}:
-                cure = "put {{prompt}} into `body`, `url` or `queryParams`"
+                cure = "put {{prompt}} into `body`, `url` or `queryParams`" + _or_openais(self.url)
                 raise ConfigError.at(f"every test would send `{setting.spec.name}` the same request", origin, cure)
             self._extract: Extract = parse(config.get("transformResponse") or config.get("responseParser"))
         except (TemplateError, ValueError) as e:
             raise ConfigError.at(f"`{setting.spec.name}`: {e}", origin, "correct it") from e
 
+    @property
+    def unasked_kinds(self) -> tuple[str, ...]:
+        """It cannot be told what an application gives: it embeds and classifies where it is named for that."""
+        return ("text",)
+
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        prompt = request.prompt or request.messages[-1].content
         messages = [_plain(message) for message in request.messages]
-        variables = {"messages": messages, **request.vars, "prompt": prompt, "env": self._env}
+        prompt = request.prompt or (to_json(messages) if len(messages) > 1 else messages[-1]["content"])
+        body, answer = self._asked({"messages": messages, **request.vars, "prompt": prompt})
+        text, metadata = self._extract.apply(body, answer.host)
+        return Reply(text, _usage(answer), metadata=metadata)
+
+    def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+        """One vector for each text, in order, each in a request of its own. Raises ProviderError."""
+        rows, usage = [], Usage()
+        for text in texts:
+            value, answer = self._given(text, "embedding")
+            rows.append(vector(value, answer.host))
+            usage = usage + _usage(answer)
+        return rows, usage
+
+    def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
+        """Labels with scores. Raises ProviderError."""
+        value, answer = self._given(text, "classification")
+        return labels(value, answer.host), _usage(answer)
+
+    def _given(self, text: str, member: str) -> tuple[Any, Response]:
+        """What is answered to a text: the value, or its member of that name."""
+        body, answer = self._asked({"messages": [{"role": "user", "content": text}], "prompt": text})
+        value = self._extract.value(body, answer.host)
+        with suppress(ValueError, RecursionError):  # a body without `transformResponse` is the JSON that it holds
+            value = json.loads(value) if isinstance(value, str) else value
+        return value[member] if isinstance(value, dict) and set(value) == {member} else value, answer
+
+    def _asked(self, given: Mapping[str, Any]) -> tuple[str, Response]:
+        """The text of the answer to a request that is filled in, and the answer. Raises ProviderError."""
+        variables = {**given, "env": self._env}
         try:
             url = httpbody.address(self._parts.url, self._parts.query, variables)
             headers = {name: render(text, variables) for name, text in self._parts.headers.items()}
@@ -93,9 +132,13 @@ class Web(Provider):
         answer = self._client.send(self._method, url, headers=headers, body=body)
         if not 200 <= answer.status < 300:
             raise refusal(answer)
-        text, metadata = self._extract.apply(_body(answer), answer.host)
-        # It is not known what the application asked in turn, so the price of its answer is unknown.
-        return Reply(text, Usage(1, unpriced=1, seconds=answer.seconds), metadata=metadata)
+        return _body(answer), answer
+
+
+def _or_openais(url: str) -> str:
+    """What else the address alone of a server with OpenAI's API may have been meant for."""
+    base = url.removesuffix("/chat/completions")
+    return f", or write openai:chat:MODEL with `apiBaseUrl: {base}`" if base.endswith("/v1") or base != url else ""
 
 
 def _body(answer: Response) -> str:
@@ -111,6 +154,11 @@ def _body(answer: Response) -> str:
         what = f"{answer.host} answered JSON that is cut or broken: {(CUT + text[-80:])!r} is its end"
         raise ProviderError(what, Trouble.MALFORMED)
     return text
+
+
+def _usage(answer: Response) -> Usage:
+    # It is not known what the application asked in turn, so the price of its answer is unknown.
+    return Usage(1, unpriced=1, seconds=answer.seconds)
 
 
 def _texts(config: Mapping[str, Any], key: str) -> Mapping[str, str]:

@@ -232,6 +232,10 @@ class MadeLine(_Part):
     commit: str = Field(description="What was checked out; empty where that is not known.")
     started: str = Field(description="UTC, ISO 8601.")
     configs: dict[str, str] = Field(description="SHA-256 of each config, by its file.")
+    answers: dict[str, str] = Field(
+        default={},
+        description="SHA-256 of each file with recorded answers, by its name; empty where targets were asked.",
+    )
 
 
 class AskedLine(_Part):

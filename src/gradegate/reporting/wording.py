@@ -20,6 +20,7 @@ from gradegate.result import (
     GateOutcome,
     Grade,
     KeyUse,
+    Made,
     Outcome,
     Row,
     RuleResult,
@@ -40,6 +41,7 @@ _BESIDE = {
     UNSTEADY: "it passed on the base, and does not when the base's answer is graded again",
     UNDECIDED: "the base's answer could not be graded again",
 }
+_FILES = 5  # with recorded answers that are named; results.json has all
 _MET = {Outcome.PASS: "met", Outcome.FAIL: "missed", Outcome.ERROR: "could not tell"}
 
 
@@ -58,6 +60,13 @@ def no_model(models: tuple[AskedModel, ...]) -> str:
         return "No model was asked: replies came from a file"
     names = ", ".join(one_line(str(model), 80) for model in recorded)
     return f"No model was asked for {names}: replies came from a file"
+
+
+def recorded(made: Made) -> str:
+    """Say ``Recorded answers: answers.jsonl (SHA-256 9f86...)``, made elsewhere; empty where there are none."""
+    named = [f"{one_line(name, 120)} (SHA-256 {digest})" for name, digest in made.answers.items()]
+    more = f" and {many(len(named) - _FILES, 'more file')}" if len(named) > _FILES else ""
+    return f"Recorded answers, made elsewhere: {', '.join(named[:_FILES])}{more}" if named else ""
 
 
 def changed(changes: GateChanges) -> str:

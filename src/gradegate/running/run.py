@@ -98,7 +98,13 @@ class _Run:
             models=self._plan.models,
             keys=self._plan.keys,
             about=self._plan.about,
-            made=Made(__version__, self._plan.commit, started.isoformat(timespec="seconds"), self._plan.digests),
+            made=Made(
+                __version__,
+                self._plan.commit,
+                started.isoformat(timespec="seconds"),
+                self._plan.digests,
+                self._plan.recorded,
+            ),
             budget=self._client.budget.report(),
             cache=replies.report() if replies else None,
             confirm=confirming.report(),
@@ -175,7 +181,7 @@ class _Run:
     def _asked(self, index: int, repeat: int, history: converse.History) -> Asked:
         job = self._plan.jobs[index]
         with at(self._occasions.of_answer(index, repeat)):
-            answer = guarded(lambda: converse.transcript(job, history), lambda error: error)
+            answer = guarded(lambda: converse.transcript(job, history, repeat), lambda error: error)
             if isinstance(answer, Exception):
                 return Asked(_failed(job, repeat, answer))
             row = _graded(job, repeat, answer, self._reask)

@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 from jinja2 import nodes
 
+from gradegate.texts.operators import COMPARISONS
+
 _KINDS: tuple[type[nodes.Node], ...] = (
     nodes.Template,
     nodes.Output,
@@ -28,7 +30,7 @@ _KINDS: tuple[type[nodes.Node], ...] = (
 )
 _TESTS = frozenset("defined undefined none string number mapping sequence boolean integer float true false".split())
 _DEEPEST = 24  # levels: to compile a chain of filters takes more than the square of its length
-_FILTERS = frozenset("default d first last length count string safe trim".split())
+_FILTERS = frozenset("default d first last length count string safe trim undefined".split())
 
 
 def is_plain(tree: nodes.Template) -> bool:
@@ -48,6 +50,8 @@ def _filter(node: nodes.Node) -> bool:
     assert isinstance(node, nodes.Filter)
     if node.kwargs or node.dyn_args or node.dyn_kwargs:
         return False
+    if node.name in COMPARISONS:
+        return True
     if node.name == "dump":  # of a text it doubles the backslashes, so never of what was dumped
         return not node.args and _is_path(node.node)
     return node.name in _FILTERS and (not node.args or node.name in ("default", "d"))
