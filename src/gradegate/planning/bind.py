@@ -40,7 +40,6 @@ class Binder:
     workspace: Workspace
     folder: Any
     client: Client
-    graders: Graders  # of --grader
     pool: dict[str, Provider]
     egress: Egress = Egress()
     shared: dict[Again, Again] = field(default_factory=dict)  # one for all assertions that are asked again alike
@@ -95,10 +94,9 @@ class Binder:
 
     def _command_line(self, spec: Assertion) -> Graders:
         """The grader of the command line; an assertion that names a model gets that model of its provider."""
-        text = self.graders.get("text") or self.graders.get("*")
-        if text is None or not spec.model_slug:
-            return self.graders
-        return {**self.graders, "text": serving(text, spec.model_slug)}
+        given = self.suite.given
+        text = given.get("text") or given.get("*")
+        return {**given, "text": serving(text, spec.model_slug)} if text and spec.model_slug else given
 
     def again(self, kind: type[Grader], spec: Assertion) -> Again:
         """How a failure of an assertion of that kind is asked again. Raises ConfigError."""

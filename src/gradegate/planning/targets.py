@@ -1,43 +1,43 @@
-"""The models that the command line names: targets in place of the configs', and graders."""
+"""The models that the command line names: targets in place of the config's, and graders."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from gradegate.configs import specs
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.settings import Settings
-from gradegate.suite import Graders, ProviderSpec, Suite
+from gradegate.suite import ProviderSpec, Suite
 
 PROVIDER, GRADER = Origin("--provider"), Origin("--grader")
 
 
 def chosen(suite: Suite, source: Source, settings: Settings) -> Suite:
-    """The suite with the targets that the settings name in place of its own, which graders may still name.
+    """The suite with the models that the settings name; a suite that is left without a target says so.
 
-    A name or an id of a target of the config is that target with its settings. A suite without a target says so.
+    A name or an id of a target of the config is that target with its settings, as far as targets are named. Graders may
+    name each target of the config, asked or not.
     """
-    if not settings.providers:
-        return replace(suite, mistakes=(*suite.mistakes, suite.targetless)) if suite.targetless else suite
-    mistakes: list[Mistake] = []
-    named: list[ProviderSpec] = []
-    for written in settings.providers:
-        own = [spec for spec in suite.targets if written in (spec.id, spec.label)]
+    here = replace(source, path=settings.cwd / source.path.name)  # files are named from where the command is started
+    mistakes: list[Mistake] = [suite.targetless] if suite.targetless and not settings.providers else []
+
+    def read(written: str, origin: Origin) -> list[ProviderSpec]:
         try:
-            named += own or _specs(written, source, settings, PROVIDER)
+            return specs.providers(written, here, origin)
         except ConfigError as e:
-            mistakes += e.mistakes
-    return replace(suite, targets=tuple(named), others=suite.targets, mistakes=(*suite.mistakes, *mistakes))
+            mistakes.extend(e.mistakes)
+            return []
 
+    def named(written: str) -> list[ProviderSpec]:
+        own = [spec for spec in suite.targets if written in (spec.id, spec.label)]
+        return own or read(written, PROVIDER)
 
-def graders(source: Source, settings: Settings) -> Graders:
-    """The graders that the settings name, by kind. Raises ConfigError."""
-    return {kind: _specs(written, source, settings, GRADER)[0] for kind, written in settings.graders.items()}
-
-
-def _specs(written: str, source: Source, settings: Settings, origin: Origin) -> Sequence[ProviderSpec]:
-    """A file is looked for where the command is started, as its other files are. Raises ConfigError."""
-    here = replace(source, path=settings.cwd / source.path.name)
-    return specs.providers(written, here, origin)
+    given = {kind: found[0] for kind, written in settings.graders.items() if (found := read(written, GRADER))}
+    asked = (
+        tuple(spec for written in settings.providers for spec in named(written))
+        if settings.providers
+        else suite.targets
+    )
+    others = tuple(spec for spec in suite.targets if spec not in asked)
+    return replace(suite, targets=asked, others=others, given=given, mistakes=(*suite.mistakes, *mistakes))
