@@ -226,6 +226,19 @@ def test_a_chat_model_alone_says_what_to_write_for_embeddings(gate, judge, monke
     assert cure in said
 
 
+def test_a_model_that_is_named_for_a_kind_is_meant(gate, judge: FakeLlm):
+    default = {"options": {"provider": {"text": "openai:chat:t", "embedding": "openai:embedding:e"}}}
+    said = mistakes(gate({**BOTH, "defaultTest": default}, "--grader", "embedding=openai:chat:m"))
+    assert "`similar` needs a model of the kind embedding, and `openai:chat:m` is not one" in said
+
+
+def test_a_server_of_ones_own_is_named_with_its_address(gate, llm: FakeLlm):
+    said = mistakes(
+        gate(config({"assert": [SIMILAR]}, providers=["echo"], defaultTest={"options": {"provider": llm.spec()}}))
+    )
+    assert "`provider: {text: ..., embedding: ...}`, with the same `config`, or --grader" in said
+
+
 def test_the_cure_that_is_named_works(gate, judge: FakeLlm):
     assert gate(BOTH, "--grader", "text=openai:chat:t,embedding=openai:embedding:MODEL").code == 0
 

@@ -74,6 +74,7 @@ def test_an_application_embeds(gate, llm: FakeLlm, transform, answer):
         (None, [{"label": "kind", "score": 0.9}]),
         (None, {"kind": 0.9, "rude": 0.1}),
         (None, {"classification": {"kind": 0.9}}),
+        (None, {"kind": 0.9}),
     ],
 )
 def test_an_application_classifies(gate, llm: FakeLlm, transform, answer):

@@ -26,9 +26,7 @@ class Service:
     """One service; called with a setting, it builds the provider that its id names."""
 
     name: str
-    base: (
-        str  # its address up to `/chat/completions`; a part in braces is an option or a variable; empty: none is known
-    )
+    base: str  # its address up to `/chat/completions`, with `parts` in braces; empty: only its users know it
     keys: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()  # variables that hold another address
     below: str = ""  # where the API is, below the address that a variable holds

@@ -115,7 +115,8 @@ class Web(Provider):
         value = self._extract.value(body, answer.host)
         with suppress(ValueError, RecursionError):  # a body without `transformResponse` is the JSON that it holds
             value = json.loads(value) if isinstance(value, str) else value
-        return value[member] if isinstance(value, dict) and set(value) == {member} else value, answer
+        inner = value.get(member) if isinstance(value, dict) and len(value) == 1 else None
+        return inner if isinstance(inner, list | dict) else value, answer
 
     def _asked(self, given: Mapping[str, Any]) -> tuple[str, Response]:
         """The text of the answer to a request that is filled in, and the answer. Raises ProviderError."""
