@@ -194,16 +194,45 @@ def test_parameters_of_a_service_go_into_the_request(llm: FakeLlm):
     assert "top_k" not in llm.bodies[-1]
 
 
-def test_a_key_goes_to_the_service_alone(gate, llm: FakeLlm, monkeypatch):
-    monkeypatch.setenv("PERPLEXITY_API_KEY", "pplx-123456789")
-    provider = {"id": "perplexity:sonar", "config": {"apiBaseUrl": llm.base}}
-    ran = gate(
-        {"prompts": ["hi"], "providers": [provider], "tests": [{"assert": [{"type": "contains", "value": "x"}]}]},
-        "--allowed-hosts",
-        "elsewhere.example",
-    )
+@pytest.mark.parametrize(
+    ("provider", "option", "variable"),
+    [
+        ("perplexity:sonar", "apiBaseUrl", "PERPLEXITY_API_KEY"),
+        ("databricks:m", "workspaceUrl", "DATABRICKS_TOKEN"),
+        ("mlflow-gateway:m", "gatewayUrl", "MLFLOW_GATEWAY_API_KEY"),
+        ("huggingface:chat:m", "apiEndpoint", "HF_TOKEN"),
+        ("litellm:embedding:m", "apiBaseUrl", "LITELLM_API_KEY"),
+    ],
+)
+def test_a_key_goes_where_the_service_or_the_environment_says_and_not_where_a_config_does(
+    gate, llm: FakeLlm, monkeypatch, provider, option, variable
+):
+    monkeypatch.setenv(variable, "key-123456789")
+    target = {"id": provider, "config": {option: llm.base}}
+    similar = {"assert": [{"type": "similar", "value": "x"}], "options": {"provider": {"embedding": target}}}
+    plain = {"assert": [{"type": "contains", "value": "x"}]}
+    config = {"prompts": ["hi"], "providers": ["echo"], "tests": [similar]}
+    config = config if ":embedding" in provider else {**config, "providers": [target], "tests": [plain]}
+    ran = gate(config, "--allowed-hosts", "elsewhere.example")
     assert (ran.code, llm.requests) == (2, [])
-    assert f"would send PERPLEXITY_API_KEY to 127.0.0.1:{llm.port}, which is not a host of that key" in ran.err
+    assert f"would send {variable} to 127.0.0.1:{llm.port}, which is not a host of that key" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("provider", "key", "address"),
+    [
+        ("litellm:m", "LITELLM_API_KEY", "LITELLM_API_BASE"),
+        ("databricks:m", "DATABRICKS_TOKEN", "DATABRICKS_WORKSPACE_URL"),
+        ("fireworks:m", "FIREWORKS_API_KEY", "FIREWORKS_API_BASE_URL"),
+    ],
+)
+def test_an_address_of_the_environment_is_one_that_the_key_may_go_to(gate, llm, monkeypatch, provider, key, address):
+    monkeypatch.setenv(key, "key-123456789")
+    monkeypatch.setenv(address, llm.base)
+    llm.reply = lambda path, body: chat("x")
+    config = {"prompts": ["hi"], "providers": [provider], "tests": [{"assert": [{"type": "contains", "value": "x"}]}]}
+    assert gate(config, "--allowed-hosts", "elsewhere.example").code == 0
+    assert headers(llm)["authorization"] == "Bearer key-123456789"
 
 
 def test_an_answer_of_another_form_is_an_error(llm: FakeLlm):
