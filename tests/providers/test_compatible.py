@@ -182,6 +182,17 @@ def test_a_service_without_structured_output_is_asked_plainly(llm: FakeLlm):
     assert len(llm.requests) == 3
 
 
+def test_a_key_that_a_config_says_is_not_required(llm: FakeLlm):
+    llm.reply = lambda path, body: CHAT
+    ask(build("groq:m", {"apiBaseUrl": llm.base, "apiKeyRequired": False}))
+    assert "authorization" not in headers(llm)
+
+
+def test_an_address_of_another_api_of_a_service_is_a_mistake():
+    with pytest.raises(ConfigError, match="`baseUrl` of `vercel:v/m` is not supported -> write `apiBaseUrl`"):
+        build("vercel:v/m", {"apiKey": "k", "baseUrl": "https://ai-gateway.vercel.sh/v3/ai"})
+
+
 def test_parameters_of_a_service_go_into_the_request(llm: FakeLlm):
     llm.reply = lambda path, body: CHAT
     config = {"apiBaseUrl": llm.base, "apiKey": "k", "top_k": 5}
