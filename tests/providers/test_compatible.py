@@ -174,6 +174,13 @@ def test_some_say_what_a_call_cost(llm: FakeLlm, service, cost):
     assert ask(build("groq:some-model", config)).usage.known_cost is None
 
 
+@pytest.mark.parametrize("cost", [-1, True, "0", None, float("inf"), float("nan"), {}, {"total_cost": -1}])
+def test_what_cannot_be_a_cost_is_none(llm: FakeLlm, cost):
+    """A server that says it owes us something would else make room in a budget."""
+    llm.reply = lambda path, body: {**CHAT, "usage": {"prompt_tokens": 5, "completion_tokens": 2, "cost": cost}}
+    assert ask(build("openrouter:some/model", {"apiBaseUrl": llm.base, "apiKey": "k"})).usage.known_cost is None
+
+
 def test_a_service_without_structured_output_is_asked_plainly(llm: FakeLlm):
     llm.reply = refusing("response_format", answer=chat("yes"))
     model = build("deepseek:deepseek-chat", {"apiBaseUrl": llm.base, "apiKey": "k"})

@@ -39,13 +39,14 @@ _REPLICATE = (
 
 # The first parts of ids: what is behind them, and what to do.
 _FAMILIES: dict[str, tuple[str, str]] = {
-    **dict.fromkeys("a2a acp browser mcp n8n openclaw opencode openinterpreter sequence slack".split(), _AGENT),
+    **dict.fromkeys("a2a acp browser mcp n8n openclaw opencode openinterpreter slack".split(), _AGENT),
     **dict.fromkeys("claude-agent-sdk claude-code codex codex-sdk bedrock-agent agentic".split(), _AGENT),
     **dict.fromkeys("elevenlabs fal modelslab quiverai".split(), _MEDIA),
     **dict.fromkeys("vertex bedrock sagemaker".split(), _CLOUD),
     **dict.fromkeys("cloudera jfrog qwak snowflake watsonx f5".split(), _OWN),
     **dict.fromkeys("transformers transformers.js".split(), _LOCAL),
     **dict.fromkeys("golang ruby".split(), _PROGRAM),
+    "sequence": ("asks a target several times in a row", "write the conversation as `turns` of a test"),
     "promptfoo": ("is a part of promptfoo itself", ELSEWHERE),
     "adaline": ("is a gateway's own software inside promptfoo", f"ask the vendor itself, or {COMPATIBLE}"),
     "bam": (_GONE.format("March 2025"), f"name another vendor, such as {COMPATIBLE}"),
