@@ -110,11 +110,11 @@ class Web(Provider):
         return labels(value, answer.host), _usage(answer)
 
     def _given(self, text: str, member: str) -> tuple[Any, Response]:
-        """What is answered to a text: the value, or its member of that name."""
+        """The JSON that is answered to a text, or its member of that name."""
         body, answer = self._asked({"messages": [{"role": "user", "content": text}], "prompt": text})
-        value = self._extract.value(body, answer.host)
-        with suppress(ValueError, RecursionError):  # a body without `transformResponse` is the JSON that it holds
-            value = json.loads(value) if isinstance(value, str) else value
+        value: Any = self._extract.apply(body, answer.host)[0]
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
         inner = value.get(member) if isinstance(value, dict) and len(value) == 1 else None
         return inner if isinstance(inner, list | dict) else value, answer
 
