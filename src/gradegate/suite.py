@@ -217,7 +217,8 @@ class Suite:
     targetless: Mistake | None = None  # what is wrong where nobody else names a target
     cases: tuple[Case, ...] = ()
     policy: Policy = Policy()
-    graders: Graders = field(default_factory=dict)  # of defaultTest: weaker than --grader
+    graders: Graders = field(default_factory=dict)  # of defaultTest
+    given: Graders = field(default_factory=dict)  # of the command line: stronger than those of defaultTest
     env: Environment = Environment()
     max_concurrency: int | None = None
     repeat: int = 1
@@ -229,8 +230,8 @@ class Suite:
 
     def specs(self) -> Iterator[ProviderSpec]:
         """Every model that the suite names: targets, graders of every level, and the members of sets."""
-        yield from self.targets
-        yield from self.graders.values()
+        yield from (*self.targets, *self.others)
+        yield from (*self.graders.values(), *self.given.values())
         yield from self.policy.second_opinions
         for case in self.cases:
             yield from case.options.graders.values()

@@ -106,7 +106,7 @@ def test_any_text_gets_a_cure(written: str):
 AGENTS = [
     "anthropic:claude-agent-sdk", "anthropic:claude-agent-sdk:x", "anthropic:claude-code", "openai:codex-sdk",
     "openai:codex-sdk:gpt-5", "openai:agents:my-agent", "openai:assistant:asst_1", "openai:chatkit:wf", "opencode:sdk",
-    "opencode", "openclaw:x", "a2a:https://host", "browser", "mcp", "mcp:server", "n8n:https://host", "slack:C1", "sequence",
+    "opencode", "openclaw:x", "a2a:https://host", "browser", "mcp", "mcp:server", "n8n:https://host", "slack:C1",
     "azure:assistant:x", "azure:foundry-agent:x", "promptfoo:simulated-user", "bedrock-agent:x",
 ]  # fmt: skip
 MEDIA = [
@@ -140,6 +140,10 @@ def test_what_is_no_model_is_told_of_answers_made_elsewhere(written):
         ("wss://host/x", "is asked over a WebSocket"),
         ("promptfoo:redteam:goat", "run red teaming as its own job"),
         ("openai:completion:davinci", "takes no messages -> name a chat model of the same vendor"),
+        ("sequence", "-> write the conversation as `turns` of a test"),
+        ("golang:main.go", "in a language that gradegate does not run -> serve it over HTTP"),
+        ("ruby:main.rb", "in a language that gradegate does not run"),
+        ("azure:moderation:text-content-safety", "-> name openai:moderation"),
         ("groq:responses:m", "asks another API of that vendor"),
         ("transformers:text-generation:m", "inside promptfoo's own process"),
     ],

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError
 from gradegate.settings import from_inputs, graders
+from support.checkouts import CONFIG, compared, said
 from support.fake_llm import FakeLlm
 from support.graded import mistakes
 from support.vendors import embeddings
@@ -184,6 +185,15 @@ def test_a_grader_in_a_file_has_options(gate, judge: FakeLlm):
     assert [body["dimensions"] for body in judge.bodies if "input" in body] == [2]
 
 
+def test_a_key_in_the_file_of_a_grader_is_hidden(gate, llm: FakeLlm):
+    key = "sk-written-into-the-file-1"
+    llm.reply = lambda path, body: (401, {"error": f"Incorrect API key provided: {key}"})
+    file = {"g.yaml": json.dumps({"id": "openai:chat:t", "config": {"apiBaseUrl": llm.base, "apiKey": key}})}
+    ran = gate(config({"assert": [RUBRIC]}, providers=["echo"]), "-g", "file://g.yaml", **file)
+    assert "Incorrect API key provided: ***" in ran.grades[0]["reason"]
+    assert key not in ran.out + ran.err + json.dumps(ran.results)
+
+
 @pytest.mark.parametrize(
     ("assertion", "named"),
     [
@@ -216,5 +226,54 @@ def test_a_chat_model_alone_says_what_to_write_for_embeddings(gate, judge, monke
     assert cure in said
 
 
+def test_a_model_that_is_named_for_a_kind_is_meant(gate, judge: FakeLlm):
+    default = {"options": {"provider": {"text": "openai:chat:t", "embedding": "openai:embedding:e"}}}
+    said = mistakes(gate({**BOTH, "defaultTest": default}, "--grader", "embedding=openai:chat:m"))
+    assert "`similar` needs a model of the kind embedding, and `openai:chat:m` is not one" in said
+
+
+def test_a_server_of_ones_own_is_named_with_its_address(gate, llm: FakeLlm):
+    said = mistakes(
+        gate(config({"assert": [SIMILAR]}, providers=["echo"], defaultTest={"options": {"provider": llm.spec()}}))
+    )
+    assert "`provider: {text: ..., embedding: ...}`, with the same `config`, or --grader" in said
+
+
 def test_the_cure_that_is_named_works(gate, judge: FakeLlm):
     assert gate(BOTH, "--grader", "text=openai:chat:t,embedding=openai:embedding:MODEL").code == 0
+
+
+# --- beside a base --------------------------------------------------------------------------------------------
+
+
+def changed(before: dict, after: dict) -> list[str]:
+    """What is said of a gate whose config changed."""
+    return [said(change) for change in compared({CONFIG: before}, {CONFIG: after}).found]
+
+
+def similar_by(transform: str) -> dict:
+    grader = {"id": "http://127.0.0.1:9/e", "config": {"body": {"q": "{{prompt}}"}, "transformResponse": transform}}
+    default = {"options": {"provider": {"embedding": grader}}}
+    return config({"assert": [SIMILAR]}, providers=["echo"], defaultTest=default)
+
+
+def test_what_an_application_is_read_for_is_compared():
+    found = changed(similar_by("json.vector"), similar_by("json.constant"))
+    assert len(found) == 1
+    assert "transformResponse" in found[0]
+    assert changed(similar_by("json.vector"), similar_by("json.vector")) == []
+
+
+def test_the_file_of_a_grader_is_compared():
+    plain = config({"assert": [SIMILAR]}, providers=["echo"])
+    one, other = ({CONFIG: plain, "g.yaml": f"id: openai:embedding:{model}\nconfig: {{apiKey: k}}"} for model in "ab")
+    found = compared(one, other, graders={"embedding": "file://g.yaml"}).found
+    assert [("openai:embedding:a" in said(change), "openai:embedding:b" in said(change)) for change in found] == [
+        (True, True)
+    ]
+
+
+def test_the_targets_that_the_workflow_names_are_those_of_both_sides():
+    before = config({"assert": [PASSES]}, providers=["echo"])
+    after = config({"assert": [PASSES]}, providers=["scripted:easy.yaml"])
+    assert compared({CONFIG: before}, {CONFIG: after}, providers=("echo",)).found == ()

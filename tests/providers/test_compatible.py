@@ -174,12 +174,30 @@ def test_some_say_what_a_call_cost(llm: FakeLlm, service, cost):
     assert ask(build("groq:some-model", config)).usage.known_cost is None
 
 
+@pytest.mark.parametrize("cost", [-1, True, "0", None, float("inf"), float("nan"), {}, {"total_cost": -1}])
+def test_what_cannot_be_a_cost_is_none(llm: FakeLlm, cost):
+    """A server that says it owes us something would else make room in a budget."""
+    llm.reply = lambda path, body: {**CHAT, "usage": {"prompt_tokens": 5, "completion_tokens": 2, "cost": cost}}
+    assert ask(build("openrouter:some/model", {"apiBaseUrl": llm.base, "apiKey": "k"})).usage.known_cost is None
+
+
 def test_a_service_without_structured_output_is_asked_plainly(llm: FakeLlm):
     llm.reply = refusing("response_format", answer=chat("yes"))
     model = build("deepseek:deepseek-chat", {"apiBaseUrl": llm.base, "apiKey": "k"})
     for _ in range(2):
         assert ask(model, schema=SCHEMA).text == "yes"
     assert len(llm.requests) == 3
+
+
+def test_a_key_that_a_config_says_is_not_required(llm: FakeLlm):
+    llm.reply = lambda path, body: CHAT
+    ask(build("groq:m", {"apiBaseUrl": llm.base, "apiKeyRequired": False}))
+    assert "authorization" not in headers(llm)
+
+
+def test_an_address_of_another_api_of_a_service_is_a_mistake():
+    with pytest.raises(ConfigError, match="`baseUrl` of `vercel:v/m` is not supported -> write `apiBaseUrl`"):
+        build("vercel:v/m", {"apiKey": "k", "baseUrl": "https://ai-gateway.vercel.sh/v3/ai"})
 
 
 def test_parameters_of_a_service_go_into_the_request(llm: FakeLlm):
@@ -194,16 +212,45 @@ def test_parameters_of_a_service_go_into_the_request(llm: FakeLlm):
     assert "top_k" not in llm.bodies[-1]
 
 
-def test_a_key_goes_to_the_service_alone(gate, llm: FakeLlm, monkeypatch):
-    monkeypatch.setenv("PERPLEXITY_API_KEY", "pplx-123456789")
-    provider = {"id": "perplexity:sonar", "config": {"apiBaseUrl": llm.base}}
-    ran = gate(
-        {"prompts": ["hi"], "providers": [provider], "tests": [{"assert": [{"type": "contains", "value": "x"}]}]},
-        "--allowed-hosts",
-        "elsewhere.example",
-    )
+@pytest.mark.parametrize(
+    ("provider", "option", "variable"),
+    [
+        ("perplexity:sonar", "apiBaseUrl", "PERPLEXITY_API_KEY"),
+        ("databricks:m", "workspaceUrl", "DATABRICKS_TOKEN"),
+        ("mlflow-gateway:m", "gatewayUrl", "MLFLOW_GATEWAY_API_KEY"),
+        ("huggingface:chat:m", "apiEndpoint", "HF_TOKEN"),
+        ("litellm:embedding:m", "apiBaseUrl", "LITELLM_API_KEY"),
+    ],
+)
+def test_a_key_goes_where_the_service_or_the_environment_says_and_not_where_a_config_does(
+    gate, llm: FakeLlm, monkeypatch, provider, option, variable
+):
+    monkeypatch.setenv(variable, "key-123456789")
+    target = {"id": provider, "config": {option: llm.base}}
+    similar = {"assert": [{"type": "similar", "value": "x"}], "options": {"provider": {"embedding": target}}}
+    plain = {"assert": [{"type": "contains", "value": "x"}]}
+    config = {"prompts": ["hi"], "providers": ["echo"], "tests": [similar]}
+    config = config if ":embedding" in provider else {**config, "providers": [target], "tests": [plain]}
+    ran = gate(config, "--allowed-hosts", "elsewhere.example")
     assert (ran.code, llm.requests) == (2, [])
-    assert f"would send PERPLEXITY_API_KEY to 127.0.0.1:{llm.port}, which is not a host of that key" in ran.err
+    assert f"would send {variable} to 127.0.0.1:{llm.port}, which is not a host of that key" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("provider", "key", "address"),
+    [
+        ("litellm:m", "LITELLM_API_KEY", "LITELLM_API_BASE"),
+        ("databricks:m", "DATABRICKS_TOKEN", "DATABRICKS_WORKSPACE_URL"),
+        ("fireworks:m", "FIREWORKS_API_KEY", "FIREWORKS_API_BASE_URL"),
+    ],
+)
+def test_an_address_of_the_environment_is_one_that_the_key_may_go_to(gate, llm, monkeypatch, provider, key, address):
+    monkeypatch.setenv(key, "key-123456789")
+    monkeypatch.setenv(address, llm.base)
+    llm.reply = lambda path, body: chat("x")
+    config = {"prompts": ["hi"], "providers": [provider], "tests": [{"assert": [{"type": "contains", "value": "x"}]}]}
+    assert gate(config, "--allowed-hosts", "elsewhere.example").code == 0
+    assert headers(llm)["authorization"] == "Bearer key-123456789"
 
 
 def test_an_answer_of_another_form_is_an_error(llm: FakeLlm):

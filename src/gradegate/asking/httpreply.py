@@ -59,16 +59,11 @@ class Extract:
 
     def apply(self, text: str, host: str) -> tuple[str, Mapping[str, Any]]:
         """The output as text and the metadata. Raises ProviderError."""
-        output = self.value(text, host)
-        shown = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-        return shown, {name: path.apply(text, host) for name, path in self.metadata.items()}
-
-    def value(self, text: str, host: str) -> Any:
-        """The output as it is: text, or the JSON that the answer has there. Raises ProviderError."""
         output = self.output.apply(text, host) if self.output else _whole(text)
         if output is None:
             raise ProviderError(f"{host} answered null where its output should be", Trouble.MALFORMED)
-        return output
+        shown = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+        return shown, {name: path.apply(text, host) for name, path in self.metadata.items()}
 
 
 def error_in(text: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,9 +27,7 @@ class Service:
     """One service; called with a setting, it builds the provider that its id names."""
 
     name: str
-    base: (
-        str  # its address up to `/chat/completions`; a part in braces is an option or a variable; empty: none is known
-    )
+    base: str  # its address up to `/chat/completions`, with `parts` in braces; empty: only its users know it
     keys: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()  # variables that hold another address
     below: str = ""  # where the API is, below the address that a variable holds
@@ -136,17 +135,17 @@ class CompatibleEmbeddings(Embeddings):
     sent = ("dimensions", "encoding_format", "user")
 
     def __init__(self, setting: Setting, service: Service) -> None:
-        model = need_model(
-            setting, f"{_prefix(setting)}:embedding:MODEL" if service.chats else f"{_prefix(setting)}:MODEL"
-        )
+        prefix = _prefix(setting) + (":embedding" if service.chats else "")
+        model = need_model(setting, f"{prefix}:MODEL")
         super().__init__(setting, f"{service.url(setting)}/embeddings", service.headers(setting), model)
 
 
 def _cost(response: JsonObject) -> float | None:
-    """US dollars that a response says it cost: a number, or one among its parts."""
+    """US dollars that a response says it cost: a number, or one among its parts; None for what cannot be a cost."""
     cost: Any = members(response.get("usage")).get("cost")
     cost = cost.get("total_cost") if isinstance(cost, Mapping) else cost
-    return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None
+    fine = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
+    return float(cost) if fine else None
 
 
 def _prefix(setting: Setting) -> str:

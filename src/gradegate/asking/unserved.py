@@ -29,6 +29,7 @@ _CLOUD = (
 _RED = ("belongs to promptfoo's red teaming", "gradegate gates evals; run red teaming as its own job")
 _OWN = ("has an API of its own, which gradegate does not speak", f"ask it with `http`, or through {COMPATIBLE}")
 _LOCAL = ("runs a model inside promptfoo's own process", f"serve it, and ask it with {COMPATIBLE} or ollama:chat:MODEL")
+_PROGRAM = ("runs a program in a language that gradegate does not run", f"serve it over HTTP (`http`), or {ELSEWHERE}")
 _GONE = "was closed in {}, its API too"
 
 _REPLICATE = (
@@ -38,12 +39,14 @@ _REPLICATE = (
 
 # The first parts of ids: what is behind them, and what to do.
 _FAMILIES: dict[str, tuple[str, str]] = {
-    **dict.fromkeys("a2a acp browser mcp n8n openclaw opencode openinterpreter sequence slack".split(), _AGENT),
+    **dict.fromkeys("a2a acp browser mcp n8n openclaw opencode openinterpreter slack".split(), _AGENT),
     **dict.fromkeys("claude-agent-sdk claude-code codex codex-sdk bedrock-agent agentic".split(), _AGENT),
     **dict.fromkeys("elevenlabs fal modelslab quiverai".split(), _MEDIA),
     **dict.fromkeys("vertex bedrock sagemaker".split(), _CLOUD),
     **dict.fromkeys("cloudera jfrog qwak snowflake watsonx f5".split(), _OWN),
     **dict.fromkeys("transformers transformers.js".split(), _LOCAL),
+    **dict.fromkeys("golang ruby".split(), _PROGRAM),
+    "sequence": ("asks a target several times in a row", "write the conversation as `turns` of a test"),
     "promptfoo": ("is a part of promptfoo itself", ELSEWHERE),
     "adaline": ("is a gateway's own software inside promptfoo", f"ask the vendor itself, or {COMPATIBLE}"),
     "bam": (_GONE.format("March 2025"), f"name another vendor, such as {COMPATIBLE}"),
@@ -79,6 +82,7 @@ _KINDS = {
     "audio image live realtime speech transcription tts video voice": _MEDIA,
     "completion text-generation": _OLD,
     "messages responses": _API,
+    "moderation": ("moderates by an API that gradegate does not speak", "name openai:moderation"),
 }
 _MEDIA_MODELS = ("gpt-live-*", "*-realtime*", "gpt-realtime*", "*-tts*", "tts-*", "*-transcribe*", "whisper*",
                  "dall-e*", "*-image", "*-image-*", "gpt-image*", "sora*", "imagen-*", "veo-*")  # fmt: skip

@@ -40,7 +40,6 @@ class Binder:
     workspace: Workspace
     folder: Any
     client: Client
-    graders: Graders  # of --grader
     pool: dict[str, Provider]
     egress: Egress = Egress()
     asks_targets: bool = True
@@ -102,10 +101,9 @@ class Binder:
 
     def _command_line(self, spec: Assertion) -> Graders:
         """The grader of the command line; an assertion that names a model gets that model of its provider."""
-        text = self.graders.get("text") or self.graders.get("*")
-        if text is None or not spec.model_slug:
-            return self.graders
-        return {**self.graders, "text": serving(text, spec.model_slug)}
+        given = self.suite.given
+        text = given.get("text") or given.get("*")
+        return {**given, "text": serving(text, spec.model_slug)} if text and spec.model_slug else given
 
     def again(self, kind: type[Grader], spec: Assertion) -> Again:
         """How a failure of an assertion of that kind is asked again. Raises ConfigError."""
@@ -141,19 +139,19 @@ class Binder:
     def _named(self, need: str, near: Iterable[Graders], far: Iterable[Graders]) -> tuple[ProviderSpec | None, bool]:
         """The nearest model for the kind, and whether it was named for just that.
 
-        What the assertion or its test names is meant; of the command line and of ``defaultTest``, a model of another
-        kind leaves this one to the next.
+        What the assertion or its test names is meant, and what is named for the kind; of the command line and of
+        ``defaultTest``, a model for any kind that is of another leaves this one to the next.
         """
         meant = next((level.get(need) or level.get("*") for level in near if need in level or "*" in level), None)
         if meant is not None:
             return meant, True
         specs = [(spec, need in level) for level in far if (spec := level.get(need) or level.get("*"))]
-        return next(filter(partial(self._fits, need), specs), specs[0] if specs else (None, False))
-
-    def _fits(self, need: str, candidate: tuple[ProviderSpec, bool]) -> bool:
-        spec, named = candidate
-        provider = self.provider(self._configured(spec))
-        return need in (provider.kinds if named else provider.unasked_kinds)
+        fits = (
+            (spec, named)
+            for spec, named in specs
+            if named or need in self.provider(self._configured(spec)).unasked_kinds
+        )
+        return next(fits, specs[0] if specs else (None, False))
 
     def _configured(self, spec: ProviderSpec) -> ProviderSpec:
         """A bare name of a configured target means that target with its settings."""
@@ -192,7 +190,8 @@ def _another(need: str, model: ProviderSpec) -> str:
     if need == "text":
         return "name a chat model"
     pair = f"text={model.id},{need}={_beside(need, model)}"
-    return f"name one for it: `provider: {{text: ..., {need}: ...}}`, or --grader {pair} (input `grader`)"
+    same = ", with the same `config`" if model.config.get("apiBaseUrl") or model.config.get("apiHost") else ""
+    return f"name one for it: `provider: {{text: ..., {need}: ...}}`{same}, or --grader {pair} (input `grader`)"
 
 
 def _beside(need: str, model: ProviderSpec) -> str:

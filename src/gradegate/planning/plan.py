@@ -12,11 +12,10 @@ from gradegate.access.hosts import Vendor
 from gradegate.asking.budget import Budget, strictest
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Recorded
-from gradegate.configs.dialect import Source
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
-from gradegate.planning import checks, filters, targets
+from gradegate.planning import checks, filters
 from gradegate.planning.assertions import BROUGHT, Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
@@ -27,7 +26,7 @@ from gradegate.planning.size import Size, TooLarge
 from gradegate.planning.variables import Variables
 from gradegate.result import AskedModel, KeyUse
 from gradegate.settings import CONCURRENCY, TIMEOUT, Settings
-from gradegate.suite import Case, Graders, Limits, Note, PromptSpec, ProviderSpec
+from gradegate.suite import Case, Limits, Note, PromptSpec, ProviderSpec
 from gradegate.texts import chat
 from gradegate.texts.asked import asks_for
 from gradegate.texts.prompt import fill
@@ -134,20 +133,10 @@ class _Planner:
         self.env = javascript(suite.env.texts())
         self.variables = Variables(self.located.workspace, self.located.folder, self.env)
         workspace, folder = self.located.workspace, self.located.folder
-        asks, graders = settings.asks_targets, self._graders()
-        self.binder = Binder(suite, workspace, folder, self.client, graders, self.pool, egress(settings), asks)
+        asks = settings.asks_targets
+        self.binder = Binder(suite, workspace, folder, self.client, self.pool, egress(settings), asks)
         defined = {name for case in suite.cases for name in case.vars}
         self.names = Names(defined, suite.env, partial=self.settings.filters.on or self._recorded)
-
-    def _graders(self) -> Graders:
-        if self.settings.listing:
-            return {}
-        source = Source(self.located.folder / "config", None, self.located.workspace, self.suite.env)
-        try:
-            return targets.graders(source, self.settings)
-        except ConfigError as e:
-            self.mistakes += e.mistakes
-            return {}
 
     @property
     def _recorded(self) -> bool:

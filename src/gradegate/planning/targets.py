@@ -1,56 +1,63 @@
-"""The models that the command line names: targets in place of the configs', and graders."""
+"""The models that the command line names: targets in place of the config's, and graders."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 from gradegate.configs import specs
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning import filters
 from gradegate.settings import Settings
-from gradegate.suite import Graders, ProviderSpec, Suite
+from gradegate.suite import Note, ProviderSpec, Suite
 
 PROVIDER, GRADER = Origin("--provider"), Origin("--grader")
+Reader = Callable[[Any, Source, Origin], list[ProviderSpec]]
 
 
 def chosen(suite: Suite, source: Source, settings: Settings) -> Suite:
-    """The suite with the targets that the settings name in place of its own, or keep of them; graders may name all.
+    """The suite with the models that the settings name, and of its targets those that the filter keeps.
 
-    A name or an id of a target of the config is that target with its settings. A suite without a target says so.
+    A suite that is left without a target says so. A name or an id of a target of the config is that target with its settings, as far as targets are named. Graders may
+    name each target of the config, asked or not.
     """
-    if not settings.providers:
-        suite = replace(suite, mistakes=(*suite.mistakes, suite.targetless)) if suite.targetless else suite
-        return _kept(suite, settings)
-    mistakes: list[Mistake] = []
-    named: list[ProviderSpec] = []
-    for written in settings.providers:
-        own = [spec for spec in suite.targets if written in (spec.id, spec.label)]
+    here = replace(source, path=settings.cwd / source.path.name)  # files are named from where the command is started
+    mistakes: list[Mistake] = [suite.targetless] if suite.targetless and not settings.providers else []
+
+    def read(written: str, origin: Origin, reader: Reader) -> list[ProviderSpec]:
         try:
-            named += own or specs.targets(written, _here(source, settings), PROVIDER)
+            return reader(written, here, origin)
         except ConfigError as e:
-            mistakes += e.mistakes
-    suite = replace(suite, targets=tuple(named), others=suite.targets, mistakes=(*suite.mistakes, *mistakes))
-    return _kept(suite, settings)
+            mistakes.extend(e.mistakes)
+            return []
+
+    def named(written: str) -> list[ProviderSpec]:
+        own = [spec for spec in suite.targets if written in (spec.id, spec.label)]
+        return own or read(written, PROVIDER, specs.targets)
+
+    asked = tuple(spec for written in settings.providers for spec in named(written))
+    kept, notes = _kept(replace(suite, targets=asked) if settings.providers else suite, settings, mistakes)
+    return replace(
+        suite,
+        targets=kept,
+        others=tuple(spec for spec in suite.targets if spec not in kept),
+        given={kind: found[0] for kind, name in _graders(settings) if (found := read(name, GRADER, specs.providers))},
+        notes=(*suite.notes, *notes),
+        mistakes=(*suite.mistakes, *mistakes),
+    )
 
 
-def _kept(suite: Suite, settings: Settings) -> Suite:
-    """The suite with the targets that the filter keeps."""
+def _kept(suite: Suite, settings: Settings, mistakes: list[Mistake]) -> tuple[tuple[ProviderSpec, ...], list[Note]]:
+    """The targets that the filter keeps, with a note of how many they are."""
     try:
         kept, notes = filters.targets(suite, settings.filters)
     except ConfigError as e:
-        return replace(suite, mistakes=(*suite.mistakes, *e.mistakes))
-    others = (*suite.others, *(spec for spec in suite.targets if spec not in kept))
-    return replace(suite, targets=tuple(kept), others=others, notes=(*suite.notes, *notes))
+        mistakes.extend(e.mistakes)
+        return suite.targets, []
+    return tuple(kept), notes
 
 
-def graders(source: Source, settings: Settings) -> Graders:
-    """The graders that the settings name, by kind. Raises ConfigError."""
-    return {
-        kind: specs.providers(written, _here(source, settings), GRADER)[0] for kind, written in settings.graders.items()
-    }
-
-
-def _here(source: Source, settings: Settings) -> Source:
-    """A file is looked for where the command is started, as its other files are."""
-    return replace(source, path=settings.cwd / source.path.name)
+def _graders(settings: Settings) -> Iterable[tuple[str, str]]:
+    return () if settings.listing else settings.graders.items()

@@ -8,10 +8,8 @@ The keys are those of promptfoo's provider (https://www.promptfoo.dev/docs/provi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gradegate.access.encodings import CUT
@@ -110,12 +108,12 @@ class Web(Provider):
         return labels(value, answer.host), _usage(answer)
 
     def _given(self, text: str, member: str) -> tuple[Any, Response]:
-        """What is answered to a text: the value, or its member of that name."""
+        """The JSON that is answered to a text, or its member of that name."""
         body, answer = self._asked({"messages": [{"role": "user", "content": text}], "prompt": text})
-        value = self._extract.value(body, answer.host)
-        with suppress(ValueError, RecursionError):  # a body without `transformResponse` is the JSON that it holds
-            value = json.loads(value) if isinstance(value, str) else value
-        return value[member] if isinstance(value, dict) and set(value) == {member} else value, answer
+        shown = self._extract.apply(body, answer.host)[0]
+        value = replace(answer, body=shown.encode("utf-8", "replace")).json()
+        inner = value.get(member) if isinstance(value, dict) and len(value) == 1 else None
+        return inner if isinstance(inner, list | dict) else value, answer
 
     def _asked(self, given: Mapping[str, Any]) -> tuple[str, Response]:
         """The text of the answer to a request that is filled in, and the answer. Raises ProviderError."""
