@@ -378,6 +378,19 @@ def test_a_link_out_of_the_repository_is_not_followed(gate, tmp_path):
     assert "private words" not in ran.err
 
 
+def test_files_of_one_name_have_a_digest_each(gate, tmp_path):
+    folder = gate(config(*TWO), "--answers", "none.jsonl").folder
+    named = []
+    for number, row in enumerate(hi(cases(folder))):
+        place = tmp_path.parent / f"{tmp_path.name}-{number}" / "answers.jsonl"
+        place.parent.mkdir()
+        place.write_text(jsonl([row]))
+        named += ["--answers", str(place)]
+    ran = gate(None, *named)
+    assert ran.code == 0
+    assert list(ran.results["made"]["answers"]) == ["answers.jsonl", "answers.jsonl (2)"]
+
+
 def test_a_file_elsewhere_is_read_where_its_user_names_it(gate, tmp_path):
     place = tmp_path.parent / f"{tmp_path.name}-answers.jsonl"
     folder = gate(config(), "--answers", "none.jsonl").folder

@@ -46,6 +46,8 @@ def read(settings: Settings) -> Recording:
             mistakes += e.mistakes
     for path, workspace in opened.items():
         name = workspace.name(path)
+        if name in digests:  # of another folder outside of the workspace
+            name = f"{name} ({len(digests) + 1})"
         try:
             raw = workspace.read(path.name, path.parent, Origin(name))
             digests[name] = hashlib.sha256(raw).hexdigest()
