@@ -147,6 +147,28 @@ def test_an_answer_of_tool_calls_alone_has_them_as_its_text(grade):
     assert json.loads(ran.cases[0]["output"])[0]["function"] == {"name": "look", "arguments": '{"x": 1}'}
 
 
+@pytest.mark.parametrize(
+    ("answer", "known"),
+    [
+        ({"output": "hi"}, None),
+        ({"output": "hi", "tool_calls": []}, []),
+        ({"messages": [{"role": "assistant", "content": "hi"}]}, []),
+    ],
+)
+def test_no_calls_are_told_from_calls_that_nobody_speaks_of(grade, answer, known):
+    ran = grade(config(), lambda found: [{"id": found[0]["id"], **answer}])
+    assert ran.cases[0]["metadata"].get("tool_calls") == known
+
+
+def test_calls_of_messages_are_counted_once(grade):
+    call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    messages = [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "assistant", "content": "hi"}]
+    ran = grade(config(), lambda found: [{"id": found[0]["id"], "messages": messages, "tool_calls": [call]}])
+    (case,) = ran.cases
+    assert case["metadata"]["tool_calls"] == [call]
+    assert [turn["metadata"].get("tool_calls") for turn in case["turns"]] == [None, [call], []]
+
+
 def test_metadata_sets_nothing_that_has_a_meaning(grade):
     more = {"finish_reason": "length", "refused": True, "tool_calls": [1], "own": 2}
     ran = grade(config(), lambda found: [{**row, "metadata": more} for row in hi(found)])
@@ -238,6 +260,31 @@ def test_a_hostile_file_has_few_mistakes(gate):
     assert "4,950 more answers are mistaken in this way" in ran.err
 
 
+def test_what_a_mistake_quotes_commands_neither_runner_nor_terminal(gate):
+    row = {"id": "x\n::error::planted\x1b[31m\u202e", "output": "hi"}
+    question = {"user_input": "?\n::error::planted\x1b[31m", "response": "hi"}
+    for each in (row, question):
+        ran = gate(config(), "--answers", "a.jsonl", **{"a.jsonl": jsonl([each])})
+        assert ran.code == 2
+        assert not any(line.lstrip().startswith("::") for line in ran.err.splitlines())
+        assert not {"\x1b", "\u202e"} & set(ran.err)
+
+
+def test_hostile_answers_are_shown_as_text(grade, tmp_path):
+    text = "hi <script>x</script> [a](http://x.test) @everyone\n::error::planted\x1b[31m"
+    row = {"output": text, "retrieval_context": [text], "metadata": {text: text}, "finish_reason": text}
+    reports = [it for name in ("r.md", "r.html", "r.xml") for it in ("-o", name)]
+    ran = grade(
+        config({"vars": {"q": "a"}, "assert": [{"type": "contains", "value": "never"}]}),
+        lambda found: [{"id": found[0]["id"], **row}],
+        *reports,
+    )
+    assert ran.code == 1
+    assert not any(line.lstrip().startswith("::") for line in ran.out.splitlines())
+    assert "\x1b" not in ran.out
+    assert "<script>" not in (tmp_path / "r.html").read_text()
+
+
 def test_the_base_is_not_asked_with_answers(grade):
     ran = grade(config(gate={"compare": "base"}), hi)
     assert ran.code == 2
@@ -316,6 +363,12 @@ def test_the_gate_beside_its_base_is_compared_with_labels(grade, gate, tmp_path)
     assert [change["kind"] for change in ran.results["gate_changes"]] == ["removed"]
 
 
+def test_mistakes_of_several_files_are_said_together(gate):
+    files = {"a.jsonl": '{"id": 1}\n', "b.jsonl": '{"id": 2}\n'}
+    ran = gate(config(), "--answers", "*.jsonl", "--answers", "none", **files)
+    assert [line for line in ("a.jsonl:1: `id`", "b.jsonl:1: `id`", "`none`") if line not in ran.err] == []
+
+
 def test_a_link_out_of_the_repository_is_not_followed(gate, tmp_path):
     (tmp_path / "answers.jsonl").symlink_to(tmp_path.parent / "private.jsonl")
     (tmp_path.parent / "private.jsonl").write_text('{"id": "private words"}')
@@ -323,6 +376,19 @@ def test_a_link_out_of_the_repository_is_not_followed(gate, tmp_path):
     assert ran.code == 2
     assert "leads out of the workspace" in ran.err
     assert "private words" not in ran.err
+
+
+def test_files_of_one_name_have_a_digest_each(gate, tmp_path):
+    folder = gate(config(*TWO), "--answers", "none.jsonl").folder
+    named = []
+    for number, row in enumerate(hi(cases(folder))):
+        place = tmp_path.parent / f"{tmp_path.name}-{number}" / "answers.jsonl"
+        place.parent.mkdir()
+        place.write_text(jsonl([row]))
+        named += ["--answers", str(place)]
+    ran = gate(None, *named)
+    assert ran.code == 0
+    assert list(ran.results["made"]["answers"]) == ["answers.jsonl", "answers.jsonl (2)"]
 
 
 def test_a_file_elsewhere_is_read_where_its_user_names_it(gate, tmp_path):

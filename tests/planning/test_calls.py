@@ -144,3 +144,45 @@ def test_the_lines_overwrite_no_input(tmp_path, monkeypatch, capsys):
     write(tmp_path, config())
     assert cli.main(["cases", "-o", "promptfooconfig.yaml"]) == 2
     assert "is a file that this run reads" in capsys.readouterr().err
+
+
+NAMES = [
+    ("my application", ["my application"]),
+    (
+        [
+            {
+                "id": "file://app.py",
+                "label": "app",
+                "transform": "output.x",
+                "config": {"key": "{{env.NOBODY_SET_THIS}}"},
+            }
+        ],
+        ["app"],
+    ),
+    ([{"python:app.py": {"label": "app"}}, {"exec:./run": {}}], ["app", "exec:./run"]),
+    ("file://providers.yaml", ["one", "two"]),
+    ([{"label": "only a label"}], ["only a label"]),
+]
+
+
+@pytest.mark.parametrize(("written", "labels"), NAMES)
+def test_whatever_a_config_names_as_a_target_is_a_label(tmp_path, monkeypatch, written, labels):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "providers.yaml").write_text("[one, {id: exec:two, label: two}]")
+    write(tmp_path, config(providers=written))
+    assert [case["provider"] for case in cases(tmp_path)] == labels
+
+
+def test_a_target_of_a_test_and_of_the_command_line_is_a_label_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, config({"vars": {"q": "a"}, "provider": "file://own.py"}, {"vars": {"q": "b"}}))
+    assert [case["provider"] for case in cases(tmp_path)] == ["file://own.py", "file://app.py"]
+    assert [case["provider"] for case in cases(tmp_path, "--provider", "exec:other")] == ["file://own.py", "exec:other"]
+
+
+@pytest.mark.parametrize("written", [5, [["x", 5]], [{"config": {}}], [{"id": 5}]])
+def test_what_names_no_target_is_a_mistake(tmp_path, monkeypatch, capsys, written):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, config(providers=written))
+    assert cli.main(["cases"]) == 2
+    assert "promptfooconfig.yaml:" in capsys.readouterr().err

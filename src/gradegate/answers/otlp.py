@@ -63,6 +63,7 @@ def _answer(case: str, group: Sequence[Span], file: str) -> Answer | None:
     output = root.output or next((text for span in reversed(ordered) if (text := span.output)), "")
     question = root.question or next((text for span in ordered if (text := span.question)), "")
     calls = tuple(calls_of(ordered))
+    known = bool(calls) or any(span.said for span in ordered)
     if not case and not output and not question:
         return None
     session = next((span.session for span in ordered if span.session), "")
@@ -72,7 +73,7 @@ def _answer(case: str, group: Sequence[Span], file: str) -> Answer | None:
         question=None if case else Question(question, session=session),
         output=output,
         error=failure,
-        tool_calls=calls,
+        tool_calls=calls if known else None,
         retrieval_context=tuple(dict.fromkeys(text for span in ordered for text in span.documents)),
         usage=_usage(root, ordered),
         finish_reason=next((reason for span in reversed(ordered) if (reason := span.finish_reason)), ""),

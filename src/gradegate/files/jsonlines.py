@@ -44,9 +44,8 @@ def readable(content: bytes, file: str) -> tuple[Seq, list[Mistake]]:
         except _Refused as e:
             mistakes.append(Mistake(str(e), Origin(file, number), e.cure))
             if len(mistakes) > MAX_MISTAKES:
-                mistakes[-1] = Mistake(
-                    "so many lines cannot be read that the rest is not looked at", Origin(file, number)
-                )
+                what = "so many lines cannot be read that the rest is not looked at"
+                mistakes[-1] = Mistake(what, Origin(file, number), "correct these first")
                 break
     return rows, mistakes
 

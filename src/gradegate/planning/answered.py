@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, Mistake
-from gradegate.planning.calls import Call, calls, slug
+from gradegate.planning.calls import UNNAMED, Call, calls
 from gradegate.planning.job import Job, Plan
 from gradegate.recording.answer import Answer, Question
 from gradegate.recording.read import Recording
@@ -70,6 +70,7 @@ class _Join:
 
     def __post_init__(self) -> None:
         self._by_id = {call.id: call for call in self.calls}
+        self._by_name: dict[str, str] | None = None  # an id of each case that has a description
         self._index: dict[str, list[Call]] | None = None
         self._searched: dict[tuple[str, str, str], _Fitting] = {}
 
@@ -109,9 +110,10 @@ class _Join:
         plain = written.strip().lower()
         if plain in self._by_id:
             return f'did you mean "{plain}"?'
-        named = plain.rpartition("-")[0]
-        same = next((call.id for call in self.calls if named and slug(call.job.case.description) == named), "")
-        if same:
+        if self._by_name is None:
+            self._by_name = {it.rpartition("-")[0]: it for it in self._by_id}
+        same = self._by_name.get(plain.rpartition("-")[0], "")
+        if same and not same.startswith(f"{UNNAMED}-"):
             return f"the case has another id in this plan, such as `{same}`: {_ANEW}"
         return suggest(excerpt(written, 80), islice(self._by_id, _NEAR))
 
@@ -176,11 +178,8 @@ def _unlike(job: Job, answer: Answer) -> str:
     if not turns or answer.error:
         return ""
     if not answer.messages:
-        return (
-            ""
-            if len(turns) == 1
-            else f"the case is a conversation of {len(turns)} turns, and the answer has no `messages`"
-        )
+        what = f"the case is a conversation of {len(turns)} turns, and the answer has no `messages`"
+        return what if len(turns) > 1 else ""
     said = [turn.content for turn in answer.messages if turn.role == "user"]
     if said != [turn.content for turn in turns]:
         return "the user says something else in `messages` than in the case"

@@ -19,6 +19,7 @@ from gradegate.planning.job import Job
 from gradegate.texts import chat
 
 _NAMED = 32  # characters of a description in an id; with the digest an id has at most 53, and batch APIs take 64
+UNNAMED = "case"  # how ids of cases without a description begin
 _DIGITS = 20  # of the digest: two of 100,000 calls share them once in ten billion plans
 
 
@@ -54,12 +55,9 @@ def _asked(job: Job) -> bytes:
 
 
 def _id(job: Job, digest: bytes) -> str:
-    return f"{slug(job.case.description)}-{digest.hex()[:_DIGITS]}"
-
-
-def slug(description: str) -> str:
-    """The part of an id that people read."""
-    return re.sub(r"[^a-z0-9]+", "-", description.lower())[:_NAMED].strip("-") or "case"
+    """The beginning is for people."""
+    named = re.sub(r"[^a-z0-9]+", "-", job.case.description.lower())[:_NAMED].strip("-")
+    return f"{named or UNNAMED}-{digest.hex()[:_DIGITS]}"
 
 
 def line(call: Call) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +35,7 @@ class Answer:
     """One answer to a planned call, as whoever made it wrote it down: data that nobody vouches for.
 
     It names its call by ``id``, or by its ``question``. Without ``output`` the last message is it, or ``error`` says why
-    there is none. ``tool_calls`` have OpenAI's form; ``messages`` are what was said, without the system's.
+    there is none. ``tool_calls`` have OpenAI's form, and are None where nobody says whether there were any; ``messages`` are what was said, without the system's.
     """
 
     id: str = ""
@@ -43,7 +43,7 @@ class Answer:
     output: str | None = None
     error: str = ""
     messages: tuple[Turn, ...] = ()
-    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    tool_calls: tuple[Mapping[str, Any], ...] | None = None
     retrieval_context: tuple[str, ...] = ()
     usage: Usage = NO_USAGE
     finish_reason: str = ""
@@ -55,14 +55,13 @@ class Answer:
 class Shape:
     """A plug-in of ``answers/``. ``recognises`` looks at the rows of a file, never raises, and is true of no other shape.
 
-    ``read`` gives the answers of a file of that name; it raises ConfigError with the mistakes of a row once it comes to it,
-    and goes on with the next where it is asked for more.
+    ``read`` gives the answers of a file of that name, or raises ConfigError with every mistake of it.
     """
 
     name: str
     summary: str  # one line for ``gradegate list``
     recognises: Callable[[Rows], bool]
-    read: Callable[[Rows, str], Iterable[Answer] | Iterator[Answer]]
+    read: Callable[[Rows, str], Iterable[Answer]]
 
 
 SHAPES: Registry[Shape] = Registry("shape of answers", "gradegate.answers")

@@ -86,11 +86,14 @@ def _first(tokens: Mapping[str, Any], *names: str) -> float | None:
 # --- tool calls -----------------------------------------------------------------------------------------------
 
 
-def tool_calls(value: Any, origin: Origin) -> tuple[Mapping[str, Any], ...]:
-    """Calls in OpenAI's form, arguments as JSON text; also ``{name, arguments}`` without more. Raises ConfigError."""
+def tool_calls(value: Any, origin: Origin) -> tuple[Mapping[str, Any], ...] | None:
+    """Calls in OpenAI's form, arguments as JSON text; also ``{name, arguments}`` without more. Raises ConfigError.
+
+    None, which says nothing, stays None.
+    """
     if value is not None and not isinstance(value, list):
         raise ConfigError.at("`tool_calls` is not a list", origin, _CALL)
-    return tuple(_call(item, origin) for item in value or ())
+    return None if value is None else tuple(_call(item, origin) for item in value)
 
 
 def _call(item: Any, origin: Origin) -> Mapping[str, Any]:

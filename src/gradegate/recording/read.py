@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gradegate.access.hiding import excerpt
-from gradegate.bounded.amounts import READ, TooMuch
+from gradegate.bounded.amounts import TooMuch
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import jsonlines, jsonreader
 from gradegate.files.lines import Map
@@ -38,23 +38,26 @@ def read(settings: Settings) -> Recording:
     answers: list[Answer] = []
     mistakes: list[Mistake] = []
     digests: dict[str, str] = {}
-    opened: set[Path] = set()
+    opened: dict[Path, Workspace] = {}
     for written in dict.fromkeys(settings.answers):
         try:
-            for workspace, path in _files(written, settings):
-                name = workspace.name(path)
-                if path in opened:
-                    continue
-                raw = workspace.read(str(path), path.parent, Origin(name))
-                opened.add(path)
-                digests[name] = hashlib.sha256(raw).hexdigest()
-                answers += _answers(raw, name)
+            opened.update(_files(written, settings))
+        except ConfigError as e:
+            mistakes += e.mistakes
+    for path, workspace in opened.items():
+        name = workspace.name(path)
+        if name in digests:  # of another folder outside of the workspace
+            name = f"{name} ({len(digests) + 1})"
+        try:
+            raw = workspace.read(path.name, path.parent, Origin(name))
+            digests[name] = hashlib.sha256(raw).hexdigest()
+            answers += _answers(raw, name)
         except ConfigError as e:
             mistakes += _few(e.mistakes)
     return Recording(tuple(answers), digests, tuple(mistakes), frozenset(opened))
 
 
-def _files(written: str, settings: Settings) -> Iterator[tuple[Workspace, Path]]:
+def _files(written: str, settings: Settings) -> dict[Path, Workspace]:
     """The files that a path or pattern names. Raises ConfigError.
 
     What lies below the working directory by its name may not lead out of the workspace by a link: whoever may commit
@@ -67,8 +70,7 @@ def _files(written: str, settings: Settings) -> Iterator[tuple[Workspace, Path]]
     workspace = Workspace.around(around / "answers", settings.cwd if inside else around, settings.environ)
     try:
         found = workspace.glob(str(path), folder.parent, Origin(written)) if _magic(path) else [path]
-        for file in found:
-            yield workspace, workspace.locate(str(file), path.parent, Origin(written))
+        return {workspace.locate(str(file), path.parent, Origin(written)): workspace for file in found}
     except ConfigError as e:
         cure = "name the file that the application's job wrote"
         raise ConfigError(*(Mistake(it.what, None, it.cure or cure) for it in e.mistakes)) from e
@@ -89,13 +91,7 @@ def _answers(raw: bytes, name: str) -> list[Answer]:
     if odd:
         raise ConfigError(*odd)
     shape = next((shape for shape in SHAPES.one_by_one() if shape.recognises(rows)), None) or SHAPES.find("lines")
-    answers = list(shape.read(rows, name)) if shape else []
-    try:
-        for answer in answers:
-            READ.add_answer(len(answer.output or "") + sum(len(turn.content) for turn in answer.messages))
-    except TooMuch as e:
-        raise ConfigError.at(str(e), Origin(name), "grade fewer answers in one run") from e
-    return answers
+    return list(shape.read(rows, name)) if shape else []
 
 
 def _rows(raw: bytes, name: str) -> Rows:

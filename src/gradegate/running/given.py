@@ -31,19 +31,17 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
     if answer.error:
         raise ProviderError(f"{job.target.name}: {answer.error}")
     turns = tuple(_turns(job, answer, text))
-    calls = list(answer.tool_calls) or [call for turn in turns for call in turn.metadata.get("tool_calls", ())]
-    reply = Reply(turns[-1].content, answer.usage, finish_reason(answer.finish_reason, _ENDED))
-    own = {"tool_calls": calls} if calls else {}
+    told = [turn.metadata["tool_calls"] for turn in turns if "tool_calls" in turn.metadata]
+    own = {"tool_calls": [call for calls in told for call in calls]} if told else {}
     documents = {"retrieval_context": list(answer.retrieval_context)} if answer.retrieval_context else {}
-    reply = replace(reply, metadata={**documents, **_others(answer), **own})
+    beside = {**documents, **_others(answer)}
+    reply = Reply(turns[-1].content, answer.usage, finish_reason(answer.finish_reason, _ENDED), metadata=beside | own)
     heard.check(reply, job.target.name)
-    metadata = heard.metadata(reply)
-    # What was asked for in the whole answer stands at the transcript; a turn has the calls of its own.
-    last = {**metadata, "tool_calls": list(turns[-1].metadata.get("tool_calls", ()))} if calls else metadata
-    last = {key: value for key, value in last.items() if key != "tool_calls" or value}
+    # The calls of all turns stand at the transcript, and each turn has its own.
+    last = heard.metadata(replace(reply, metadata={**beside, **turns[-1].metadata}))
     ended = replace(turns[-1], retrieval_context=answer.retrieval_context, metadata=last)
-    asked = next((turn.content for turn in reversed(job.case.turns)), text)
-    return Transcript(asked, (*turns[:-1], ended), job.vars, answer.usage, metadata, NO_USAGE)
+    asked = job.case.turns[-1].content if job.case.turns else text
+    return Transcript(asked, (*turns[:-1], ended), job.vars, answer.usage, heard.metadata(reply), NO_USAGE)
 
 
 def _others(answer: Answer) -> dict[str, object]:
@@ -63,10 +61,19 @@ def _turns(job: Job, answer: Answer, text: str) -> Iterator[Turn]:
     for turn in said[:-1] if ends else said:
         yield next(planned, turn) if turn.role == "user" else turn
     last = said[-1] if ends else Turn("assistant", "")
-    calls = last.metadata or ({"tool_calls": list(answer.tool_calls)} if answer.tool_calls else {})
+    metadata = {**_calls(answer), **last.metadata}
     # An answer that is calls alone has them as its text, as one that is asked for now.
-    text = last.content or (to_json(calls["tool_calls"]) if calls.get("tool_calls") else "")
-    yield replace(last, content=text if answer.output is None else answer.output, metadata=calls)
+    text = last.content or (to_json(metadata["tool_calls"]) if metadata.get("tool_calls") else "")
+    yield replace(last, content=text if answer.output is None else answer.output, metadata=metadata)
+
+
+def _calls(answer: Answer) -> dict[str, object]:
+    """The calls of the answer itself; none where its messages have them, and unknown where nobody says."""
+    if any("tool_calls" in turn.metadata for turn in answer.messages):
+        return {"tool_calls": []}
+    if answer.tool_calls is None:
+        return {"tool_calls": []} if answer.messages else {}
+    return {"tool_calls": list(answer.tool_calls)}
 
 
 def _after_question(messages: Sequence[Turn]) -> Sequence[Turn]:
