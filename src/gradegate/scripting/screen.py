@@ -24,7 +24,10 @@ _LOOKED_INTO = {
     "Deno": ("needs another runtime", ELSEWHERE),
     "Bun": ("needs another runtime", ELSEWHERE),
 }
-_TYPES = re.compile(r"[)\w]\??\s*:\s*(?:string|number|boolean|any|unknown|void|Record<|Promise<)|\bas\s+(?:any|string|number|const)\b|^\s*(?:interface|type)\s+\w+", re.MULTILINE)
+_TYPES = re.compile(
+    r"[)\w]\??\s*:\s*(?:string|number|boolean|any|unknown|void|Record<|Promise<)|\bas\s+(?:any|string|number|const)\b|^\s*(?:interface|type)\s+\w+",
+    re.MULTILINE,
+)
 
 
 def refused(code: str) -> tuple[str, int, str] | None:
@@ -35,7 +38,9 @@ def refused(code: str) -> tuple[str, int, str] | None:
         if _text(found, number - 1) in (".", "?."):
             continue
         if token.text == "import" and after != ":":
-            return _said(code, token, "`import` loads a module", f"write what you need of it into the file; or {ELSEWHERE}")
+            return _said(
+                code, token, "`import` loads a module", f"write what you need of it into the file; or {ELSEWHERE}"
+            )
         if token.text in ("export", "}") and after == "from" and _text(found, number + 2) == "''":
             return _said(code, token, "`export ... from` loads a module", "write it into the file")
         what = _use(found, number)
@@ -47,6 +52,16 @@ def refused(code: str) -> tuple[str, int, str] | None:
 def is_typescript(code: str) -> bool:
     """Whether a program that JavaScript cannot read looks as if it had types."""
     return _TYPES.search(code) is not None
+
+
+def is_arrow(code: str) -> bool:
+    """Whether the whole is one arrow function: `output => ...`, `async (output, context) => ...`."""
+    found = tokens(code)
+    place = 1 if _text(found, 0) == "async" else 0
+    if _text(found, place) == "(":
+        closing = (number for number, token in enumerate(found) if token.text == ")" and not token.depth)
+        place = next(closing, len(found))
+    return _text(found, place + 1) == "=>"
 
 
 def _use(found: Sequence[Token], number: int) -> tuple[str, str] | None:

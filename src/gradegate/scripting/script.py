@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 from gradegate.bounded.bounds import MAX_SCRIPT, SCRIPT_EACH
 from gradegate.bounded.evaluate import Exceeded, Refused, evaluate
 from gradegate.scripting import body, screen
+from gradegate.suite import Code
 
 _HERE = "gradegate.scripting.machine"
-_REST = ("undefined", "function", "symbol", "bigint")  # what no JSON has
 
 
 class ScriptError(ValueError):
@@ -28,10 +30,7 @@ class ScriptError(ValueError):
 
 
 class CodeFile(dict[str, str]):
-    """A file of code as configs hold it, read: ``file`` in the workspace, the ``function`` of it, and the ``code``."""
-
-
-Code = str | CodeFile  # what a config says: a snippet, or a file that was read
+    """A file of code as suites hold it, read: ``file`` in the workspace, the ``function`` of it, and the ``code``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +73,39 @@ def of_transform(code: Code, parameter: str = "output") -> Script:
 
 
 def of_response(code: Code) -> Script:
-    """``transformResponse`` of ``http:``."""
-    return _script(code, ("json", "text", "context"), body.of_response)
+    """``transformResponse`` of ``http:``, which may be a function."""
+    return _script(code, ("json", "text", "context"), body.of_response, may_be_function=True)
 
 
 def of_request(code: Code) -> Script:
-    """``transformRequest`` of ``http:``."""
-    return _script(code, ("prompt", "vars", "context"), body.of_request)
+    """``transformRequest`` of ``http:``, which may be a function."""
+    return _script(code, ("prompt", "vars", "context"), body.of_request, may_be_function=True)
 
 
-def _script(code: Code, parameters: tuple[str, ...], rule: Any) -> Script:
-    if isinstance(code, CodeFile):
+def shown(value: Any) -> Any:
+    """A value as reports show it: of a file of code its name, with a digest that tells another code."""
+    if not isinstance(value, CodeFile):
+        return value
+    name = value["file"] + (":" + value["function"] if value["function"] else "")
+    return f"file://{name} (SHA-256 {sha256(value['code'].encode('utf-8', 'surrogatepass')).hexdigest()[:32]})"
+
+
+def mentions(code: Code, *names: str) -> bool:
+    """Whether a snippet may look at any of these names; a file may, by a name of its own."""
+    indirect = ("arguments", "eval", "Function", "\\u")
+    return not isinstance(code, str) or any(name in code for name in (*names, *indirect))
+
+
+def _script(
+    code: Code, parameters: tuple[str, ...], rule: Callable[[str], str], *, may_be_function: bool = False
+) -> Script:
+    if isinstance(code, Mapping):
         return _module(code["code"], code["function"], code["file"])
     if not code.strip():
         raise ScriptError("it is empty", cure="write an expression")
     _check_size(code)
+    if not may_be_function and screen.is_arrow(code):
+        raise ScriptError("it is a function, which nobody calls", cure="write its body alone, without `=>`")
     script = Script(rule(code), parameters)
     _check(script.body, parameters, code)
     return script
@@ -166,7 +183,9 @@ def _value(said: Any) -> Any:
     kind, text = said["type"], said.get("text", "")
     if kind == "thrown":
         name = said.get("name", "")
-        words = f"throws {name}: {text}" if name and name != "InternalError" else text or "throws nothing that can be shown"
+        words = (
+            f"throws {name}: {text}" if name and name != "InternalError" else text or "throws nothing that can be shown"
+        )
         raise ScriptError(f"it {words}" if words.startswith("throws") else words, said.get("line", 0))
     if kind == "pending":
         raise ScriptError("it gives a promise that never comes")
