@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -15,7 +15,7 @@ from gradegate.asking.provider import PROVIDERS, Provider, Recorded
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
-from gradegate.planning import checks, filters
+from gradegate.planning import checks, filters, scripts
 from gradegate.planning.assertions import BROUGHT, Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
@@ -129,6 +129,8 @@ class _Planner:
 
     def __post_init__(self) -> None:
         suite, settings = self.located.suite, self.settings
+        if any(case.options.transform_vars for case in suite.cases):
+            suite = replace(suite, cases=tuple(map(self._with_made_vars, suite.cases)))
         self.suite = suite
         self.env = javascript(suite.env.texts())
         self.variables = Variables(self.located.workspace, self.located.folder, self.env)
@@ -137,6 +139,13 @@ class _Planner:
         self.binder = Binder(suite, workspace, folder, self.client, self.pool, egress(settings), asks)
         defined = {name for case in suite.cases for name in case.vars}
         self.names = Names(defined, suite.env, partial=self.settings.filters.on or self._recorded)
+
+    def _with_made_vars(self, case: Case) -> Case:
+        try:
+            return scripts.with_made_vars(case)
+        except ConfigError as e:
+            self.mistakes += e.mistakes
+            return case
 
     @property
     def _recorded(self) -> bool:
@@ -230,6 +239,7 @@ class _Planner:
         self.size.add_answers(len(combinations) * len(asked) * repeats, case)
         self.mistakes += [mistake for provider, _ in asked for mistake in checks.blind_target(case, provider)]
         self._check_case(case, asked, targets)
+        scripts.check_case(case)
         # A request that is a template of the config may do without a prompt where the config names none.
         shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)
         for values, definition, assertions in bound:
@@ -288,7 +298,8 @@ class _Planner:
 
     def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
         brought = BROUGHT if self.settings.answers else frozenset()
-        subject = Subject(case.options, {"env": self.env, **values}, case.turns, brought)
+        about = {"description": case.description, "metadata": case.metadata, "threshold": case.threshold}
+        subject = Subject(case.options, {"env": self.env, **values}, case.turns, brought, about)
         bound = []
         for spec in case.assertions if not self.settings.listing else ():
             try:

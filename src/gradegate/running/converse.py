@@ -8,10 +8,21 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.asking.question import question
-from gradegate.conversation import CONVERSATION, NO_USAGE, Message, Reply, Request, Transcript, Turn, Usage, told
+from gradegate.conversation import (
+    CONVERSATION,
+    IS_DATA,
+    NO_USAGE,
+    Message,
+    Reply,
+    Request,
+    Transcript,
+    Turn,
+    Usage,
+    told,
+)
 from gradegate.errors import ConfigError
 from gradegate.planning.job import Job
-from gradegate.running import heard
+from gradegate.running import heard, transforms
 from gradegate.running.given import given
 from gradegate.texts import chat
 
@@ -33,6 +44,11 @@ def chains(jobs: Sequence[Job]) -> list[list[tuple[int, int]]]:
 
 def transcript(job: Job, history: History, repeat: int = 0) -> Transcript:
     """What the job's graders see; a job of a conversation adds its exchange to ``history``. Raises GradegateError."""
+    return transforms.of_job(job, replace(_answered(job, history, repeat), target=job.target.name))
+
+
+def _answered(job: Job, history: History, repeat: int) -> Transcript:
+    """The answer as the target gave it, which is what a conversation goes on with."""
     if job.case.turns and job.given is None:
         return Transcript(_asked(job.case.turns), job.case.turns, job.vars) if job.case.recorded else _held(job)
     if job.render is None:  # a conversation that the config tells comes before the answer
@@ -55,8 +71,20 @@ def _single(job: Job, text: str, repeat: int) -> Transcript:
         return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
     messages = chat.parse(text) or (Message("user", text),)
     reply, spent = _answer(job, Request(messages, prompt=text, vars=job.vars))
-    turns = (Turn("user", text), Turn("assistant", reply.text, metadata=heard.metadata(reply)))
-    return Transcript(text, turns, job.vars, reply.usage, heard.metadata(reply), spent)
+    metadata = heard.metadata(reply) | ({IS_DATA: True} if _is_data(job, reply.text) else {})
+    turns = (Turn("user", text), Turn("assistant", reply.text, metadata=metadata))
+    return Transcript(text, turns, job.vars, reply.usage, metadata, spent)
+
+
+def _is_data(job: Job, text: str) -> bool:
+    """Whether the target was told a JSON Schema and kept to JSON: promptfoo reads such an answer, so code sees data."""
+    form = job.target.spec.config.get("response_format") if job.target.spec else None
+    if not isinstance(form, Mapping) or form.get("type") != "json_schema":
+        return False
+    try:
+        return not isinstance(json.loads(text), str)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:
