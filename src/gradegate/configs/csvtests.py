@@ -11,6 +11,7 @@ from typing import Any
 from gradegate.access.hiding import excerpt
 from gradegate.bounded.amounts import READ, TooMuch
 from gradegate.bounded.bounds import MAX_CHARACTERS
+from gradegate.configs.scripts import is_script
 from gradegate.errors import ConfigError, Origin
 from gradegate.figures import many
 from gradegate.files import document
@@ -20,7 +21,8 @@ _TYPED = re.compile(r"^((?:not-)?[a-z][a-z0-9-]*)(?:\(([-+0-9.eE]+)\))?:(.*)$", 
 csv.field_size_limit(MAX_CHARACTERS)  # a cell may hold a whole document, in four bytes a character
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _TEST = 15  # more values than the same row of a table has, which is read first: mappings, their keys, a list
-_CODE = ("javascript:", "fn:", "eval:", "python:")
+_SNIPPET = re.compile(r"(?:javascript|fn|eval):(.*)", re.DOTALL)
+_CODE = ("python:",)
 
 
 def read(content: bytes, file: str) -> Iterator[document.Map]:
@@ -113,6 +115,8 @@ def _special(test: dict[str, Any], expected: dict[str, Any], name: str, cell: st
 
 def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
     stripped = cell.strip()
+    if (snippet := _SNIPPET.fullmatch(stripped)) or is_script(stripped):
+        return {"type": "javascript", "value": snippet[1].strip() if snippet else stripped}
     if stripped.startswith(_CODE) or stripped.startswith("file://"):
         cure = "assert it with another type"
         raise ConfigError.at(f"`{excerpt(stripped, 40)}` runs code, which gradegate does not run", origin, cure)

@@ -69,6 +69,9 @@ class Written:
     csv_threshold: float | None = None  # in a cell of a CSV file that names none, as promptfoo has it
     keeps_blanks: bool = False  # the value of a CSV cell is not stripped, as promptfoo has it
     empty_value: bool = False  # an empty value may be meant, where the config writes one
+    own_config: bool = (
+        False  # `config` is for code of the repository: it is given whole, and so is what the test says of itself
+    )
 
 
 class Grader:

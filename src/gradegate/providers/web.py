@@ -1,7 +1,7 @@
 """http, https: any application or model behind a URL; the request is a template of the config.
 
 The keys are those of promptfoo's provider (https://www.promptfoo.dev/docs/providers/http/): ``url``, ``method``,
-``headers``, ``queryParams``, ``body`` and ``transformResponse``, the last as a path only. It grades, too: what
+``headers``, ``queryParams``, ``body``, ``transformRequest`` and ``transformResponse``. It grades, too: what
 ``transformResponse`` gives is a text, a list of numbers or labels with scores, as ``callApi``, ``callEmbeddingApi`` and
 ``callClassificationApi`` of promptfoo's custom providers do.
 """
@@ -16,21 +16,21 @@ from typing import Any
 
 from gradegate.access.encodings import CUT
 from gradegate.asking import httpbody
-from gradegate.asking.httpreply import Extract, error_in, is_broken_json, parse
+from gradegate.asking.httpreply import Computed, Extract, error_in, is_broken_json, parse
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.asking.response import Response
 from gradegate.asking.wire import base_url, host_of, labels, refusal, vector, words
 from gradegate.conversation import Message, Reply, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.document import to_json
+from gradegate.scripting.script import ScriptError, of_request
 from gradegate.texts.envnames import env_names
 from gradegate.texts.template import TemplateError, render, uses
 
 # What promptfoo can do and gradegate does not: the key, and what to do instead.
 _UNSUPPORTED = {
     "request": "write it as `url`, `method`, `headers` and `body`",
-    "transformRequest": "write the whole request into `body`",
-    "requestTransform": "write the whole request into `body`",
+    "requestTransform": "promptfoo calls it `transformRequest`",
     "sessionParser": "put `{{ messages | dump }}` into `body`: it holds the conversation so far",
     "session": "put `{{ messages | dump }}` into `body`: it holds the conversation so far",
     "validateStatus": "remove it: an answer counts when its status is 2xx",
@@ -58,7 +58,16 @@ class Web(Provider):
 
     kinds = ("text", "embedding", "classification")
     names_model = False
-    options = ("url", "method", "headers", "queryParams", "body", "transformResponse", "responseParser")
+    options = (
+        "url",
+        "method",
+        "headers",
+        "queryParams",
+        "body",
+        "transformRequest",
+        "transformResponse",
+        "responseParser",
+    )
     unsupported = _UNSUPPORTED
     repeatable = False  # what an application answers may change with its code
 
@@ -75,10 +84,14 @@ class Web(Provider):
         try:
             self._env = {name: value for name in env_names(self.templates) if (value := setting.key(name))}
             self.url = base_url(setting, render(self._parts.url, {"env": self._env}))
-            if not frozenset().union(*map(uses, self.templates)) - {"env"}:
+            if not (frozenset().union(*map(uses, self.templates)) - {"env"} or config.get("transformRequest")):
                 cure = "put {{prompt}} into `body`, `url` or `queryParams`" + _or_openais(self.url)
                 raise ConfigError.at(f"every test would send `{setting.spec.name}` the same request", origin, cure)
-            self._extract: Extract = parse(config.get("transformResponse") or config.get("responseParser"))
+            self._extract: Extract | Computed = parse(config.get("transformResponse") or config.get("responseParser"))
+            written = config.get("transformRequest")
+            self._request = of_request(written) if written else None
+        except ScriptError as e:
+            raise ConfigError.at(f"a transform of `{self.name}`: {e}", origin, e.cure) from e
         except (TemplateError, ValueError) as e:
             raise ConfigError.at(f"`{setting.spec.name}`: {e}", origin, "correct it") from e
 
@@ -91,8 +104,8 @@ class Web(Provider):
         """Raises ProviderError."""
         messages = [_plain(message) for message in request.messages]
         prompt = request.prompt or (to_json(messages) if len(messages) > 1 else messages[-1]["content"])
-        body, answer = self._asked({"messages": messages, **request.vars, "prompt": prompt})
-        text, metadata = self._extract.apply(body, answer.host)
+        body, answer = self._asked(prompt, messages, request.vars)
+        text, metadata = self._extract.apply(body, answer)
         return Reply(text, _usage(answer), metadata=metadata)
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
@@ -111,20 +124,24 @@ class Web(Provider):
 
     def _given(self, text: str, member: str) -> tuple[Any, Response]:
         """The JSON that is answered to a text, or its member of that name."""
-        body, answer = self._asked({"messages": [{"role": "user", "content": text}], "prompt": text})
-        value: Any = self._extract.apply(body, answer.host)[0]
+        body, answer = self._asked(text, [{"role": "user", "content": text}], {})
+        value: Any = self._extract.apply(body, answer)[0]
         with suppress(ValueError, RecursionError):
             value = json.loads(value)
         inner = value.get(member) if isinstance(value, dict) and len(value) == 1 else None
         return inner if isinstance(inner, list | dict) else value, answer
 
-    def _asked(self, given: Mapping[str, Any]) -> tuple[str, Response]:
+    def _asked(
+        self, prompt: str, messages: Sequence[Mapping[str, str]], given: Mapping[str, Any]
+    ) -> tuple[str, Response]:
         """The text of the answer to a request that is filled in, and the answer. Raises ProviderError."""
-        variables = {**given, "env": self._env}
+        made = self._made(prompt, given)
+        variables = {"messages": messages, **given, "prompt": made, "env": self._env}
+        whole = made if isinstance(made, Mapping) else None
         try:
             url = httpbody.address(self._parts.url, self._parts.query, variables)
             headers = {name: render(text, variables) for name, text in self._parts.headers.items()}
-            body, kind = httpbody.body(self._parts.body, headers, variables)
+            body, kind = httpbody.body(self._parts.body, headers, variables, whole)
         except (TemplateError, ValueError) as e:
             raise ProviderError(f"the request to {self.host} cannot be filled in: {e}", Trouble.SETUP) from e
         if host_of(url) != self.host:  # a value at the end of the host's name would make it another's
@@ -134,6 +151,18 @@ class Web(Provider):
         if not 200 <= answer.status < 300:
             raise refusal(answer)
         return _body(answer), answer
+
+    def _made(self, prompt: str, variables: Mapping[str, Any]) -> Any:
+        """What ``transformRequest`` makes of the prompt: another text, or an object that is the body."""
+        if self._request is None:
+            return prompt
+        try:
+            made = self._request.call(prompt, variables, {"vars": variables}).value
+        except ScriptError as e:
+            raise ProviderError(f"transformRequest of {self.name} fails: {e}", Trouble.SETUP) from e
+        if made is None:
+            raise ProviderError(f"transformRequest of {self.name} gives nothing", Trouble.SETUP)
+        return made
 
 
 def _or_openais(url: str) -> str:
