@@ -120,3 +120,16 @@ def test_ollama(llm: FakeLlm):
     assert not set(body) - set(ChatRequest.model_fields)
     assert not set(body["options"]) - set(client.Options.model_fields)
     ChatRequest.model_validate(body)
+
+
+def test_what_openai_documents_is_sent():
+    """All but what names the question, and what needs a stream, a voice or a wait."""
+    from openai.types.chat.completion_create_params import CompletionCreateParamsBase
+    from openai.types.responses.response_create_params import ResponseCreateParamsBase
+
+    from gradegate.asking.completions import SENT
+    from gradegate.providers.openai_responses import SENT as RESPONSES
+
+    left = {"model", "messages", "input", "audio", "image", "stream_options", "background", "background_options"}
+    assert set(CompletionCreateParamsBase.__annotations__) - set(SENT) <= left
+    assert set(ResponseCreateParamsBase.__annotations__) - set(RESPONSES) <= left
