@@ -240,7 +240,7 @@ WEAKENINGS = {
     "another conversation": (lambda c: c["tests"][5]["turns"].pop(0), "removed: `talk`: what was asked is gone"),
     "a prefix": (
         lambda c: c["tests"][1].update(options={"prefix": "Say x. "}),
-        "changed: `one`: its `prefix` or `suffix` is another",
+        "changed: `one`: its `prefix`, `suffix`, `transform` or scoring function is another",
     ),
     "assertions of all tests dropped": (
         lambda c: c["defaultTest"].pop("assert"),

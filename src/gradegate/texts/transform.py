@@ -106,7 +106,7 @@ def _path(written: str) -> Transform | None:
     text = written.strip().removesuffix(";").rstrip()
     root = _ROOT.match(text)
     path = steps(text[root.end() :]) if root else None
-    if root is None or path is None:
+    if root is None or path is None or "length" in path:  # of a list or a text it is no key
         return None
     name = root[1].removeprefix("context.")
     if name in ("vars", "metadata") and not path:
