@@ -89,9 +89,7 @@ def test_an_application_classifies(gate, llm: FakeLlm, transform, answer):
     assert (llm.bodies[0]["q"], ran.grades[0]["score"]) == ("hello", 0.9)
 
 
-@pytest.mark.parametrize(
-    "answer", [{"a": "x"}, [], ["x"], [True], "no numbers", {"embedding": None}, [[1, 0]], b"[NaN, 1]"]
-)
+@pytest.mark.parametrize("answer", [{"a": "x"}, [], ["x"], [True], {"embedding": None}, [[1, 0]], b"[NaN, 1]"])
 def test_what_is_no_list_of_numbers_is_an_error(gate, llm: FakeLlm, answer):
     llm.reply = lambda path, body: (200, json.loads(answer) if isinstance(answer, bytes) else answer)
     ran = gate(config(SIMILAR, **graders(embedding=app(llm))))
@@ -99,9 +97,15 @@ def test_what_is_no_list_of_numbers_is_an_error(gate, llm: FakeLlm, answer):
     assert "gave no list of numbers for an embedding" in ran.grades[0]["reason"]
 
 
-@pytest.mark.parametrize(
-    "answer", [{"kind": "0.9"}, ["kind"], "kind", [{"label": 1, "score": 1}], {"kind": True}, [1.0]]
-)
+@pytest.mark.parametrize("answer", [b"no numbers", b"[" * 5000, b"[" + b"1," * 300_000 + b"1]"])
+@pytest.mark.parametrize(("assertion", "kind"), [(SIMILAR, "embedding"), (CLASSIFIER, "classification")])
+def test_what_is_no_json_or_too_much_is_an_error(gate, llm: FakeLlm, assertion, kind, answer):
+    llm.reply = lambda path, body: {"made": answer.decode()}
+    ran = gate(config(assertion, **graders(**{kind: app(llm, transformResponse="json.made")})))
+    assert (ran.code, ran.grades[0]["outcome"]) == (3, "error")
+
+
+@pytest.mark.parametrize("answer", [{"kind": "0.9"}, ["kind"], [{"label": 1, "score": 1}], {"kind": True}, [1.0]])
 def test_what_is_no_label_with_a_score_is_an_error(gate, llm: FakeLlm, answer):
     llm.reply = lambda path, body: (200, answer)
     ran = gate(config(CLASSIFIER, **graders(classification=app(llm))))

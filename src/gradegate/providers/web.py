@@ -8,10 +8,8 @@ The keys are those of promptfoo's provider (https://www.promptfoo.dev/docs/provi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gradegate.access.encodings import CUT
@@ -125,9 +123,8 @@ class Web(Provider):
     def _given(self, text: str, member: str) -> tuple[Any, Response]:
         """The JSON that is answered to a text, or its member of that name."""
         body, answer = self._asked(text, [{"role": "user", "content": text}], {})
-        value: Any = self._extract.apply(body, answer)[0]
-        with suppress(ValueError, RecursionError):
-            value = json.loads(value)
+        shown = self._extract.apply(body, answer)[0]
+        value = replace(answer, body=shown.encode("utf-8", "replace")).json()
         inner = value.get(member) if isinstance(value, dict) and len(value) == 1 else None
         return inner if isinstance(inner, list | dict) else value, answer
 
