@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.asking import httpbody, httpreply
+from gradegate.asking.response import Response
 from gradegate.conversation import Message
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from support.fake_llm import FakeLlm
@@ -140,7 +141,7 @@ def test_a_body_that_is_no_json_once_filled_in_is_not_sent(llm: FakeLlm):
     ],
 )
 def test_where_the_answer_stands(transform, body: bytes, text: str):
-    assert httpreply.parse(transform).apply(body.decode(), "host")[0] == text
+    assert httpreply.parse(transform).apply(body.decode(), Response(200, {}, body, "host"))[0] == text
 
 
 def test_documents_of_the_answer_are_kept_for_the_context(gate, llm: FakeLlm):
@@ -186,39 +187,46 @@ def test_documents_of_the_answer_are_kept_for_the_context(gate, llm: FakeLlm):
 )
 def test_an_answer_without_its_output_is_an_error(transform: str, body: bytes, words: str):
     with pytest.raises(ProviderError, match=words.replace("(", "\\(")) as caught:
-        httpreply.parse(transform).apply(body.decode(), "host")
+        httpreply.parse(transform).apply(body.decode(), Response(200, {}, body, "host"))
     assert caught.value.trouble is Trouble.MALFORMED
 
 
 @pytest.mark.parametrize(
-    "transform",
+    ("transform", "body", "text"),
     [
-        "json.a || json.b",
-        "json.a.trim()",
-        "JSON.parse(text).a",
-        "text.slice(11)",
-        "file://parser.js",
-        "{output: json.a, guardrails: {flagged: true}}",
-        "{metadata: {a: json.a}}",
-        "{output: json.a, metadata: json.b}",
-        "{output: json.a",
-        "{output}",
-        "process.exit(1)",
-        "jsonx",
-        7,
-        {"a": 1},
+        ("json.a || json.b", b'{"b": "x"}', "x"),
+        ("json.a.trim()", b'{"a": " x "}', "x"),
+        ("JSON.parse(text).a", b'{"a": "x"}', "x"),
+        ("text.slice(2)", b"a x", "x"),
+        ("{output: json.a, metadata: {flagged: true}}", b'{"a": "x"}', "x"),
     ],
 )
-def test_code_is_a_mistake_that_names_the_forms(llm: FakeLlm, transform):
+def test_what_is_no_path_is_javascript(llm: FakeLlm, transform, body: bytes, text: str):
+    assert httpreply.parse(transform).apply(body.decode(), Response(200, {}, body, "host"))[0] == text
+
+
+@pytest.mark.parametrize(
+    ("transform", "said"),
+    [
+        ("{output: json.a", "it is no JavaScript"),
+        ("file://parser.js", "`file://parser.js` cannot be read"),
+        ("process.exit(1)", "`process` reads the process"),
+        ("require('fs')", "`require` loads a module"),
+        (7, "is no text"),
+        ({"a": 1}, "it is no text"),
+        ({"code": "1"}, "it is no text"),
+    ],
+)
+def test_what_cannot_be_run_is_a_mistake(llm: FakeLlm, transform, said: str):
     with pytest.raises(ConfigError) as caught:
         app(llm, {"q": "{{prompt}}"}, transformResponse=transform)
-    assert "is code, which gradegate does not run; it can follow `text`, `json`, a path" in str(caught.value)
+    assert said in str(caught.value)
 
 
 @given(st.text())
 def test_any_text_is_a_path_or_a_mistake(text: str):
     with suppress(ValueError):
-        assert isinstance(httpreply.parse(text), httpreply.Extract)
+        assert isinstance(httpreply.parse(text), httpreply.Extract | httpreply.Computed)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import math
 import shutil
 
 import pytest
-
 import record_snippets
+
 from gradegate.bounded.begin import begin
 from gradegate.scripting import script
 from gradegate.scripting.script import ScriptError
