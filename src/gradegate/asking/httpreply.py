@@ -80,7 +80,7 @@ class Computed:
             value = None
         response = {"status": answer.status, "headers": dict(answer.headers), "data": text, "cached": False}
         try:
-            made = self.script.call(value or None, text, {"response": response}).value
+            made = self.script.call(value if _is_true(value) else None, text, {"response": response}).value
         except ScriptError as e:
             raise ProviderError(
                 f"transformResponse fails on the answer of {answer.host}: {e}", Trouble.MALFORMED
@@ -213,4 +213,9 @@ def _whole(text: str) -> tuple[str, Mapping[str, Any]]:
         return text, {}
     if isinstance(value, str):
         return value, {}
-    return text, {IS_DATA: True} if value else {}
+    return text, {IS_DATA: True} if _is_true(value) else {}
+
+
+def _is_true(value: Any) -> bool:
+    """As JavaScript has it: an empty object is true. promptfoo takes what is not for no data."""
+    return bool(value) or isinstance(value, dict | list)

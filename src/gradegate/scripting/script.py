@@ -19,7 +19,6 @@ from gradegate.scripting import body, screen
 from gradegate.suite import Code
 
 _HERE = "gradegate.scripting.machine"
-_FILE = {"code", "function", "file"}  # of a file that was read
 
 
 class ScriptError(ValueError):
@@ -100,10 +99,10 @@ def mentions(code: Code, *names: str) -> bool:
 def _script(
     code: Code, parameters: tuple[str, ...], rule: Callable[[str], str], *, may_be_function: bool = False
 ) -> Script:
-    if isinstance(code, Mapping) and code.keys() >= _FILE:
+    if isinstance(code, Mapping):
+        if set(code) != {"file", "function", "code"}:
+            raise ScriptError("it is no text", cure="write an expression, or `file://NAME.js`")
         return _module(code["code"], code["function"], code["file"])
-    if not isinstance(code, str):  # what a config has there, whatever it says
-        raise ScriptError("it is no text", cure="write an expression")
     if not code.strip():
         raise ScriptError("it is empty", cure="write an expression")
     _check_size(code)
