@@ -55,6 +55,8 @@ def test_an_application_that_gives_no_verdict_is_an_error(gate, llm: FakeLlm):
         ("json.text", {"text": "[1, 0]"}),
         (None, {"embedding": [1, 0]}),
         ("{output: json.vector}", {"vector": [1, 0]}),
+        ("json.rows.filter(row => row.kept).map(row => row.v)[0]", {"rows": [{"kept": True, "v": [1, 0]}]}),
+        ("({output: [json.x, json.y]})", {"x": 1, "y": 0}),
     ],
 )
 def test_an_application_embeds(gate, llm: FakeLlm, transform, answer):
@@ -74,6 +76,8 @@ def test_an_application_embeds(gate, llm: FakeLlm, transform, answer):
         (None, [{"label": "kind", "score": 0.9}]),
         (None, {"kind": 0.9, "rude": 0.1}),
         (None, {"classification": {"kind": 0.9}}),
+        ("Object.fromEntries(json.rows)", {"rows": [["kind", 0.9]]}),
+        ("(json) => json.rows.map(([label, score]) => ({label, score}))", {"rows": [["kind", 0.9]]}),
         (None, {"kind": 0.9}),
     ],
 )

@@ -102,7 +102,7 @@ class Web(Provider):
         """Raises ProviderError."""
         messages = [_plain(message) for message in request.messages]
         prompt = request.prompt or (to_json(messages) if len(messages) > 1 else messages[-1]["content"])
-        body, answer = self._asked(prompt, {"messages": messages, **request.vars})
+        body, answer = self._asked(prompt, messages, request.vars)
         text, metadata = self._extract.apply(body, answer)
         return Reply(text, _usage(answer), metadata=metadata)
 
@@ -122,16 +122,18 @@ class Web(Provider):
 
     def _given(self, text: str, member: str) -> tuple[Any, Response]:
         """The JSON that is answered to a text, or its member of that name."""
-        body, answer = self._asked(text, {"messages": [{"role": "user", "content": text}]})
+        body, answer = self._asked(text, [{"role": "user", "content": text}], {})
         shown = self._extract.apply(body, answer)[0]
         value = replace(answer, body=shown.encode("utf-8", "replace")).json()
         inner = value.get(member) if isinstance(value, dict) and len(value) == 1 else None
         return inner if isinstance(inner, list | dict) else value, answer
 
-    def _asked(self, prompt: str, given: Mapping[str, Any]) -> tuple[str, Response]:
+    def _asked(
+        self, prompt: str, messages: Sequence[Mapping[str, str]], given: Mapping[str, Any]
+    ) -> tuple[str, Response]:
         """The text of the answer to a request that is filled in, and the answer. Raises ProviderError."""
-        made = self._made(prompt, {name: value for name, value in given.items() if name != "messages"})
-        variables = {**given, "prompt": made, "env": self._env}
+        made = self._made(prompt, given)
+        variables = {"messages": messages, **given, "prompt": made, "env": self._env}
         whole = made if isinstance(made, Mapping) else None
         try:
             url = httpbody.address(self._parts.url, self._parts.query, variables)
