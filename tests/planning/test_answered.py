@@ -215,6 +215,25 @@ def test_a_prompt_with_the_conversation_is_filled_in_with_the_answers(grade):
     assert [case["prompt"] for case in ran.cases] == ["a", "[hi]b"]
 
 
+def test_recorded_answers_are_graded_as_the_same_answers_are_live(grade, gate, llm, tmp_path):
+    llm.reply = lambda path, body: json.dumps({"pass": "pear" not in str(body), "score": 0.5, "reason": "r"})
+    rubric = {"type": "llm-rubric", "value": "x", "provider": llm.spec()}
+    asserted = [rubric, {"type": "contains", "value": "a"}]
+    tests = [{"vars": {"q": ["apple", "pear"]}, "assert": asserted, "options": {"repeat": 2}}]
+    content = config(*tests, prompts=["{{q}}!", "{{q}}?"], providers=["echo"])
+    live = gate(content)
+
+    recorded = grade(content, lambda found: [{"id": it["id"], "output": it["prompt"]} for it in found])
+    keys = ("key", "definition", "prompt", "vars", "output", "outcome", "score", "repeat")
+    assert [[case[key] for key in keys] for case in recorded.cases] == [
+        [case[key] for key in keys] for case in live.cases
+    ]
+    (tmp_path / "elsewhere.json").write_text(json.dumps(live.results))
+    beside = gate(None, "--answers", "answers.jsonl", "--baseline", "elsewhere.json")
+    assert beside.results["baseline"]["compared"] == len(live.cases)
+    assert beside.results["baseline"]["new_failures"] == 0
+
+
 # --- what is wrong --------------------------------------------------------------------------------------------
 
 
