@@ -1,6 +1,6 @@
 """Tells the templates that take no more time and memory than their variables have, whatever these are.
 
-They print variables and members of variables, choose between texts, and use filters whose result is not larger than
+They print variables and members of variables, choose between texts, compare a few, and use filters whose result is not larger than
 what they are given. Nothing repeats, calls or calculates. What is not on these lists goes to the worker: a list of what
 is dangerous would never be complete.
 """
@@ -30,17 +30,22 @@ _KINDS: tuple[type[nodes.Node], ...] = (
 )
 _TESTS = frozenset("defined undefined none string number mapping sequence boolean integer float true false".split())
 _DEEPEST = 24  # levels: to compile a chain of filters takes more than the square of its length
+_COMPARED = 4  # comparisons: each may look at the whole of a long list
 _FILTERS = frozenset("default d first last length count string safe trim undefined".split())
 
 
 def is_plain(tree: nodes.Template) -> bool:
     """Whether filling in a template is bounded by the size of the template and of its variables."""
     left: list[tuple[nodes.Node, int]] = [(tree, 0)]
+    compared = 0
     while left:
         node, depth = left.pop()
         if depth > _DEEPEST:
             return False
         if not isinstance(node, _KINDS) and not _SPECIAL.get(type(node), _never)(node):
+            return False
+        compared += isinstance(node, nodes.Filter) and node.name in COMPARISONS
+        if compared > _COMPARED:
             return False
         left.extend((child, depth + 1) for child in node.iter_child_nodes())
     return True
