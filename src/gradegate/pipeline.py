@@ -32,6 +32,8 @@ from gradegate.planning.remembered import remembered
 from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.planning.sides import is_asked, with_base
 from gradegate.planning.stakes import stakes
+from gradegate.programs import desk as programs
+from gradegate.programs.leave import may_run
 from gradegate.reporting.deliver import check_outputs, render, write
 from gradegate.reporting.places import check_inputs, places
 from gradegate.reporting.redact import conceal, concealed_mistakes
@@ -82,6 +84,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
 
     ``choose`` may say which cases of the suites are planned.
     """
+    programs.begin(may_run(settings))
     base = _base(settings)  # first, so that one plan at a time is in memory
     begin()
     suites: list[Located] = []

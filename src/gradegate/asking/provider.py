@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from gradegate.asking.budget import Budget
 from gradegate.asking.http import Client
 from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
+from gradegate.files.workspace import Workspace
 from gradegate.registry import Registry
 from gradegate.suite import ProviderSpec
 
@@ -37,6 +39,7 @@ class Provider:
     options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
     others: tuple[str, ...] = ()  # patterns of what promptfoo has right below the vendor's prefix that is not a model
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
+    code: str = ""  # SHA-256 of the code of the repository that it runs, empty where it runs none
     repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
     budget: Budget = Budget()  # what replies cost counts against it; set by whoever binds it
 
@@ -94,6 +97,8 @@ class Setting:
     env: Environment
     open_file: Callable[[str, Origin], bytes]  # a file of the workspace, by its path in the config
     read: set[str] = field(default_factory=set)
+    workspace: Workspace | None = None  # where code of the repository is, and
+    folder: Path = Path()  # what its path is relative to
 
     def key(self, name: str) -> str:
         """The value of a variable that holds a key; empty when it is not set."""

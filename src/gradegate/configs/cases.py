@@ -13,6 +13,8 @@ from gradegate.configs.turns import read_turns
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.code import is_code
+from gradegate.programs.program import Program
+from gradegate.programs.use import INSTEAD, program
 from gradegate.suite import Assertion, Case, CaseOptions, ProviderSpec, Verbatim
 
 
@@ -96,7 +98,7 @@ class CaseReader:
         origin = Origin(file, getattr(item, "line", 0))
         return Assertion(
             type=keys.type,
-            value=self._value(keys.value, origin, inline),
+            value=self._code(keys, origin) or self._value(keys.value, origin, inline),
             threshold=keys.threshold,
             weight=keys.weight,
             metric=keys.metric,
@@ -112,6 +114,12 @@ class CaseReader:
             ),
             origin=origin,
         )
+
+    def _code(self, keys: AssertionKeys, origin: Origin) -> Program | None:
+        """The file of an assertion that is Python. Raises ConfigError where it may not run."""
+        if keys.type.removeprefix("not-") != "python" or not str(keys.value).startswith("file://"):
+            return None
+        return program(keys.value, self.desk.source.workspace, self.desk.source.folder, origin, INSTEAD)
 
     def _value(self, value: Any, origin: Origin, inline: bool) -> Any:
         if isinstance(value, list):

@@ -13,7 +13,6 @@ from gradegate.configs.dialect import Source
 from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
-from gradegate.files.code import is_code
 from gradegate.suite import Graders, ProviderSpec
 from gradegate.texts.envnames import env_names, env_needs
 from gradegate.texts.template import TemplateError, render_env
@@ -26,7 +25,7 @@ def providers(written: Any, source: Source, origin: Origin) -> list[ProviderSpec
     if isinstance(written, str):
         if written.startswith("file://") and written.endswith((".yaml", ".yml", ".json")):
             return _from_file(written, source, origin)
-        return [_checked(shown(ProviderSpec(written, origin=origin), source.env))]
+        return [shown(ProviderSpec(written, origin=origin), source.env)]
     if isinstance(written, list):
         specs, errors = [], []
         for item in written:
@@ -74,9 +73,7 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin) -> Prov
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
     prompts = tuple(keys.prompts or ())
-    return _checked(
-        shown(ProviderSpec(str(keys.id), keys.label, keys.config, prompts, keys.env, origin=origin), source.env)
-    )
+    return shown(ProviderSpec(str(keys.id), keys.label, keys.config, prompts, keys.env, origin=origin), source.env)
 
 
 def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:
@@ -123,13 +120,6 @@ def _filled(value: Any, env: Environment, origin: Origin) -> Any:
         return render_env(value, {name: env.get(name) for name in names if env.get(name)}) if names else value
     except TemplateError as e:
         raise _unfilled(e, origin) from e
-
-
-def _checked(spec: ProviderSpec) -> ProviderSpec:
-    if spec.id.startswith(("exec:", "python:", "package:")) or is_code(spec.id):
-        cure = "serve it over HTTP and name it as an openai:chat: or http: provider"
-        raise ConfigError.at(f"`{spec.id}` runs code of the repository, with its secrets at hand", spec.origin, cure)
-    return spec
 
 
 def _from_file(written: str, source: Source, origin: Origin) -> list[ProviderSpec]:

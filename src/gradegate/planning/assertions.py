@@ -17,6 +17,7 @@ from gradegate.grading import rubric
 from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound, BoundSet
 from gradegate.grading.grader import GRADERS, Grader
 from gradegate.planning.bind import Binder
+from gradegate.programs.use import INSTEAD, check
 from gradegate.registry import suggest
 from gradegate.result import Asserted
 from gradegate.suite import Assertion, CaseOptions, ProviderSpec, Verbatim
@@ -24,7 +25,7 @@ from gradegate.texts.template import TemplateError, is_template, render, render_
 
 SET = "assert-set"
 # promptfoo's types that run code of the repository, or need what only promptfoo has.
-_CODE = frozenset({"javascript", "python", "ruby", "webhook"})
+_CODE = frozenset({"javascript", "ruby", "webhook"})
 _OTHERS = frozenset(
     "is-xml contains-xml is-html contains-html is-sql contains-sql levenshtein word-count rouge-n bleu gleu meteor "
     "perplexity perplexity-score is-refusal finish-reason guardrails tool-call-f1 is-valid-openai-tools-call "
@@ -58,6 +59,8 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         raise _unknown(spec)
     if spec.members:
         raise ConfigError.at(f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`")
+    if kind.written.runs_code:
+        check(f"`{spec.type}`", spec.origin, INSTEAD)
     spec = _lifted(spec) if kind.written.lifted else spec
     errors: list[ConfigError] = []
     models: Mapping[str, Provider] = {}
@@ -147,7 +150,9 @@ def _grader(kind: type[Grader], options: Mapping[str, Any], spec: Assertion, sub
 def _options(kind: type[Grader], spec: Assertion, subject: Subject) -> Iterator[tuple[str, Any]]:
     names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # every grader is one
     yield from ((name, value) for name, value in subject.options.settings.items() if name in names)
-    for name, value in spec.config.items():
+    if kind.written.runs_code and spec.config:
+        yield "config", spec.config
+    for name, value in spec.config.items() if not kind.written.runs_code else ():
         if name not in names or name in ("value", "threshold"):
             near = suggest(name, names) or "its options are " + (", ".join(names) or "none")
             raise ConfigError.at(f"`{spec.type}` has no option `{name}`", spec.origin, near)

@@ -14,10 +14,12 @@ from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, check_id, serving, split_id
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Origin
+from gradegate.files.code import runs_code
 from gradegate.files.document import to_json
 from gradegate.files.workspace import Workspace
 from gradegate.grading.conclude import NEVER_AGAIN, Again
 from gradegate.grading.grader import Grader
+from gradegate.programs.use import ANSWERS, FLAG
 from gradegate.registry import suggest
 from gradegate.suite import Assertion, CaseOptions, Graders, ProviderSpec, Suite
 
@@ -25,6 +27,7 @@ NO_GRADER = (
     "name a model with --grader openai:chat:MODEL (input `grader`), with `defaultTest.options.provider`, or with "
     "`provider` of the assertion"
 )
+_AS_CODE = f"{ANSWERS}; or name it as `file://x.py` or `exec: COMMAND`, and {FLAG}"
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Binder:
         if key not in self.pool:
             parts = split_id(spec.id)
             build = PROVIDERS.find(parts[0]) if parts else None
+            if (parts is None or build is None) and runs_code(spec.id):
+                raise ConfigError.at(f"`{spec.id}` is code of the repository", spec.origin, _AS_CODE)
             if parts is None or build is None:
                 near = suggest(spec.id.split(":")[0], (name.split(":")[0] for name in PROVIDERS.names()))
                 cure = near or "one of " + ", ".join(PROVIDERS.names())
@@ -55,7 +60,8 @@ class Binder:
             provider_options.check(spec, build)
             opened: list[bytes] = []
             env = self.suite.env.over(spec.env, spec.drawn)
-            setting = Setting(spec, parts[1], self.client, env, partial(self._open, opened))
+            reads = partial(self._open, opened)
+            setting = Setting(spec, parts[1], self.client, env, reads, workspace=self.workspace, folder=self.folder)
             provider = build(setting)
             provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
             provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""

@@ -15,6 +15,7 @@ from typing import Any
 from gradegate.grading.conclude import Binding, Bound, BoundSet
 from gradegate.planning.digests import sha256
 from gradegate.planning.job import Job
+from gradegate.programs.program import identity
 from gradegate.result import Asserted
 from gradegate.suite import Case
 
@@ -66,4 +67,4 @@ def _grade_key(kind: str, metric: str, number: int) -> bytes:
 
 def _asked(binding: Binding, of: bytes) -> list[Any]:
     asserted = binding.asserted
-    return [of.hex(), asserted.type, asserted.value, binding.threshold, asserted.weight, asserted.config]
+    return [of.hex(), asserted.type, identity(asserted.value), binding.threshold, asserted.weight, asserted.config]

@@ -14,6 +14,7 @@ from gradegate.asking.budget import Budget, strictest
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Recorded
 from gradegate.bounded.evaluate import Exceeded
+from gradegate.configs import made
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
@@ -133,7 +134,12 @@ class _Planner:
         suite = self.located.suite
         self.suite = suite
         self.env = javascript(suite.env.texts())
-        self.variables = Variables(self.located.workspace, self.located.folder, self.env)
+        self.variables = Variables(
+            self.located.workspace,
+            self.located.folder,
+            self.env,
+            suite.prompts[0].text if len(suite.prompts) == 1 else "",
+        )
         grader = ProviderSpec(self.settings.grader, origin=Origin("--grader")) if self.settings.grader else None
         workspace, folder = self.located.workspace, self.located.folder
         self.binder = Binder(suite, workspace, folder, self.client, grader, self.pool, egress(self.settings))
@@ -242,7 +248,7 @@ class _Planner:
             self.names.see(case, values, shown, dict.fromkeys(provider for provider, _ in asked))
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
-                text, render = self._prompt(case, prompt, values), self._render(case, prompt, values)
+                text, render = self._prompt(case, prompt, provider, values), self._render(case, prompt, values)
                 self.size.add_text(text, values, repeats, case.origin)
                 yield Job(
                     self.suite.file,
@@ -311,12 +317,15 @@ class _Planner:
         variables = {"env": self.env, **values}
         return lambda before: fill(source, {**variables, CONVERSATION: list(before)})
 
-    def _prompt(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> str:
-        source = case.options.prefix + prompt.text + case.options.suffix
+    def _prompt(self, case: Case, prompt: PromptSpec, provider: Provider, values: Mapping[str, Any]) -> str:
         try:
+            source = case.options.prefix + _template(prompt, provider, values) + case.options.suffix
             text = fill(source, {"env": self.env, **values})
         except TemplateError as e:
             self._say(f"the prompt cannot be filled in: {e}", prompt.origin, "correct the template")
+            return ""
+        except ValueError as e:
+            self._say(f"the prompt `{prompt.label}` is not made: {getattr(e, 'line', e)}", prompt.origin, "correct it")
             return ""
         if chat.broken(text):
             self._say("the prompt looks like chat messages and is not valid JSON", prompt.origin, "correct the JSON")
@@ -342,6 +351,14 @@ class _Planner:
 
     def _say(self, what: str, origin: Origin | None, cure: str) -> None:
         self.mistakes.append(Mistake(what, origin, cure))
+
+
+def _template(prompt: PromptSpec, provider: Provider, values: Mapping[str, Any]) -> str:
+    """The prompt before it is filled in. Raises ValueError where code makes it, and does not."""
+    if prompt.maker is None:
+        return prompt.text
+    label = provider.spec.label if provider.spec else ""
+    return made.text(prompt.maker({"vars": values, "provider": {"id": provider.id, "label": label}, "config": {}}))
 
 
 def _allows(patterns: tuple[str, ...], name: str) -> bool:
