@@ -184,16 +184,8 @@ def _model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allowed-env", action="append", default=[], metavar="NAME", help="any text of a config may show it; repeat"
     )
-    _exec_arguments(parser)
-
-
-def _exec_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--allow-exec", action="store_true", help="run code of the repository that the config names (docs/exec.md)"
-    )
-    parser.add_argument(
-        "--exec-env", action="append", default=[], metavar="NAME", help="code of the repository sees it; repeat"
-    )
+    parser.add_argument("--allow-exec", action="store_true", help="run code of the repository (docs/exec.md)")
+    parser.add_argument("--exec-env", action="append", default=[], metavar="NAME", help="that code sees it; repeat")
     parser.add_argument("--python", default="", metavar="PATH", help="runs that code; default python3 of PATH")
 
 

@@ -148,24 +148,28 @@ def _look_around(task: dict[str, Any]) -> None:
 
 
 def _end(child: int, uid: int) -> None:
-    """Kill everything that is left of it."""
+    """Kill everything that is left of it, until this process has no children: all that is below it would have become one."""
     until = time.monotonic() + GONE
-    with contextlib.suppress(OSError):
-        os.killpg(child, signal.SIGKILL)
-    while _left(uid) and time.monotonic() < until:
-        _reap(child)
-        time.sleep(0.01)
-
-
-def _left(uid: int) -> bool:
-    """Kill what there is, and say whether there was any."""
-    found = _descendants() if LINUX else []
-    if uid and found:
-        _kill_all_of(uid)
-    for process in found:
+    while time.monotonic() < until:
         with contextlib.suppress(OSError):
-            os.kill(process, signal.SIGKILL)
-    return bool(found)
+            os.killpg(child, signal.SIGKILL)
+        if uid:
+            _kill_all_of(uid)
+        for process in _descendants() if LINUX else ():
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+        if not _has_children():
+            return
+        time.sleep(0.005)
+
+
+def _has_children() -> bool:
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _kill_all_of(uid: int) -> None:

@@ -44,7 +44,7 @@ def identity(value: Any) -> Any:
 
 def split(reference: str) -> tuple[str, str]:
     """The path of ``file://x.py:function`` and the function, empty where none is named."""
-    path, _, function = re.sub(r"^(?:file://|python:)", "", reference).partition(".py:")
+    path, _, function = re.sub(r"^(?:python:)?(?:file://)?", "", reference).partition(".py:")
     return (f"{path}.py", function) if function or reference.endswith(".py:") else (path, "")
 
 

@@ -161,8 +161,10 @@ class Worker:
         try:
             report = json.loads(said)
         except ValueError:
-            return Died("its process was ended from outside")
+            report = {}
         if "refused" in report:
             return Died(f"its process was not begun: {report['refused']}")
+        if "code" not in report:
+            return Died("its process was ended from outside")
         last = "\n".join(str(report.get("tail", "")).strip().splitlines()[-LAST_LINES:])
-        return Died(f"its process ended with {report.get('code')}" + (f": {last}" if last else ""))
+        return Died(f"its process ended with {report['code']}" + (f": {last}" if last else ""))
