@@ -212,7 +212,7 @@ def test_code_of_a_config_sees_nothing_of_the_code_before(run):
         desk.inline("kept", ["", {}], "gate")
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner)))
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
 def test_whatever_json_holds_comes_back(value):
     if desk.leave() == NO_LEAVE:
         desk.begin(Leave(granted=True, env={"PATH": "/usr/bin:/bin"}, python=sys.executable))

@@ -1,5 +1,11 @@
 """Code of a pull request that tries what it can: what it must not be able to, by name, as a Python provider."""
 
+from __future__ import annotations
+
+import json
+
+from support.step import CANARY, Left, Step
+
 # Each attempt raises, or says what it got. `told` has paths by what they are for.
 SOURCE = r'''
 import ctypes, json, os, socket, subprocess
@@ -15,7 +21,7 @@ def attempts(told):
         yield f"open {path}", lambda path=path: os.chmod(path, 0o777)
     for pid in told["processes"] or others():
         for name in ("environ", "mem", "maps", "fd/1", "root/etc", "cwd/x"):
-            yield f"read {name} of {pid}", lambda pid=pid, name=name: open(f"/proc/{pid}/{name}", "rb").read(1)
+            yield f"read {name} of {pid}", lambda pid=pid, name=name: something(open(f"/proc/{pid}/{name}", "rb").read(1))
         yield f"list files of {pid}", lambda pid=pid: os.listdir(f"/proc/{pid}/fd")
         yield f"kill {pid}", lambda pid=pid: os.kill(pid, 0)
         yield f"trace {pid}", lambda pid=pid: trace(pid)
@@ -25,6 +31,12 @@ def attempts(told):
     yield "root", lambda: os.setuid(0)
     yield "root's group", lambda: os.setgroups([0])
     yield "su", lambda: su()
+
+
+def something(content):
+    """A thread of the kernel has empty files, which everybody may read."""
+    if not content:
+        raise OSError("nothing")
 
 
 def others():
@@ -66,3 +78,42 @@ def call_api(prompt, options, context):
     print("::set-output name=outcome::pass\n::add-mask::a\n::stop-commands::t")
     return {"output": json.dumps(got)}
 '''
+
+
+def intrude(action: Step, python: str = "") -> tuple[Left, list[str]]:
+    """A step of a pull request whose provider is the intruder, and what it got. ``python`` is the interpreter, if not that of PATH."""
+    at = action.launcher.mounted(action.root)
+    planted = (
+        "home/.docker/config.json",
+        "runner_temp/git-credentials-1.config",
+        "workspace/.git/config",
+        "workspace/.npmrc",
+    )
+    for name in planted:
+        path = action.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(CANARY)
+    commands = [f"file_commands/{name}_{action.runs + 1}" for name in ("output", "summary")]
+    told = {
+        "secret": [f"{at}/{name}" for name in (*planted, *commands, "workflow/event.json")],
+        "fixed": [
+            f"{at}/workspace",
+            f"{at}/workspace/evals",
+            f"{at}/workspace/.git",
+            f"{at}/file_commands",
+            "/opt/gradegate",
+        ],
+        "processes": [],
+        "sockets": ["/var/run/docker.sock"],
+    }
+    config = {
+        "prompts": ["try"],
+        "providers": [{"id": "file://app.py", "config": {"told": told, "pythonExecutable": python}}],
+        "tests": [{"assert": [{"type": "equals", "value": "[]"}, {"type": "python", "value": "output == '[]'"}]}],
+    }
+    action.write({"evals/promptfooconfig.yaml": json.dumps(config), "evals/app.py": SOURCE})
+    left = action.run(allow_exec="true", grader="")
+    results = json.loads((action.workspace / "evals" / "gradegate-results.json").read_text())
+    (case,) = results["cases"]
+    got = json.loads(case["output"]) if case.get("output") else [case.get("error", "nothing came of it")]
+    return left, got

@@ -109,5 +109,5 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _is_path(text: str) -> bool:
-    """A bare path: one word without a template that ends like a file of prompts."""
-    return text.endswith(_PATHS) and not any(mark in text for mark in (" ", "\n", "{"))
+    """A bare path: one word without a template that ends like a file of prompts, or of code."""
+    return (text.endswith(_PATHS) or is_code(text)) and not any(mark in text for mark in (" ", "\n", "{"))
