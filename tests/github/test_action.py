@@ -42,11 +42,14 @@ PYTHON = "/usr/bin/python3"
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not Path(PYTHON).exists(), reason="takes root, and a Python for everybody")
-def test_code_of_a_pull_request_gets_nothing_that_the_step_has(github: FakeGitHub, llm: FakeLlm) -> None:
+def test_code_of_a_pull_request_gets_nothing_that_the_step_has(
+    github: FakeGitHub, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         action = step(Path(folder), Local(), github, llm, pull_request())
-        left, got = intrude(action, PYTHON)
+        left, got = intrude(action)
         modes = {name: (action.root / name).stat().st_mode & 0o777 for name in ("home", "workflow", "file_commands")}
     assert got == []
     assert left.code == 0, left.log

@@ -80,8 +80,8 @@ def call_api(prompt, options, context):
 '''
 
 
-def intrude(action: Step, python: str = "") -> tuple[Left, list[str]]:
-    """A step of a pull request whose provider is the intruder, and what it got. ``python`` is the interpreter, if not that of PATH."""
+def intrude(action: Step) -> tuple[Left, list[str]]:
+    """A step of a pull request whose provider is the intruder, and what it got."""
     at = action.launcher.mounted(action.root)
     planted = (
         "home/.docker/config.json",
@@ -108,7 +108,7 @@ def intrude(action: Step, python: str = "") -> tuple[Left, list[str]]:
     }
     config = {
         "prompts": ["try"],
-        "providers": [{"id": "file://app.py", "config": {"told": told, "pythonExecutable": python}}],
+        "providers": [{"id": "file://app.py", "config": {"told": told}}],
         "tests": [{"assert": [{"type": "equals", "value": "[]"}, {"type": "python", "value": "output == '[]'"}]}],
     }
     action.write({"evals/promptfooconfig.yaml": json.dumps(config), "evals/app.py": SOURCE})
