@@ -110,6 +110,10 @@ class Reply:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
+IS_DATA = "output_is_data"  # in the metadata of an answer whose text is the JSON of data
+RAW = "raw_output"  # there, the answer as the target gave it, where a transform made another of it
+
+
 # --- what is graded -------------------------------------------------------------------------------------------
 
 
@@ -127,11 +131,22 @@ class Transcript:
     usage: Usage = NO_USAGE
     metadata: Mapping[str, Any] = field(default_factory=dict)
     spent: Usage | None = None
+    target: str = ""  # who answered, by the name in reports
 
     @property
     def output(self) -> str:
         """The last assistant message."""
         return next((turn.content for turn in reversed(self.turns) if turn.role == "assistant"), "")
+
+    @property
+    def answer(self) -> Any:
+        """The last assistant message as code sees it: as data, where the target or a transform gave data."""
+        if not self.metadata.get(IS_DATA):
+            return self.output
+        try:
+            return json.loads(self.output)
+        except (ValueError, RecursionError):
+            return self.output
 
 
 # --- what was said before -------------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ class Row:
         """What its graders saw."""
         answer = Turn("assistant", self.output or "", metadata=self.metadata)
         turns = self.turns or (Turn("user", self.prompt), answer)
-        return Transcript(self.prompt, turns, self.vars, self.usage, self.metadata)
+        return Transcript(self.prompt, turns, self.vars, self.usage, self.metadata, target=self.provider)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from gradegate.errors import Mistake, Origin
 
 NOWHERE = Origin("")
 NOISE = 0.1  # where the gate does not say
+Code = str | Mapping[str, str]  # JavaScript: a snippet, or a file that was read, as `file`, `function` and `code`
 
 
 class Verbatim(str):
@@ -33,6 +34,7 @@ class ProviderSpec:
     label: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
     prompts: tuple[str, ...] = ()
+    transform: Code = ""  # of each of its answers, where it is a target
     env: Mapping[str, str] = field(default_factory=dict)
     reads: frozenset[str] = frozenset()
     drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -72,7 +74,8 @@ class Assertion:
     graders: Graders = field(default_factory=dict)
     rubric_prompt: Any = None
     config: Mapping[str, Any] = field(default_factory=dict)
-    context_transform: str = ""
+    transform: Code = ""  # of the answer, for this assertion alone
+    context_transform: Code = ""
     model_slug: str = ""  # the grader's model by its bare name: --grader says which provider serves it
     members: tuple[Assertion, ...] = ()
     confirm: str = ""  # how its failures are asked again; empty where the gate says it
@@ -99,6 +102,8 @@ class CaseOptions:
     prefix: str = ""
     suffix: str = ""
     repeat: int | None = None
+    transform: Code = ""  # of each answer, before anything is asserted of it
+    transform_vars: Code = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,7 @@ class Case:
     assertions: tuple[Assertion, ...] = ()
     options: CaseOptions = CaseOptions()
     threshold: float | None = None
+    scoring: Code = ""  # makes the score and the outcome of its answers from their grades
     providers: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
     target: ProviderSpec | None = None  # asked in place of the suite's targets

@@ -30,6 +30,8 @@ def assertions(cell: str) -> list[dict]:
         ("answer-relevance(.7):", {"type": "answer-relevance", "threshold": 0.7}),
         ("is-json:", {"type": "is-json"}),
         ("contains:a\nb", {"type": "contains", "value": "a\nb"}),
+        ("python: len(output) > 1", {"type": "python", "value": "len(output) > 1"}),
+        ("file://check.py:f", {"type": "python", "value": "file://check.py:f"}),
         ("unheard-of:", {"type": "unheard-of", "value": ""}),
     ],
 )
@@ -42,7 +44,7 @@ def test_an_empty_cell_asserts_nothing(cell):
     assert assertions(cell) == []
 
 
-@pytest.mark.parametrize("cell", ["javascript: 1", "fn:x", "eval:1", "python: x", "file://check.py"])
+@pytest.mark.parametrize("cell", ["file://check.rb", "file://check.sh"])
 def test_a_cell_that_is_code_is_a_mistake(cell):
     with pytest.raises(ConfigError, match=r"t\.csv:2: `.*` runs code, which gradegate does not run"):
         assertions(cell)

@@ -23,9 +23,15 @@ FILES = {
                     {"type": "llm-rubric", "value": "is kind", "provider": "exec: python3 grader.py"},
                 ],
             },
+            {
+                "description": "shaped",
+                "options": {"transform": "file://shape.py"},
+                "assert": [{"type": "equals", "value": "b"}],
+            },
             "file://gen.py:f",
         ],
     },
+    "shape.py": "def get_transform(output, context): return output\n",
     "judge.py": JUDGE,
     "words.py": "GOOD = ['a']\n",
     "grader.py": GRADER,
@@ -50,6 +56,7 @@ def test_nothing_changed():
         {"judge_py": JUDGE.replace("output in GOOD", "True")},
         {"words_py": "GOOD = ['a', 'b']\n"},
         {"grader_py": GRADER + "# milder\n"},
+        {"shape_py": "def get_transform(output, context): return 'a'\n"},
     ],
 )
 def test_code_that_judges_is_part_of_the_gate(files):

@@ -24,3 +24,9 @@ def run(tmp_path: Path) -> Iterator[Callable]:
 
     yield call
     desk.begin(NO_LEAVE)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_process_is_left() -> Iterator[None]:
+    yield
+    desk.end()

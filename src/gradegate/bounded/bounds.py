@@ -20,6 +20,11 @@ MAX_SOURCE = 4 * MIB  # characters of one template
 MAX_TOKENS = 5_000  # of a template that is filled in beside the keys; a longer one goes to the worker
 MAX_PATTERN = 20_000  # characters of a regular expression
 MAX_PATH = 1_000  # characters of a path into an answer
+MAX_SCRIPT = 256 * 1024  # characters of a JavaScript snippet or file
+SCRIPT_SECONDS = 1.0  # of CPU for one call; JSON.parse of 100 KB takes 2 ms
+SCRIPT_EACH = 0.005  # of CPU for each call, beside the account of the run: one takes 0.4 ms, with 200 KB of JSON 5
+SCRIPT_MEMORY = 64 * MIB  # of one call
+SCRIPT_STACK = 512 * 1024  # bytes; 2,000 calls deep
 
 # --- what is read and planned ---
 MAX_FILE = 64 * MIB  # bytes of one file

@@ -36,16 +36,16 @@ class _Desk:
     worker: Worker | None = None
     left: float = TOTAL_SECONDS
 
-    def charge(self, seconds: float) -> None:
+    def charge(self, seconds: float, each: float = EACH_SECONDS) -> None:
         with self.account:
-            self.left = min(TOTAL_SECONDS, self.left + EACH_SECONDS - seconds)
+            self.left = min(TOTAL_SECONDS, self.left + each - seconds)
 
     def check(self) -> None:
         if self.left <= 0:
-            what = f"the templates, schemas and patterns of this run take more than {TOTAL_SECONDS:g} seconds together"
+            what = f"the templates, schemas, patterns and scripts of this run take more than {TOTAL_SECONDS:g} seconds together"
             raise Spent(what)
 
-    def ask(self, request: bytes) -> Any:
+    def ask(self, request: bytes, each: float) -> Any:
         with self.lock:
             self.check()
             worker, self.worker = self.worker, None
@@ -60,7 +60,7 @@ class _Desk:
                     self.worker = worker
                 elif worker:
                     worker.end()
-                self.charge(said["seconds"] if done else min(time.monotonic() - started, SECONDS))
+                self.charge(said["seconds"] if done else min(time.monotonic() - started, SECONDS), each)
 
     def end(self) -> None:
         worker, self.worker = self.worker, None
@@ -77,8 +77,10 @@ def start_anew() -> None:
     _DESK.left = TOTAL_SECONDS
 
 
-def evaluate(task: str, *arguments: Any) -> Any:
+def evaluate(task: str, *arguments: Any, each: float = EACH_SECONDS) -> Any:
     """What the function ``module:name`` gives for arguments that are plain data; so is the result.
+
+    ``each``: seconds of CPU that it may take beside the account of the run.
 
     Raises Exceeded, and Refused with the message of a ValueError of the function.
     """
@@ -92,7 +94,7 @@ def evaluate(task: str, *arguments: Any) -> Any:
     if len(request) > MAX_SENT:
         raise Exceeded(f"it and its variables have more than {MAX_SENT >> 20} MiB")
     try:
-        said = _DESK.ask(request)
+        said = _DESK.ask(request, each)
     except Died as e:
         raise Exceeded(str(e)) from e
     if "refused" in said:

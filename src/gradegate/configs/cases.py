@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gradegate.configs import specs
+from gradegate.configs import scripts, specs
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import UNSUPPORTED, AssertionKeys, OptionKeys, TestKeys
 from gradegate.configs.turns import read_turns
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.code import is_code
-from gradegate.programs.program import Program
+from gradegate.programs.program import is_python
 from gradegate.programs.use import INSTEAD, program
-from gradegate.suite import Assertion, Case, CaseOptions, ProviderSpec, Verbatim
+from gradegate.suite import Assertion, Case, CaseOptions, Code, ProviderSpec, Verbatim
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class CaseReader:
                 assertions=tuple(self._assertions(test.get("assert") or (), file, inline)),
                 options=self._options(keys.options, test, file),
                 threshold=keys.threshold,
+                scoring=self._scoring(keys.assert_scoring_function, test, file),
                 providers=tuple(keys.providers or ()),
                 prompts=tuple(keys.prompts or ()),
                 target=self._target(keys.provider, test, file),
@@ -48,6 +49,14 @@ class CaseReader:
         except ConfigError as e:
             self.desk.mistakes += e.mistakes
             return None
+
+    def _scoring(self, written: str, test: Mapping[str, Any], file: str) -> Code:
+        origin = Origin(file, document.line_of(test, ["assertScoringFunction"]))
+        if written and not written.startswith("file://"):
+            raise ConfigError.at("`assertScoringFunction` names no file", origin, "write `file://score.js`")
+        if is_python(written):
+            raise ConfigError.at("`assertScoringFunction` in Python is not run", origin, "write it in JavaScript")
+        return scripts.code(written, self.desk.source, origin)
 
     def _target(self, written: Any, test: Mapping[str, Any], file: str) -> ProviderSpec | None:
         if not written:
@@ -80,7 +89,17 @@ class CaseReader:
             prefix=keys.prefix,
             suffix=keys.suffix,
             repeat=keys.repeat,
+            transform=self._code(keys.transform or keys.postprocess, test, file, "transform"),
+            transform_vars=self._code(keys.transform_vars, test, file, "transformVars"),
         )
+
+    def _code(self, written: str, test: Mapping[str, Any], file: str, key: str) -> Code:
+        """A script of the test's options; empty when it holds a mistake, which is said."""
+        try:
+            return scripts.code(written, self.desk.source, Origin(file, document.line_of(test, ["options", key])))
+        except ConfigError as e:
+            self.desk.mistakes += e.mistakes
+            return ""
 
     def _assertions(self, written: Iterable[Any], file: str, inline: bool) -> Iterator[Assertion]:
         for item in written:
@@ -98,7 +117,7 @@ class CaseReader:
         origin = Origin(file, getattr(item, "line", 0))
         return Assertion(
             type=keys.type,
-            value=self._code(keys, origin) or self._value(keys.value, origin, inline),
+            value=self._value(keys.value, origin, inline, keys.type),
             threshold=keys.threshold,
             weight=keys.weight,
             metric=keys.metric,
@@ -106,7 +125,8 @@ class CaseReader:
             graders=self.desk.graders(keys.provider, Origin(file, document.line_of(item, ["provider"]))),
             rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
             config=keys.config,
-            context_transform=keys.context_transform or "",
+            transform=scripts.code(keys.transform, self.desk.source, origin),
+            context_transform=scripts.code(keys.context_transform, self.desk.source, origin),
             members=tuple(self._assertions(item.get("assert") or (), file, inline)),
             confirm=keys.confirm or "",
             second_opinions=self.desk.models(
@@ -115,13 +135,12 @@ class CaseReader:
             origin=origin,
         )
 
-    def _code(self, keys: AssertionKeys, origin: Origin) -> Program | None:
-        """The file of an assertion that is Python. Raises ConfigError where it may not run."""
-        if keys.type.removeprefix("not-") != "python" or not str(keys.value).startswith("file://"):
-            return None
-        return program(keys.value, self.desk.source.workspace, self.desk.source.folder, origin, INSTEAD)
-
-    def _value(self, value: Any, origin: Origin, inline: bool) -> Any:
+    def _value(self, value: Any, origin: Origin, inline: bool, kind: str = "") -> Any:
+        if isinstance(value, str) and value.startswith("file://"):
+            if kind.removeprefix("not-") == "python":
+                return program(value, self.desk.source.workspace, self.desk.source.folder, origin, INSTEAD)
+            if kind.removeprefix("not-") == "javascript":
+                return scripts.code(value, self.desk.source, origin)
         if isinstance(value, list):
             return [self._value(item, origin, inline) for item in value]
         if not isinstance(value, str) or not value.startswith("file://"):

@@ -17,10 +17,6 @@ from gradegate.suite import NOISE
 
 # What promptfoo knows and gradegate does not do: the key, and what to do instead.
 UNSUPPORTED = {
-    "assertScoringFunction": "give weights and a test `threshold` instead",
-    "transform": "it runs JavaScript or Python, which gradegate does not run; let the target give the final text",
-    "postprocess": "it runs JavaScript, which gradegate does not run; let the target give the final text",
-    "transformVars": "it runs JavaScript, which gradegate does not run; write the variables out",
     "extensions": "hooks run code, which gradegate does not run; prepare the run in an earlier step",
     "storeOutputAs": "write the answer into the later test, or grade it as a conversation with `turns`",
     "nunjucksFilters": "they are JavaScript; write the value in the form that you need",
@@ -61,7 +57,8 @@ class AssertionKeys(_Keys):
     blocking: bool = Field(True, description="false: reported, and never fails the check")
     confirm: Confirm | None = Field(None, description="how a failure is asked again; wins over that of the gate")
     second_opinions: Any = Field(None, alias="second-opinions", description=_OPINIONS)
-    context_transform: Any = None
+    transform: Text = ""
+    context_transform: Text = ""
     assert_: list[Map] | None = Field(None, alias="assert", description="the members of an assert-set")
 
 
@@ -77,6 +74,9 @@ class OptionKeys(_Keys):
     disable_var_expansion: bool = False
     disable_default_asserts: bool = False
     repeat: Annotated[Whole, Field(ge=1)] | None = None
+    transform: Text = ""
+    postprocess: Text = Field("", description="promptfoo's older name of `transform`")
+    transform_vars: Text = ""
 
 
 class TestKeys(_Keys):
@@ -87,6 +87,7 @@ class TestKeys(_Keys):
     assert_: list[Map] | None = Field(None, alias="assert")
     options: OptionKeys | None = None
     threshold: Number | None = None
+    assert_scoring_function: Text = ""
     metadata: Map = Field(default_factory=dict)
     provider: Any = None
     providers: list[str] | None = None
@@ -102,6 +103,7 @@ class ProviderKeys(_Keys):
     label: Text = ""
     config: Map = Field(default_factory=dict)
     prompts: list[str] | None = None
+    transform: Text = ""
     env: dict[str, Text] = Field(default_factory=dict)
     delay: Number | None = None
     inputs: Any = None

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradegate.access.environment import Environment, is_runners
+from gradegate.configs import scripts
 from gradegate.configs.dialect import Source
 from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Origin
@@ -17,6 +18,7 @@ from gradegate.suite import Graders, ProviderSpec
 from gradegate.texts.envnames import env_names, env_needs
 from gradegate.texts.template import TemplateError, render_env
 
+TRANSFORMS = ("transformResponse", "responseParser", "transformRequest", "requestTransform")  # of `http:`
 KINDS = ("text", "embedding", "classification", "moderation")
 
 
@@ -65,15 +67,22 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin) -> Prov
         ((provider_id, rest),) = written.items()
         if isinstance(rest, Mapping) and provider_id not in ProviderKeys.model_fields:
             written = {"id": provider_id, **rest}
-    for key in ("transform", "transformResponse"):
-        if key in written:
-            raise ConfigError.at(f"`{key}` of a provider runs code", origin, "let the target give the final text")
+    if "transformResponse" in written:
+        raise ConfigError.at("`transformResponse` belongs into `config` of the provider", origin, "move it there")
     try:
         keys = ProviderKeys.model_validate(dict(written))
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
     prompts = tuple(keys.prompts or ())
-    return shown(ProviderSpec(str(keys.id), keys.label, keys.config, prompts, keys.env, origin=origin), source.env)
+    transform = scripts.code(keys.transform, source, origin)
+    spec = ProviderSpec(str(keys.id), keys.label, _opened(keys.config, source, origin), prompts, transform, keys.env)
+    return shown(replace(spec, origin=origin), source.env)
+
+
+def _opened(config: Mapping[str, Any], source: Source, origin: Origin) -> Mapping[str, Any]:
+    """The options with the files of their transforms read in."""
+    named = [key for key in TRANSFORMS if scripts.is_script(str(config.get(key, "")))]
+    return {**config, **{key: scripts.code(str(config[key]), source, origin) for key in named}} if named else config
 
 
 def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:

@@ -132,7 +132,7 @@ def _otherwise(old: AnswerStake, new: AnswerStake) -> Iterator[Found]:
     if new.repeats < old.repeats:
         yield Found(WEAKER, f"asked {many(new.repeats, 'time')}, not {old.repeats}")
     if new.frame != old.frame:
-        yield Found(CHANGED, "its `prefix` or `suffix` is another")
+        yield Found(CHANGED, "its `prefix`, `suffix`, `transform` or scoring function is another")
     if new.before != old.before:
         yield Found(CHANGED, "what is asked before it in its conversation is another")
     if new.rivals != old.rivals:

@@ -158,6 +158,8 @@ class _Reader:
             prefix=options.prefix or base.options.prefix,
             suffix=options.suffix or base.options.suffix,
             repeat=options.repeat or base.options.repeat,
+            transform=options.transform or base.options.transform,
+            transform_vars=options.transform_vars or base.options.transform_vars,
         )
         return replace(
             case,
@@ -166,6 +168,7 @@ class _Reader:
             assertions=(*base.assertions, *case.assertions) if options.default_assertions else case.assertions,
             options=merged,
             threshold=case.threshold if "threshold" in test else base.threshold,
+            scoring=case.scoring or base.scoring,
             providers=case.providers or base.providers,
             prompts=case.prompts or base.prompts,
             target=case.target or base.target,

@@ -13,10 +13,10 @@ from pydantic import Field, field_validator
 
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
-from gradegate.files.document import to_json
 from gradegate.grading.grader import GRADERS, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.returned import SCORING, script_verdict
+from gradegate.grading.situation import situation
 from gradegate.programs import desk
 from gradegate.programs.program import Program
 from gradegate.result import Verdict
@@ -30,21 +30,22 @@ class Python(Grader):
     """Python decides: an expression, the body of a function, or a file with get_assert (needs --allow-exec)."""
 
     scoring: ClassVar[Scoring] = SCORING
-    written: ClassVar[Written] = Written(runs_code=True)
+    written: ClassVar[Written] = Written(runs_code=True, own_config=True)
 
     value: Any
-    config: Mapping[str, Any] = Field(default_factory=dict)
+    config: Mapping[str, Any] = Field(default_factory=dict)  # `context["config"]`
+    test: Mapping[str, Any] = Field(default_factory=dict)  # `context["test"]`
 
     @field_validator("value")
     @classmethod
-    def _code(cls, value: Any) -> str:
-        if not isinstance(value, str):
+    def _code(cls, value: Any) -> Any:
+        if not isinstance(value, str | Program):
             raise ValueError("must be Python code, or file://x.py")
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """What the code returned. Raises NoVerdict where it raised, took too long, or returned no verdict."""
-        arguments = [_output(transcript), self._context(transcript)]
+        arguments = [transcript.answer, situation(transcript, self.test, self.config)]
         try:
             if isinstance(self.value, Program):
                 returned = desk.call(self.value, arguments, ROLE, "get_assert")
@@ -53,19 +54,3 @@ class Python(Grader):
         except desk.Failed as e:
             raise NoVerdict(f"the Python of the assertion gave no verdict: {e}") from e
         return script_verdict(returned)
-
-    def _context(self, transcript: Transcript) -> Mapping[str, Any]:
-        return {
-            "prompt": transcript.prompt,
-            "vars": transcript.vars,
-            "test": {"vars": transcript.vars},
-            "config": self.config,
-            "providerResponse": {"output": transcript.output, "metadata": transcript.metadata},
-            "metadata": transcript.metadata,
-        }
-
-
-def _output(transcript: Transcript) -> Any:
-    """The answer; as data where code of the repository answered with data."""
-    given = transcript.metadata.get("output")
-    return given if given is not None and transcript.output == to_json(given) else transcript.output

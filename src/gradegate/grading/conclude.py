@@ -16,6 +16,7 @@ from gradegate.grading.grader import Grader
 from gradegate.grading.rubric import Rubric
 from gradegate.limits import exact, reached, weighted_mean
 from gradegate.result import Asserted, Grade, Outcome, Verdict
+from gradegate.suite import Code
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Bound:
     models: Mapping[str, Provider] = field(default_factory=dict)
     rubric: Rubric = field(default_factory=Rubric)
     again: Again = NEVER_AGAIN
+    transform: Code = ""  # of the answer, before it is graded
 
     @property
     def bounds(self) -> tuple[Bound, ...]:

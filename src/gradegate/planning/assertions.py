@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,16 +16,19 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading import rubric
 from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound, BoundSet
 from gradegate.grading.grader import GRADERS, Grader
+from gradegate.planning import scripts
 from gradegate.planning.bind import Binder
 from gradegate.programs.use import INSTEAD, check
 from gradegate.registry import suggest
 from gradegate.result import Asserted
+from gradegate.scripting.script import ScriptError, mentions
 from gradegate.suite import Assertion, CaseOptions, ProviderSpec, Verbatim
+from gradegate.texts.code import of_transform, shown
 from gradegate.texts.template import TemplateError, is_template, render, render_values
 
 SET = "assert-set"
 # promptfoo's types that run code of the repository, or need what only promptfoo has.
-_CODE = frozenset({"javascript", "ruby", "webhook"})
+_CODE = frozenset({"ruby", "webhook"})
 _OTHERS = frozenset(
     "is-xml contains-xml is-html contains-html is-sql contains-sql levenshtein word-count rouge-n bleu gleu meteor "
     "perplexity perplexity-score is-refusal finish-reason guardrails tool-call-f1 is-valid-openai-tools-call "
@@ -44,6 +47,7 @@ class Subject:
     options: CaseOptions
     variables: Mapping[str, Any]
     turns: tuple[Turn, ...] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)  # what the test says of itself
 
 
 def bind(binder: Binder, spec: Assertion, subject: Subject) -> Binding:
@@ -74,6 +78,10 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
     except ConfigError as e:
         errors.append(e)
     try:
+        _check_transform(kind, spec)
+    except ConfigError as e:
+        errors.append(e)
+    try:
         options = dict(_options(kind, spec, subject))
         grader = _grader(kind, options, spec, subject)
     except ConfigError as e:
@@ -82,7 +90,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         raise ConfigError.join(errors)
     asserted = Asserted(
         type=spec.type,
-        value=None if spec.value is None else options["value"],  # filled in
+        value=None if spec.value is None else shown(options["value"]),  # filled in
         weight=spec.weight,
         metric=_metric(spec, subject.variables),
         blocking=spec.blocking,
@@ -90,7 +98,16 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         model_slug=spec.model_slug,
         origin=spec.origin,
     )
-    return Bound(asserted, grader, spec.threshold, models, prompts, again)
+    return Bound(asserted, grader, spec.threshold, models, prompts, again, spec.transform)
+
+
+def _check_transform(kind: type[Grader], spec: Assertion) -> None:
+    if spec.transform and kind.compares:
+        cure = "write it into `options` of the test"
+        raise ConfigError.at(
+            f"`{spec.type}` compares the answers as they are: it takes no `transform`", spec.origin, cure
+        )
+    scripts.check(of_transform, spec.transform, f"`transform` of `{spec.type}`", spec.origin)
 
 
 def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
@@ -98,6 +115,8 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
         raise ConfigError.at("the assert-set is empty", spec.origin, "give it `assert`")
     if spec.value is not None:
         raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, "give each member its own")
+    if spec.transform:
+        raise ConfigError.at(f"`{spec.type}` takes no `transform`", spec.origin, "give each member its own")
     check_share(spec.type, spec.threshold, spec.origin)
     for member in spec.members:
         base = member.type.removeprefix("not-")
@@ -150,9 +169,11 @@ def _grader(kind: type[Grader], options: Mapping[str, Any], spec: Assertion, sub
 def _options(kind: type[Grader], spec: Assertion, subject: Subject) -> Iterator[tuple[str, Any]]:
     names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # every grader is one
     yield from ((name, value) for name, value in subject.options.settings.items() if name in names)
-    if kind.written.runs_code and spec.config:
+    if kind.written.own_config:
         yield "config", spec.config
-    for name, value in spec.config.items() if not kind.written.runs_code else ():
+        if mentions(spec.value or "", "test"):
+            yield "test", subject.about
+    for name, value in spec.config.items() if not kind.written.own_config else ():
         if name not in names or name in ("value", "threshold"):
             near = suggest(name, names) or "its options are " + (", ".join(names) or "none")
             raise ConfigError.at(f"`{spec.type}` has no option `{name}`", spec.origin, near)
@@ -260,6 +281,11 @@ def _option_mistakes(error: ValidationError, spec: Assertion) -> Iterator[Mistak
 
 
 def _option_mistake(name: str, detail: Any, spec: Assertion) -> Mistake:
+    error = detail.get("ctx", {}).get("error")
+    if isinstance(error, ScriptError):
+        code = spec.context_transform if name == "contextTransform" else spec.value
+        what = f"`{spec.type}`" if name == "value" else f"`{name}` of `{spec.type}`"
+        return scripts.mistake(error, code, what, spec.origin)
     if detail["type"] in ("missing", "missing_argument"):
         return Mistake(f"`{spec.type}` has no `{name}`", spec.origin, "add it")
     text = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")

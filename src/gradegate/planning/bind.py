@@ -19,9 +19,11 @@ from gradegate.files.document import to_json
 from gradegate.files.workspace import Workspace
 from gradegate.grading.conclude import NEVER_AGAIN, Again
 from gradegate.grading.grader import Grader
+from gradegate.planning import scripts
 from gradegate.programs.use import ANSWERS, FLAG
 from gradegate.registry import suggest
 from gradegate.suite import Assertion, CaseOptions, Graders, ProviderSpec, Suite
+from gradegate.texts.code import of_transform
 
 NO_GRADER = (
     "name a model with --grader openai:chat:MODEL (input `grader`), with `defaultTest.options.provider`, or with "
@@ -46,8 +48,9 @@ class Binder:
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option."""
         spec = shown(spec, self.suite.env)  # of the command line, and of an assertion's `config`
-        key = to_json([spec.id, spec.label, spec.config, dict(spec.env), sorted(spec.reads)])
+        key = to_json([spec.id, spec.label, spec.config, spec.transform, dict(spec.env), sorted(spec.reads)])
         if key not in self.pool:
+            scripts.check(of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin)
             parts = split_id(spec.id)
             build = PROVIDERS.find(parts[0]) if parts else None
             if (parts is None or build is None) and runs_code(spec.id):

@@ -15,7 +15,6 @@ from typing import Any
 from gradegate.grading.conclude import Binding, Bound, BoundSet
 from gradegate.planning.digests import sha256
 from gradegate.planning.job import Job
-from gradegate.programs.program import identity
 from gradegate.result import Asserted
 from gradegate.suite import Case
 
@@ -30,7 +29,8 @@ def row_key(job: Job, repeat: int) -> bytes:
 
 def case_definition(case: Case, variables: Mapping[str, Any]) -> bytes:
     """What a case gives and asks for, apart from its assertions."""
-    return sha256([variables, case.turns, case.threshold, case.options.settings])
+    scripts = [code for code in (case.options.transform, case.scoring) if code]
+    return sha256([variables, case.turns, case.threshold, case.options.settings, *scripts])
 
 
 def named(bindings: Iterable[Binding], of: bytes) -> tuple[Binding, ...]:
@@ -50,7 +50,8 @@ def _named(binding: Binding, of: bytes, seen: Counter[tuple[str, str]]) -> Bindi
 
 def _one(bound: Bound, of: bytes, key: bytes) -> Bound:
     transform = getattr(bound.grader, "context_transform", "")
-    definition = sha256([*_asked(bound, of), bound.rubric.steps, transform])
+    own = [bound.transform] if bound.transform else []
+    definition = sha256([*_asked(bound, of), bound.rubric.steps, transform, *own])
     return replace(bound, asserted=replace(bound.asserted, key=key, definition=definition))
 
 
@@ -67,4 +68,4 @@ def _grade_key(kind: str, metric: str, number: int) -> bytes:
 
 def _asked(binding: Binding, of: bytes) -> list[Any]:
     asserted = binding.asserted
-    return [of.hex(), asserted.type, identity(asserted.value), binding.threshold, asserted.weight, asserted.config]
+    return [of.hex(), asserted.type, asserted.value, binding.threshold, asserted.weight, asserted.config]

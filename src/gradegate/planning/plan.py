@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -18,7 +18,7 @@ from gradegate.configs import made
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
-from gradegate.planning import checks
+from gradegate.planning import checks, scripts
 from gradegate.planning.assertions import Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
@@ -132,6 +132,8 @@ class _Planner:
 
     def __post_init__(self) -> None:
         suite = self.located.suite
+        if any(case.options.transform_vars for case in suite.cases):
+            suite = replace(suite, cases=tuple(map(self._with_made_vars, suite.cases)))
         self.suite = suite
         self.env = javascript(suite.env.texts())
         self.variables = Variables(
@@ -145,6 +147,13 @@ class _Planner:
         self.binder = Binder(suite, workspace, folder, self.client, grader, self.pool, egress(self.settings))
         defined = {name for case in suite.cases for name in case.vars}
         self.names = Names(defined, suite.env, partial=bool(self.settings.filter_pattern) or self._recorded)
+
+    def _with_made_vars(self, case: Case) -> Case:
+        try:
+            return scripts.with_made_vars(case)
+        except ConfigError as e:
+            self.mistakes += e.mistakes
+            return case
 
     @property
     def _recorded(self) -> bool:
@@ -242,6 +251,7 @@ class _Planner:
         self.size.add_answers(len(combinations) * len(asked) * repeats, case)
         self.mistakes += [mistake for provider, _ in asked for mistake in checks.blind_target(case, provider)]
         self._check_case(case, asked, targets)
+        scripts.check_case(case)
         # A request that is a template of the config may do without a prompt where the config names none.
         shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)
         for values, definition, assertions in bound:
@@ -299,7 +309,8 @@ class _Planner:
         return definition, named(self._bind(case, values), definition)
 
     def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
-        subject = Subject(case.options, {"env": self.env, **values}, case.turns)
+        about = {"description": case.description, "metadata": case.metadata, "threshold": case.threshold}
+        subject = Subject(case.options, {"env": self.env, **values}, case.turns, about)
         bound = []
         for spec in case.assertions:
             try:

@@ -16,9 +16,8 @@ from gradegate.grading.conclude import NEVER_AGAIN, Again, Binding, Bound, Bound
 from gradegate.planning.digests import digest
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
-from gradegate.programs.program import identity
 from gradegate.result import Asserted
-from gradegate.suite import NOWHERE, Policy, ProviderSpec
+from gradegate.suite import NOWHERE, Case, Policy, ProviderSpec
 from gradegate.texts.template import show
 
 RECORDED = "recorded"  # the source of an answer that the config brings
@@ -87,7 +86,7 @@ class AnswerStake:
     """One planned answer: to a question, by the target and with the prompt of these numbers in the suite.
 
     ``recorded`` is a digest of the answer that the config brings, empty where the target is asked. ``frame`` is one of
-    what the case puts around the prompt, ``before`` of what is asked before it in its conversation, and ``rivals`` of all
+    what the case puts around the prompt and does to the answer, ``before`` of what is asked before it in its conversation, and ``rivals`` of all
     that a comparison looks at beside the answer.
     """
 
@@ -169,13 +168,13 @@ class _Reader:
         self._asked: tuple[object, object, Question] = (None, None, Question((), b""))
 
     def answer(self, job: Job, target: int, prompt: int) -> AnswerStake:
-        case, options = job.case, job.case.options
+        case = job.case
         return AnswerStake(
             question=self._question(job),
             target=target,
             prompt=prompt,
             recorded=_recorded(job),
-            frame=digest([options.prefix, options.suffix]) if options.prefix or options.suffix else b"",
+            frame=_frame(case),
             before=self._before(job),
             rivals=self._rivals.get(job.number, b""),
             repeats=job.repeats,
@@ -220,7 +219,7 @@ class _Reader:
         grader = bound.grader
         return _staked(
             bound.asserted,
-            options=digest([type(grader).__name__, dict(_fields(grader))]),
+            options=digest([type(grader).__name__, dict(_fields(grader)), bound.transform]),
             rubric=digest(bound.rubric.steps) if bound.rubric.steps else b"",
             models=tuple((need, self._grading(model)) for need, model in sorted(bound.models.items())),
             limit=_limit(bound),
@@ -243,6 +242,12 @@ class _Reader:
 
 def _spelled(spec: ProviderSpec) -> list[Any]:
     return [spec.id, spec.label, dict(spec.config), dict(spec.env)]
+
+
+def _frame(case: Case) -> bytes:
+    options = case.options
+    around = [options.prefix, options.suffix, options.transform, case.scoring]
+    return digest(around) if any(around) else b""
 
 
 def _rivals(jobs: Sequence[Job]) -> Mapping[int, bytes]:
@@ -279,7 +284,7 @@ def _staked(
 ) -> GradeStake:
     return GradeStake(
         type=asserted.type,
-        value=b"" if asserted.value is None else digest(identity(asserted.value)),
+        value=b"" if asserted.value is None else digest(asserted.value),
         options=options,
         rubric=rubric,
         models=models,
@@ -314,6 +319,8 @@ def _model(provider: Provider) -> ModelStake:
     if spec is None:
         return ModelStake(RECORDED, provider.name, "", RECORDED, ())
     options = dict(_options(spec.config)) | {f"env.{name}": digest(text) for name, text in spec.env.items()}
+    if spec.transform:
+        options["transform"] = digest(spec.transform)
     if provider.opened:
         options["its file"] = digest(provider.opened)
     return ModelStake(

@@ -11,7 +11,6 @@ from typing import Any
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.workspace import Workspace
-from gradegate.suite import Verbatim
 
 MOST_FILES = 500  # that belong to one program
 _IMPORTS = re.compile(
@@ -29,17 +28,25 @@ class File:
     folder: Path
 
 
-class Program(Verbatim):
-    """A ``file://x.py:function`` as it is written. Two of the same ``digest`` run the same code."""
+class Program(dict[str, str]):
+    """A Python file as suites hold it: what tells it from others in every checkout, and beside that where it is."""
 
-    __slots__ = ("digest", "file")
-    file: File
-    digest: str
+    def __init__(self, reference: str, name: str, digest: str, file: File) -> None:
+        super().__init__(reference=reference, file=name, digest=digest)
+        self.file = file
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that it runs."""
+        return self["digest"]
 
-def identity(value: Any) -> Any:
-    """What tells a value from others, in every checkout: of a program its name and what it runs."""
-    return [str(value), value.digest] if isinstance(value, Program) else value
+    @property
+    def shown(self) -> str:
+        """As reports show it."""
+        return f"{self['reference']} (SHA-256 {self.digest[:32]})"
+
+    def __str__(self) -> str:
+        return self["reference"]
 
 
 def split(reference: str) -> tuple[str, str]:
@@ -57,13 +64,10 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
     """The program that a reference names. Raises ConfigError where it is not a file of the workspace."""
     name, function = split(reference)
     path = workspace.locate(name, folder, origin)
-    program = Program(reference)
-    program.file = File(path, function, folder)
     digest = hashlib.sha256()
     for content in _sources(path, workspace, folder, origin):
         digest.update(hashlib.sha256(content).digest())
-    program.digest = digest.hexdigest()
-    return program
+    return Program(reference, workspace.name(path), digest.hexdigest(), File(path, function, folder))
 
 
 def argv(command: str) -> list[str]:

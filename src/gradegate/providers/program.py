@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
-from gradegate.conversation import Reply, Request, Usage
+from gradegate.conversation import IS_DATA, RAW, Reply, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.document import to_json
 from gradegate.programs import desk
@@ -23,7 +23,7 @@ from gradegate.programs.use import ANSWERS, check, program
 from gradegate.settings import CONCURRENCY
 from gradegate.texts import chat
 
-_OWN = ("finish_reason", "refused")  # of an answer's metadata: said elsewhere
+_OWN = ("finish_reason", "refused", IS_DATA, RAW)  # of an answer's metadata: said elsewhere
 
 
 class _Code(Provider):
@@ -78,7 +78,7 @@ class _Code(Provider):
             else {}
         )
         text = found if isinstance(found, str) else to_json(found)
-        kept |= {} if isinstance(found, str) else {"output": found}  # as data, for code that grades it
+        kept |= {} if isinstance(found, str) else {IS_DATA: True}
         ended = said.get("finishReason")
         return Reply(text, _usage(said, seconds), ended if isinstance(ended, str) else "", metadata=kept)
 

@@ -12,6 +12,7 @@ from gradegate.bounded.amounts import READ, TooMuch
 from gradegate.conversation import CONVERSATION, NO_USAGE, Message, Reply, Request, Transcript, Turn, Usage, told
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.planning.job import Job
+from gradegate.running import transforms
 from gradegate.texts import chat
 
 # Finish reasons by which a vendor says that it failed, or is not done: what there is of the answer is a piece of one.
@@ -39,6 +40,11 @@ def chains(jobs: Sequence[Job]) -> list[list[tuple[int, int]]]:
 
 def transcript(job: Job, history: History) -> Transcript:
     """What the job's graders see; a job of a conversation adds its exchange to ``history``. Raises GradegateError."""
+    return transforms.of_job(job, replace(_answered(job, history), target=job.target.name))
+
+
+def _answered(job: Job, history: History) -> Transcript:
+    """The answer as the target gave it, which is what a conversation goes on with."""
     if job.case.turns:
         return Transcript(_asked(job.case.turns), job.case.turns, job.vars) if job.case.recorded else _held(job)
     if job.render is None:  # a conversation that the config tells comes before the answer

@@ -12,6 +12,7 @@ from gradegate.grading.conclude import Binding, Bound, BoundSet, conclude, concl
 from gradegate.grading.judge import Account, Judge
 from gradegate.planning.job import Job
 from gradegate.result import Grade
+from gradegate.running import transforms
 from gradegate.running.border import guarded
 from gradegate.running.occasions import of_grade
 
@@ -51,7 +52,8 @@ def grade_of(bound: Bound, transcript: Transcript, reask: int, ask: int) -> Grad
 
     def grade() -> Grade:
         with at(of_grade(bound)):
-            verdict = bound.grader.grade(transcript, judge_of(bound, transcript, account, reask, ask=ask))
+            seen = transforms.of_assertion(bound.transform, transcript)
+            verdict = bound.grader.grade(seen, judge_of(bound, seen, account, reask, ask=ask))
         return conclude(bound, verdict, account.total)
 
     return guarded(grade, lambda e: error(bound, e, account.total))

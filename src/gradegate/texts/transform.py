@@ -1,4 +1,7 @@
-"""``contextTransform`` without JavaScript: paths into the answer, parsed once and followed over plain data."""
+"""``contextTransform``: paths into the answer, which are followed here over plain data, and what else runs as JavaScript.
+
+A path is parsed once and takes no engine. It reads an answer that is JSON, also where JavaScript would see a text.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from typing import Any
 
 from gradegate.bounded.bounds import MAX_CHARACTERS, MAX_PATH
 from gradegate.errors import NoVerdict
+from gradegate.scripting.script import ScriptError
+from gradegate.suite import Code
+from gradegate.texts import code as codes
 
-FORMS = (
-    "`output.PATH`, `JSON.parse(output).PATH`, `context.vars.NAME`, with `[0]`, `.map(x => x.PATH)` and `.join('...')`"
-)
 _ROOT = re.compile(r"(JSON\.parse\(\s*output\s*\)|output|context\.(?:vars|metadata))(?![\w$])")
 _NAME = r"[A-Za-z_$][\w$]*"
 _TEXT = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\$]|\\.)*`"
@@ -45,6 +48,11 @@ class Transform:
     root: str
     steps: tuple[str | int | _Join | _Map, ...]
 
+    @property
+    def variable(self) -> str:
+        """The variable of the test that it needs; empty where it needs none."""
+        return str(self.steps[0]) if self.root == "vars" else ""
+
     def apply(self, output: str, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
         """The value that the expression leads to. Raises NoVerdict where it leads nowhere."""
         value = {"output": output, "vars": variables, "metadata": metadata}[self.root]
@@ -64,14 +72,42 @@ class Transform:
             raise NoVerdict(f"contextTransform `{self.written}` needs an answer that is JSON, and it is not") from e
 
 
-def parse(written: str) -> Transform:
-    """Raises ValueError for anything but the forms that can be followed without running code."""
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An expression, a function's body or a file of JavaScript."""
+
+    code: Code
+    variable = ""  # that it needs: what it uses shows when it runs
+
+    @property
+    def written(self) -> str:
+        """As messages show it."""
+        return str(codes.shown(self.code))
+
+    def apply(self, output: str, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
+        """The value that it gives. Raises NoVerdict where it gives none."""
+        given = {"vars": variables, "metadata": metadata}
+        try:
+            return codes.of_transform(self.code).call(output, given).value
+        except ScriptError as e:
+            raise NoVerdict(f"contextTransform fails: {e}") from e
+
+
+def parse(written: Code) -> Transform | Computed:
+    """Raises ValueError for JavaScript that cannot be used, and for a root alone that is no text."""
+    found = _path(written) if isinstance(written, str) else None
+    if found is None:
+        codes.of_transform(written)
+        return Computed(written)
+    return found
+
+
+def _path(written: str) -> Transform | None:
     text = written.strip().removesuffix(";").rstrip()
     root = _ROOT.match(text)
     path = steps(text[root.end() :]) if root else None
     if root is None or path is None:
-        shown = written if len(written) <= MAX_PATH else f"{written[:80]}..."
-        raise ValueError(f"`{shown}` is code, which gradegate does not run; it can follow {FORMS}")
+        return None
     name = root[1].removeprefix("context.")
     if name in ("vars", "metadata") and not path:
         raise ValueError(f"`{written}` is not text; name what is in it")

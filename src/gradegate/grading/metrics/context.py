@@ -12,17 +12,19 @@ from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.reading import sentences
 from gradegate.texts import transform
-from gradegate.texts.transform import Transform
+from gradegate.texts.transform import Computed, Transform
+
+Found = Transform | Computed
 
 
 def _parsed(written: Any) -> Any:
-    if not isinstance(written, str):
+    if not isinstance(written, str | Mapping):
         raise ValueError("is not text")
     return transform.parse(written)
 
 
 # The option of a grader; it is checked where the config is.
-ContextTransform = Annotated[Transform, BeforeValidator(_parsed)]
+ContextTransform = Annotated[Found, BeforeValidator(_parsed)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +45,10 @@ class Context:
         return self.chunks if self.listed else tuple(sentences.units(self.text))
 
 
-def lacks(variables: Mapping[str, Any], path: Transform | None) -> str:
+def lacks(variables: Mapping[str, Any], path: Found | None) -> str:
     """What the variables lack for a context, as a sentence; empty when nothing, or when only the answer can tell."""
     if path is not None:
-        first = path.steps[0] if path.root == "vars" else ""
+        first = path.variable
         return f"the variable `{first}` that contextTransform names is missing" if first not in ("", *variables) else ""
     if variables.get("context") is None or isinstance(variables["context"], Mapping):
         return "the variable `context` is missing, and there is no `contextTransform`"
@@ -67,7 +69,7 @@ def lacks_query(variables: Mapping[str, Any]) -> str:
     return "" if query.strip() else "the variable `query` is empty"
 
 
-def resolve(transcript: Transcript, path: Transform | None) -> Context:
+def resolve(transcript: Transcript, path: Found | None) -> Context:
     """The context of one answer. Raises NoVerdict when there is none."""
     if path is None:
         return _texts(transcript.vars.get("context"), "the variable `context`")

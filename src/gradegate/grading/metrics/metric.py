@@ -14,13 +14,12 @@ from gradegate.conversation import Exchange, Image, Numbered, Transcript, Turn, 
 from gradegate.errors import NoVerdict, ProviderError
 from gradegate.grading.grader import Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.metrics.context import ContextTransform
+from gradegate.grading.metrics.context import ContextTransform, Found
 from gradegate.grading.reading import objects
 from gradegate.grading.reading.answer import Answer
 from gradegate.grading.rubric import shape
 from gradegate.options import Number, Whole
 from gradegate.result import Verdict
-from gradegate.texts.transform import Transform
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -107,7 +106,7 @@ def _read_reason(answer: Answer) -> str:
 # --- what a metric sees ---------------------------------------------------------------------------------------
 
 
-def with_documents(transcript: Transcript, path: Transform | None = None) -> Transcript:
+def with_documents(transcript: Transcript, path: Found | None = None) -> Transcript:
     """Gives answers the documents that are elsewhere. Raises NoVerdict where ``path`` leads nowhere.
 
     ``path`` finds them in each answer that has none; where no turn has any, the variables ``retrieval_context`` or
@@ -123,7 +122,7 @@ def with_documents(transcript: Transcript, path: Transform | None = None) -> Tra
     return replace(transcript, turns=turns)
 
 
-def _resolved(turn: Turn, path: Transform, transcript: Transcript) -> Turn:
+def _resolved(turn: Turn, path: Found, transcript: Transcript) -> Turn:
     if turn.retrieval_context:
         return turn
     documents = path.apply(turn.content, transcript.vars, turn.metadata)

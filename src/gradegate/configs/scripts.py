@@ -1,0 +1,46 @@
+"""Code as configs write it: a snippet, or ``file://checks.js`` and ``file://checks.js:name``, which is read here."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from gradegate.configs.dialect import Source
+from gradegate.errors import ConfigError, Origin
+from gradegate.files.code import is_code
+from gradegate.programs.program import is_python
+from gradegate.programs.use import INSTEAD, program
+from gradegate.scripting.script import CodeFile
+from gradegate.suite import Code
+
+ENDINGS = (".js", ".cjs", ".mjs")
+_TYPESCRIPT = (".ts", ".mts", ".cts", ".tsx", ".jsx")
+
+
+def is_script(written: str) -> bool:
+    """Whether a value names a file of JavaScript."""
+    return written.startswith("file://") and is_code(written) and _suffix(written) in (*ENDINGS, *_TYPESCRIPT)
+
+
+def code(written: str, source: Source, origin: Origin) -> Code:
+    """The snippet as it is, or the file with its code. Raises ConfigError for a file that is none of JavaScript."""
+    if not written.startswith("file://"):
+        return written
+    if is_python(written):
+        return program(written, source.workspace, source.folder, origin, INSTEAD)
+    path, _, function = written.removeprefix("file://").rpartition(":")
+    if not path or not is_code(path):
+        path, function = written.removeprefix("file://"), ""
+    suffix = _suffix(path)
+    if suffix in _TYPESCRIPT:
+        raise ConfigError.at(
+            f"`{written}` is TypeScript, which is not run", origin, "compile it to one .js file without imports"
+        )
+    if suffix not in ENDINGS:
+        raise ConfigError.at(f"`{written}` is no file of JavaScript", origin, "name a .js, .cjs or .mjs file")
+    reference = f"file://{path}"
+    name = source.workspace.name(source.workspace.locate(reference, source.folder, origin))
+    return CodeFile(file=name, function=function, code=source.workspace.text(reference, source.folder, origin))
+
+
+def _suffix(path: str) -> str:
+    return PurePosixPath(path.removeprefix("file://").partition(":")[0]).suffix.lower()

@@ -1,0 +1,57 @@
+"""javascript: an expression or a function of the config over the answer, in an engine that reaches nothing.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/javascript/, ``src/assertions/javascript.ts``;
+``docs/javascript.md`` says what is other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+from typing import Any
+
+from pydantic import field_validator
+
+from gradegate.conversation import Transcript
+from gradegate.errors import NoVerdict
+from gradegate.grading import returned
+from gradegate.grading.grader import GRADERS, Grader, Written, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.situation import situation
+from gradegate.result import Verdict
+from gradegate.scripting import script
+from gradegate.scripting.script import ScriptError, mentions
+
+
+@GRADERS.register("javascript")
+@options
+class JavaScript(Grader):
+    """JavaScript of the config decides: a boolean, a number, or `{pass, score, reason}`."""
+
+    scoring = returned.SCORING
+    written = Written(own_config=True)
+
+    value: Any  # a snippet, or a file of code that was read
+    config: Mapping[str, Any] = field(default_factory=dict)  # `context.config`
+    test: Mapping[str, Any] = field(default_factory=dict)  # `context.test`, where the code looks at it
+
+    @field_validator("value")
+    @classmethod
+    def _usable(cls, value: Any) -> Any:
+        if not isinstance(value, str | Mapping):
+            raise ValueError("is no JavaScript")
+        script.of_assertion(value)
+        return value
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """As what it returns says; no verdict where it throws, exceeds a limit, or returns something else."""
+        told = situation(transcript, self.test, self.config) if mentions(self.value, "context") else {}
+        try:
+            found = script.of_assertion(self.value).call(transcript.answer, told)
+            verdict = returned.verdict(
+                found.value, f"the JavaScript gives {found.type}: add `return`, or compare with it"
+            )
+        except ScriptError as e:
+            raise NoVerdict(f"the JavaScript gives no verdict: {e}") from e
+        logged = {"console": list(found.lines)} if found.lines else {}
+        return replace(verdict, evidence={**verdict.evidence, **logged})

@@ -1,0 +1,56 @@
+"""Looks the scripts of a suite over before anything is asked, and runs those that make variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.scripting.script import Script, ScriptError
+from gradegate.suite import Case, Code
+from gradegate.texts.code import Python, of_transform
+
+
+def check(read: Callable[[Code], Script | Python], code: Code, what: str, origin: Origin) -> None:
+    """Raises ConfigError for a script that cannot be used; ``what`` names it. An empty one is none."""
+    if not code:
+        return
+    try:
+        read(code)
+    except ScriptError as e:
+        raise ConfigError(mistake(e, code, what, origin)) from e
+
+
+def mistake(error: ScriptError, code: Code, what: str, origin: Origin) -> Mistake:
+    """What is wrong with a script: at its line in its file, or at the place in the config with the line of the snippet."""
+    if isinstance(code, Mapping):
+        return Mistake(f"{what}: {error.what}", Origin(code["file"], error.line), error.cure)
+    return Mistake(f"{what}: {error}", origin, error.cure)
+
+
+def check_case(case: Case) -> None:
+    """Raises ConfigError with the mistakes in the scripts of a test that are not those of an assertion."""
+    errors = []
+    for code, what in ((case.options.transform, "`transform`"), (case.scoring, "`assertScoringFunction`")):
+        try:
+            check(of_transform, code, what, case.origin)
+        except ConfigError as e:
+            errors.append(e)
+    if errors:
+        raise ConfigError.join(errors)
+
+
+def with_made_vars(case: Case) -> Case:
+    """The test with what its ``transformVars`` makes of its variables. Raises ConfigError, also for what it throws."""
+    code = case.options.transform_vars
+    if not code:
+        return case
+    try:
+        given: dict[str, Any] = dict(case.vars)
+        made = of_transform(code, "vars").call(given, {"prompt": {}, "vars": given}).value
+    except ScriptError as e:
+        raise ConfigError(mistake(e, code, "`transformVars`", case.origin)) from e
+    if not isinstance(made, Mapping):
+        raise ConfigError.at("`transformVars` gives no object", case.origin, "return `{...vars, name: value}`")
+    return replace(case, vars={**case.vars, **made})

@@ -1,0 +1,77 @@
+"""Answers as transforms make them: of the target, then of the test, and of one assertion for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from gradegate.access.encodings import CUT
+from gradegate.conversation import IS_DATA, RAW, Transcript, Turn
+from gradegate.errors import NoVerdict
+from gradegate.grading.situation import told
+from gradegate.planning.job import Job
+from gradegate.scripting.script import ScriptError
+from gradegate.suite import Code
+from gradegate.texts.code import of_transform
+from gradegate.texts.values import dump
+
+_KEPT = 20_000  # characters of an answer as it was
+
+
+def of_job(job: Job, transcript: Transcript) -> Transcript:
+    """The answers as the target's and the test's transforms make them. Raises NoVerdict."""
+    spec = job.target.spec
+    first: Code = spec.transform if spec else ""
+    second = job.case.options.transform
+    if not first and not second:
+        return transcript
+    turns = tuple(_turn(turn, transcript, job, (first, second)) for turn in transcript.turns)
+    return replace(transcript, turns=turns, metadata=_last(turns, transcript.metadata))
+
+
+def of_assertion(code: Code, transcript: Transcript) -> Transcript:
+    """The last answer as the transform of an assertion makes it. Raises NoVerdict."""
+    if not code:
+        return transcript
+    given = {"vars": transcript.vars, "prompt": {"label": transcript.prompt}, "metadata": told(transcript.metadata)}
+    value = _applied(code, transcript.answer, given)
+    place = max(number for number, turn in enumerate(transcript.turns) if turn.role == "assistant")
+    turn = _with_value(transcript.turns[place], transcript.metadata, value)
+    turns = (*transcript.turns[:place], turn, *transcript.turns[place + 1 :])
+    return replace(transcript, turns=turns, metadata=turn.metadata)
+
+
+def _turn(turn: Turn, transcript: Transcript, job: Job, codes: tuple[Code, ...]) -> Turn:
+    if turn.role != "assistant":
+        return turn
+    single = turn is transcript.turns[-1]
+    metadata = turn.metadata or (transcript.metadata if single else {})
+    value = replace(transcript, turns=(turn,), metadata=metadata).answer
+    prompt = {"raw": job.text, "label": job.prompt.label}
+    for code in (code for code in codes if code):
+        value = _applied(code, value, {"vars": transcript.vars, "prompt": prompt, "metadata": told(metadata)})
+    return _with_value(turn, metadata, value)
+
+
+def _applied(code: Code, value: Any, given: Mapping[str, Any]) -> Any:
+    try:
+        made = of_transform(code).call(value, given).value
+    except ScriptError as e:
+        raise NoVerdict(f"`transform` fails: {e}") from e
+    if made is None:
+        raise NoVerdict("`transform` gives nothing")
+    return made
+
+
+def _with_value(turn: Turn, metadata: Mapping[str, Any], value: Any) -> Turn:
+    text = value if isinstance(value, str) else dump(value)
+    raw = metadata.get(RAW, turn.content)
+    kept = raw if len(raw) <= _KEPT else raw[:_KEPT] + CUT
+    rest = {name: item for name, item in metadata.items() if name not in (IS_DATA, RAW)}
+    data = {} if isinstance(value, str) else {IS_DATA: True}
+    return replace(turn, content=text, metadata={**rest, **data, RAW: kept})
+
+
+def _last(turns: tuple[Turn, ...], metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next((turn.metadata for turn in reversed(turns) if turn.role == "assistant"), metadata)

@@ -1,0 +1,91 @@
+"""The worker's side: runs a snippet in a context of QuickJS of its own, which has neither files nor network.
+
+The engine's limits come before the worker's, so that a runaway snippet costs its own grade and not the process. Only
+what is thrown past the prelude, such as being interrupted, comes as an exception of the engine.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gradegate.bounded.bounds import MAX_CHARACTERS, MIB, SCRIPT_MEMORY, SCRIPT_SECONDS, SCRIPT_STACK
+
+_PLACE = re.compile(r":(\d+):\d+\)?\s*$", re.MULTILINE)
+_BEFORE = 2  # lines that the engine puts before the body of a function
+_JOBS = 100_000  # promises that are looked after
+
+
+@cache
+def _prelude() -> str:
+    """On one line, so that no line of it is taken for one of the snippet."""
+    source = Path(__file__).with_name("prelude.js").read_text("utf-8")
+    return " ".join(line.partition("// ")[0].strip() for line in source.splitlines()).rstrip("; ")
+
+
+def _context() -> tuple[Any, list[Any]]:
+    import quickjs
+
+    context = quickjs.Context()
+    context.set_memory_limit(SCRIPT_MEMORY)
+    context.set_max_stack_size(SCRIPT_STACK)
+    context.set_time_limit(SCRIPT_SECONDS)
+    context.eval(f"globalThis.__parts = {_prelude()}")
+    parts = [context.eval(f"__parts[{number}]") for number in range(3)]
+    context.eval("delete globalThis.__parts")
+    return context, parts
+
+
+def run(body: str, parameters: list[str] | None, name: str, given: str) -> dict[str, Any]:
+    """What a function with this body gives for the arguments in ``given`` (JSON); without parameters it is a module.
+
+    ``type`` is JavaScript's, "null", "pending", "thrown" or "unreadable"; ``text`` is the value in JSON, or what was
+    thrown, then with its ``line`` of the body (0: unknown).
+    """
+    import quickjs
+
+    until = time.process_time() + SCRIPT_SECONDS
+    context, (start, end, _) = _context()
+    try:
+        start(body, None if parameters is None else json.dumps(parameters), name, given)
+        for _ in range(_JOBS):
+            if time.process_time() > until or not context.execute_pending_job():
+                break
+        said: dict[str, Any] = json.loads(end())
+    except quickjs.JSException as e:
+        return _thrown(e)
+    if len(said.get("text") or "") > MAX_CHARACTERS:
+        return {"type": "unreadable", "text": f"it has more than {MAX_CHARACTERS:,} characters", "lines": []}
+    return {**said, "line": line_in(said.get("stack", ""))}
+
+
+def check(body: str, parameters: list[str]) -> dict[str, Any]:
+    """What there is to say of a function's body without running it: "thrown", "returns" or "returns nothing"."""
+    import quickjs
+
+    try:
+        _, (_, _, parse) = _context()
+        said: dict[str, Any] = json.loads(parse(body, json.dumps(parameters)))
+    except quickjs.JSException as e:
+        return _thrown(e)
+    return {**said, "line": line_in(said.get("stack", ""))}
+
+
+def line_in(stack: str) -> int:
+    """The line of the body that a stack of the engine begins in; 0 where it does not say."""
+    lines = (int(match[1]) - _BEFORE for match in _PLACE.finditer(stack))
+    return next((line for line in lines if line > 0), 0)
+
+
+def _thrown(error: Exception) -> dict[str, Any]:
+    """Of what came past the prelude: an interrupted snippet, or memory that is used up."""
+    words, _, stack = str(error).partition("\n")
+    if "interrupted" in words:
+        words = f"it takes more than {SCRIPT_SECONDS:g} s"
+    elif "memory" in words or words in ("", "null"):
+        words = f"it needs more than {SCRIPT_MEMORY // MIB} MiB of memory"
+    return {"type": "thrown", "name": "", "text": words[:500], "line": line_in(stack), "lines": []}
