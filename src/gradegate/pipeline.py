@@ -147,6 +147,7 @@ def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
     gc.freeze()  # the plan lives to the end: the collector need not walk it again and again
     gc.enable()
     rows = run(prepared.plan, prepared.client, reask, watch)
+    programs.end()  # before anything is written: no code is there any more that could reach for it
     if prepared.client.replies:
         prepared.client.replies.close()
     shown = replace(conceal(rows, prepared.hide), hidden=prepared.secrets.names)

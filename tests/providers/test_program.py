@@ -80,6 +80,7 @@ def test_a_cost_that_it_does_not_say_is_unknown(gate):
         ("return {'output': ''}", "empty text"),
         ("raise KeyError('x')", "KeyError: 'x'"),
         ("import os; os._exit(9)", "ended with 9"),
+        ("return {'output': 'a', 'metadata': {'x': 'y' * 300_000}}", "characters of metadata"),
     ],
 )
 def test_what_is_no_answer_is_an_error(gate, body, said):
@@ -251,3 +252,10 @@ def test_no_answer_of_code_is_kept_in_the_cache(gate):
     source = "import time\ndef call_api(*args): return {'output': str(time.time())}\n"
     first = answered(gate, "file://app.py", "--cache", "kept", **{"app.py": source})["output"]
     assert answered(gate, "file://app.py", "--cache", "kept")["output"] != first
+
+
+def test_an_error_or_a_reason_of_any_length_is_cut(gate):
+    ran = gate(config("file://app.py"), ALLOW, **{"app.py": "def call_api(*args): return {'error': 'x' * 1_000_000}\n"})
+    assert len(ran.cases[0]["error"]) < 3000
+    source = "def call_api(*args): return {'output': 'a', 'finishReason': 'x' * 1_000_000}\n"
+    assert len(answered(gate, "file://app.py", **{"app.py": source})["metadata"]["finish_reason"]) <= 100

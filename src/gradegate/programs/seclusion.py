@@ -74,6 +74,8 @@ class Seclusion:
             if stat.S_ISLNK(mode):
                 return  # what it leads to is closed in its own place
             path.chmod(stat.S_IMODE(mode) & 0o700)
+        except FileNotFoundError:
+            return
         except OSError as e:
             raise Impossible(f"{path} cannot be closed: {e.strerror}") from e
         self.modes[path] = stat.S_IMODE(mode)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.conversation import IS_DATA, RAW, Reply, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
@@ -23,6 +24,8 @@ from gradegate.programs.use import ANSWERS, check, program
 from gradegate.settings import CONCURRENCY
 from gradegate.texts import chat
 
+_LONGEST, _WORD = 2000, 100  # characters of an error, and of a reason why an answer ended
+_METADATA = 200_000  # characters: reports keep them
 _OWN = ("finish_reason", "refused", IS_DATA, RAW)  # of an answer's metadata: said elsewhere
 
 
@@ -72,6 +75,10 @@ class _Code(Provider):
         if found is None:
             raise ProviderError(f"{self.name} answered with nothing (`output` is None)", Trouble.MALFORMED)
         metadata = said.get("metadata")
+        if metadata and len(to_json(metadata)) > _METADATA:
+            raise ProviderError(
+                f"{self.name} returned more than {_METADATA:,} characters of metadata", Trouble.MALFORMED
+            )
         kept = (
             {str(name): value for name, value in metadata.items() if name not in _OWN}
             if isinstance(metadata, Mapping)
@@ -80,12 +87,12 @@ class _Code(Provider):
         text = found if isinstance(found, str) else to_json(found)
         kept |= {} if isinstance(found, str) else {IS_DATA: True}
         ended = said.get("finishReason")
-        return Reply(text, _usage(said, seconds), ended if isinstance(ended, str) else "", metadata=kept)
+        return Reply(text, _usage(said, seconds), ended[:_WORD] if isinstance(ended, str) else "", metadata=kept)
 
     def _result(self, said: Any, key: str) -> Any:
         """What stands under a key of a result. Raises ProviderError where it is an error, or holds neither."""
         if isinstance(said, Mapping) and said.get("error"):
-            raise ProviderError(f"{self.name}: {said['error']}")
+            raise ProviderError(f"{self.name}: {excerpt(str(said['error']), _LONGEST)}")
         if not isinstance(said, Mapping) or key not in said:
             raise ProviderError(f"{self.name} returned no dict with `{key}` or `error`", Trouble.MALFORMED)
         return said[key]
