@@ -166,6 +166,13 @@ def test_the_environment_is_clean(run, monkeypatch, tmp_path):
     assert descriptors == [0, 1, 2, 3, 4]
 
 
+def test_what_it_sees_of_the_environment_stands_in_no_command_line(run):
+    pid = run("import os\ndef f(): return os.getpid()", "f", env=(("OWN", "canary-5f1c9a"),))
+    parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+    for process in (pid, parent):
+        assert "canary" not in Path(f"/proc/{process}/cmdline").read_text()
+
+
 def test_no_program_that_it_starts_inherits_the_pipes(run):
     source = "import subprocess\ndef f(): return subprocess.run(['ls', '/proc/self/fd'], capture_output=True, text=True, close_fds=False).stdout.split()"
     assert run(source, "f") == ["0", "1", "2", "3"]  # the last is that of the folder which ls reads

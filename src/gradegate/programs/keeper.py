@@ -1,6 +1,6 @@
 """A process of our own between gradegate and code of the repository: it starts the code, and ends all that came of it.
 
-It is run by file, apart from the package, and takes its task as JSON in its argument. It has one thread, so that it may
+It is run by file, apart from the package, and takes its task as a line of JSON on standard input, since others can read arguments. It has one thread, so that it may
 fork; it is the reaper of every descendant (``PR_SET_CHILD_SUBREAPER``), so that a daemon cannot leave the tree; and it
 ends with gradegate, whose pipe to it then closes, however gradegate ends. On standard output it says once how the code's
 process ended: ``{"refused"}`` before it began, or ``{"code", "tail"}`` with the last that was printed.
@@ -32,8 +32,8 @@ def prctl(option: int, argument: int) -> None:
 
 
 def main() -> None:
-    """Run the task of the command line."""
-    task = json.loads(sys.argv[1])
+    """Run the task of the first line."""
+    task = json.loads(sys.stdin.buffer.readline())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     prctl(_SUBREAPER, 1)
     prctl(_DUMPABLE, 0)  # who runs as the same user reads nothing of it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -15,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from gradegate.bounded.bounds import MAX_SENT, MIB
-from gradegate.programs import harness, keeper
 
+_HERE = Path(__file__).parent  # with what other processes run, which this one has no use for
 START_SECONDS = 20.0  # until a keeper has begun or ended
 LAST_LINES = 6  # of what a process printed that ended by itself
 # What a user of its own may take; off the Action the limits are those of whoever runs it.
@@ -61,7 +62,7 @@ class Worker:
             if post.user:
                 os.chown(self._home, post.user, post.user)
             self._keeper = subprocess.Popen(  # noqa: S603 - ourselves
-                [sys.executable, "-I", "-S", "-B", keeper.__file__, self._task(post, requests, answers)],
+                [sys.executable, "-I", "-S", "-B", str(_HERE / "keeper.py")],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -77,10 +78,14 @@ class Worker:
             os.close(requests)
             os.close(answers)
         os.set_blocking(self._in, False)
+        assert self._keeper.stdin
+        with contextlib.suppress(BrokenPipeError):  # who asks it learns that it died
+            self._keeper.stdin.write(self._task(post, requests, answers))
+            self._keeper.stdin.flush()
 
-    def _task(self, post: Post, requests: int, answers: int) -> str:
+    def _task(self, post: Post, requests: int, answers: int) -> bytes:
         home = {"HOME": self._home, "TMPDIR": self._home, "USER": "gradegate", "LOGNAME": "gradegate"}
-        source = Path(harness.__file__).read_text(encoding="utf-8")
+        source = (_HERE / "harness.py").read_text(encoding="utf-8")
         task = {
             "argv": [post.python, "-c", source],
             "env": {**post.env, **home},
@@ -91,7 +96,7 @@ class Worker:
             "closed": post.closed,
             "fixed": post.fixed,
         }
-        return json.dumps(task)
+        return json.dumps(task).encode() + b"\n"
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """The answer to a request. Raises Died, after which the worker can only be ended."""
@@ -118,7 +123,8 @@ class Worker:
     def stop(self) -> None:
         """Kill it with all that it started; whoever waits for its answer learns that it died."""
         assert self._keeper.stdin
-        self._keeper.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._keeper.stdin.close()
         try:
             self._keeper.wait(START_SECONDS)
         except subprocess.TimeoutExpired:
