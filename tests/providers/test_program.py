@@ -214,6 +214,7 @@ def test_code_that_is_never_run_is_one_mistake_with_the_ways_there_are(gate, pro
     said, count = ran.err.splitlines()
     assert count.startswith("1 mistake")
     assert "--answers" in said
+    assert "exec: " in said
 
 
 def test_one_provider_with_a_mistake_hides_no_other(gate):

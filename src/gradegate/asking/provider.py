@@ -35,7 +35,7 @@ class Provider:
     origin: Origin = Origin("")  # where the config names it, and
     templates: tuple[str, ...] = ()  # what of it is filled in for each answer, with the variables of the test
     names_model: bool = True  # its id goes on with the name of a model
-    replies_from: str = "model"  # or what is behind an address; "file" or "prompt" where it stands in for a model
+    replies_from: str = "model"  # or what is behind an address; "program": code of the repository; "file" or "prompt" where it stands in for a model
     options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
     others: tuple[str, ...] = ()  # patterns of what promptfoo has right below the vendor's prefix that is not a model
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead

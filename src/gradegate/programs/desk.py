@@ -112,7 +112,7 @@ class _Desk:
     def _post(self, place: Place) -> Post:
         env = {**self.leave.env, **_ALWAYS, **dict(place.env)}
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(place.folder), env.get("PYTHONPATH", ""))))
-        python = interpreter(place.python or self.leave.python, env["PATH"], place.folder)
+        python = interpreter(place.python or self.leave.python, env["PATH"], place.folder, probe=not self.leave.apart)
         if not self.leave.apart:
             return Post(python, place.folder, {"PYTHONUSERBASE": site.getuserbase(), **env})
         if self.seclusion is None:
@@ -189,10 +189,13 @@ def ask(place: Place, request: Mapping[str, Any], seconds: float | None = None, 
     return answer["value"]
 
 
-def interpreter(named: str, path: str, folder: Path) -> str:
-    """The Python that runs code: the one that is named, else that of PATH, else our own. Raises Died."""
+def interpreter(named: str, path: str, folder: Path, probe: bool = True) -> str:
+    """The Python that runs code: the one that is named, else that of PATH, else our own. Raises Died.
+
+    ``probe``: what stands on PATH may be run as we are, to learn which interpreter it leads to.
+    """
     if not named:
-        return _of_path(path)
+        return _of_path(path, probe)
     found = next(filter(None, (shutil.which(name, path=path) for name in (str(folder / named), named))), None)
     if found is None:
         raise Died(f"there is no interpreter `{named}`")
@@ -200,11 +203,13 @@ def interpreter(named: str, path: str, folder: Path) -> str:
 
 
 @cache
-def _of_path(path: str) -> str:
+def _of_path(path: str, probe: bool) -> str:
     """What stands on PATH may be a script that looks for the interpreter each time, so it is asked once."""
     found = next(filter(None, (shutil.which(name, path=path) for name in ("python3", "python"))), None)
     if found is None:
         return sys.executable
+    if not probe:
+        return found
     try:
         line = [found, "-I", "-S", "-c", "import sys; print(sys.executable)"]
         said = subprocess.run(line, capture_output=True, text=True, timeout=30, env={"PATH": path}, check=False).stdout  # noqa: S603 - PATH is ours

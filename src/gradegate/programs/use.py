@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.workspace import Workspace
@@ -24,7 +24,12 @@ def program(reference: str, workspace: Workspace, folder: Path, origin: Origin, 
     """
     name = split(reference)[0]
     if not is_python(reference):
-        cure = f"{instead}; or write it in Python, and {FLAG}"
+        way = (
+            f"start it by a command, such as `exec: node {PurePosixPath(name).name}`"
+            if instead == ANSWERS
+            else "write it in Python"
+        )
+        cure = f"{instead}; or {way}, and {FLAG}"
         raise ConfigError.at(f"`{reference}` is code, of a kind that gradegate does not run", origin, cure)
     if not workspace.locate(name, folder, origin).is_file():
         raise ConfigError.at(f"`{name}` does not exist", origin, "correct the path")
