@@ -70,10 +70,12 @@ class Job:
 
 
 @pytest.fixture
-def job() -> Iterator[Job]:
+def job(monkeypatch: pytest.MonkeyPatch) -> Iterator[Job]:
     root = Path(tempfile.mkdtemp())
     root.chmod(0o755)
     made = Job(root)
+    (root / "homes").mkdir(mode=0o711)
+    monkeypatch.setattr(tempfile, "tempdir", str(root / "homes"))
     made.begin()
     yield made
     desk.begin(NO_LEAVE)
