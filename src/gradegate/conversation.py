@@ -132,6 +132,12 @@ class Transcript:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     spent: Usage | None = None
     target: str = ""  # who answered, by the name in reports
+    before: Any = None  # the last answer before the transforms of test and assertion, where there are any
+
+    @property
+    def source(self) -> Any:
+        """The last answer as the target gave it, with its own transform: what ``contextTransform`` looks into."""
+        return self.answer if self.before is None else self.before
 
     @property
     def output(self) -> str:

@@ -44,6 +44,19 @@ def test_an_empty_cell_asserts_nothing(cell):
     assert assertions(cell) == []
 
 
+@pytest.mark.parametrize(
+    ("cell", "code"),
+    [
+        ("javascript: output.length > 1", "output.length > 1"),
+        ("fn:output === 'a:b'", "output === 'a:b'"),
+        ("eval:1", "1"),
+        ("file://checks.js:name", "file://checks.js:name"),
+    ],
+)
+def test_a_cell_may_be_javascript(cell, code):
+    assert assertions(cell) == [{"type": "javascript", "value": code}]
+
+
 @pytest.mark.parametrize("cell", ["file://check.rb", "file://check.sh"])
 def test_a_cell_that_is_code_is_a_mistake(cell):
     with pytest.raises(ConfigError, match=r"t\.csv:2: `.*` runs code, which gradegate does not run"):

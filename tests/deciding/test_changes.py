@@ -240,7 +240,7 @@ WEAKENINGS = {
     "another conversation": (lambda c: c["tests"][5]["turns"].pop(0), "removed: `talk`: what was asked is gone"),
     "a prefix": (
         lambda c: c["tests"][1].update(options={"prefix": "Say x. "}),
-        "changed: `one`: its `prefix` or `suffix` is another",
+        "changed: `one`: its `prefix`, `suffix`, `transform` or scoring function is another",
     ),
     "assertions of all tests dropped": (
         lambda c: c["defaultTest"].pop("assert"),
@@ -931,3 +931,45 @@ def test_at_events_with_secrets_no_second_checkout_is_read(gate, monkeypatch):
     monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request_target")
     ran = gate(TALK, "--base", ".base", **{".base/promptfooconfig.yaml": yaml.safe_dump(TALK)})
     assert (ran.code, "`base` is not read at the event `pull_request_target`" in ran.err) == (2, True)
+
+
+def with_script(files, **keys):
+    config = {"prompts": ["{{q}}"], "providers": [{"id": "echo", **keys.pop("provider", {})}]}
+    asserted = [{"type": "javascript", **keys.pop("assertion", {"value": "output.length > 3"})}]
+    config["tests"] = [{"description": "one", "vars": {"q": "hi"}, "assert": asserted, **keys}]
+    return {"promptfooconfig.yaml": yaml.safe_dump(config), **files}
+
+
+JS = {"checks.js": "module.exports = (output) => output.length > 3"}
+SCORING = {"checks.js": "module.exports = (scores) => ({pass: true, score: 1, reason: ''})"}
+
+
+@pytest.mark.parametrize(
+    ("base", "head"),
+    [
+        (with_script({}), with_script({}, assertion={"value": "output.length > 0"})),
+        (
+            with_script(JS, assertion={"value": "file://checks.js"}),
+            with_script({"checks.js": "module.exports = () => true"}, assertion={"value": "file://checks.js"}),
+        ),
+        (
+            with_script(JS, assertion={"value": "file://checks.js:a"}),
+            with_script(JS, assertion={"value": "file://checks.js:b"}),
+        ),
+        (with_script({}), with_script({}, assertion={"value": "output.length > 3", "transform": "'long'"})),
+        (
+            with_script({}, assertion={"value": "1", "config": {"n": 1}}),
+            with_script({}, assertion={"value": "1", "config": {"n": 2}}),
+        ),
+        (with_script({}), with_script({}, options={"transform": "'a good answer'"})),
+        (with_script({}), with_script({}, provider={"transform": "'a good answer'"})),
+        (with_script({}), with_script({}, options={"transformVars": "({q: 'easy'})"})),
+        (
+            with_script(SCORING, assertScoringFunction="file://checks.js"),
+            with_script({"checks.js": SCORING["checks.js"] + " "}, assertScoringFunction="file://checks.js"),
+        ),
+    ],
+)
+def test_a_script_that_became_another_is_a_finding(base, head):
+    assert compared(base, base).found == ()
+    assert compared(base, head).found

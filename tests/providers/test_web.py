@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.asking import httpbody, httpreply
-from gradegate.conversation import Message
+from gradegate.asking.response import Response
+from gradegate.conversation import IS_DATA, Message
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from support.fake_llm import FakeLlm
 from support.vendors import ask, build, headers, path
@@ -137,10 +138,23 @@ def test_a_body_that_is_no_json_once_filled_in_is_not_sent(llm: FakeLlm):
         ("(json, text, context) => { return json.a; }", b'{"a": "x"}', "x"),
         ("{ output: json.a }", b'{"a": "x"}', "x"),
         ("({output: json.a, metadata: {}})", b'{"a": "x"}', "x"),
+        ("json.a || json.b", b'{"b": "x"}', "x"),
+        ("json.a.trim()", b'{"a": " x"}', "x"),
+        ("json => json.a.trim()", b'{"a": " x"}', "x"),
+        ("JSON.parse(text).a", b'{"a": "x"}', "x"),
+        ("text.slice(1)", b"ax", "x"),
+        ("(json, text, context) => `${context.response.status} ${context.response.headers['x-kind']}`", b"ax", "200 k"),
+        ("{output: json.a, guardrails: {flagged: true}}", b'{"a": "x"}', "x"),
+        (
+            "function (json) { const all = json.map((i) => i.t); return all.join(); }",
+            b'[{"t": "x"}, {"t": "y"}]',
+            "x,y",
+        ),
+        ("json === null ? text : 'data'", b"no JSON", "no JSON"),
     ],
 )
 def test_where_the_answer_stands(transform, body: bytes, text: str):
-    assert httpreply.parse(transform).apply(body.decode(), "host")[0] == text
+    assert httpreply.parse(transform).apply(body.decode(), Response(200, {"x-kind": "k"}, body, "host"))[0] == text
 
 
 def test_documents_of_the_answer_are_kept_for_the_context(gate, llm: FakeLlm):
@@ -186,39 +200,78 @@ def test_documents_of_the_answer_are_kept_for_the_context(gate, llm: FakeLlm):
 )
 def test_an_answer_without_its_output_is_an_error(transform: str, body: bytes, words: str):
     with pytest.raises(ProviderError, match=words.replace("(", "\\(")) as caught:
-        httpreply.parse(transform).apply(body.decode(), "host")
+        httpreply.parse(transform).apply(body.decode(), Response(200, {"x-kind": "k"}, body, "host"))
     assert caught.value.trouble is Trouble.MALFORMED
 
 
 @pytest.mark.parametrize(
-    "transform",
+    ("transform", "body", "words"),
     [
-        "json.a || json.b",
-        "json.a.trim()",
-        "JSON.parse(text).a",
-        "text.slice(11)",
-        "file://parser.js",
-        "{output: json.a, guardrails: {flagged: true}}",
-        "{metadata: {a: json.a}}",
-        "{output: json.a, metadata: json.b}",
-        "{output: json.a",
-        "{output}",
-        "process.exit(1)",
-        "jsonx",
-        7,
-        {"a": 1},
+        ("json.a.b.c.trim()", b"{}", "transformResponse fails on the answer of host: it throws TypeError"),
+        ("json.a || undefined", b"{}", "answered null"),
+        ("({error: json.a})", b'{"a": "no model"}', "host answered with an error: no model"),
+        ("({metadata: json.a, output: null})", b'{"a": {}}', "answered null"),
     ],
 )
-def test_code_is_a_mistake_that_names_the_forms(llm: FakeLlm, transform):
+def test_a_transform_that_gives_no_output_is_an_error(transform, body, words):
+    with pytest.raises(ProviderError) as caught:
+        httpreply.parse(transform).apply(body.decode(), Response(200, {}, body, "host"))
+    assert words in str(caught.value)
+
+
+def test_data_is_marked_so_that_code_sees_data():
+    def marked(transform, body):
+        return IS_DATA in httpreply.parse(transform).apply(body, Response(200, {}, b"", "host"))[1]
+
+    assert marked(None, '{"a": 1}')
+    assert marked("json.a", '{"a": [1]}')
+    assert marked("[json.a]", '{"a": 1}')
+    assert not marked("json.a", '{"a": "x"}')
+    assert not marked(None, "text")
+
+
+@pytest.mark.parametrize(
+    ("transform", "words"),
+    [
+        ("{output: json.a", "no JavaScript"),
+        ("process.exit(1)", "`process` reads the process"),
+        ("require('x')(json)", "`require` loads a module"),
+        (7, "is no text"),
+        ({"a": 1}, "is no text"),
+    ],
+)
+def test_what_cannot_run_is_a_mistake(llm: FakeLlm, transform, words):
     with pytest.raises(ConfigError) as caught:
         app(llm, {"q": "{{prompt}}"}, transformResponse=transform)
-    assert "is code, which gradegate does not run; it can follow `text`, `json`, a path" in str(caught.value)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("transform", "body", "sent"),
+    [
+        ("prompt.toUpperCase()", {"q": "{{prompt}}"}, {"q": "HI"}),
+        ("({text: prompt, who: vars.name})", {"q": 1, "text": "-"}, {"q": 1, "text": "hi", "who": "Ann"}),
+        ("(prompt, vars) => ({text: '{{name}}' + prompt})", None, {"text": "{{name}}hi"}),
+        ("const text = prompt + '!'; return {text};", None, {"text": "hi!"}),
+    ],
+)
+def test_a_request_may_be_made_by_javascript(llm: FakeLlm, transform, body, sent):
+    llm.reply = lambda path, body: {"answer": "x"}
+    model = app(llm, body, transformRequest=transform, method="POST", transformResponse="json.answer")
+    assert ask(model, ("user", "hi"), name="Ann").text == "x"
+    assert llm.bodies == [sent]
+
+
+def test_a_request_that_cannot_be_made_is_an_error(llm: FakeLlm):
+    with pytest.raises(ProviderError, match="transformRequest of http fails: it throws TypeError"):
+        ask(app(llm, {"q": "{{prompt}}"}, transformRequest="vars.a.b.c"), ("user", "hi"))
+    assert llm.bodies == []
 
 
 @given(st.text())
 def test_any_text_is_a_path_or_a_mistake(text: str):
     with suppress(ValueError):
-        assert isinstance(httpreply.parse(text), httpreply.Extract)
+        assert isinstance(httpreply.parse(text), httpreply.Extract | httpreply.Computed)
 
 
 @pytest.mark.parametrize(

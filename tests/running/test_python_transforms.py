@@ -40,6 +40,19 @@ def test_of_variables(gate):
     assert ran.code == 0, ran.err
 
 
+def test_of_the_score_of_a_case(gate):
+    made = config({"type": "equals", "value": "nothing", "metric": "tone"})
+    made["tests"][0]["assertScoringFunction"] = "file://t.py:score"
+    source = (
+        "def score(named, context):\n"
+        "    return {'pass': named['tone'] == 0 and len(context['componentResults']) == 1, 'score': 0.9, 'reason': 'all in all'}\n"
+    )
+    ran = gate(made, ALLOW, **{"t.py": source})
+    assert (ran.cases[0]["outcome"], ran.cases[0]["score"]) == ("pass", 0.9)
+    made["tests"][0]["assertScoringFunction"] = "file://t.py"
+    assert gate(made, ALLOW, **{"t.py": source}).cases[0]["outcome"] == "error"  # there is no `func` in it
+
+
 @pytest.mark.parametrize(
     ("function", "said"), [("fails", "ValueError: why"), ("nothing", "gives nothing"), ("gone", "no function")]
 )

@@ -49,42 +49,50 @@ def test_the_answer_itself():
     assert parse("output").apply("plain text", {}, {}) == "plain text"
 
 
+COMPUTED = [
+    ("output.context + 'x'", "onex"),
+    ("output.absent || 'none'", "none"),
+    ("output.citations.filter(c => c.meta).map(c => c.text)", ["a"]),
+    ("output.list.map(x => x.toUpperCase())", ["P", "Q"]),
+    ("output.list.length", 2),
+    ("(() => output.list)()", ["p", "q"]),
+    ("const all = output.list;\nreturn all;", ["p", "q"]),
+    ("({...context.vars})", VARS),
+    ("context.metadata.sources + '!'", "meta!"),
+    ("Object.keys(context).sort()", ["metadata", "vars"]),
+]
+
+
+@pytest.mark.parametrize(("written", "expected"), COMPUTED)
+def test_what_is_no_path_runs_as_javascript(written, expected):
+    found = parse(written)
+    assert found.written == written
+    assert found.apply(OUTPUT, VARS, {"sources": "meta"}) == expected
+
+
 @pytest.mark.parametrize(
-    "written",
+    ("written", "words"),
     [
-        "",
-        "output.context + 'x'",
-        "output.context || ''",
-        "output.list.filter(x => x.ok)",
-        "output.list.map(x => y.text)",
-        "output.list.map(x => x.text.trim())",
-        "output.list.length > 0",
-        "output.constructor()",
-        "output.context; process.exit()",
-        "(() => output)()",
-        "return output.context",
-        "file://transform.js",
-        "context",
-        "context.vars",
-        "context.prompt.label",
-        "process.env.KEY",
-        "outputs.context",
-        "JSON.parse(other).x",
-        "output[-1]",
-        "output[x]",
-        "output.`x`",
-        "require('fs')",
-        "{{output}}",
+        ("output.list.map(", "no JavaScript"),
+        ("return output.context", "leave `return` out"),
+        ("output => output.context", "a function, which nobody calls"),
+        ("const a = output;\na.context", "it returns nothing"),
+        ("require('fs')", "`require` loads a module"),
+        ("process.env.KEY", "`process` reads the process"),
+        ("output.`x`", "no JavaScript"),
     ],
 )
-def test_code_is_a_mistake_at_its_line(gate, llm, written):
-    with pytest.raises(ValueError, match=r"code, which gradegate does not run|is not text"):
-        parse(written)
+def test_what_cannot_run_is_a_mistake_at_its_line(gate, llm, written, words):
     llm.reply = Script("x [Attributed]")
-    if written:
-        text = mistakes(gate(config(llm, {"type": "context-recall", "value": "v", "contextTransform": written})))
-        assert "promptfooconfig.yaml:9: `context-recall`: `contextTransform`" in text
-        assert llm.requests == []
+    text = mistakes(gate(config(llm, {"type": "context-recall", "value": "v", "contextTransform": written})))
+    assert "promptfooconfig.yaml:9: `contextTransform` of `context-recall`: " in text
+    assert words in text
+    assert llm.requests == []
+
+
+def test_what_throws_is_no_verdict():
+    with pytest.raises(NoVerdict, match="contextTransform fails: it throws TypeError"):
+        parse("output.a.b.c.trim()").apply({}, {}, {})
 
 
 @pytest.mark.parametrize(
@@ -152,4 +160,5 @@ def test_any_text_is_a_path_or_refused(text):
         found = parse(text)
     except ValueError:
         return
-    assert found.root in ("output", "vars", "metadata")
+    assert found.written
+    assert isinstance(found.variable, str)

@@ -36,9 +36,17 @@ def address(url: str, query: Mapping[str, str], variables: Mapping[str, Any]) ->
     )
 
 
-def body(template: Any, headers: Mapping[str, str], variables: Mapping[str, Any]) -> tuple[bytes | None, str]:
-    """The body and its Content-Type, unless ``headers`` set one. Raises TemplateError and ValueError."""
+def body(
+    template: Any, headers: Mapping[str, str], variables: Mapping[str, Any], whole: Mapping[str, Any] | None = None
+) -> tuple[bytes | None, str]:
+    """The body and its Content-Type, unless ``headers`` set one. Raises TemplateError and ValueError.
+
+    ``whole``: what a transform made, which wins over the members that the template has, and is not filled in.
+    """
     declared = next((text for name, text in headers.items() if name.lower() == "content-type"), "").lower()
+    if whole is not None:
+        written = template if isinstance(template, Mapping) else {}
+        return _encoded({**written, **whole}), "" if declared else JSON
     if template is None:
         return None, ""
     if not isinstance(template, str):

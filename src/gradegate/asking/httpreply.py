@@ -1,4 +1,4 @@
-"""``transformResponse`` without JavaScript: paths into the answer of an HTTP target."""
+"""``transformResponse``: paths into the answer of an HTTP target, and what is no path as JavaScript."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.asking.response import check_depth
+from gradegate.asking.response import Response, check_depth
+from gradegate.conversation import IS_DATA
 from gradegate.errors import ProviderError, Trouble
+from gradegate.scripting.script import Script, ScriptError, of_response
 from gradegate.texts.transform import follow, steps
 
-FORMS = (
-    "`text`, `json`, a path such as `json.choices[0].message.content`, or "
-    "`{output: json.answer, metadata: {documents: json.sources}}`"
-)
 # Members of an answer that say more about an error, and are not an answer.
 _ABOUT_ERRORS = frozenset(
     "error errors message detail details description code status statuscode status_code type title instance trace "
@@ -57,13 +55,50 @@ class Extract:
     output: _Path | None = None
     metadata: Mapping[str, _Path] = field(default_factory=dict)
 
-    def apply(self, text: str, host: str) -> tuple[str, Mapping[str, Any]]:
+    def apply(self, text: str, answer: Response) -> tuple[str, Mapping[str, Any]]:
         """The output as text and the metadata. Raises ProviderError."""
-        output = self.output.apply(text, host) if self.output else _whole(text)
-        if output is None:
-            raise ProviderError(f"{host} answered null where its output should be", Trouble.MALFORMED)
-        shown = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-        return shown, {name: path.apply(text, host) for name, path in self.metadata.items()}
+        host = answer.host
+        if self.output is None:
+            return _whole(text)
+        output = self.output.apply(text, host)
+        metadata = {name: path.apply(text, host) for name, path in self.metadata.items()}
+        return _shown(output, metadata, host)
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A transform that is JavaScript, over ``json``, ``text`` and ``context.response``."""
+
+    script: Script
+
+    def apply(self, text: str, answer: Response) -> tuple[str, Mapping[str, Any]]:
+        """As ``Extract.apply``; an object with ``output`` or ``error`` says both, and ``metadata`` beside it."""
+        try:
+            value = json.loads(text)
+            check_depth(value, text)
+        except (ValueError, RecursionError):
+            value = None
+        response = {"status": answer.status, "headers": dict(answer.headers), "data": text, "cached": False}
+        try:
+            made = self.script.call(value if _is_true(value) else None, text, {"response": response}).value
+        except ScriptError as e:
+            raise ProviderError(
+                f"transformResponse fails on the answer of {answer.host}: {e}", Trouble.MALFORMED
+            ) from e
+        if not isinstance(made, dict) or not ("output" in made or "error" in made):
+            return _shown(made, {}, answer.host)
+        if made.get("error"):
+            raise ProviderError(f"{answer.host} answered with an error: {excerpt(str(made['error']), 500)}")
+        metadata = made.get("metadata")
+        return _shown(made.get("output"), metadata if isinstance(metadata, dict) else {}, answer.host)
+
+
+def _shown(output: Any, metadata: Mapping[str, Any], host: str) -> tuple[str, Mapping[str, Any]]:
+    if output is None:
+        raise ProviderError(f"{host} answered null where its output should be", Trouble.MALFORMED)
+    if isinstance(output, str):
+        return output, metadata
+    return json.dumps(output, ensure_ascii=False), {**metadata, IS_DATA: True}
 
 
 def error_in(text: str) -> Any:
@@ -96,10 +131,26 @@ def is_broken_json(text: str) -> bool:
     return False
 
 
-def parse(written: Any) -> Extract:
-    """Raises ValueError for anything but the forms that can be followed without running code."""
+def parse(written: Any) -> Extract | Computed:
+    """Raises ValueError for JavaScript that cannot be used."""
     if not written:
         return Extract()
+    if not isinstance(written, str | Mapping):
+        raise ValueError(f"transformResponse is no text: {written!r}")
+    try:
+        return _followed(written)
+    except _NoPathError:
+        return Computed(of_response(written))
+
+
+class _NoPathError(Exception):
+    """It takes an engine."""
+
+
+def _followed(written: Any) -> Extract:
+    """Raises _NoPathError for anything but the forms that can be followed without running code."""
+    if not isinstance(written, str):
+        raise _NoPathError
     text = str(written).strip().removesuffix(";").strip()
     arrow = _ARROW.match(text)
     text = text[arrow.end() :].strip() if arrow else text
@@ -107,14 +158,14 @@ def parse(written: Any) -> Extract:
     text = block[1].strip() if block else text
     if text.startswith("({") and text.endswith("})"):
         text = text[1:-1].strip()
-    if not isinstance(written, str) or not text.startswith("{"):
+    if not text.startswith("{"):
         return Extract(_path(text, written))
     members = _members(text, written)
     output, metadata = members.pop("output", None), members.pop("metadata", {})
     if not isinstance(output, _Path) or members or not isinstance(metadata, dict):
-        raise _code(written)
+        raise _NoPathError
     if not all(isinstance(path, _Path) for path in metadata.values()):
-        raise _code(written)
+        raise _NoPathError
     return Extract(output, metadata)
 
 
@@ -123,7 +174,7 @@ def _path(text: str, written: Any) -> _Path:
         return _Path(text, None)
     path = steps(text.removeprefix("json")) if text.startswith("json") else None
     if path is None:
-        raise _code(written)
+        raise _NoPathError
     return _Path(text, path)
 
 
@@ -134,12 +185,12 @@ def _members(text: str, written: Any) -> dict[str, Any]:
     while rest:
         key = _KEY.match(rest)
         if key is None:
-            raise _code(written)
+            raise _NoPathError
         value, rest = _value(rest[key.end() :])
         name = next(group for group in key.groups() if group is not None)
         members[name] = _members(value, written) if value.startswith("{") else _path(value, written)
     if rest is None:
-        raise _code(written)
+        raise _NoPathError
     return members
 
 
@@ -153,14 +204,18 @@ def _value(text: str) -> tuple[str, str]:
     return text.strip(), ""
 
 
-def _whole(text: str) -> Any:
+def _whole(text: str) -> tuple[str, Mapping[str, Any]]:
     """The answer as it is; a JSON string without its quotes."""
     try:
         value = json.loads(text)
+        check_depth(value, text)
     except (ValueError, RecursionError):
-        return text
-    return value if isinstance(value, str) else text
+        return text, {}
+    if isinstance(value, str):
+        return value, {}
+    return text, {IS_DATA: True} if _is_true(value) else {}
 
 
-def _code(written: Any) -> ValueError:
-    return ValueError(f"transformResponse `{written}` is code, which gradegate does not run; it can follow {FORMS}")
+def _is_true(value: Any) -> bool:
+    """As JavaScript has it: an empty object is true. promptfoo takes what is not for no data."""
+    return bool(value) or isinstance(value, dict | list)

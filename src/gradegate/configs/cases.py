@@ -13,7 +13,6 @@ from gradegate.configs.turns import read_turns
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.code import is_code
-from gradegate.programs.program import is_python
 from gradegate.programs.use import INSTEAD, program
 from gradegate.suite import Assertion, Case, CaseOptions, Code, ProviderSpec, Verbatim
 
@@ -54,8 +53,6 @@ class CaseReader:
         origin = Origin(file, document.line_of(test, ["assertScoringFunction"]))
         if written and not written.startswith("file://"):
             raise ConfigError.at("`assertScoringFunction` names no file", origin, "write `file://score.js`")
-        if is_python(written):
-            raise ConfigError.at("`assertScoringFunction` in Python is not run", origin, "write it in JavaScript")
         return scripts.code(written, self.desk.source, origin)
 
     def _target(self, written: Any, test: Mapping[str, Any], file: str) -> ProviderSpec | None:

@@ -1,7 +1,7 @@
 """http, https: any application or model behind a URL; the request is a template of the config.
 
 The keys are those of promptfoo's provider (https://www.promptfoo.dev/docs/providers/http/): ``url``, ``method``,
-``headers``, ``queryParams``, ``body`` and ``transformResponse``, the last as a path only.
+``headers``, ``queryParams``, ``body``, ``transformRequest`` and ``transformResponse``.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 
 from gradegate.access.encodings import CUT
 from gradegate.asking import httpbody
-from gradegate.asking.httpreply import Extract, error_in, is_broken_json, parse
+from gradegate.asking.httpreply import Computed, Extract, error_in, is_broken_json, parse
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.asking.response import Response
 from gradegate.asking.wire import base_url, host_of, refusal, words
 from gradegate.conversation import Message, Reply, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.scripting.script import ScriptError, of_request
 from gradegate.texts.envnames import env_names
 from gradegate.texts.template import TemplateError, render, uses
 
 # What promptfoo can do and gradegate does not: the key, and what to do instead.
 _UNSUPPORTED = {
     "request": "write it as `url`, `method`, `headers` and `body`",
-    "transformRequest": "write the whole request into `body`",
-    "requestTransform": "write the whole request into `body`",
+    "requestTransform": "promptfoo calls it `transformRequest`",
     "sessionParser": "put `{{ messages | dump }}` into `body`: it holds the conversation so far",
     "session": "put `{{ messages | dump }}` into `body`: it holds the conversation so far",
     "validateStatus": "remove it: an answer counts when its status is 2xx",
@@ -52,7 +52,16 @@ class Web(Provider):
     """An application that is asked over HTTP."""
 
     names_model = False
-    options = ("url", "method", "headers", "queryParams", "body", "transformResponse", "responseParser")
+    options = (
+        "url",
+        "method",
+        "headers",
+        "queryParams",
+        "body",
+        "transformRequest",
+        "transformResponse",
+        "responseParser",
+    )
     unsupported = _UNSUPPORTED
     repeatable = False  # what an application answers may change with its code
 
@@ -69,10 +78,14 @@ class Web(Provider):
         try:
             self._env = {name: value for name in env_names(self.templates) if (value := setting.key(name))}
             self.url = base_url(setting, render(self._parts.url, {"env": self._env}))
-            if not frozenset().union(*map(uses, self.templates)) - {"env"}:
+            if not (frozenset().union(*map(uses, self.templates)) - {"env"} or config.get("transformRequest")):
                 cure = "put {{prompt}} into `body`, `url` or `queryParams`"
                 raise ConfigError.at(f"every test would send `{setting.spec.name}` the same request", origin, cure)
-            self._extract: Extract = parse(config.get("transformResponse") or config.get("responseParser"))
+            self._extract: Extract | Computed = parse(config.get("transformResponse") or config.get("responseParser"))
+            written = config.get("transformRequest")
+            self._request = of_request(written) if written else None
+        except ScriptError as e:
+            raise ConfigError.at(f"a transform of `{self.name}`: {e}", origin, e.cure) from e
         except (TemplateError, ValueError) as e:
             raise ConfigError.at(f"`{setting.spec.name}`: {e}", origin, "correct it") from e
 
@@ -80,11 +93,13 @@ class Web(Provider):
         """Raises ProviderError."""
         prompt = request.prompt or request.messages[-1].content
         messages = [_plain(message) for message in request.messages]
-        variables = {"messages": messages, **request.vars, "prompt": prompt, "env": self._env}
+        made = self._made(prompt, request.vars)
+        variables = {"messages": messages, **request.vars, "prompt": made, "env": self._env}
+        whole = made if isinstance(made, Mapping) else None
         try:
             url = httpbody.address(self._parts.url, self._parts.query, variables)
             headers = {name: render(text, variables) for name, text in self._parts.headers.items()}
-            body, kind = httpbody.body(self._parts.body, headers, variables)
+            body, kind = httpbody.body(self._parts.body, headers, variables, whole)
         except (TemplateError, ValueError) as e:
             raise ProviderError(f"the request to {self.host} cannot be filled in: {e}", Trouble.SETUP) from e
         if host_of(url) != self.host:  # a value at the end of the host's name would make it another's
@@ -93,9 +108,21 @@ class Web(Provider):
         answer = self._client.send(self._method, url, headers=headers, body=body)
         if not 200 <= answer.status < 300:
             raise refusal(answer)
-        text, metadata = self._extract.apply(_body(answer), answer.host)
+        text, metadata = self._extract.apply(_body(answer), answer)
         # It is not known what the application asked in turn, so the price of its answer is unknown.
         return Reply(text, Usage(1, unpriced=1, seconds=answer.seconds), metadata=metadata)
+
+    def _made(self, prompt: str, variables: Mapping[str, Any]) -> Any:
+        """What ``transformRequest`` makes of the prompt: another text, or an object that is the body."""
+        if self._request is None:
+            return prompt
+        try:
+            made = self._request.call(prompt, variables, {"vars": variables}).value
+        except ScriptError as e:
+            raise ProviderError(f"transformRequest of {self.name} fails: {e}", Trouble.SETUP) from e
+        if made is None:
+            raise ProviderError(f"transformRequest of {self.name} gives nothing", Trouble.SETUP)
+        return made
 
 
 def _body(answer: Response) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.conversation import NO_USAGE, Transcript
-from gradegate.grading.conclude import Bound, conclude, conclude_case, error
+from gradegate.grading.conclude import Bound, conclude, error
 from gradegate.grading.judge import Account
 from gradegate.planning.job import Job
 from gradegate.result import Grade, Row
 from gradegate.running.border import guarded
 from gradegate.running.grade import judge_of
+from gradegate.running.scoring import concluded
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,5 +71,5 @@ def _places(binding: object) -> int:
 def _with_grade(job: Job, row: Row, position: int, grade: Grade) -> Row:
     place = sum(map(_places, job.assertions[:position]))
     grades = (*row.grades[:place], grade, *row.grades[place + 1 :])
-    outcome, score, reason = conclude_case(grades, row.threshold)
+    outcome, score, reason = concluded(job.case, grades)
     return replace(row, grades=grades, outcome=outcome, score=score, reason=reason)

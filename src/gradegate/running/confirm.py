@@ -10,12 +10,13 @@ from gradegate.deciding import selfcheck
 from gradegate.deciding.asked import chief, members
 from gradegate.deciding.votes import undecided
 from gradegate.deciding.waves import Opened, Place, Waves
-from gradegate.grading.conclude import Binding, BoundSet, conclude_case, conclude_set
+from gradegate.grading.conclude import Binding, BoundSet, conclude_set
 from gradegate.planning.job import Job
 from gradegate.result import BaselineReport, ConfirmReport, Grade, Outcome, Row
 from gradegate.running.again import Asking, Stopped
 from gradegate.running.askable import Askable, mode_of
 from gradegate.running.beside import OLD_LEAD, Beside, Regrading, Remembering
+from gradegate.running.scoring import concluded
 
 InThreads = Callable[[Callable[[Asking], None], Iterable[Asking]], None]
 
@@ -116,7 +117,7 @@ class Confirming:
         """Put other grades into a row, and conclude its sets and its case anew."""
         answer = self._answers[number]
         changed = _sets_anew(answer.job.assertions, [grades.get(n, grade) for n, grade in enumerate(answer.row.grades)])
-        outcome, score, reason = conclude_case(changed, answer.row.threshold)
+        outcome, score, reason = concluded(answer.job.case, changed)
         row = replace(answer.row, grades=changed, outcome=outcome, score=score, reason=reason)
         self._answers[number] = replace(answer, row=row)
 

@@ -9,7 +9,18 @@ from typing import Any
 
 from gradegate.asking.question import question
 from gradegate.bounded.amounts import READ, TooMuch
-from gradegate.conversation import CONVERSATION, NO_USAGE, Message, Reply, Request, Transcript, Turn, Usage, told
+from gradegate.conversation import (
+    CONVERSATION,
+    IS_DATA,
+    NO_USAGE,
+    Message,
+    Reply,
+    Request,
+    Transcript,
+    Turn,
+    Usage,
+    told,
+)
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.planning.job import Job
 from gradegate.running import transforms
@@ -65,8 +76,20 @@ def _single(job: Job, text: str) -> Transcript:
         return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
     messages = chat.parse(text) or (Message("user", text),)
     reply, spent = _answer(job, Request(messages, prompt=text, vars=job.vars))
-    turns = (Turn("user", text), Turn("assistant", reply.text, metadata=_metadata(reply)))
-    return Transcript(text, turns, job.vars, reply.usage, _metadata(reply), spent)
+    metadata = _metadata(reply) | ({IS_DATA: True} if _is_data(job, reply.text) else {})
+    turns = (Turn("user", text), Turn("assistant", reply.text, metadata=metadata))
+    return Transcript(text, turns, job.vars, reply.usage, metadata, spent)
+
+
+def _is_data(job: Job, text: str) -> bool:
+    """Whether the target was told a JSON Schema and kept to JSON: promptfoo reads such an answer, so code sees data."""
+    form = job.target.spec.config.get("response_format") if job.target.spec else None
+    if not isinstance(form, Mapping) or form.get("type") != "json_schema":
+        return False
+    try:
+        return not isinstance(json.loads(text), str)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:

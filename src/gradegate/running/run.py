@@ -18,7 +18,7 @@ from gradegate.baseline import answer_of
 from gradegate.conversation import NO_USAGE, Transcript
 from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
 from gradegate.figures import many
-from gradegate.grading.conclude import conclude_case, missing
+from gradegate.grading.conclude import missing
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.keys import row_key
 from gradegate.programs import desk as programs
@@ -31,6 +31,7 @@ from gradegate.running.compare import Answered, compared
 from gradegate.running.confirm import Answer, Confirming
 from gradegate.running.grade import grades_of
 from gradegate.running.occasions import Occasions
+from gradegate.running.scoring import concluded
 from gradegate.suite import Note
 
 T = TypeVar("T")
@@ -216,7 +217,7 @@ def _cache_notes(replies: Replies | None) -> list[Note]:
 
 def _graded(job: Job, repeat: int, answer: Transcript, reask: int) -> Row:
     grades = grades_of(job, answer, reask)
-    outcome, score, reason = conclude_case(grades, job.case.threshold)
+    outcome, score, reason = concluded(job.case, grades)
     return replace(
         _blank(job, repeat),
         prompt=answer.prompt,

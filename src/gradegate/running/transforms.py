@@ -26,7 +26,14 @@ def of_job(job: Job, transcript: Transcript) -> Transcript:
     second = job.case.options.transform
     if not first and not second:
         return transcript
-    turns = tuple(_turn(turn, transcript, job, (first, second)) for turn in transcript.turns)
+    made = _with(first, transcript, job)
+    return replace(_with(second, made, job), before=made.answer) if second else made
+
+
+def _with(code: Code, transcript: Transcript, job: Job) -> Transcript:
+    if not code:
+        return transcript
+    turns = tuple(_turn(turn, transcript, job, code) for turn in transcript.turns)
     return replace(transcript, turns=turns, metadata=_last(turns, transcript.metadata))
 
 
@@ -39,19 +46,18 @@ def of_assertion(code: Code, transcript: Transcript) -> Transcript:
     place = max(number for number, turn in enumerate(transcript.turns) if turn.role == "assistant")
     turn = _with_value(transcript.turns[place], transcript.metadata, value)
     turns = (*transcript.turns[:place], turn, *transcript.turns[place + 1 :])
-    return replace(transcript, turns=turns, metadata=turn.metadata)
+    return replace(transcript, turns=turns, metadata=turn.metadata, before=transcript.source)
 
 
-def _turn(turn: Turn, transcript: Transcript, job: Job, codes: tuple[Code, ...]) -> Turn:
+def _turn(turn: Turn, transcript: Transcript, job: Job, code: Code) -> Turn:
     if turn.role != "assistant":
         return turn
     single = turn is transcript.turns[-1]
     metadata = turn.metadata or (transcript.metadata if single else {})
     value = replace(transcript, turns=(turn,), metadata=metadata).answer
     prompt = {"raw": job.text, "label": job.prompt.label}
-    for code in (code for code in codes if code):
-        value = _applied(code, value, {"vars": transcript.vars, "prompt": prompt, "metadata": told(metadata)})
-    return _with_value(turn, metadata, value)
+    made = _applied(code, value, {"vars": transcript.vars, "prompt": prompt, "metadata": told(metadata)})
+    return _with_value(turn, metadata, made)
 
 
 def _applied(code: Code, value: Any, given: Mapping[str, Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gradegate.scripting.screen import is_arrow
 from gradegate.scripting.tokens import Token, tokens
 
 _DECLARES = re.compile(r"(?:const|let|var)\s")
@@ -31,15 +32,20 @@ def of_transform(code: str) -> str:
 def of_response(code: str) -> str:
     """``transformResponse``: an expression over ``json``, ``text`` and ``context``, or a function of these."""
     code = code.strip()
-    return f"return ({code})(json, text, context);" if _FUNCTION.match(code) else f"return ({code});"
+    return f"return ({code})(json, text, context);" if _is_function(code) else f"return ({code});"
 
 
 def of_request(code: str) -> str:
     """``transformRequest``: an expression over ``prompt``, ``vars`` and ``context``, a body with ``return``, or a function."""
     code = code.strip()
-    if _FUNCTION.match(code):
+    if _is_function(code):
         return f"return ({code})(prompt, vars, context);"
     return code if re.search(r"\breturn\b", code) else f"return ({code});"
+
+
+def _is_function(code: str) -> bool:
+    """As promptfoo tells it, and `json => ...` without brackets, which nobody means as a value."""
+    return _FUNCTION.match(code) is not None or is_arrow(code)
 
 
 def of_module(code: str) -> str:

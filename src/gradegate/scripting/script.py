@@ -100,6 +100,8 @@ def _script(
     code: Code, parameters: tuple[str, ...], rule: Callable[[str], str], *, may_be_function: bool = False
 ) -> Script:
     if isinstance(code, Mapping):
+        if set(code) != {"file", "function", "code"}:
+            raise ScriptError("it is no text", cure="write an expression, or `file://NAME.js`")
         return _module(code["code"], code["function"], code["file"])
     if not code.strip():
         raise ScriptError("it is empty", cure="write an expression")

@@ -16,14 +16,15 @@ _ROLE = "gate"  # what makes another answer of an answer is part of judging it
 
 @dataclass(frozen=True, slots=True)
 class Python:
-    """A function of a Python file: ``get_transform(output, context)`` where none is named."""
+    """A function of a Python file."""
 
     program: Program
+    default: str = "get_transform"  # the function, where none is named
 
     def call(self, *arguments: Any) -> Returned:
         """Raises ScriptError for what raises, takes too long or is no plain data."""
         try:
-            value = desk.call(self.program, list(arguments), _ROLE, "get_transform")
+            value = desk.call(self.program, list(arguments), _ROLE, self.default)
         except desk.Failed as e:
             raise ScriptError(str(e)) from e
         return Returned(value, type(value).__name__)
@@ -32,6 +33,11 @@ class Python:
 def of_transform(code: Code, parameter: str = "output") -> Script | Python:
     """A ``transform``; ``parameter`` is "vars" for ``transformVars``. Raises ScriptError for what cannot be used."""
     return Python(code) if isinstance(code, Program) else script.of_transform(code, parameter)
+
+
+def of_scoring(code: Code) -> Script | Python:
+    """An ``assertScoringFunction``. Raises ScriptError for what cannot be used."""
+    return Python(code, "func") if isinstance(code, Program) else script.of_transform(code)
 
 
 def shown(value: Any) -> Any:

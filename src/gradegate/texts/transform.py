@@ -53,7 +53,7 @@ class Transform:
         """The variable of the test that it needs; empty where it needs none."""
         return str(self.steps[0]) if self.root == "vars" else ""
 
-    def apply(self, output: str, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
+    def apply(self, output: Any, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
         """The value that the expression leads to. Raises NoVerdict where it leads nowhere."""
         value = {"output": output, "vars": variables, "metadata": metadata}[self.root]
         if self.root == "output":
@@ -63,8 +63,8 @@ class Transform:
         except LookupError as e:
             raise NoVerdict(f"contextTransform `{self.written}` leads nowhere: {e.args[0]}") from e
 
-    def _parsed(self, output: str) -> Any:
-        if not self.steps and self.written == "output":
+    def _parsed(self, output: Any) -> Any:
+        if not isinstance(output, str) or (not self.steps and self.written == "output"):
             return output
         try:
             return json.loads(output)
@@ -84,7 +84,7 @@ class Computed:
         """As messages show it."""
         return str(codes.shown(self.code))
 
-    def apply(self, output: str, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
+    def apply(self, output: Any, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
         """The value that it gives. Raises NoVerdict where it gives none."""
         given = {"vars": variables, "metadata": metadata}
         try:
@@ -106,7 +106,7 @@ def _path(written: str) -> Transform | None:
     text = written.strip().removesuffix(";").rstrip()
     root = _ROOT.match(text)
     path = steps(text[root.end() :]) if root else None
-    if root is None or path is None:
+    if root is None or path is None or "length" in path:  # of a list or a text it is no key
         return None
     name = root[1].removeprefix("context.")
     if name in ("vars", "metadata") and not path:

@@ -73,7 +73,7 @@ def resolve(transcript: Transcript, path: Found | None) -> Context:
     """The context of one answer. Raises NoVerdict when there is none."""
     if path is None:
         return _texts(transcript.vars.get("context"), "the variable `context`")
-    value = path.apply(transcript.output, transcript.vars, transcript.metadata)
+    value = path.apply(transcript.source, transcript.vars, transcript.metadata)
     return _texts(value, f"what contextTransform `{path.written}` gives")
 
 

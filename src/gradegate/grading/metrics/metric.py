@@ -125,7 +125,8 @@ def with_documents(transcript: Transcript, path: Found | None = None) -> Transcr
 def _resolved(turn: Turn, path: Found, transcript: Transcript) -> Turn:
     if turn.retrieval_context:
         return turn
-    documents = path.apply(turn.content, transcript.vars, turn.metadata)
+    source = transcript.source if turn is transcript.turns[-1] else turn.content
+    documents = path.apply(source, transcript.vars, turn.metadata)
     items = [documents] if isinstance(documents, str) else documents
     if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
         raise NoVerdict(f"what contextTransform `{path.written}` gives is neither a text nor a list of texts")

@@ -1,0 +1,49 @@
+"""What the grades of an answer come to: as ``conclude_case`` has it, or as the test's ``assertScoringFunction`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradegate.errors import NoVerdict
+from gradegate.grading import returned
+from gradegate.grading.conclude import Conclusion, conclude_case
+from gradegate.limits import weighted_mean
+from gradegate.result import Grade, Outcome
+from gradegate.scripting.script import ScriptError
+from gradegate.suite import Case
+from gradegate.texts.code import of_scoring
+
+
+def concluded(case: Case, grades: Sequence[Grade]) -> Conclusion:
+    """A scoring function is asked only where every grade that counts is known; what it does not say is an ERROR."""
+    found = conclude_case(grades, case.threshold)
+    counted = [grade for grade in grades if not grade.inner]
+    if not case.scoring or any(grade.outcome is Outcome.ERROR for grade in counted):
+        return found
+    about = {"threshold": case.threshold, "componentResults": [_component(grade) for grade in counted]}
+    try:
+        verdict = returned.verdict(of_scoring(case.scoring).call(_named(counted), about).value)
+    except (ScriptError, NoVerdict) as e:
+        return Conclusion(Outcome.ERROR, None, f"assertScoringFunction: {e}")
+    if verdict.passed is None:
+        return Conclusion(
+            Outcome.ERROR, None, "assertScoringFunction: it returned a number, and not `{pass, score, reason}`"
+        )
+    return Conclusion(Outcome.PASS if verdict.passed else Outcome.FAIL, verdict.score, verdict.reason)
+
+
+def _named(grades: Sequence[Grade]) -> Mapping[str, float]:
+    """The weighted mean of each metric, as promptfoo's ``namedScores``."""
+    pairs: dict[str, list[tuple[float, float]]] = {}
+    for grade in grades:
+        if grade.metric and grade.score is not None:
+            pairs.setdefault(grade.metric, []).append((grade.score, grade.assertion.weight))
+    return {name: float(weighted_mean(scores)) if any(w for _, w in scores) else 0.0 for name, scores in pairs.items()}
+
+
+def _component(grade: Grade) -> dict[str, Any]:
+    asserted = grade.assertion
+    said = {"type": asserted.type, "value": asserted.value, "metric": asserted.metric, "weight": asserted.weight}
+    passed = grade.outcome is Outcome.PASS
+    return {"pass": passed, "score": grade.score, "reason": grade.reason, "assertion": said}

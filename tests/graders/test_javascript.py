@@ -1,0 +1,159 @@
+"""javascript: verdicts by code of the config, with what the code is told and what of it is said."""
+
+import pytest
+
+FILE = """\
+const limit = 3;
+module.exports = (output, context) => ({
+  pass: output.length > limit,
+  score: 0.5,
+  reason: `${context.vars.q} of ${context.config.kind}`,
+});
+module.exports.broken = (output) => output.missing.length;
+"""
+
+
+def config(*assertions, output="a good answer", **keys):
+    test = {"description": "it", "vars": {"q": "why"}, "providerOutput": output, "metadata": {"team": "red"}}
+    return {
+        "prompts": ["{{q}}"],
+        "tests": [{**test, "assert": [{"type": "javascript", **a} for a in assertions], **keys}],
+    }
+
+
+def graded(gate, *assertions, **keys):
+    return gate(config(*assertions, **keys)).grades
+
+
+@pytest.mark.parametrize(
+    ("value", "outcome", "score"),
+    [
+        ("output.length > 3", "pass", 1.0),
+        ("output.length > 300", "fail", 0.0),
+        ("0.25", "pass", 0.25),
+        ("0", "fail", 0.0),
+        ("-1", "fail", -1.0),
+        ("({pass: true, score: 0.5, reason: 'half'})", "pass", 0.5),
+        ("({pass: false, score: 1, reason: ''})", "fail", 1.0),
+        ("Promise.resolve(true)", "pass", 1.0),
+        ("output.includes('{{q}}') === false", "pass", 1.0),
+        ("const words = output.split(' ');\nreturn words.length === 3;", "pass", 1.0),
+        ("context.vars.q === 'why' && context.prompt === 'why'", "pass", 1.0),
+        ("context.test.metadata.team === 'red' && context.test.description === 'it'", "pass", 1.0),
+        ("context.providerResponse.output === output && context.provider.id === 'recorded'", "pass", 1.0),
+        ("typeof process === 'undefined' && context.env === undefined && context.vars.env === undefined", "pass", 1.0),
+    ],
+)
+def test_what_it_returns_decides(gate, value, outcome, score):
+    (grade,) = graded(gate, {"value": value})
+    assert (grade["outcome"], grade["score"]) == (outcome, score)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "value", "outcome"),
+    [
+        (0.5, "0.5", "pass"),
+        (0.5, "0.4", "fail"),
+        (0.5, "true", "pass"),
+        (0, "false", "fail"),
+        (0.5, "({pass: true, score: 0.4, reason: ''})", "fail"),
+        (5, "7", "pass"),
+    ],
+)
+def test_a_threshold_is_a_limit_on_the_score(gate, threshold, value, outcome):
+    assert graded(gate, {"value": value, "threshold": threshold})[0]["outcome"] == outcome
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("undefined", "gives undefined: add `return`"),
+        ("null", "gives null"),
+        ("'true'", 'the text "true"'),
+        ("[]", "a list"),
+        ("({pass: true})", "`score`, `reason` cannot be read"),
+        ("0/0", "not a number"),
+        ("1/0", "infinite"),
+        ("output.missing.length", "throws TypeError"),
+        ("while_(1)", "throws ReferenceError"),
+        ("new Promise(() => {})", "never comes"),
+        ("if (output === 'x') {\n  return true;\n}", "gives undefined"),
+    ],
+)
+def test_what_is_no_verdict_is_an_error_also_negated(gate, value, words):
+    one, other = graded(gate, {"value": value}, {"type": "not-javascript", "value": value})
+    assert (one["outcome"], other["outcome"]) == ("error", "error")
+    assert words in one["reason"]
+
+
+def test_not_turns_it_round(gate):
+    one, other = graded(gate, {"type": "not-javascript", "value": "true"}, {"type": "not-javascript", "value": "false"})
+    assert (one["outcome"], other["outcome"]) == ("fail", "pass")
+
+
+def test_a_file_gets_the_config_and_its_errors_name_its_lines(gate):
+    one = {"value": "file://checks.js", "config": {"kind": "x"}}
+    ran = gate(config(one, {"value": "file://checks.js:broken"}), **{"checks.js": FILE})
+    good, broken = ran.grades
+    assert (good["outcome"], good["score"], good["reason"]) == ("pass", 0.5, "why of x")
+    assert (broken["outcome"], broken["reason"][-8:]) == ("error", "(line 7)")
+
+
+def test_parts_and_console_are_evidence(gate):
+    parts = "[{pass: true, score: 1, reason: 'a'}]"
+    value = (
+        f"console.log('seen', output.length);\nreturn {{pass: true, score: 1, reason: 'r', componentResults: {parts}}};"
+    )
+    evidence = graded(gate, {"value": value})[0]["evidence"]
+    assert evidence == {
+        "components": [{"pass": True, "score": 1.0, "reason": "a"}],
+        "console": ["seen 13"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("assertion", "words"),
+    [
+        (
+            {"value": "const a = output;\na.length > 3"},
+            "11: `javascript`: it returns nothing, whatever the answer is -> add `return`",
+        ),
+        ({"value": "require('fs').existsSync(output)"}, "11: `javascript`: `require` loads a module"),
+        ({"value": "output => 1"}, "11: `javascript`: "),
+        ({"value": ""}, "the `value` of `javascript` is empty"),
+        ({}, "`javascript` has no `value`"),
+        ({"value": 1}, "is no JavaScript"),
+        ({"value": "file://none.js"}, "cannot be read"),
+        ({"value": "file://a.ts"}, "is TypeScript"),
+        ({"value": "file://../../x.js"}, "x.js"),
+        ({"value": "file://imports.mjs"}, "imports.mjs:2: `javascript`: `import` loads a module"),
+        ({"value": "true", "transform": "a b"}, "`transform` of `javascript`: it is no JavaScript"),
+        ({"type": "similar", "value": "x", "transform": "require('x')"}, "`transform` of `similar`: `require`"),
+        ({"type": "select-best", "value": "x", "transform": "output"}, "it takes no `transform`"),
+    ],
+)
+def test_what_cannot_work_is_a_mistake_before_any_call(gate, assertion, words):
+    ran = gate(config(assertion), **{"imports.mjs": "// a check\nimport fs from 'fs'\nexport default () => true\n"})
+    assert ran.code == 2
+    assert words in ran.err
+
+
+def test_a_file_outside_of_the_workspace_is_not_read(gate, tmp_path):
+    (tmp_path.parent / "outside.js").write_text("module.exports = () => true")
+    ran = gate(config({"value": "file://../outside.js"}))
+    assert (ran.code, "outside.js" in ran.err) == (2, True)
+
+
+def test_a_runaway_snippet_costs_its_own_grade(gate):
+    ran = gate(config({"value": "while (true) {}\nreturn 1"}, {"value": "output.length > 3"}))
+    assert [grade["outcome"] for grade in ran.grades] == ["error", "pass"]
+    assert "takes more than 1 s" in ran.grades[0]["reason"]
+
+
+def test_an_answer_that_holds_code_is_data(gate):
+    assert (
+        graded(gate, {"value": "output.startsWith('</script>')"}, output="</script>'); while (1) {} {{ x }}")[0][
+            "outcome"
+        ]
+        == "pass"
+    )

@@ -1,0 +1,122 @@
+"""Transforms of target, test, assertion and variables: what graders then see, and what is kept of the answer."""
+
+import pytest
+
+
+def config(*assertions, provider="echo", **options):
+    test = {"vars": {"q": '{"text": "Hi", "n": 2}'}, "assert": list(assertions), "options": options}
+    return {"prompts": ["{{q}}"], "providers": [provider], "tests": [test]}
+
+
+def js(value, **more):
+    return {"type": "javascript", "value": value, **more}
+
+
+def outcomes(ran):
+    return [grade["outcome"] for grade in ran.grades]
+
+
+def test_the_target_is_first_then_the_test_then_the_assertion(gate):
+    target = {"id": "echo", "transform": "JSON.parse(output)"}
+    assertions = [
+        js("output === 'Hi!'"),
+        {"type": "equals", "value": "HI!", "transform": "output.toUpperCase()"},
+        {"type": "equals", "value": "Hi!"},
+    ]
+    ran = gate(config(*assertions, provider=target, transform="output.text + '!'"))
+    assert outcomes(ran) == ["pass", "pass", "pass"]
+    assert ran.cases[0]["output"] == "Hi!"
+    assert ran.cases[0]["metadata"]["raw_output"] == '{"text": "Hi", "n": 2}'
+
+
+def test_data_is_an_object_for_code_and_json_for_all_else(gate):
+    assertions = [
+        js("output.n === 2 && typeof output === 'object'"),
+        {"type": "is-json"},
+        {"type": "contains", "value": '"n":2}'},
+    ]
+    ran = gate(config(*assertions, transform="JSON.parse(output)"))
+    assert outcomes(ran) == ["pass", "pass", "pass"]
+    assert ran.cases[0]["output"] == '{"text":"Hi","n":2}'
+
+
+def test_postprocess_is_its_older_name_and_defaults_are_overruled(gate):
+    made = config(js("output === 'test'"), postprocess="'test'")
+    assert outcomes(gate({**made, "defaultTest": {"options": {"transform": "'default'"}}})) == ["pass"]
+    made["tests"][0]["options"] = {"transform": "'test'"}
+    assert outcomes(gate({**made, "defaultTest": {"options": {"transform": "'default'"}}})) == ["pass"]
+    made["tests"][0]["options"] = {}
+    assert gate({**made, "defaultTest": {"options": {"transform": "'default'"}}}).cases[0]["output"] == "default"
+
+
+def test_recorded_answers_are_transformed_too(gate):
+    made = {
+        "tests": [{"providerOutput": "abc", "options": {"transform": "output.length"}, "assert": [js("output === 3")]}]
+    }
+    ran = gate(made)
+    assert (outcomes(ran), ran.cases[0]["output"]) == (["pass"], "3")
+
+
+@pytest.mark.parametrize("transform", ["output.a.b.c", "undefined", "null", "[10n]"])
+def test_one_that_fails_or_gives_nothing_is_an_error_of_all_grades(gate, transform):
+    ran = gate(config(js("true"), {"type": "not-contains", "value": "x"}, transform=transform))
+    assert outcomes(ran) == ["error", "error"]
+    assert "`transform`" in ran.grades[0]["reason"]
+
+
+def test_one_of_an_assertion_that_fails_is_an_error_of_its_own(gate):
+    ran = gate(config(js("true", transform="output.a.b"), js("true")))
+    assert outcomes(ran) == ["error", "pass"]
+
+
+def test_variables_are_made_before_the_prompt_is(gate):
+    made = config(js("output === 'ab' && context.vars.more === 'ab'"), transformVars="({more: vars.q + 'b', n: 1})")
+    made["prompts"] = ["{{more}}"]
+    made["tests"][0]["vars"] = {"q": "a"}
+    ran = gate(made)
+    assert outcomes(ran) == ["pass"]
+    assert ran.cases[0]["vars"] == {"q": "a", "more": "ab", "n": 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"transform": "const a = 1;\na"}, "`transform`: it returns nothing"),
+        ({"transform": "fetch('x')"}, "`transform`: `fetch` asks the network"),
+        ({"transform": "file://none.js"}, "cannot be read"),
+        ({"transform": "file://t.py"}, "no file of JavaScript"),
+        ({"transformVars": "vars.q.a.b"}, "`transformVars`: it throws TypeError"),
+        ({"transformVars": "'text'"}, "`transformVars` gives no object"),
+    ],
+)
+def test_what_cannot_work_is_a_mistake(gate, options, words):
+    ran = gate(config(js("true"), **options))
+    assert (ran.code, words in ran.err) == (2, True), ran.err
+
+
+SCORE = "module.exports = (scores, context) => ({ pass: scores.a >= 0.5, score: scores.a, reason: `of ${context.componentResults.length}` });"
+
+
+@pytest.mark.parametrize(("score", "outcome"), [("0.75", "pass"), ("0.25", "fail")])
+def test_a_scoring_function_decides_the_case(gate, score, outcome):
+    made = config(js(score, metric="a"), js("false"))
+    made["tests"][0]["assertScoringFunction"] = "file://score.js"
+    (case,) = gate(made, **{"score.js": SCORE}).cases
+    assert (case["outcome"], case["score"], case["reason"]) == (outcome, float(score), "of 2")
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["module.exports = () => 1", "module.exports = () => { throw new Error('x') }", "module.exports = () => ({})"],
+)
+def test_one_that_gives_no_verdict_is_an_error(gate, code):
+    made = config(js("true"))
+    made["tests"][0]["assertScoringFunction"] = "file://score.js"
+    assert gate(made, **{"score.js": code}).cases[0]["outcome"] == "error"
+
+
+def test_a_scoring_function_is_not_asked_where_a_grade_is_missing(gate):
+    made = config(js("output.a.b"))
+    made["tests"][0]["assertScoringFunction"] = "file://score.js"
+    code = "module.exports = () => ({pass: true, score: 1, reason: ''})"
+    assert gate(made, **{"score.js": code}).cases[0]["outcome"] == "error"
