@@ -260,3 +260,12 @@ def test_an_error_or_a_reason_of_any_length_is_cut(gate):
     assert len(ran.cases[0]["error"]) < 3000
     source = "def call_api(*args): return {'output': 'a', 'finishReason': 'x' * 1_000_000}\n"
     assert len(answered(gate, "file://app.py", **{"app.py": source})["metadata"]["finish_reason"]) <= 100
+
+
+def test_the_same_path_in_another_folder_is_another_program(gate, tmp_path: Path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "app.py").write_text(f"def call_api(*args): return {{'output': {folder!r}}}\n")
+        (tmp_path / folder / "c.json").write_text(json.dumps(config("file://app.py")))
+    ran = gate(None, ALLOW, "-c", "two/c.json", name="one/c.json")
+    assert [case["output"] for case in ran.cases] == ["one", "two"]

@@ -48,7 +48,8 @@ class Binder:
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option."""
         spec = shown(spec, self.suite.env)  # of the command line, and of an assertion's `config`
-        key = to_json([spec.id, spec.label, spec.config, spec.transform, dict(spec.env), sorted(spec.reads)])
+        where = str(self.folder) if runs_code(spec.id) else ""  # the same path is another file elsewhere
+        key = to_json([spec.id, spec.label, spec.config, spec.transform, dict(spec.env), sorted(spec.reads), where])
         if key not in self.pool:
             scripts.check(of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin)
             parts = split_id(spec.id)

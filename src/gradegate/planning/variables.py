@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.bounded.bounds import MAX_CHARACTERS, MAX_COMBINATIONS
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
@@ -23,6 +24,7 @@ from gradegate.suite import Verbatim
 from gradegate.texts.prompt import stays
 from gradegate.texts.template import TemplateError, is_template, render, show, uses
 
+_NO_TEXT = "it returned no dict with a text as `output`"
 ROUNDS = 5  # how deep variables may refer to one another
 _REFERENCE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
@@ -115,14 +117,15 @@ class Variables:
 
     def _made(self, name: str, value: Program, values: Mapping[str, Any], origin: Origin) -> str:
         """What ``get_var(name, prompt, others)`` gives: ``{output}`` or ``{error}``. Raises ConfigError."""
+        others = {other: str(it) if isinstance(it, Program) else it for other, it in values.items()}
         try:
-            made = desk.call(value, [name, self._prompt, values], "target", "get_var")
+            made = desk.call(value, [name, self._prompt, others], "target", "get_var")
         except desk.Failed as e:
             raise ConfigError.at(f"`{value}` gave no value for `{name}`: {e.line}", origin, "correct it") from e
         output = made.get("output") if isinstance(made, Mapping) else None
         if not isinstance(output, str) or not output or made.get("error"):
             said = made.get("error") if isinstance(made, Mapping) else None
-            what = f"`{value}` gave no value for `{name}`: {said or 'it returned no dict with a text as `output`'}"
+            what = f"`{value}` gave no value for `{name}`: {excerpt(str(said or _NO_TEXT), 300)}"
             raise ConfigError.at(what, origin, "correct it")
         return output.strip()
 
