@@ -30,7 +30,7 @@ def test_files_and_functions_stay_short():
 
 def test_the_rooms_stay_few():
     rooms = [path for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
-    assert len([path for path in rooms if path.name != "__init__.py"]) <= 36
+    assert len([path for path in rooms if path.name != "__init__.py"]) <= 37
 
 
 def test_the_tests_mirror_the_source():
@@ -53,7 +53,8 @@ def test_only_two_borders_catch_everything():
         "border.py",
         "cli.py",
         "parallel.py",
-    }  # parallel carries what a thread raises to the one that waits
+        "harness.py",
+    }  # parallel carries what a thread raises to the one that waits, harness what code of the repository raises
 
 
 def test_plug_in_folders_hold_plug_ins_and_an_empty_init():

@@ -62,6 +62,14 @@ def main(argv: Sequence[str]) -> int:
     except Exception as e:  # a defect of ours: said in a line, and never green
         _complain(_defect(e))
         return INCONCLUSIVE
+    finally:
+        _end_programs()
+
+
+def _end_programs() -> None:
+    """Code of the repository ends before the command does, and is not loaded where none ran."""
+    if desk := sys.modules.get("gradegate.programs.desk"):
+        desk.end()
 
 
 def _defect(error: Exception) -> str:
@@ -202,6 +210,9 @@ def _model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allowed-env", action="append", default=[], metavar="NAME", help="any text of a config may show it; repeat"
     )
+    parser.add_argument("--allow-exec", action="store_true", help="run code of the repository (docs/exec.md)")
+    parser.add_argument("--exec-env", action="append", default=[], metavar="NAME", help="that code sees it; repeat")
+    parser.add_argument("--python", default="", metavar="PATH", help="runs that code; default python3 of PATH")
 
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -277,6 +288,9 @@ def _settings(args: argparse.Namespace) -> Settings:
         allowed_hosts=hosts(args.allowed_hosts),
         allowed_env=open_variables(args.allowed_env),
         environ=with_files(os.environ, getattr(args, "env_files", ()), cwd),
+        allow_exec=args.allow_exec,
+        exec_env=open_variables(args.exec_env, "exec-env"),
+        python=args.python,
     )
 
 

@@ -36,6 +36,8 @@ from gradegate.planning.remembered import remembered
 from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.planning.sides import is_asked, with_base
 from gradegate.planning.stakes import stakes
+from gradegate.programs import desk as programs
+from gradegate.programs.leave import may_run
 from gradegate.recording.read import read as recorded
 from gradegate.reporting.deliver import check_outputs, render, write
 from gradegate.reporting.places import check_inputs, places
@@ -88,6 +90,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
 
     ``choose`` may say which cases of the suites are planned.
     """
+    programs.begin(may_run(settings))
     base = _base(settings)  # first, so that one plan at a time is in memory
     begin()
     suites: list[Located] = []
@@ -165,6 +168,7 @@ def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
     gc.freeze()  # the plan lives to the end: the collector need not walk it again and again
     gc.enable()
     rows = run(prepared.plan, prepared.client, reask, watch)
+    programs.end()  # before anything is written: no code is there any more that could reach for it
     if prepared.client.replies:
         prepared.client.replies.close()
     shown = replace(conceal(rows, prepared.hide), hidden=prepared.secrets.names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -101,6 +102,10 @@ class Settings:
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     answers: tuple[str, ...] = ()  # files with answers made elsewhere, or patterns of them: no target is asked
     listing: bool = False  # only what would be asked of targets is wanted: no model is asked, and nothing is graded
+    allow_exec: bool = False  # code of the repository may run
+    exec_env: frozenset[str] = frozenset()  # variables of the environment that it sees
+    exec_apart: bool = False  # as a user of its own, or not at all
+    python: str = ""  # the interpreter that runs it, where a config names none
 
     @property
     def asks_targets(self) -> bool:
@@ -160,13 +165,11 @@ def graders(written: Iterable[str]) -> Mapping[str, str]:
     return found
 
 
-def open_variables(written: Iterable[str]) -> frozenset[str]:
-    """The names of ``allowed-env``. Raises ConfigError for the runner's own and for what is not a name."""
+def open_variables(written: Iterable[str], option: str = "allowed-env") -> frozenset[str]:
+    """The names of ``allowed-env``, or of another. Raises ConfigError for the runner's own and for what is not a name."""
     names = _words(written)
     wrong = [
-        Mistake(
-            f"`{name}` in `allowed-env` is {'the runner’s own' if is_runners(name) else 'not the name of a variable'}"
-        )
+        Mistake(f"`{name}` in `{option}` is {'the runner’s own' if is_runners(name) else 'not the name of a variable'}")
         for name in names
         if is_runners(name) or not re.fullmatch(r"[A-Za-z_]\w*", name)
     ]
@@ -227,6 +230,9 @@ def from_inputs(environ: Mapping[str, str], cwd: Path, elsewhere: Mapping[str, s
         allowed_hosts=inputs.read("allowed-hosts", hosts, ()),
         allowed_env=inputs.read("allowed-env", open_variables, frozenset()),
         environ=_with_keys(environ, inputs),
+        allow_exec=inputs.switch("allow-exec"),
+        exec_env=inputs.read("exec-env", partial(open_variables, option="exec-env"), frozenset()),
+        exec_apart=True,
     )
     settings = ActionSettings(
         run,

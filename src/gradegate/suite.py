@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -59,6 +59,8 @@ class PromptSpec:
     text: str
     label: str = ""
     origin: Origin = NOWHERE
+    # Code of the repository that makes the template of `{vars, provider, config}`; raises ValueError.
+    maker: Callable[[Mapping[str, Any]], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

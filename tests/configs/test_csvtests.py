@@ -30,6 +30,8 @@ def assertions(cell: str) -> list[dict]:
         ("answer-relevance(.7):", {"type": "answer-relevance", "threshold": 0.7}),
         ("is-json:", {"type": "is-json"}),
         ("contains:a\nb", {"type": "contains", "value": "a\nb"}),
+        ("python: len(output) > 1", {"type": "python", "value": "len(output) > 1"}),
+        ("file://check.py:f", {"type": "python", "value": "file://check.py:f"}),
         ("unheard-of:", {"type": "unheard-of", "value": ""}),
     ],
 )
@@ -55,7 +57,7 @@ def test_a_cell_may_be_javascript(cell, code):
     assert assertions(cell) == [{"type": "javascript", "value": code}]
 
 
-@pytest.mark.parametrize("cell", ["python: x", "file://check.py"])
+@pytest.mark.parametrize("cell", ["file://check.rb", "file://check.sh"])
 def test_a_cell_that_is_code_is_a_mistake(cell):
     with pytest.raises(ConfigError, match=r"t\.csv:2: `.*` runs code, which gradegate does not run"):
         assertions(cell)

@@ -11,8 +11,9 @@ import pytest
 from support import builder
 from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
+from support.intruder import intrude
 from support.scenarios import Scenarios, step
-from support.step import FOLDERS, Step
+from support.step import CANARY, FOLDERS, Step
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("container")]  # one worker builds the image, for all of these
 
@@ -74,6 +75,14 @@ def action(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, container: Containe
 
 class TestContainer(Scenarios):
     """All of them, in the container."""
+
+
+def test_code_of_a_pull_request_runs_and_gets_nothing_that_the_step_has(action: Step) -> None:
+    left, got = intrude(action)
+    assert got == []
+    assert left.code == 0, left.log
+    assert CANARY not in left.log + str(action.github.comments)
+    assert left.outputs["outcome"] == "pass"
 
 
 def test_the_image_holds_what_it_needs_and_no_installer(container: Container) -> None:

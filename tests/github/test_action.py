@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,8 +16,9 @@ from gradegate.github.sticky import marker
 from support.events import pull_request
 from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
+from support.intruder import intrude
 from support.scenarios import Scenarios, step
-from support.step import Local, Step
+from support.step import CANARY, Local, Step
 
 pytestmark = pytest.mark.slow
 
@@ -34,6 +36,37 @@ def action(tmp_path: Path, github: FakeGitHub, llm: FakeLlm) -> Step:
 
 class TestAction(Scenarios):
     """All of them, without a container."""
+
+
+PYTHON = "/usr/bin/python3"
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not Path(PYTHON).exists(), reason="takes root, and a Python for everybody")
+def test_code_of_a_pull_request_gets_nothing_that_the_step_has(
+    github: FakeGitHub, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        action = step(Path(folder), Local(), github, llm, pull_request())
+        left, got = intrude(action)
+        modes = {name: (action.root / name).stat().st_mode & 0o777 for name in ("home", "workflow", "file_commands")}
+    assert got == []
+    assert left.code == 0, left.log
+    assert CANARY not in left.log + str(github.comments)
+    assert set(modes.values()) == {0o755}
+
+
+@pytest.mark.parametrize("event", ["pull_request_target", "workflow_run", "issue_comment", "fork"])
+def test_no_code_runs_where_strangers_start_the_workflow(action: Step, event: str) -> None:
+    action.event = "pull_request" if event == "fork" else event
+    action.payload = pull_request("stranger/repo") if event == "fork" else action.payload
+    action.write({"evals/gen.py": "open('ran', 'w').close()\n"})
+    action.write({"evals/promptfooconfig.yaml": '{"providers": ["echo"], "tests": "file://gen.py:f"}'})
+    left = action.run(allow_exec="true")
+    assert left.code == 2
+    assert any("`allow-exec` is refused" in shown.data for shown in left.shown)
+    assert list(action.workspace.rglob("ran")) == []
 
 
 def test_a_wrong_input_is_said_before_anything_is_asked(action: Step, llm: FakeLlm) -> None:

@@ -269,7 +269,7 @@ def test_a_map_that_lacks_the_kind_is_a_mistake(mistaken, assertion, what):
         ({"text": "openai:chat:a", "embeding": "openai:embeddings:e"}, "unknown kind of grader `embeding`"),
         ({"config": {"temperature": 0}}, "`id` is missing"),
         ("opnai:chat:a", 'no such provider `opnai:chat:a` -> did you mean "openai"?'),
-        ("python:judge.py", "`python:judge.py` runs code of the repository"),
+        ("file://judge.rb", "`file://judge.rb` is code, of a kind that gradegate does not run"),
         (7, "a provider is a text or a mapping with an `id`"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from gradegate.asking.budget import Budget
 from gradegate.asking.http import Client
 from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
+from gradegate.files.workspace import Workspace
 from gradegate.registry import Registry
 from gradegate.suite import Note, ProviderSpec
 
@@ -32,9 +34,10 @@ class Provider:
     origin: Origin = Origin("")  # where the config names it, and
     templates: tuple[str, ...] = ()  # what of it is filled in for each answer, with the variables of the test
     names_model: bool = True  # its id goes on with the name of a model
-    replies_from: str = "model"  # or what is behind an address; "file" or "prompt" where it stands in for a model
+    replies_from: str = "model"  # or what is behind an address; "program": code of the repository; "file" or "prompt" where it stands in for a model
     options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
+    code: str = ""  # SHA-256 of the code of the repository that it runs, empty where it runs none
     repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
     notes: tuple[Note, ...] = ()  # what the user should know of its options; set by whoever binds it
     budget: Budget = Budget()  # what replies cost counts against it; set by whoever binds it
@@ -109,6 +112,8 @@ class Setting:
     env: Environment
     open_file: Callable[[str, Origin], bytes]  # a file of the workspace, by its path in the config
     read: set[str] = field(default_factory=set)
+    workspace: Workspace | None = None  # where code of the repository is, and
+    folder: Path = Path()  # what its path is relative to
 
     def key(self, name: str) -> str:
         """The value of a variable that holds a key; empty when it is not set."""

@@ -13,6 +13,7 @@ from gradegate.configs.turns import read_turns
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.code import is_code
+from gradegate.programs.use import INSTEAD, program
 from gradegate.suite import Assertion, Case, CaseOptions, Code, ProviderSpec, Verbatim
 
 
@@ -132,8 +133,11 @@ class CaseReader:
         )
 
     def _value(self, value: Any, origin: Origin, inline: bool, kind: str = "") -> Any:
-        if kind.removeprefix("not-") == "javascript" and isinstance(value, str) and value.startswith("file://"):
-            return scripts.code(value, self.desk.source, origin)
+        if isinstance(value, str) and value.startswith("file://"):
+            if kind.removeprefix("not-") == "python":
+                return program(value, self.desk.source.workspace, self.desk.source.folder, origin, INSTEAD)
+            if kind.removeprefix("not-") == "javascript":
+                return scripts.code(value, self.desk.source, origin)
         if isinstance(value, list):
             return [self._value(item, origin, inline) for item in value]
         if not isinstance(value, str) or not value.startswith("file://"):

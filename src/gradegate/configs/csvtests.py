@@ -16,13 +16,13 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.figures import many
 from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Written
+from gradegate.programs.program import is_python
 
 _TYPED = re.compile(r"^((?:not-)?[a-z][a-z0-9-]*)(?:\(([-+0-9.eE]+)\))?:(.*)$", re.DOTALL)
 csv.field_size_limit(MAX_CHARACTERS)  # a cell may hold a whole document, in four bytes a character
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _TEST = 15  # more values than the same row of a table has, which is read first: mappings, their keys, a list
 _SNIPPET = re.compile(r"(?:javascript|fn|eval):(.*)", re.DOTALL)
-_CODE = ("python:",)
 
 
 def read(content: bytes, file: str) -> Iterator[document.Map]:
@@ -117,7 +117,9 @@ def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
     stripped = cell.strip()
     if (snippet := _SNIPPET.fullmatch(stripped)) or is_script(stripped):
         return {"type": "javascript", "value": snippet[1].strip() if snippet else stripped}
-    if stripped.startswith(_CODE) or stripped.startswith("file://"):
+    if stripped.startswith("python:") or (stripped.startswith("file://") and is_python(stripped)):
+        return {"type": "python", "value": stripped.removeprefix("python:").strip()}
+    if stripped.startswith("file://"):
         cure = "assert it with another type"
         raise ConfigError.at(f"`{excerpt(stripped, 40)}` runs code, which gradegate does not run", origin, cure)
     if stripped.startswith("grade:"):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gradegate.configs import made
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import PromptKeys
 from gradegate.errors import ConfigError, Origin
@@ -46,9 +47,12 @@ def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
         raise ConfigError.at("a prompt is a text, `file://...` or a mapping with `raw`", origin, "quote it")
     elif item.startswith("file://") or _is_path(item):
         if is_code(item):
-            raise ConfigError.at(f"`{item}` is code, which gradegate does not run", origin, "write the prompt as text")
+            yield made.by_file(item, desk.source, origin)
+            return
         yield from _files(item, origin, desk)
-    elif item.startswith(("exec:", "langfuse://", "portkey://", "helicone://")):
+    elif item.startswith("exec:"):
+        yield made.by_command(item, desk.source, origin)
+    elif item.startswith(("langfuse://", "portkey://", "helicone://")):
         raise ConfigError.at(f"`{item}` is not fetched or run", origin, "put the prompt into the repository")
     else:
         yield PromptSpec(item, item, origin)
@@ -106,5 +110,5 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _is_path(text: str) -> bool:
-    """A bare path: one word without a template that ends like a file of prompts."""
-    return text.endswith(_PATHS) and not any(mark in text for mark in (" ", "\n", "{"))
+    """A bare path: one word without a template that ends like a file of prompts, or of code."""
+    return (text.endswith(_PATHS) or is_code(text)) and not any(mark in text for mark in (" ", "\n", "{"))

@@ -7,6 +7,8 @@ from pathlib import PurePosixPath
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.code import is_code
+from gradegate.programs.program import is_python
+from gradegate.programs.use import INSTEAD, program
 from gradegate.scripting.script import CodeFile
 from gradegate.suite import Code
 
@@ -23,6 +25,8 @@ def code(written: str, source: Source, origin: Origin) -> Code:
     """The snippet as it is, or the file with its code. Raises ConfigError for a file that is none of JavaScript."""
     if not written.startswith("file://"):
         return written
+    if is_python(written):
+        return program(written, source.workspace, source.folder, origin, INSTEAD)
     path, _, function = written.removeprefix("file://").rpartition(":")
     if not path or not is_code(path):
         path, function = written.removeprefix("file://"), ""

@@ -14,7 +14,6 @@ from gradegate.configs.dialect import Source
 from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
-from gradegate.files.code import is_code
 from gradegate.suite import KINDS, Graders, ProviderSpec
 from gradegate.texts.envnames import env_names, env_needs
 from gradegate.texts.template import TemplateError, render_env
@@ -28,7 +27,7 @@ def providers(written: Any, source: Source, origin: Origin) -> list[ProviderSpec
     if file:
         return providers(*_from_file(file, written, source, origin))
     if isinstance(written, str):
-        return [_checked(shown(ProviderSpec(written, origin=origin), source.env))]
+        return [shown(ProviderSpec(written, origin=origin), source.env)]
     if isinstance(written, list):
         specs, errors = [], []
         for item in written:
@@ -79,7 +78,7 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin) -> Prov
     prompts = tuple(keys.prompts or ())
     transform = scripts.code(keys.transform, source, origin)
     spec = ProviderSpec(str(keys.id), keys.label, _opened(keys.config, source, origin), prompts, transform, keys.env)
-    return _checked(shown(replace(spec, origin=origin), source.env))
+    return shown(replace(spec, origin=origin), source.env)
 
 
 def _opened(config: Mapping[str, Any], source: Source, origin: Origin) -> Mapping[str, Any]:
@@ -141,13 +140,6 @@ def _filled(value: Any, env: Environment, origin: Origin) -> Any:
         return render_env(value, {name: env.get(name) for name in names if env.get(name)}) if names else value
     except TemplateError as e:
         raise _unfilled(e, origin) from e
-
-
-def _checked(spec: ProviderSpec) -> ProviderSpec:
-    if spec.id.startswith(("exec:", "python:", "package:")) or is_code(spec.id):
-        cure = "serve it over HTTP and name it as an openai:chat: or http: provider"
-        raise ConfigError.at(f"`{spec.id}` runs code of the repository, with its secrets at hand", spec.origin, cure)
-    return spec
 
 
 def _file(written: Any) -> str:

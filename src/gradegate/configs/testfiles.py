@@ -6,18 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gradegate.configs import csvtests, goldens
+from gradegate.configs import csvtests, goldens, made
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document, jsonlines
 from gradegate.files.code import is_code
+from gradegate.programs.program import split
 
 TABLES = (".jsonl", ".csv")
 SUFFIXES = (".yaml", ".yml", ".json", *TABLES)
 
 
-def tests_in(reference: str, source: Source, origin: Origin) -> Iterator[tuple[Any, str, Any]]:
+def tests_in(reference: str, source: Source, origin: Origin, config: Any = None) -> Iterator[tuple[Any, str, Any]]:  # noqa: PT028 - no test
     """Each test of the files that a path or pattern matches: (test, file, the document it is in).
+
+    ``config`` is what a function that makes tests is called with.
 
     Raises ConfigError.
     """
@@ -25,7 +28,9 @@ def tests_in(reference: str, source: Source, origin: Origin) -> Iterator[tuple[A
         raise ConfigError.at(f"`{reference}` is not fetched", origin, "download the tests into the repository")
     cure = f"give the tests as a file of one of the kinds {', '.join(SUFFIXES)}"
     if is_code(reference):
-        raise ConfigError.at(f"`{reference}` is code, which gradegate does not run", origin, cure)
+        name = source.workspace.name(source.folder / split(reference)[0])
+        yield from ((test, name, test) for test in made.tests(reference, config, source, origin))
+        return
     for path in source.workspace.glob(reference, source.folder, origin):
         if path.suffix not in SUFFIXES:
             raise ConfigError.at(f"`{reference}` is of a kind that is not read", origin, cure)

@@ -143,17 +143,13 @@ class _Reader:
     def _written(self, written: Any) -> Iterator[tuple[Any, str, bool]]:
         items = written if isinstance(written, list) else [] if written is None else [written]
         for number, item in enumerate(items):
+            item, config = _generator(item)  # noqa: PLW2901 - what it stands for
             if not isinstance(item, str):
-                if isinstance(item, Mapping) and set(item) == {"path", "config"}:
-                    self.desk.say(
-                        "test generators run code", self.desk.line("tests", number), "write the tests into a file"
-                    )
-                    continue
                 yield item, self.desk.file, True
                 continue
             try:
                 line = self.desk.line("tests", *([number] if isinstance(written, list) else []))
-                yield from ((test, file, False) for test, file, _ in tests_in(item, self.desk.source, line))
+                yield from ((test, file, False) for test, file, _ in tests_in(item, self.desk.source, line, config))
             except ConfigError as e:
                 self.desk.mistakes += e.mistakes
 
@@ -186,6 +182,13 @@ class _Reader:
             turns=case.turns or base.turns,
             metadata={**base.metadata, **case.metadata} if base.metadata else case.metadata,
         )
+
+
+def _generator(item: Any) -> tuple[Any, Any]:
+    """The reference of ``{path, config}`` and the config; of anything else itself."""
+    if isinstance(item, Mapping) and "path" in item and item.keys() <= {"path", "config"}:
+        return str(item["path"]), item.get("config")
+    return item, None
 
 
 DIALECTS.register("promptfoo")(

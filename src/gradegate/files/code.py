@@ -1,4 +1,4 @@
-"""What counts as code: files that gradegate names and never runs."""
+"""What counts as code: programs of the repository, which run only by leave of the workflow (``programs``)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from pathlib import PurePosixPath
 ENDINGS = frozenset(
     ".py .js .mjs .cjs .jsx .ts .mts .cts .tsx .rb .go .sh .bash .ps1 .php .pl .lua .java".split()
 )  # in lower case
+
+
+def runs_code(provider_id: str) -> bool:
+    """Whether an id of a provider names code of the repository: a file, a command, a package."""
+    return provider_id.startswith(("exec:", "python:", "package:")) or is_code(provider_id)
 
 
 def is_code(reference: str) -> bool:

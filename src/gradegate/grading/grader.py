@@ -68,6 +68,7 @@ class Written:
     lifted: bool = False  # `threshold`, `model` and `strict_mode` may be in `config`, as DeepEval has them
     csv_threshold: float | None = None  # in a cell of a CSV file that names none, as promptfoo has it
     keeps_blanks: bool = False  # the value of a CSV cell is not stripped, as promptfoo has it
+    runs_code: bool = False  # its value is code of the repository, which runs only by leave
     empty_value: bool = False  # an empty value may be meant, where the config writes one
     own_config: bool = (
         False  # `config` is for code of the repository: it is given whole, and so is what the test says of itself

@@ -18,17 +18,18 @@ from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound, BoundSet
 from gradegate.grading.grader import GRADERS, Grader
 from gradegate.planning import scripts
 from gradegate.planning.bind import Binder
+from gradegate.programs.use import INSTEAD, check
 from gradegate.registry import suggest
 from gradegate.result import Asserted
-from gradegate.scripting import script
-from gradegate.scripting.script import ScriptError, mentions, of_transform
+from gradegate.scripting.script import ScriptError, mentions
 from gradegate.suite import Assertion, CaseOptions, ProviderSpec, Verbatim
+from gradegate.texts.code import of_transform, shown
 from gradegate.texts.template import TemplateError, is_template, render, render_values
 
 SET = "assert-set"
 BROUGHT = frozenset({"context", "retrieval_context"})
 # promptfoo's types that run code of the repository, or need what only promptfoo has.
-_CODE = frozenset({"python", "ruby", "webhook"})
+_CODE = frozenset({"ruby", "webhook"})
 _OTHERS = frozenset(
     "is-xml contains-xml is-html contains-html is-sql contains-sql levenshtein word-count rouge-n bleu gleu meteor "
     "perplexity perplexity-score is-refusal finish-reason guardrails tool-call-f1 is-valid-openai-tools-call "
@@ -64,6 +65,8 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         raise _unknown(spec)
     if spec.members:
         raise ConfigError.at(f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`")
+    if kind.written.runs_code:
+        check(f"`{spec.type}`", spec.origin, INSTEAD)
     spec = _lifted(spec) if kind.written.lifted else spec
     errors: list[ConfigError] = []
     models: Mapping[str, Provider] = {}
@@ -89,7 +92,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         raise ConfigError.join(errors)
     asserted = Asserted(
         type=spec.type,
-        value=None if spec.value is None else script.shown(options["value"]),  # filled in
+        value=None if spec.value is None else shown(options["value"]),  # filled in
         weight=spec.weight,
         metric=_metric(spec, subject.variables),
         blocking=spec.blocking,

@@ -15,13 +15,15 @@ from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Label, Provider, Setting, serving, split_id
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Origin
+from gradegate.files.code import runs_code
 from gradegate.files.document import to_json
 from gradegate.files.workspace import Workspace
 from gradegate.grading.conclude import NEVER_AGAIN, Again
 from gradegate.grading.grader import Grader
 from gradegate.planning import scripts
-from gradegate.scripting.script import of_transform
+from gradegate.programs.use import ANSWERS, FLAG
 from gradegate.suite import Assertion, CaseOptions, Graders, ProviderSpec, Suite
+from gradegate.texts.code import of_transform
 from gradegate.texts.template import uses
 
 # An id for each kind, as messages show it.
@@ -32,6 +34,7 @@ _EXAMPLES = {
     "moderation": "openai:moderation",
 }
 _GIVEN = ("prompt", "messages", "env")  # what the templates of a grader are filled in with
+_AS_CODE = f"{ANSWERS}; or name it as `file://x.py` or `exec: COMMAND`, and {FLAG}"
 
 
 @dataclass(frozen=True)
@@ -50,18 +53,22 @@ class Binder:
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option."""
         spec = shown(spec, self.suite.env)  # of the command line, and of an assertion's `config`
-        key = to_json([spec.id, spec.label, spec.config, spec.transform, dict(spec.env), sorted(spec.reads)])
+        where = str(self.folder) if runs_code(spec.id) else ""  # the same path is another file elsewhere
+        key = to_json([spec.id, spec.label, spec.config, spec.transform, dict(spec.env), sorted(spec.reads), where])
         if key not in self.pool:
             unserved.check(spec)
             scripts.check(of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin)
             parts = split_id(spec.id)
             build = PROVIDERS.find(parts[0]) if parts else None
+            if (parts is None or build is None) and runs_code(spec.id):
+                raise ConfigError.at(f"`{spec.id}` is code of the repository", spec.origin, _AS_CODE)
             if parts is None or build is None:
                 raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, unserved.nearest(spec.id))
             provider_options.check(spec, build)
             opened: list[bytes] = []
             env = self.suite.env.over(spec.env, spec.drawn)
-            setting = Setting(spec, parts[1], self.client, env, partial(self._open, opened))
+            reads = partial(self._open, opened)
+            setting = Setting(spec, parts[1], self.client, env, reads, workspace=self.workspace, folder=self.folder)
             provider = build(setting)
             provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
             provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""

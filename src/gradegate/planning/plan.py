@@ -12,6 +12,7 @@ from gradegate.access.hosts import Vendor
 from gradegate.asking.budget import Budget, strictest
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Recorded
+from gradegate.configs import made
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
@@ -133,7 +134,8 @@ class _Planner:
             suite = replace(suite, cases=tuple(map(self._with_made_vars, suite.cases)))
         self.suite = suite
         self.env = javascript(suite.env.texts())
-        self.variables = Variables(self.located.workspace, self.located.folder, self.env)
+        prompt = suite.prompts[0].text if len(suite.prompts) == 1 else ""
+        self.variables = Variables(self.located.workspace, self.located.folder, self.env, prompt)
         workspace, folder = self.located.workspace, self.located.folder
         asks = settings.asks_targets
         self.binder = Binder(suite, workspace, folder, self.client, self.pool, egress(settings), asks)
@@ -246,7 +248,7 @@ class _Planner:
             self.names.see(case, values, shown, dict.fromkeys(provider for provider, _ in asked))
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
-                text, render = self._prompt(case, prompt, values), self._render(case, prompt, values)
+                text, render = self._prompt(case, prompt, provider, values), self._render(case, prompt, values)
                 self.size.add_text(text, values, repeats, case.origin)
                 yield Job(
                     self.suite.file,
@@ -317,12 +319,15 @@ class _Planner:
         variables = {"env": self.env, **values}
         return lambda before: fill(source, {**variables, CONVERSATION: list(before)})
 
-    def _prompt(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> str:
-        source = case.options.prefix + prompt.text + case.options.suffix
+    def _prompt(self, case: Case, prompt: PromptSpec, provider: Provider, values: Mapping[str, Any]) -> str:
         try:
+            source = case.options.prefix + _template(prompt, provider, values) + case.options.suffix
             text = fill(source, {"env": self.env, **values})
         except TemplateError as e:
             self._say(f"the prompt cannot be filled in: {e}", prompt.origin, "correct the template")
+            return ""
+        except ValueError as e:
+            self._say(f"the prompt `{prompt.label}` is not made: {getattr(e, 'line', e)}", prompt.origin, "correct it")
             return ""
         if chat.broken(text):
             self._say("the prompt looks like chat messages and is not valid JSON", prompt.origin, "correct the JSON")
@@ -355,6 +360,14 @@ class _Planner:
 
     def _say(self, what: str, origin: Origin | None, cure: str) -> None:
         self.mistakes.append(Mistake(what, origin, cure))
+
+
+def _template(prompt: PromptSpec, provider: Provider, values: Mapping[str, Any]) -> str:
+    """The prompt before it is filled in. Raises ValueError where code makes it, and does not."""
+    if prompt.maker is None:
+        return prompt.text
+    label = provider.spec.label if provider.spec else ""
+    return made.text(prompt.maker({"vars": values, "provider": {"id": provider.id, "label": label}, "config": {}}))
 
 
 def _allows(patterns: tuple[str, ...], name: str) -> bool:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.scripting import script
 from gradegate.scripting.script import Script, ScriptError
 from gradegate.suite import Case, Code
+from gradegate.texts.code import Python, of_transform
 
 
-def check(read: Callable[[Code], Script], code: Code, what: str, origin: Origin) -> None:
+def check(read: Callable[[Code], Script | Python], code: Code, what: str, origin: Origin) -> None:
     """Raises ConfigError for a script that cannot be used; ``what`` names it. An empty one is none."""
     if not code:
         return
@@ -34,7 +34,7 @@ def check_case(case: Case) -> None:
     errors = []
     for code, what in ((case.options.transform, "`transform`"), (case.scoring, "`assertScoringFunction`")):
         try:
-            check(script.of_transform, code, what, case.origin)
+            check(of_transform, code, what, case.origin)
         except ConfigError as e:
             errors.append(e)
     if errors:
@@ -48,7 +48,7 @@ def with_made_vars(case: Case) -> Case:
         return case
     try:
         given: dict[str, Any] = dict(case.vars)
-        made = script.of_transform(code, "vars").call(given, {"prompt": {}, "vars": given}).value
+        made = of_transform(code, "vars").call(given, {"prompt": {}, "vars": given}).value
     except ScriptError as e:
         raise ConfigError(mistake(e, code, "`transformVars`", case.origin)) from e
     if not isinstance(made, Mapping):

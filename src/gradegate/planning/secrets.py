@@ -37,7 +37,7 @@ def secrets_of(settings: Settings, suites: Iterable[Located] = (), named: Iterab
     """
     specs = [spec for located in suites for spec in located.suite.specs()]
     read = {name for spec in specs for name in (*spec.reads, str(spec.config.get("apiKeyEnvar") or ""))}
-    read |= {*named}
+    read |= {*named} | settings.exec_env
     read |= {name for located in suites for name in _drawn(located)}
     written = {value for spec in specs for value in _written(spec)}
     return Secrets(secrets(settings.environ, read), frozenset(value for value in written if value.strip()))

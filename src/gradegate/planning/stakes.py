@@ -221,17 +221,23 @@ class _Reader:
             bound.asserted,
             options=digest([type(grader).__name__, dict(_fields(grader)), bound.transform]),
             rubric=digest(bound.rubric.steps) if bound.rubric.steps else b"",
-            models=tuple((need, self.model(model)) for need, model in sorted(bound.models.items())),
+            models=tuple((need, self._grading(model)) for need, model in sorted(bound.models.items())),
             limit=_limit(bound),
             most=grader.scoring.most,
             again=bound.again,
-            opinions=tuple(map(self.model, bound.again.opinions)) if bound.again.own_opinions else (),
+            opinions=tuple(map(self._grading, bound.again.opinions)) if bound.again.own_opinions else (),
         )
 
     def model(self, provider: Provider) -> ModelStake:
         if id(provider) not in self._models:
             self._models[id(provider)] = _model(provider)
         return self._models[id(provider)]
+
+    def _grading(self, provider: Provider) -> ModelStake:
+        """A model that grades: of one that is code of the repository, the code decides; that of a target is what is tested."""
+        stake = self.model(provider)
+        code = (("its code", digest(provider.code)),) if provider.code else ()
+        return dataclasses.replace(stake, options=tuple(sorted((*stake.options, *code)))) if code else stake
 
 
 def _spelled(spec: ProviderSpec) -> list[Any]:

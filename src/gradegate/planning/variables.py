@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import glob
 import itertools
 import mimetypes
 import re
@@ -10,15 +11,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.bounded.bounds import MAX_CHARACTERS, MAX_COMBINATIONS
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.code import is_code
 from gradegate.files.workspace import Workspace
+from gradegate.programs import desk
+from gradegate.programs.program import Program
+from gradegate.programs.use import SOURCE, program
 from gradegate.suite import Verbatim
 from gradegate.texts.prompt import stays
 from gradegate.texts.template import TemplateError, is_template, render, show, uses
 
+_NO_TEXT = "it returned no dict with a text as `output`"
 ROUNDS = 5  # how deep variables may refer to one another
 _REFERENCE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
@@ -27,10 +33,11 @@ _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 class Variables:
     """Resolves variables of one suite; ``folder`` is what paths are relative to."""
 
-    def __init__(self, workspace: Workspace, folder: Path, env: Mapping[str, Any]) -> None:
+    def __init__(self, workspace: Workspace, folder: Path, env: Mapping[str, Any], prompt: str = "") -> None:
         self._workspace = workspace
         self._folder = folder
         self._env = env
+        self._prompt = prompt  # that code which gives a value is told of, where the suite has one
         self._files: dict[str, list[str]] = {}  # a document that every test quotes is read once
 
     def resolve(self, written: Mapping[str, Any], expand: bool, origin: Origin) -> list[Mapping[str, Any]]:
@@ -51,6 +58,8 @@ class Variables:
         if isinstance(value, Verbatim):
             return [value]
         if isinstance(value, str) and value.startswith("file://"):
+            if is_code(value) and not glob.has_magic(value):
+                return [program(value, self._workspace, self._folder, origin, SOURCE)]
             return self._contents(value, origin)
         if expand and isinstance(value, list) and value and isinstance(value[0], str):
             return [choice for item in value for choice in self._choices(item, False, origin)]
@@ -62,13 +71,11 @@ class Variables:
         return self._files[reference]
 
     def _load(self, reference: str, origin: Origin) -> Iterator[str]:
-        code = ConfigError.at(f"`{reference}` is code, which gradegate does not run", origin, "write the value")
-        if is_code(reference):
-            raise code
         for path in self._workspace.glob(reference, self._folder, origin):
             suffix = path.suffix.lower()
             if is_code(path.name):
-                raise code
+                what = f"`{reference}` is code, and one file of code gives a value, not a pattern"
+                raise ConfigError.at(what, origin, "write the value")
             if suffix == ".pdf":
                 raise ConfigError.at(f"`{reference}`: PDF is not read", origin, "save its text as .txt or .md")
             if suffix in (".yaml", ".yml"):
@@ -85,6 +92,9 @@ class Variables:
 
         What else a value asks for is filled in with the prompt; what nobody defines stays as it is written.
         """
+        for name, value in values.items():
+            if isinstance(value, Program):
+                values[name] = self._made(name, value, values, origin)
         templates = {name: value for name, value in values.items() if isinstance(value, str) and is_template(value)}
         for name, text in templates.items():
             if not isinstance(text, Verbatim):
@@ -104,6 +114,20 @@ class Variables:
             if values == before:
                 break
         return values
+
+    def _made(self, name: str, value: Program, values: Mapping[str, Any], origin: Origin) -> str:
+        """What ``get_var(name, prompt, others)`` gives: ``{output}`` or ``{error}``. Raises ConfigError."""
+        others = {other: str(it) if isinstance(it, Program) else it for other, it in values.items()}
+        try:
+            made = desk.call(value, [name, self._prompt, others], "target", "get_var")
+        except desk.Failed as e:
+            raise ConfigError.at(f"`{value}` gave no value for `{name}`: {e.line}", origin, "correct it") from e
+        output = made.get("output") if isinstance(made, Mapping) else None
+        if not isinstance(output, str) or not output or made.get("error"):
+            said = made.get("error") if isinstance(made, Mapping) else None
+            what = f"`{value}` gave no value for `{name}`: {excerpt(str(said or _NO_TEXT), 300)}"
+            raise ConfigError.at(what, origin, "correct it")
+        return output.strip()
 
     def _with_env(self, name: str, text: str, origin: Origin) -> str:
         if stays(text):

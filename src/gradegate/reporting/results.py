@@ -243,7 +243,9 @@ class AskedLine(_Part):
 
     name: str
     host: str = Field(description="Where questions went; empty when nothing left the machine.")
-    replies_from: str = Field(description='"model", or "file" or "prompt" where no model was asked.')
+    replies_from: str = Field(
+        description='"model", "program" for code of the repository, or "file" or "prompt" where neither was asked.'
+    )
 
 
 class KeyLine(_Part):

@@ -21,6 +21,7 @@ from gradegate.figures import many
 from gradegate.grading.conclude import missing
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.keys import row_key
+from gradegate.programs import desk as programs
 from gradegate.result import Made, Outcome, Row, RunResult, cases_of
 from gradegate.running import converse
 from gradegate.running.askable import Askable
@@ -85,6 +86,7 @@ class _Run:
         except KeyboardInterrupt as e:
             self._stopped = "terminated" if isinstance(e, Terminated) else "interrupted"
             self._client.stop()
+            programs.end()
             self._wait_for_last_words()
         confirming = self._confirming or self._begin_confirming()
         rows = confirming.end(self._no_more())

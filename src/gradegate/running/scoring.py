@@ -10,8 +10,9 @@ from gradegate.grading import returned
 from gradegate.grading.conclude import Conclusion, conclude_case
 from gradegate.limits import weighted_mean
 from gradegate.result import Grade, Outcome
-from gradegate.scripting.script import ScriptError, of_transform
+from gradegate.scripting.script import ScriptError
 from gradegate.suite import Case
+from gradegate.texts.code import of_scoring
 
 
 def concluded(case: Case, grades: Sequence[Grade]) -> Conclusion:
@@ -22,7 +23,7 @@ def concluded(case: Case, grades: Sequence[Grade]) -> Conclusion:
         return found
     about = {"threshold": case.threshold, "componentResults": [_component(grade) for grade in counted]}
     try:
-        verdict = returned.verdict(of_transform(case.scoring).call(_named(counted), about).value)
+        verdict = returned.verdict(of_scoring(case.scoring).call(_named(counted), about).value)
     except (ScriptError, NoVerdict) as e:
         return Conclusion(Outcome.ERROR, None, f"assertScoringFunction: {e}")
     if verdict.passed is None:

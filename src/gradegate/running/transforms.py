@@ -12,8 +12,9 @@ from gradegate.conversation import IS_DATA, RAW, Transcript, Turn
 from gradegate.errors import NoVerdict
 from gradegate.grading.situation import told
 from gradegate.planning.job import Job
-from gradegate.scripting.script import ScriptError, of_transform
+from gradegate.scripting.script import ScriptError
 from gradegate.suite import Code
+from gradegate.texts.code import of_transform
 from gradegate.texts.values import dump
 
 _KEPT = 20_000  # characters of an answer as it was

@@ -13,9 +13,9 @@ from typing import Any
 
 from gradegate.bounded.bounds import MAX_CHARACTERS, MAX_PATH
 from gradegate.errors import NoVerdict
-from gradegate.scripting import script
 from gradegate.scripting.script import ScriptError
 from gradegate.suite import Code
+from gradegate.texts import code as codes
 
 _ROOT = re.compile(r"(JSON\.parse\(\s*output\s*\)|output|context\.(?:vars|metadata))(?![\w$])")
 _NAME = r"[A-Za-z_$][\w$]*"
@@ -82,13 +82,13 @@ class Computed:
     @property
     def written(self) -> str:
         """As messages show it."""
-        return str(script.shown(self.code))
+        return str(codes.shown(self.code))
 
     def apply(self, output: Any, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
         """The value that it gives. Raises NoVerdict where it gives none."""
         given = {"vars": variables, "metadata": metadata}
         try:
-            return script.of_transform(self.code).call(output, given).value
+            return codes.of_transform(self.code).call(output, given).value
         except ScriptError as e:
             raise NoVerdict(f"contextTransform fails: {e}") from e
 
@@ -97,7 +97,7 @@ def parse(written: Code) -> Transform | Computed:
     """Raises ValueError for JavaScript that cannot be used, and for a root alone that is no text."""
     found = _path(written) if isinstance(written, str) else None
     if found is None:
-        script.of_transform(written)
+        codes.of_transform(written)
         return Computed(written)
     return found
 

@@ -1,0 +1,56 @@
+"""python: code of the repository decides; it runs only by leave of the workflow.
+
+As in promptfoo (``src/assertions/python.ts``): one line is an expression over ``output`` and ``context``, more lines are the
+body of a function, ``file://x.py`` names a file with ``get_assert(output, context)`` and ``file://x.py:function`` another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import Field, field_validator
+
+from gradegate.conversation import Transcript
+from gradegate.errors import NoVerdict
+from gradegate.grading.grader import GRADERS, Grader, Scoring, Written, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.returned import SCORING, script_verdict
+from gradegate.grading.situation import situation
+from gradegate.programs import desk
+from gradegate.programs.program import Program
+from gradegate.result import Verdict
+
+ROLE = "gate"  # no process serves both what answers and what judges
+
+
+@GRADERS.register("python")
+@options
+class Python(Grader):
+    """Python decides: an expression, the body of a function, or a file with get_assert (needs --allow-exec)."""
+
+    scoring: ClassVar[Scoring] = SCORING
+    written: ClassVar[Written] = Written(runs_code=True, own_config=True)
+
+    value: Any
+    config: Mapping[str, Any] = Field(default_factory=dict)  # `context["config"]`
+    test: Mapping[str, Any] = Field(default_factory=dict)  # `context["test"]`
+
+    @field_validator("value")
+    @classmethod
+    def _code(cls, value: Any) -> Any:
+        if not isinstance(value, str | Program):
+            raise ValueError("must be Python code, or file://x.py")
+        return value
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """What the code returned. Raises NoVerdict where it raised, took too long, or returned no verdict."""
+        arguments = [transcript.answer, situation(transcript, self.test, self.config)]
+        try:
+            if isinstance(self.value, Program):
+                returned = desk.call(self.value, arguments, ROLE, "get_assert")
+            else:
+                returned = desk.inline(self.value, arguments, ROLE)
+        except desk.Failed as e:
+            raise NoVerdict(f"the Python of the assertion gave no verdict: {e}") from e
+        return script_verdict(returned)

@@ -1,0 +1,181 @@
+"""The other side of a worker: runs code of the repository, one request after another, until its requests end.
+
+It is given to the interpreter of the *user* as text, so it needs nothing but a standard library from Python 3.8 on.
+Requests come on descriptor 3 and answers leave on descriptor 4, each as JSON behind its length in four bytes; what the
+code prints goes to the log. No program that the code starts inherits either of the two.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import importlib.util
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import traceback
+from typing import Any, BinaryIO
+
+REQUESTS, ANSWERS = 3, 4
+MOST = 16 * 1024 * 1024  # bytes of an answer
+LINES, LONGEST = 12, 2000  # of a traceback: its last lines, and characters
+_ESCAPES = re.compile(r"\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])")  # what colours a terminal
+_modules: dict[str, Any] = {}
+
+
+def serve() -> None:
+    """Answer every request. Whatever the code raises, SystemExit included, is an answer, too."""
+    for number in (REQUESTS, ANSWERS):
+        os.set_inheritable(number, False)
+    with os.fdopen(REQUESTS, "rb") as requests, os.fdopen(ANSWERS, "wb") as answers:
+        while True:
+            size = int.from_bytes(requests.read(4), "big")
+            if not size:
+                return
+            answer = _answer(json.loads(requests.read(size)))
+            answers.write(len(answer).to_bytes(4, "big") + answer)
+            answers.flush()
+
+
+def _answer(request: dict[str, Any]) -> bytes:
+    try:
+        value = _KINDS[request["kind"]](request)
+        answer = json.dumps({"value": value}, default=_plain, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        if len(answer) <= MOST:
+            return answer
+        said = f"what it returns has more than {MOST >> 20} MiB"
+    except BaseException as e:
+        said = str(e) if isinstance(e, Said) else _last_lines(e)
+    return json.dumps({"error": said[-LONGEST:]}).encode()
+
+
+class Said(Exception):
+    """What went wrong, in words that need no traceback."""
+
+
+def _last_lines(error: BaseException) -> str:
+    """The end of a traceback from where the user's own code begins."""
+    mine = {__file__ if "__file__" in globals() else "", "<string>"}
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename in mine:
+        trace = trace.tb_next
+    lines = "".join(traceback.format_exception(type(error), error, trace)).strip().splitlines()
+    return "\n".join(lines[-LINES:])
+
+
+def _plain(value: Any) -> Any:
+    """JSON's kinds for a few others that scripts return."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    for name in ("model_dump", "to_dict", "tolist"):  # pydantic's, and numpy's
+        if callable(getattr(value, name, None)):
+            return getattr(value, name)()
+    raise TypeError(f"it returned a {type(value).__name__}, which is not plain data such as JSON holds")
+
+
+# --- Python ---------------------------------------------------------------------------------------------------
+
+
+def _call(request: dict[str, Any]) -> Any:
+    """A function of a file, imported once; ``{"path", "function", "args"}``."""
+    path, name = request["path"], request["function"]
+    if path not in _modules:
+        _modules[path] = _imported(path)
+    return _ran(_function(_modules[path], name), request["args"])
+
+
+def _imported(path: str) -> Any:
+    folder = os.path.dirname(path)  # noqa: PTH120 - as the text that it is
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(os.path.basename(path).rpartition(".")[0], path)  # noqa: PTH119
+    if spec is None or spec.loader is None:
+        raise Said(f"{path} is no Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(spec.name, module)  # where pickle and dataclasses look it up
+    spec.loader.exec_module(module)
+    return module
+
+
+def _function(module: Any, name: str) -> Any:
+    found = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            others = [key for key, value in vars(module).items() if inspect.isfunction(value) and key[0] != "_"]
+            has = f"; it has {', '.join(others[:10])}" if others else ""
+            raise Said(f"there is no function `{name}` in it{has}")
+        found = getattr(found, part)
+    return found
+
+
+def _ran(function: Any, args: list[Any]) -> Any:
+    value = function(*args)
+    return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+def _inline(request: dict[str, Any]) -> Any:
+    """Code of a config: one line is an expression, more are the body of a function; ``{"code", "args"}``."""
+    code = request["code"]
+    if "\n" in code:
+        found = re.search(r"^(?!\s*$)[^\S\n]+", code, re.MULTILINE)
+        indent = found[0] if found else "    "
+        body = "\n".join(indent + line for line in code.split("\n"))
+    else:
+        body = f"    return {code}"
+    names: dict[str, Any] = {"json": json, "__name__": "assertion"}
+    exec(compile(f"def main(output, context):\n{body}\n", "<assertion>", "exec"), names)  # noqa: S102 - what it is for
+    return _ran(names["main"], request["args"])
+
+
+# --- commands -------------------------------------------------------------------------------------------------
+
+
+def _command(request: dict[str, Any]) -> str:
+    """What a program writes to standard output, without colours; ``{"argv"}``. ``{python}`` stands for this interpreter."""
+    argv = [sys.executable if part == "{python}" else part for part in request["argv"]]
+    try:
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - no shell
+    except (OSError, ValueError) as e:
+        raise Said(f"`{argv[0]}` does not start: {e}") from e
+    errors: list[bytes] = []
+    assert process.stdout
+    assert process.stderr
+    reader = threading.Thread(target=_drained, args=(process.stderr, errors), daemon=True)
+    reader.start()
+    output = process.stdout.read(MOST + 1)
+    if len(output) > MOST:
+        process.kill()
+        raise Said(f"`{argv[0]}` writes more than {MOST >> 20} MiB")
+    code = process.wait()
+    reader.join(1.0)  # a program that it left behind may hold the pipe
+    text, said = _shown(output), _shown(b"".join(errors))
+    if code or (said and not text):
+        last = "\n".join(said.splitlines()[-LINES:])
+        raise Said(f"`{argv[0]}` ended with {code}" + (f": {last}" if last else ""))
+    return text
+
+
+def _drained(stream: BinaryIO, kept: list[bytes]) -> None:
+    """Read a stream to its end and keep the last of it."""
+    with contextlib.suppress(OSError, ValueError):
+        while part := stream.read1(65536):  # type: ignore[attr-defined]  # a pipe is buffered
+            kept[:] = [(b"".join(kept) + part)[-8 * LONGEST :]]
+
+
+def _shown(content: bytes) -> str:
+    return _ESCAPES.sub("", content.decode("utf-8", "replace").strip())
+
+
+_KINDS = {"call": _call, "inline": _inline, "command": _command}
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,122 @@
+"""Code of the repository as configs name it: a file with a function in it, with a digest of what it will run."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gradegate.errors import ConfigError, Origin
+from gradegate.files.workspace import Workspace
+
+MOST_FILES = 500  # that belong to one program
+_IMPORTS = re.compile(
+    r"^[^\S\n]*(?:from[^\S\n]+([.\w]+)[^\S\n]+import[^\S\n]+\(?([\w, \t*]*)|import[^\S\n]+([\w., \t]+))", re.MULTILINE
+)
+_PARTS = re.compile(r"""[^\s"']+|"([^"]*)"|'([^']*)'""")  # as promptfoo takes a command apart, which is no shell
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A Python file and a function in it, empty where none is named; ``folder`` is the config's."""
+
+    path: Path
+    function: str
+    folder: Path
+
+
+class Program(dict[str, str]):
+    """A Python file as suites hold it: what tells it from others in every checkout, and beside that where it is."""
+
+    def __init__(self, reference: str, name: str, digest: str, file: File) -> None:
+        super().__init__(reference=reference, file=name, digest=digest)
+        self.file = file
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that it runs."""
+        return self["digest"]
+
+    @property
+    def shown(self) -> str:
+        """As reports show it."""
+        return f"{self['reference']} (SHA-256 {self.digest[:32]})"
+
+    def __str__(self) -> str:
+        return self["reference"]
+
+
+def split(reference: str) -> tuple[str, str]:
+    """The path of ``file://x.py:function`` and the function, empty where none is named."""
+    path, _, function = re.sub(r"^(?:python:)?(?:file://)?", "", reference).partition(".py:")
+    return (f"{path}.py", function) if function or reference.endswith(".py:") else (path, "")
+
+
+def is_python(reference: Any) -> bool:
+    """Whether a reference is that of a Python file."""
+    return isinstance(reference, str) and split(reference)[0].lower().endswith(".py")
+
+
+def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> Program:
+    """The program that a reference names. Raises ConfigError where it is not a file of the workspace."""
+    name, function = split(reference)
+    path = workspace.locate(name, folder, origin)
+    digest = hashlib.sha256()
+    for content in _sources(path, workspace, folder, origin):
+        digest.update(hashlib.sha256(content).digest())
+    return Program(reference, workspace.name(path), digest.hexdigest(), File(path, function, folder))
+
+
+def argv(command: str) -> list[str]:
+    """The words of an ``exec:`` command; no shell sees them."""
+    return [next(filter(None, match.groups()), "") or match[0].strip("\"'") for match in _PARTS.finditer(command)]
+
+
+def command_digest(words: list[str], workspace: Workspace, folder: Path, origin: Origin) -> str:
+    """SHA-256 of the files of the workspace among the words of a command. Raises ConfigError."""
+    digest = hashlib.sha256()
+    for word in words:
+        try:
+            if (folder / word).is_file() and (folder / word).resolve().is_relative_to(workspace.root):
+                digest.update(hashlib.sha256(workspace.read(word, folder, origin)).digest())
+        except (OSError, ValueError):
+            continue
+    return digest.hexdigest()
+
+
+def _sources(path: Path, workspace: Workspace, folder: Path, origin: Origin) -> Iterator[bytes]:
+    """The content of a file, and of the modules beside it or the config that it imports, and that those import."""
+    seen, waiting = {path}, [path]
+    while waiting:
+        content = workspace.read(str(waiting[0]), folder, origin)
+        yield content
+        for found in _imported(content.decode("utf-8", "replace"), waiting.pop(0).parent, (path.parent, folder)):
+            if found.resolve().is_relative_to(workspace.root) and found not in seen:
+                seen.add(found)
+                waiting.append(found)
+        if len(seen) > MOST_FILES:
+            what = f"`{path.name}` imports more than {MOST_FILES} files of the repository"
+            raise ConfigError.at(what, origin, "give the assertion a smaller module")
+
+
+def _imported(source: str, here: Path, folders: tuple[Path, ...]) -> Iterator[Path]:
+    """The files of the repository that a source may import, by their names alone."""
+    for start, names, plain in _IMPORTS.findall(source):
+        for module in [part.split()[0] for part in plain.split(",") if part.split()] or [start]:
+            dots = len(module) - len(module.lstrip("."))
+            above = here.joinpath(*[".."] * (dots - 1)).resolve() if dots else here
+            steps = [step for step in module.split(".") if step]
+            for folder in (above,) if dots else dict.fromkeys((here, *folders)):
+                yield from _files(folder, steps, names)
+
+
+def _files(folder: Path, steps: list[str], names: str) -> Iterator[Path]:
+    below = folder
+    for step in steps:
+        below /= step
+        yield from filter(Path.is_file, (below / "__init__.py", below.with_suffix(".py")))
+    for name in (word for part in names.split(",") for word in part.split()[:1]):
+        yield from filter(Path.is_file, (below / f"{name}.py", below / name / "__init__.py"))

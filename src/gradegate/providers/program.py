@@ -1,0 +1,240 @@
+"""file://x.py, python: and exec:, code of the repository that answers; it runs only by leave of the workflow.
+
+What it is called with and what it returns is promptfoo's (https://www.promptfoo.dev/docs/providers/python/ and
+https://www.promptfoo.dev/docs/providers/custom-script/): ``call_api(prompt, options, context)`` gives ``{output}`` or
+``{error}``; a command gets the same three as its last arguments, and its standard output is the answer.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradegate.access.hiding import excerpt
+from gradegate.asking.provider import PROVIDERS, Provider, Setting
+from gradegate.conversation import IS_DATA, RAW, Reply, Request, Usage
+from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.files.document import to_json
+from gradegate.programs import desk
+from gradegate.programs.desk import Failed, Place
+from gradegate.programs.program import argv, command_digest
+from gradegate.programs.use import ANSWERS, check, program
+from gradegate.settings import CONCURRENCY
+from gradegate.texts import chat
+
+_LONGEST, _WORD = 2000, 100  # characters of an error, and of a reason why an answer ended
+_METADATA = 200_000  # characters: reports keep them
+_OWN = ("finish_reason", "refused", IS_DATA, RAW)  # of an answer's metadata: said elsewhere
+
+
+class _Code(Provider):
+    """What answers by code of the repository."""
+
+    sees = True
+    names_model = False
+    replies_from = "program"
+    repeatable = False  # what an application answers may change with its code
+
+    def __init__(self, setting: Setting) -> None:
+        self.name = setting.spec.name
+        self._config = setting.spec.config
+        self._options = {"id": setting.spec.id, "label": setting.spec.label, "config": dict(self._config)}
+        self._seconds = _milliseconds(setting, "timeout")
+        self._workers = _workers(setting)
+        self._env = _given(setting)
+
+    @property
+    def rates(self) -> tuple[float, float] | None:
+        """What the code spends is not known before it says so."""
+        return None
+
+    def complete(self, request: Request) -> Reply:
+        """Raises ProviderError."""
+        started = time.monotonic()
+        prompt = _prompt(request)
+        context = {
+            "vars": request.vars,
+            "prompt": {"raw": prompt, "label": ""},
+            "test": {"vars": request.vars},
+            "messages": [{"role": said.role, "content": said.content} for said in request.messages],
+        }
+        try:
+            said = self._asked([prompt, self._options, context])
+        except Failed as e:
+            raise ProviderError(f"{self.name}: {e}", Trouble.MALFORMED) from e
+        return self._reply(said, time.monotonic() - started)
+
+    def _asked(self, arguments: list[Any]) -> Any:
+        """What the code makes of prompt, options and context. Raises Failed."""
+        raise NotImplementedError
+
+    def _reply(self, said: Any, seconds: float) -> Reply:
+        found = self._result(said, "output")
+        if found is None:
+            raise ProviderError(f"{self.name} answered with nothing (`output` is None)", Trouble.MALFORMED)
+        metadata = said.get("metadata")
+        if metadata and len(to_json(metadata)) > _METADATA:
+            raise ProviderError(
+                f"{self.name} returned more than {_METADATA:,} characters of metadata", Trouble.MALFORMED
+            )
+        kept = (
+            {str(name): value for name, value in metadata.items() if name not in _OWN}
+            if isinstance(metadata, Mapping)
+            else {}
+        )
+        text = found if isinstance(found, str) else to_json(found)
+        kept |= {} if isinstance(found, str) else {IS_DATA: True}
+        ended = said.get("finishReason")
+        return Reply(text, _usage(said, seconds), ended[:_WORD] if isinstance(ended, str) else "", metadata=kept)
+
+    def _result(self, said: Any, key: str) -> Any:
+        """What stands under a key of a result. Raises ProviderError where it is an error, or holds neither."""
+        if isinstance(said, Mapping) and said.get("error"):
+            raise ProviderError(f"{self.name}: {excerpt(str(said['error']), _LONGEST)}")
+        if not isinstance(said, Mapping) or key not in said:
+            raise ProviderError(f"{self.name} returned no dict with `{key}` or `error`", Trouble.MALFORMED)
+        return said[key]
+
+
+class Python(_Code):
+    """A function of a Python file: ``call_api`` where none is named."""
+
+    kinds = ("text", "embedding", "classification")
+
+    def __init__(self, setting: Setting) -> None:
+        spec = setting.spec
+        assert setting.workspace is not None
+        self._program = program(spec.id, setting.workspace, setting.folder, spec.origin, ANSWERS)
+        self.code = self._program.digest
+        super().__init__(setting)
+
+    def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+        """``call_embedding_api(prompt, options)`` gives ``{embedding}``, for one text after another. Raises ProviderError."""
+        vectors, usage = [], Usage()
+        for text in texts:
+            vector, spent = self._called("call_embedding_api", text, "embedding")
+            if not isinstance(vector, list) or not all(_is_number(part) for part in vector):
+                raise ProviderError(
+                    f"{self.name} returned an `embedding` that is no list of numbers", Trouble.MALFORMED
+                )
+            vectors.append([float(part) for part in vector])
+            usage += spent
+        return vectors, usage
+
+    def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
+        """``call_classification_api(prompt, options)`` gives ``{classification}``. Raises ProviderError."""
+        labels, usage = self._called("call_classification_api", text, "classification")
+        if not isinstance(labels, Mapping) or not all(_is_number(score) for score in labels.values()):
+            raise ProviderError(f"{self.name} returned a `classification` without scores", Trouble.MALFORMED)
+        return {str(label): float(score) for label, score in labels.items()}, usage
+
+    def _called(self, function: str, text: str, key: str) -> tuple[Any, Usage]:
+        started = time.monotonic()
+        try:
+            said = self._call(function, [text, self._options])
+        except Failed as e:
+            raise ProviderError(f"{self.name}: {e}", Trouble.MALFORMED) from e
+        return self._result(said, key), _usage(said, time.monotonic() - started)
+
+    def _asked(self, arguments: list[Any]) -> Any:
+        return self._call("call_api", arguments)
+
+    def _call(self, default: str, arguments: list[Any]) -> Any:
+        python = str(self._config.get("pythonExecutable") or "")
+        about = {"python": python, "env": self._env, "seconds": self._seconds, "workers": self._workers}
+        return desk.call(self._program, arguments, "target", default, **about)
+
+
+class Command(_Code):
+    """A program whose standard output is the answer."""
+
+    def __init__(self, setting: Setting) -> None:
+        spec = setting.spec
+        check(f"`{spec.id}`", spec.origin, ANSWERS)
+        self._words = argv(setting.model)
+        if not self._words:
+            raise ConfigError.at("`exec:` names no program", spec.origin, "write e.g. exec: node answer.js")
+        assert setting.workspace is not None
+        self.code = command_digest(self._words, setting.workspace, setting.folder, spec.origin)
+        super().__init__(setting)
+        self._place = Place(setting.folder, "target", spec.id, env=self._env)
+        self._workers = self._workers or max(desk.leave().calls, CONCURRENCY)
+
+    def _asked(self, arguments: list[Any]) -> Any:
+        words = [*self._words, *(part if isinstance(part, str) else to_json(part) for part in arguments)]
+        output = desk.ask(self._place, {"kind": "command", "argv": words}, self._seconds, self._workers)
+        return {"output": output}
+
+
+def _prompt(request: Request) -> str:
+    """The prompt as text; a conversation, or a grader's messages, as JSON of the messages."""
+    if request.prompt and (len(request.messages) == 1 or chat.parse(request.prompt)):
+        return request.prompt
+    if len(request.messages) == 1:
+        return request.messages[0].content
+    return to_json([said.written or {"role": said.role, "content": said.content} for said in request.messages])
+
+
+def _usage(said: Any, seconds: float) -> Usage:
+    """What the code says that it spent; the price of what it does not say is not known."""
+    told = said.get("tokenUsage") if isinstance(said, Mapping) else None
+    told = told if isinstance(told, Mapping) else {}
+    completion, total = _count(told.get("completion")), _count(told.get("total"))
+    prompt = _count(told.get("prompt")) or max(0, total - completion)
+    cost = said.get("cost") if isinstance(said, Mapping) else None
+    price = float(cost) if _is_number(cost) and cost is not None and cost >= 0 else None
+    return Usage(
+        calls=1,
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cost=price or 0.0,
+        unpriced=int(price is None),
+        seconds=seconds,
+    )
+
+
+def _count(value: Any) -> int:
+    return int(value) if _is_number(value) and 0 <= value < 1e12 else 0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _milliseconds(setting: Setting, name: str) -> float | None:
+    written = setting.spec.config.get(name)
+    if written is None:
+        return None
+    if not _is_number(written) or written <= 0:
+        raise ConfigError.at(f"`{name}` of `{setting.spec.id}` is no time", setting.spec.origin, "give milliseconds")
+    return float(written) / 1000
+
+
+def _workers(setting: Setting) -> int:
+    written = setting.spec.config.get("workers", 0)
+    if not isinstance(written, int) or isinstance(written, bool) or not 0 <= written <= 100:
+        raise ConfigError.at(
+            f"`workers` of `{setting.spec.id}` is no number of processes", setting.spec.origin, "give e.g. 2"
+        )
+    return written
+
+
+def _given(setting: Setting) -> tuple[tuple[str, str], ...]:
+    """The variables that the config gives the code: literals, and what the workflow named. Raises ConfigError for others."""
+    spec, env, named = setting.spec, setting.env, desk.leave().named
+    given = {
+        name: text
+        for name, text in env.literals.items()
+        if name in spec.env or not env.drawn.get(name, frozenset()) - named
+    }
+    shown = spec.reads.union(*(env.drawn.get(name, frozenset()) for name in given)) - named
+    for name in sorted(shown):
+        cure = f"name it in the workflow: `exec-env: {name}` (--exec-env {name})"
+        raise ConfigError.at(f"`{spec.name}` would show {name} to code of the repository", spec.origin, cure)
+    return tuple(sorted(given.items()))
+
+
+PROVIDERS.register("file", "python")(Python)
+PROVIDERS.register("exec")(Command)

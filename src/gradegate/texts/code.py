@@ -1,0 +1,45 @@
+"""Code of a config that makes one value of another, whatever its language: JavaScript in the engine, Python by leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gradegate.programs import desk
+from gradegate.programs.program import Program
+from gradegate.scripting import script
+from gradegate.scripting.script import Returned, Script, ScriptError
+from gradegate.suite import Code
+
+_ROLE = "gate"  # what makes another answer of an answer is part of judging it
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    """A function of a Python file."""
+
+    program: Program
+    default: str = "get_transform"  # the function, where none is named
+
+    def call(self, *arguments: Any) -> Returned:
+        """Raises ScriptError for what raises, takes too long or is no plain data."""
+        try:
+            value = desk.call(self.program, list(arguments), _ROLE, self.default)
+        except desk.Failed as e:
+            raise ScriptError(str(e)) from e
+        return Returned(value, type(value).__name__)
+
+
+def of_transform(code: Code, parameter: str = "output") -> Script | Python:
+    """A ``transform``; ``parameter`` is "vars" for ``transformVars``. Raises ScriptError for what cannot be used."""
+    return Python(code) if isinstance(code, Program) else script.of_transform(code, parameter)
+
+
+def of_scoring(code: Code) -> Script | Python:
+    """An ``assertScoringFunction``. Raises ScriptError for what cannot be used."""
+    return Python(code, "func") if isinstance(code, Program) else script.of_transform(code)
+
+
+def shown(value: Any) -> Any:
+    """A value as reports show it: of a file of code its name, with a digest that tells another code."""
+    return value.shown if isinstance(value, Program) else script.shown(value)
