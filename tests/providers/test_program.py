@@ -269,3 +269,15 @@ def test_the_same_path_in_another_folder_is_another_program(gate, tmp_path: Path
         (tmp_path / folder / "c.json").write_text(json.dumps(config("file://app.py")))
     ran = gate(None, ALLOW, "-c", "two/c.json", name="one/c.json")
     assert [case["output"] for case in ran.cases] == ["one", "two"]
+
+
+def test_calls_count_against_the_budget_of_the_run(gate):
+    made = config("file://app.py")
+    made["tests"] *= 2
+    ran = gate(
+        made, ALLOW, "--max-calls", "1", "-j", "1", **{"app.py": "def call_api(*args): return {'output': 'a'}\n"}
+    )
+    assert sorted(case["outcome"] for case in ran.cases) == ["error", "pass"]
+    ran = gate(made, ALLOW, "--estimate")
+    assert "target: 2 calls" in ran.out
+    assert "cost: unknown" in ran.out

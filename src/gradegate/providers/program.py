@@ -52,6 +52,7 @@ class _Code(Provider):
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
+        self.budget.take()
         started = time.monotonic()
         prompt = _prompt(request)
         context = {
@@ -131,6 +132,7 @@ class Python(_Code):
         return {str(label): float(score) for label, score in labels.items()}, usage
 
     def _called(self, function: str, text: str, key: str) -> tuple[Any, Usage]:
+        self.budget.take()
         started = time.monotonic()
         try:
             said = self._call(function, [text, self._options])

@@ -71,7 +71,7 @@ def said(found: Estimate) -> Iterator[str]:
 
 def target_calls(job: Job) -> int:
     """Requests for one answer; none where nothing leaves the machine."""
-    if job.case.recorded or not job.target.url:
+    if job.case.recorded or not (job.target.url or job.target.code):
         return 0
     return len(job.case.turns) or 1
 
@@ -90,7 +90,7 @@ def _grading(bound: Bound, text: int, unpriced: dict[str, None]) -> tuple[int, f
     """Requests for one grade, and their price."""
     calls, cost = 0, 0.0
     for kind, model in bound.models.items():
-        number = _questions(bound, kind) if model.url else 0
+        number = _questions(bound, kind) if model.url or model.code else 0
         asked = len(str(bound.asserted.value or "")) + text + (PROMPT + ANSWER) * CHARACTERS
         calls, cost = calls + number, cost + number * _price(model, asked, VERDICT, unpriced)
     return calls, cost
@@ -103,7 +103,7 @@ def _questions(bound: Bound, kind: str) -> int:
 
 def _price(model: Provider, characters: int, answer: int, unpriced: dict[str, None]) -> float:
     """US dollars of one call; a model whose price is not known is noted."""
-    if not model.url:
+    if not (model.url or model.code):
         return 0.0
     if model.rates is None:
         unpriced[model.name] = None
