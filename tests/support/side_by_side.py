@@ -248,11 +248,14 @@ class Ran:
 
 
 def verdicts_of_gradegate(results: Mapping[str, Any]) -> list[Any]:
-    """Of results.json, in the order of its cases."""
-    return [
-        [case["outcome"], [[g["assertion"], g["outcome"]] for g in case["grades"] if g["assertion"] != "assert-set"]]
-        for case in results["cases"]
-    ]
+    """Of results.json, in the order of its cases; without the grades of an error, which promptfoo does not tell."""
+    return [[case["outcome"], [*_grades(case)] if case["outcome"] != "error" else []] for case in results["cases"]]
+
+
+def _grades(case: Mapping[str, Any]) -> Iterator[list[str]]:
+    for grade in case["grades"]:
+        if grade["assertion"] != "assert-set":
+            yield [grade["assertion"], grade["outcome"]]
 
 
 def verdicts_of_promptfoo(results: Mapping[str, Any]) -> list[Any]:
