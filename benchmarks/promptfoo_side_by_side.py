@@ -6,7 +6,8 @@ Both ask one model on loopback that answers by a fixed rule (tests/support/side_
 compared byte for byte (method, path, JSON body), verdicts case by case; grading prompts are each tool's own words.
 promptfoo, and a Node.js where the installed one is too old, come from npm into the user's cache folder. --record writes
 tests/side_by_side/expected.json, which tests/test_side_by_side.py holds gradegate to without promptfoo.
-The exit code is 1 when there is a difference that tests/side_by_side/intended.yaml does not name.
+The exit code is 1 when there is a difference that tests/side_by_side/intended.yaml does not name, or one that it says a
+config waits for is no longer there.
 """
 
 import argparse

@@ -17,9 +17,8 @@ from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Written
 
 _TYPED = re.compile(r"^((?:not-)?[a-z][a-z0-9-]*)(?:\(([-+0-9.eE]+)\))?:(.*)$", re.DOTALL)
-_ALONE = re.compile(
-    r"^((?:not-)?[a-z]+(?:-[a-z]+)+)(?:\(([-+0-9.eE]+)\))?$"
-)  # one word may be the answer that is expected
+# A type alone; of two words at least, because one (`moderation`) may be the answer that is expected.
+_ALONE = re.compile(r"^((?:not-)?[a-z]+(?:-[a-z]+)+)(?:\(([-+0-9.eE]+)\))?$")
 csv.field_size_limit(MAX_CHARACTERS)  # a cell may hold a whole document, in four bytes a character
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _TEST = 15  # more values than the same row of a table has, which is read first: mappings, their keys, a list
