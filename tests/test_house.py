@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, TESTS = ROOT / "src" / "gradegate", ROOT / "tests"
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 # Of the tests, the folders without a room: fakes and helpers, plug-ins and configs that tests load, vectors, the image.
-NO_ROOM = {"support", "plugins", "seeds", "conformance", "container"}
+NO_ROOM = {"support", "plugins", "seeds", "conformance", "container", "side_by_side"}
 
 
 def functions():
