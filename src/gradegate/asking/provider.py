@@ -38,6 +38,7 @@ class Provider:
     others: tuple[str, ...] = ()  # patterns of what promptfoo has right below the vendor's prefix that is not a model
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
     repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
+    tools: Mapping[str, Any] | None = None  # the functions that it may call, as `toolcalls.declared`; set with the id
     budget: Budget = Budget()  # what replies cost counts against it; set by whoever binds it
 
     @property

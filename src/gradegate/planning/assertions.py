@@ -27,10 +27,8 @@ SET = "assert-set"
 _CODE = frozenset({"javascript", "python", "ruby", "webhook"})
 _OTHERS = frozenset(
     "is-xml contains-xml is-html contains-html is-sql contains-sql levenshtein word-count rouge-n bleu gleu meteor "
-    "perplexity perplexity-score is-refusal finish-reason guardrails tool-call-f1 is-valid-openai-tools-call "
-    "is-valid-function-call is-valid-openai-function-call skill-used trace-span-count trace-span-duration "
-    "trace-error-spans trajectory:tool-used trajectory:tool-sequence trajectory:tool-args-match trajectory:step-count "
-    "trajectory:goal-success agent-rubric search-rubric pi human".split()
+    "perplexity perplexity-score is-refusal finish-reason guardrails skill-used trace-span-count trace-span-duration "
+    "trace-error-spans trajectory:goal-success agent-rubric search-rubric pi human".split()
 )
 # Keys of a test's `options` that steer promptfoo itself.
 _IGNORED_OPTIONS = frozenset({"disableConversationVar", "runSerially", "cache"})

@@ -12,12 +12,14 @@ from gradegate.access.egress import PRIVATE, Egress
 from gradegate.asking import options as provider_options
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, check_id, serving, split_id
+from gradegate.asking.toolcalls import declared
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import to_json
 from gradegate.files.workspace import Workspace
 from gradegate.grading.conclude import NEVER_AGAIN, Again
 from gradegate.grading.grader import Grader
+from gradegate.planning import toolfiles
 from gradegate.registry import suggest
 from gradegate.suite import Assertion, CaseOptions, Graders, ProviderSpec, Suite
 
@@ -38,11 +40,13 @@ class Binder:
     grader: ProviderSpec | None  # of --grader
     pool: dict[str, Provider]
     egress: Egress = Egress()
+    documents: dict[str, Any] = field(default_factory=dict)  # files that configs of providers name, read once
     shared: dict[Again, Again] = field(default_factory=dict)  # one for all assertions that are asked again alike
 
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option."""
         spec = shown(spec, self.suite.env)  # of the command line, and of an assertion's `config`
+        spec = toolfiles.read_in(spec, self.workspace, self.folder, self.documents)
         key = to_json([spec.id, spec.label, spec.config, dict(spec.env), sorted(spec.reads)])
         if key not in self.pool:
             parts = split_id(spec.id)
@@ -59,7 +63,7 @@ class Binder:
             provider = build(setting)
             provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
             provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
-            provider.budget = self.client.budget
+            provider.budget, provider.tools = self.client.budget, declared(spec.config)
             provider.keys = tuple(sorted({*spec.reads, *setting.read})) if provider.url else ()
             self._check_egress(provider)
             self.pool[key] = provider

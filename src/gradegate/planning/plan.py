@@ -239,6 +239,7 @@ class _Planner:
         # A request that is a template of the config may do without a prompt where the config names none.
         shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)
         for values, definition, assertions in bound:
+            self.mistakes += checks.untooled(assertions, dict.fromkeys(provider for provider, _ in asked))
             self.names.see(case, values, shown, dict.fromkeys(provider for provider, _ in asked))
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:

@@ -39,6 +39,11 @@ def chains(jobs: Sequence[Job]) -> list[list[tuple[int, int]]]:
 
 def transcript(job: Job, history: History) -> Transcript:
     """What the job's graders see; a job of a conversation adds its exchange to ``history``. Raises GradegateError."""
+    said = _transcript(job, history)
+    return said if job.target.tools is None else replace(said, tools=job.target.tools)
+
+
+def _transcript(job: Job, history: History) -> Transcript:
     if job.case.turns:
         return Transcript(_asked(job.case.turns), job.case.turns, job.vars) if job.case.recorded else _held(job)
     if job.render is None:  # a conversation that the config tells comes before the answer
