@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradegate.access.environment import Environment
 from gradegate.conversation import Turn
@@ -199,6 +199,13 @@ class Policy:
     compare: str = ""  # "base": the answers of the base are asked for in the same run
 
 
+class Idle(NamedTuple):
+    """A key of a config that means nothing where it stands."""
+
+    key: str
+    origin: Origin
+
+
 @dataclass(frozen=True, slots=True)
 class Suite:
     """One config file, read."""
@@ -217,6 +224,7 @@ class Suite:
     derived_metrics: Any = None  # as promptfoo computes them; here they are only compared with those of a base
     about: Mapping[str, Any] = field(default_factory=dict)  # what the dialect keeps for a report of its own
     notes: tuple[Note, ...] = ()
+    idle: tuple[Idle, ...] = ()  # keys that mean nothing, which one note names
     mistakes: tuple[Mistake, ...] = ()  # what could not be read; the rest is planned all the same, to find more
 
     def specs(self) -> Iterator[ProviderSpec]:

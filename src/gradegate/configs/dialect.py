@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gradegate.access.environment import Environment
 from gradegate.files.workspace import Workspace
 from gradegate.registry import Registry
-from gradegate.suite import Suite
+from gradegate.suite import Idle, Suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class Source:
     content: Any
     workspace: Workspace
     env: Environment
+    idle: list[Idle] = field(default_factory=list)  # gathers the keys that mean nothing
 
     @property
     def file(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradegate.access.environment import Environment, is_runners
+from gradegate.configs import idle
 from gradegate.configs.dialect import Source
 from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Origin
@@ -69,8 +70,9 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin) -> Prov
     for key in ("transform", "transformResponse"):
         if key in written:
             raise ConfigError.at(f"`{key}` of a provider runs code", origin, "let the target give the final text")
+    meant = idle.kept(ProviderKeys, written, origin.file, source.idle)
     try:
-        keys = ProviderKeys.model_validate(dict(written))
+        keys = ProviderKeys.model_validate(dict(meant))
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
     prompts = tuple(keys.prompts or ())

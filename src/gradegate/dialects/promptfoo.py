@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.access.environment import Environment
-from gradegate.configs import specs
+from gradegate.configs import idle, specs
 from gradegate.configs.cases import CaseReader
 from gradegate.configs.desk import Desk
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
-from gradegate.configs.keys import ConfigKeys
+from gradegate.configs.keys import ConfigKeys, EvaluateKeys
 from gradegate.configs.policy import policy
 from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
@@ -41,9 +41,10 @@ class _Reader:
         self._default = Case()
 
     def suite(self) -> Suite:
-        content = {
-            key: value for key, value in self.desk.source.content.items() if not key.startswith(("x-", "_", "."))
-        }
+        whole, passed = self.desk.source.content, self.desk.source.idle
+        content = idle.kept(ConfigKeys, whole, self.desk.file, passed)
+        if isinstance(evaluate := content.get("evaluateOptions"), Mapping):
+            content = {**content, "evaluateOptions": idle.kept(EvaluateKeys, evaluate, self.desk.file, passed)}
         keys = self.desk.check(ConfigKeys, content, self.desk.source.content, self.desk.file) or ConfigKeys()
         self.desk.source = replace(self.desk.source, env=self._env(keys.env))
         graders, evaluate = self._read_default(), keys.evaluate_options
@@ -70,6 +71,7 @@ class _Reader:
             derived_metrics=keys.derived_metrics,
             timeout=evaluate.timeout_ms / 1000 if evaluate.timeout_ms else None,
             notes=tuple(self.desk.notes),
+            idle=tuple(self.desk.source.idle),
             mistakes=tuple(self.desk.mistakes),
         )
 

@@ -11,15 +11,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradegate.asking.provider import Provider, split_id
+from gradegate.configs.idle import OWN, means_something
+from gradegate.configs.keys import OptionKeys
 from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading import rubric
 from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound, BoundSet
 from gradegate.grading.grader import GRADERS, Grader
 from gradegate.planning.bind import Binder
-from gradegate.registry import suggest
+from gradegate.registry import near, suggest
 from gradegate.result import Asserted
-from gradegate.suite import Assertion, CaseOptions, ProviderSpec, Verbatim
+from gradegate.suite import Assertion, CaseOptions, Idle, ProviderSpec, Verbatim
 from gradegate.texts.template import TemplateError, is_template, render, render_values
 
 SET = "assert-set"
@@ -56,7 +58,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         raise _unknown(spec)
     if spec.members:
         raise ConfigError.at(f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`")
-    spec = _lifted(spec) if kind.written.lifted else spec
+    spec = _valued(_lifted(spec) if kind.written.lifted else spec, kind, binder.idle)
     errors: list[ConfigError] = []
     models: Mapping[str, Provider] = {}
     prompts, again = rubric.Rubric(), NEVER_AGAIN
@@ -162,6 +164,19 @@ def _options(kind: type[Grader], spec: Assertion, subject: Subject) -> Iterator[
         raise ConfigError.at(f"`{spec.type}` has no `value`", spec.origin, "say what to judge by")
 
 
+def _valued(spec: Assertion, kind: type[Grader], idle: list[Idle]) -> Assertion:
+    """The assertion without a ``value`` that means nothing; a number or a share may be meant for the threshold."""
+    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # every grader is one
+    if spec.value is None or "value" in names or isinstance(spec.value, int | float) or _is_number(spec.value):
+        return spec
+    idle.append(Idle(f"value of {spec.type}", spec.origin))
+    return dataclasses.replace(spec, value=None)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[\d.,%\s]+", value) is not None
+
+
 def _value(kind: type[Grader], names: list[str], spec: Assertion, subject: Subject) -> Any:
     if "value" not in names:
         raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, "remove it; a limit is `threshold`")
@@ -205,13 +220,15 @@ def _metric(spec: Assertion, variables: Mapping[str, Any]) -> str:
         raise ConfigError.at(f"the metric's name cannot be filled in: {e}", spec.origin, "correct it") from e
 
 
-def check_options(options: CaseOptions, origin: Origin) -> list[Mistake]:
-    """Keys of a test's ``options`` that no grader knows."""
+def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> list[Mistake]:
+    """Keys of a test's ``options`` that may be meant for one that decides; those that mean nothing are added to ``idle``."""
     if not options.settings:
         return []
     names = {f.name for _, kind in GRADERS for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
     strange = [name for name in options.settings if name not in names and name not in _IGNORED_OPTIONS]
-    return [Mistake(f"unknown option `{name}`", origin, suggest(name, names) or "remove it") for name in strange]
+    meant = [name for name in strange if near(name, names) or means_something(name, OptionKeys)]
+    idle += [Idle(name, origin) for name in strange if name not in meant and not name.startswith(OWN)]
+    return [Mistake(f"unknown option `{name}`", origin, suggest(name, names) or "remove it") for name in meant]
 
 
 def _lifted(spec: Assertion) -> Assertion:

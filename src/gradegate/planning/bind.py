@@ -21,7 +21,7 @@ from gradegate.grading.conclude import NEVER_AGAIN, Again
 from gradegate.grading.grader import Grader
 from gradegate.planning import toolfiles
 from gradegate.registry import suggest
-from gradegate.suite import Assertion, CaseOptions, Graders, ProviderSpec, Suite
+from gradegate.suite import Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
 
 NO_GRADER = (
     "name a model with --grader openai:chat:MODEL (input `grader`), with `defaultTest.options.provider`, or with "
@@ -40,6 +40,7 @@ class Binder:
     grader: ProviderSpec | None  # of --grader
     pool: dict[str, Provider]
     egress: Egress = Egress()
+    idle: list[Idle] = field(default_factory=list)  # what assertions and options have that means nothing
     documents: dict[str, Any] = field(default_factory=dict)  # files that configs of providers name, read once
     shared: dict[Again, Again] = field(default_factory=dict)  # one for all assertions that are asked again alike
 

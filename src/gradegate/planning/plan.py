@@ -14,6 +14,7 @@ from gradegate.asking.budget import Budget, strictest
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Recorded
 from gradegate.bounded.evaluate import Exceeded
+from gradegate.configs import idle
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
@@ -77,7 +78,8 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         planner = _Planner(located, settings, client, pool, size)
         jobs += planner.jobs()
         mistakes += [*located.suite.mistakes, *planner.mistakes]
-        notes += [*located.suite.notes, *planner.notes]
+        passed = idle.notes([*located.suite.idle, *dict.fromkeys(planner.binder.idle)])
+        notes += [*located.suite.notes, *passed, *planner.notes]
     mistakes += checks.prices(client.budget.limits, pool.values())
     if not mistakes and not any(job.assertions for job in jobs):
         mistakes.append(Mistake("no test asserts anything, so nothing would be checked", None, "add `assert`"))
@@ -224,7 +226,7 @@ class _Planner:
         return cases
 
     def _case(self, case: Case, targets: list[_Target]) -> Iterator[Job]:
-        self.mistakes += check_options(case.options, case.origin)
+        self.mistakes += check_options(case.options, case.origin, self.binder.idle)
         self._check_names(case)
         repeats = case.options.repeat or self.settings.repeat or self.suite.repeat
         if repeats > MAX_REPEATS:
