@@ -50,11 +50,12 @@ Graders = Mapping[str, ProviderSpec]
 
 @dataclass(frozen=True, slots=True)
 class PromptSpec:
-    """A prompt template and the label that reports show."""
+    """A prompt template, the label that reports show, and what it sets for the provider that is asked."""
 
     text: str
     label: str = ""
     origin: Origin = NOWHERE
+    config: Mapping[str, Any] = field(default_factory=dict, hash=False)  # over that of the provider, for this prompt
 
 
 @dataclass(frozen=True, slots=True)

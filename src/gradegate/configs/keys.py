@@ -25,8 +25,6 @@ UNSUPPORTED = {
     "storeOutputAs": "write the answer into the later test, or grade it as a conversation with `turns`",
     "nunjucksFilters": "they are JavaScript; write the value in the form that you need",
     "redteam": "gradegate gates evals; run red teaming as its own job",
-    "scenarios": "write the tests out, or generate them into a file that `tests` names",
-    "assertionTemplates": "use a YAML anchor and alias",
 }
 
 
@@ -108,7 +106,7 @@ class TestKeys(_Keys):
     """One test, and ``defaultTest``."""
 
     description: Text = ""
-    vars: Map | str = Field(default_factory=dict)
+    vars: Map | str | list[str] = Field(default_factory=dict)
     assert_: list[Map] | None = Field(None, alias="assert")
     options: OptionKeys | None = None
     threshold: Number | None = None
@@ -118,6 +116,14 @@ class TestKeys(_Keys):
     prompts: list[str] | None = None
     provider_output: Any = None
     turns: list[Map] | str | None = None
+
+
+class ScenarioKeys(_Keys):
+    """One of ``scenarios``: each entry of ``config`` is joined with each of its tests."""
+
+    description: Text = ""
+    config: Any = Field(description="tests without assertions of their own, or files that hold them")
+    tests: Any = None
 
 
 class ProviderKeys(_Keys):
@@ -247,6 +253,8 @@ class ConfigKeys(_Keys):
     providers: Any = None
     targets: Any = None
     default_test: Map | str | None = None
+    scenarios: Any = None
+    assertion_templates: Any = Field(None, description="what `$ref: '#/assertionTemplates/NAME'` stands for")
     tests: Any = None
     env: dict[str, Text] = Field(default_factory=dict)
     evaluate_options: EvaluateKeys = Field(default_factory=EvaluateKeys)

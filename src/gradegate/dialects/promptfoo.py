@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +11,12 @@ from gradegate.configs import idle, specs
 from gradegate.configs.cases import CaseReader
 from gradegate.configs.desk import Desk
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
-from gradegate.configs.keys import ConfigKeys, EvaluateKeys
+from gradegate.configs.keys import ConfigKeys, EvaluateKeys, ScenarioKeys
 from gradegate.configs.policy import policy
 from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
 from gradegate.errors import ConfigError, Origin
-from gradegate.files import document
+from gradegate.files import document, refs
 from gradegate.suite import Case, CaseOptions, Graders, PromptSpec, ProviderSpec, Suite
 
 KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")
@@ -52,7 +52,9 @@ class _Reader:
             graders = self.desk.graders(keys.command_line_options.grader, self.desk.line("commandLineOptions"))
         templates = tuple(prompts(keys.prompts, self.desk))
         targets = self._providers(keys.targets or keys.providers)
-        cases = tuple(self._cases(keys.tests))
+        cases = (*self._cases(keys.tests), *self._scenarios(keys.scenarios))
+        if not cases and not self.desk.mistakes:
+            self.desk.say("there are no tests, so nothing would be checked", self.desk.line("tests"), "add `tests:`")
         if not (keys.targets or keys.providers) and not (cases and all(case.recorded for case in cases)):
             key = "targets" if "targets" in self.desk.source.content else "providers"
             self.desk.say("the config names no provider", self.desk.line(key), "add `providers: [openai:chat:MODEL]`")
@@ -122,42 +124,87 @@ class _Reader:
         return graders
 
     def _cases(self, written: Any) -> Iterator[Case]:
-        count = 0
-        for test, file, inline in self._written(written):
-            count += 1
+        yield from (self._merged(case, test) for test, case in self._read(written, self.desk.file, ["tests"]))
+
+    def _read(
+        self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None = None
+    ) -> Iterator[tuple[Mapping[str, Any], Case]]:
+        """The tests of a list or of the files that it names: as written, and read; ``path`` leads to them in a config."""
+        for test, where, inline in self._written(written, file, path, origin):
             if not isinstance(test, Mapping):
                 self.desk.say(
-                    "a test is a mapping", Origin(file, getattr(test, "line", 0)), "give it `vars` and `assert`"
+                    "a test is a mapping", Origin(where, getattr(test, "line", 0)), "give it `vars` and `assert`"
                 )
                 continue
-            case = self._tests_at.case(test, file, inline)
+            case = self._tests_at.case(test, where, inline)
             if case is not None:
-                yield self._merged(case, test)
-        if not count and not self.desk.mistakes:
-            self.desk.say("there are no tests, so nothing would be checked", self.desk.line("tests"), "add `tests:`")
+                yield test, case
 
-    def _written(self, written: Any) -> Iterator[tuple[Any, str, bool]]:
+    def _written(
+        self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None
+    ) -> Iterator[tuple[Any, str, bool]]:
         items = written if isinstance(written, list) else [] if written is None else [written]
-        for number, item in enumerate(items):
+        for number, item in enumerate(map(_path, items)):
             if not isinstance(item, str):
-                if isinstance(item, Mapping) and set(item) == {"path", "config"}:
-                    self.desk.say(
-                        "test generators run code", self.desk.line("tests", number), "write the tests into a file"
-                    )
-                    continue
-                yield item, self.desk.file, True
+                yield item, file, file == self.desk.file
                 continue
             try:
-                line = self.desk.line("tests", *([number] if isinstance(written, list) else []))
-                yield from ((test, file, False) for test, file, _ in tests_in(item, self.desk.source, line))
+                line = origin or self.desk.line(*path, *([number] if isinstance(written, list) else []))
+                yield from ((test, name, False) for test, name, _ in tests_in(item, self.desk.source, line))
             except ConfigError as e:
                 self.desk.mistakes += e.mistakes
 
-    def _merged(self, case: Case, test: Mapping[str, Any]) -> Case:
-        """A test over the defaults: the test wins, key by key in vars, options and metadata."""
-        base, options = self._default, case.options
+    # --- scenarios --------------------------------------------------------------------------------------------
+
+    def _scenarios(self, written: Any) -> Iterator[Case]:
+        """Each entry of a scenario's ``config`` with each of its tests; what is in several places is the test's."""
+        number = 0
+        for scenario, origin in self._scenarios_in(written):
+            keys = self.desk.check(ScenarioKeys, scenario, scenario, origin.file)
+            if keys is None:
+                continue
+            entries = [*self._read(keys.config, origin.file, (), origin)]
+            tests = [*self._read(keys.tests, origin.file, (), origin)] if keys.tests is not None else [({}, Case())]
+            if not (entries and tests) and not self.desk.mistakes:
+                what = "the scenario makes no test, so nothing would be checked"
+                self.desk.say(what, origin, "give it entries in `config`, and `tests`")
+            for entry, given in entries:
+                for test, case in tests:
+                    joined = self._merged(case, test, given)
+                    joined = replace(joined, origin=case.origin if case.origin.line else given.origin)
+                    whole = self._merged(joined, {**entry, **test})
+                    yield replace(whole, metadata={"conversationId": f"__scenario_{number}__", **whole.metadata})
+                number += 1
+
+    def _scenarios_in(self, written: Any) -> Iterator[tuple[Mapping[str, Any], Origin]]:
+        """The scenarios of a list, or of the files that it names, each with its place."""
+        items = written if isinstance(written, list) else [] if written is None else [written]
+        for item in items:
+            line, workspace = self.desk.line("scenarios"), self.desk.source.workspace
+            try:
+                paths = workspace.glob(item, self.desk.source.folder, line) if isinstance(item, str) else []
+                read = [
+                    (workspace.name(path), workspace.read(str(path), self.desk.source.folder, line)) for path in paths
+                ]
+                found = [(name, refs.read(content, name)) for name, content in read] or [(self.desk.file, item)]
+            except ConfigError as e:
+                self.desk.mistakes += e.mistakes
+                continue
+            for file, content in found:
+                for scenario in content if isinstance(content, list) else [content]:
+                    origin = Origin(file, getattr(scenario, "line", 0) or line.line)
+                    if isinstance(scenario, Mapping):
+                        yield scenario, origin
+                    else:
+                        self.desk.say("a scenario is a mapping", origin, "give it `config` and `tests`")
+
+    def _merged(self, case: Case, test: Mapping[str, Any], entry: Case | None = None) -> Case:
+        """A test over the defaults, or over an entry of its scenario: it wins, key by key in vars, options and metadata."""
+        base, options = entry or self._default, case.options
+        joins = entry is not None or options.default_assertions
         merged = CaseOptions(
-            graders=options.graders,
+            graders=options.graders or base.options.graders,
+            default_assertions=options.default_assertions and base.options.default_assertions,
             rubric_prompt=options.rubric_prompt if options.rubric_prompt is not None else base.options.rubric_prompt,
             settings={**base.options.settings, **options.settings} if base.options.settings else options.settings,
             expand_vars=options.expand_vars and base.options.expand_vars,
@@ -169,7 +216,7 @@ class _Reader:
             case,
             description=case.description or base.description,
             vars={**base.vars, **case.vars} if base.vars else case.vars,
-            assertions=(*base.assertions, *case.assertions) if options.default_assertions else case.assertions,
+            assertions=(*base.assertions, *case.assertions) if joins else case.assertions,
             options=merged,
             threshold=case.threshold if "threshold" in test else base.threshold,
             providers=case.providers or base.providers,
@@ -179,6 +226,12 @@ class _Reader:
             turns=case.turns or base.turns,
             metadata={**base.metadata, **case.metadata} if base.metadata else case.metadata,
         )
+
+
+def _path(item: Any) -> Any:
+    """The path of ``{path, config}``, whose config is for tests that code makes; anything else as it is."""
+    named = isinstance(item, Mapping) and isinstance(item.get("path"), str) and set(item) <= {"path", "config"}
+    return item["path"] if named else item
 
 
 DIALECTS.register("promptfoo")(

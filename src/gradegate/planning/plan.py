@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -274,11 +274,17 @@ class _Planner:
             names = case.providers
             targets = [target for target in targets if _allows(names, target[0].id) or _allows(names, target[0].label)]
         return [
-            (provider, prompt)
+            (self._configured(provider, prompt), prompt)
             for _, provider, prompts in targets
             for prompt in prompts
             if _allows(case.prompts, prompt.label)
         ]
+
+    def _configured(self, provider: Provider, prompt: PromptSpec) -> Provider:
+        """The provider with what the prompt sets for it."""
+        if not prompt.config or provider.spec is None:
+            return provider
+        return self.binder.provider(replace(provider.spec, config={**provider.spec.config, **prompt.config}))
 
     def _combinations(self, case: Case) -> list[Mapping[str, Any]]:
         try:
