@@ -22,7 +22,6 @@ UNSUPPORTED = {
     "postprocess": "it runs JavaScript, which gradegate does not run; let the target give the final text",
     "transformVars": "it runs JavaScript, which gradegate does not run; write the variables out",
     "extensions": "hooks run code, which gradegate does not run; prepare the run in an earlier step",
-    "storeOutputAs": "write the answer into the later test, or grade it as a conversation with `turns`",
     "nunjucksFilters": "they are JavaScript; write the value in the form that you need",
     "redteam": "gradegate gates evals; run red teaming as its own job",
 }

@@ -33,7 +33,7 @@ _OTHERS = frozenset(
     "trace-error-spans trajectory:goal-success agent-rubric search-rubric pi human".split()
 )
 # Keys of a test's `options` that steer promptfoo itself.
-_IGNORED_OPTIONS = frozenset({"disableConversationVar", "runSerially", "cache"})
+_IGNORED_OPTIONS = frozenset({"disableConversationVar", "runSerially", "cache", "storeOutputAs"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +226,12 @@ def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> lis
         return []
     names = {f.name for _, kind in GRADERS for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
     strange = [name for name in options.settings if name not in names and name not in _IGNORED_OPTIONS]
-    meant = [name for name in strange if near(name, names) or means_something(name, OptionKeys)]
+    meant = [name for name in strange if near(name, names | _IGNORED_OPTIONS) or means_something(name, OptionKeys)]
     idle += [Idle(name, origin) for name in strange if name not in meant and not name.startswith(OWN)]
-    return [Mistake(f"unknown option `{name}`", origin, suggest(name, names) or "remove it") for name in meant]
+    return [
+        Mistake(f"unknown option `{name}`", origin, suggest(name, names | _IGNORED_OPTIONS) or "remove it")
+        for name in meant
+    ]
 
 
 def _lifted(spec: Assertion) -> Assertion:

@@ -16,12 +16,12 @@ from gradegate.asking.provider import PROVIDERS, Provider, Recorded
 from gradegate.bounded.evaluate import Exceeded
 from gradegate.configs import idle
 from gradegate.conversation import CONVERSATION, told
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import ConfigError, Mistake, Origin, ProviderError
 from gradegate.grading.conclude import Binding
-from gradegate.planning import checks
+from gradegate.planning import checks, recall
 from gradegate.planning.assertions import Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
-from gradegate.planning.job import Job, Plan, Render
+from gradegate.planning.job import Job, Plan, Recall, Render
 from gradegate.planning.keys import case_definition, named
 from gradegate.planning.load import Located
 from gradegate.planning.names import Names
@@ -128,6 +128,7 @@ class _Planner:
     pool: dict[str, Provider]
     size: Size
     number: int = 0  # of the next case
+    stored: dict[str, None] = field(default_factory=dict)  # the names under which cases so far store their answers
     mistakes: list[Mistake] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
@@ -139,6 +140,7 @@ class _Planner:
         grader = ProviderSpec(self.settings.grader, origin=Origin("--grader")) if self.settings.grader else None
         workspace, folder = self.located.workspace, self.located.folder
         self.binder = Binder(suite, workspace, folder, self.client, grader, self.pool, egress(self.settings))
+        self.stores = any(recall.OPTION in case.options.settings for case in suite.cases)
         defined = {name for case in suite.cases for name in case.vars}
         self.names = Names(defined, suite.env, partial=bool(self.settings.filter_pattern) or self._recorded)
 
@@ -231,7 +233,9 @@ class _Planner:
         repeats = case.options.repeat or self.settings.repeat or self.suite.repeat
         if repeats > MAX_REPEATS:
             raise ConfigError.at(f"`repeat` is more than {MAX_REPEATS:,}", case.origin, "repeat less often")
-        combinations = self._combinations(case)
+        recalled = recall.used(case, self.suite.prompts, self.stored)
+        kept = recall.stores(case)
+        combinations = [{**values, **recall.placeholders(recalled)} for values in self._combinations(case)]
         self.size.check(len(combinations), case)
         bound = [(values, *self._named(case, values)) for values in combinations]
         asked = self._asked(case, targets)
@@ -247,7 +251,7 @@ class _Planner:
             for provider, prompt in asked:
                 text, render = self._prompt(case, prompt, values), self._render(case, prompt, values)
                 self.size.add_text(text, values, repeats, case.origin)
-                yield Job(
+                job = Job(
                     self.suite.file,
                     case,
                     number,
@@ -259,7 +263,31 @@ class _Planner:
                     assertions,
                     render,
                     definition=definition,
+                    stores=kept,
+                    in_order=self.stores and bool(kept or recalled or render),
                 )
+                yield replace(job, recall=self._recall(job, recalled)) if recalled else job
+        if kept:
+            self.stored[kept] = None
+
+    def _recall(self, job: Job, names: Sequence[str]) -> Recall:
+        """Fills a job in once more, with the answers that are stored under these names; raises where one is missing."""
+
+        def recalled(stored: Mapping[str, str]) -> Job:
+            for name in names:
+                if name not in stored:
+                    raise ProviderError(f"not asked: there is no answer that was stored as `{name}`")
+            case, prompt = job.case, job.prompt
+            values = recall.values(job.vars, {name: stored[name] for name in names}, self.env)
+            subject = Subject(case.options, {"env": self.env, **values}, case.turns)
+            bindings = recall.like([bind(self.binder, spec, subject) for spec in case.assertions], job.assertions)
+            text = fill(case.options.prefix + prompt.text + case.options.suffix, {"env": self.env, **values})
+            if chat.broken(text):
+                cure = "write {{ name | dump }} without quotes around it"
+                raise ConfigError.at("the prompt is not valid JSON once a stored answer is in it", prompt.origin, cure)
+            return replace(job, text=text, vars=values, assertions=bindings, render=self._render(case, prompt, values))
+
+        return recalled
 
     def _asked(self, case: Case, targets: list[_Target]) -> list[tuple[Provider, PromptSpec]]:
         """The targets of a case with the prompts that each gets; a recorded conversation is graded once."""

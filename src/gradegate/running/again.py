@@ -43,7 +43,11 @@ class Asking:
             places = [place for place in self.asks if self.standing(place) is Standing.OPEN]
             if not places or stopped():
                 return
-            answer = guarded(lambda: converse.transcript(self.job, []), lambda e: e) if self.anew else self.transcript
+            answer = (
+                guarded(lambda: converse.transcript(self.job, converse.Memory()), lambda e: e)
+                if self.anew
+                else self.transcript
+            )
             grades = gather([partial(self._ask, self.bounds[place], answer, number) for place in places])
             cut = stopped()
             self._keep(answer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradegate.asking.question import question
@@ -24,6 +24,20 @@ WHOLE = ("", "stop", "tool_calls")  # finish reasons of answers that a later run
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
 
 
+@dataclass
+class Memory:
+    """What jobs whose answers are had in order know of one another: conversations so far, and answers by name."""
+
+    told: dict[tuple[str, ...] | None, History] = field(default_factory=dict)
+    stored: dict[str, str] = field(default_factory=dict)
+
+    def recalled(self, job: Job) -> Job:
+        """The job with the stored answers that it uses; what it stores itself is forgotten. Raises GradegateError."""
+        known = dict(self.stored)
+        self.stored.pop(job.stores, None)
+        return job if job.recall is None else job.recall(known)
+
+
 def chains(jobs: Sequence[Job]) -> list[list[tuple[int, int]]]:
     """Each answer as the index of its job and the repetition, in groups: a group is one conversation and runs in order.
 
@@ -37,9 +51,11 @@ def chains(jobs: Sequence[Job]) -> list[list[tuple[int, int]]]:
     return list(groups.values())
 
 
-def transcript(job: Job, history: History) -> Transcript:
-    """What the job's graders see; a job of a conversation adds its exchange to ``history``. Raises GradegateError."""
-    said = _transcript(job, history)
+def transcript(job: Job, memory: Memory) -> Transcript:
+    """What the job's graders see; what later jobs need of it goes into the memory. Raises GradegateError."""
+    said = _transcript(job, memory.told.setdefault(job.conversation, []))
+    if job.stores:
+        memory.stored[job.stores] = said.output
     return said if job.target.tools is None else replace(said, tools=job.target.tools)
 
 
