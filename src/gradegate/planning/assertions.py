@@ -19,19 +19,12 @@ from gradegate.grading import rubric
 from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound, BoundSet
 from gradegate.grading.grader import GRADERS, Grader
 from gradegate.planning.bind import Binder
+from gradegate.planning.types import SET, unknown
 from gradegate.registry import near, suggest
 from gradegate.result import Asserted
 from gradegate.suite import Assertion, CaseOptions, Idle, ProviderSpec, Verbatim
 from gradegate.texts.template import TemplateError, is_template, render, render_values
 
-SET = "assert-set"
-# promptfoo's types that run code of the repository, or need what only promptfoo has.
-_CODE = frozenset({"javascript", "python", "ruby", "webhook"})
-_OTHERS = frozenset(
-    "is-xml contains-xml is-html contains-html is-sql contains-sql levenshtein word-count rouge-n bleu gleu meteor "
-    "perplexity perplexity-score is-refusal finish-reason guardrails skill-used trace-span-count trace-span-duration "
-    "trace-error-spans trajectory:goal-success agent-rubric search-rubric pi human".split()
-)
 # Keys of a test's `options` that steer promptfoo itself.
 _IGNORED_OPTIONS = frozenset({"disableConversationVar", "runSerially", "cache", "storeOutputAs"})
 
@@ -55,7 +48,7 @@ def bind(binder: Binder, spec: Assertion, subject: Subject) -> Binding:
 def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
     kind = GRADERS.find(spec.type.removeprefix("not-"))
     if kind is None:
-        raise _unknown(spec)
+        raise unknown(spec)
     if spec.members:
         raise ConfigError.at(f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`")
     spec = _valued(_lifted(spec) if kind.written.lifted else spec, kind, binder.idle)
@@ -248,18 +241,6 @@ def _lifted(spec: Assertion) -> Assertion:
     if config.get("strict_mode") is True:
         threshold = 1.0
     return dataclasses.replace(spec, config=config, threshold=threshold, graders=graders)
-
-
-def _unknown(spec: Assertion) -> ConfigError:
-    base = spec.type.removeprefix("not-")
-    if base in _CODE:
-        cure = "use contains, regex, is-json or llm-rubric, or let the target check itself"
-        return ConfigError.at(f"`{spec.type}` runs code, which gradegate does not run", spec.origin, cure)
-    if base in _OTHERS or base.startswith("promptfoo:"):
-        cure = "remove it here, or keep it for promptfoo in a file of its own"
-        return ConfigError.at(f"`{spec.type}` is promptfoo's, and gradegate does not have it", spec.origin, cure)
-    near = suggest(base, [*GRADERS.names(), SET])
-    return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, near or "see `gradegate list`")
 
 
 def _option_mistakes(error: ValidationError, spec: Assertion) -> Iterator[Mistake]:

@@ -16,12 +16,12 @@ from gradegate.asking.provider import PROVIDERS, Provider, Recorded
 from gradegate.bounded.evaluate import Exceeded
 from gradegate.configs import idle
 from gradegate.conversation import CONVERSATION, told
-from gradegate.errors import ConfigError, Mistake, Origin, ProviderError
+from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
 from gradegate.planning import checks, recall
 from gradegate.planning.assertions import Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
-from gradegate.planning.job import Job, Plan, Recall, Render
+from gradegate.planning.job import Job, Plan, Render
 from gradegate.planning.keys import case_definition, named
 from gradegate.planning.load import Located
 from gradegate.planning.names import Names
@@ -266,28 +266,11 @@ class _Planner:
                     stores=kept,
                     in_order=self.stores and bool(kept or recalled or render),
                 )
-                yield replace(job, recall=self._recall(job, recalled)) if recalled else job
+                if recalled:
+                    job = replace(job, recall=recall.later(job, recalled, self.binder, self.env, self._render))
+                yield job
         if kept:
             self.stored[kept] = None
-
-    def _recall(self, job: Job, names: Sequence[str]) -> Recall:
-        """Fills a job in once more, with the answers that are stored under these names; raises where one is missing."""
-
-        def recalled(stored: Mapping[str, str]) -> Job:
-            for name in names:
-                if name not in stored:
-                    raise ProviderError(f"not asked: there is no answer that was stored as `{name}`")
-            case, prompt = job.case, job.prompt
-            values = recall.values(job.vars, {name: stored[name] for name in names}, self.env)
-            subject = Subject(case.options, {"env": self.env, **values}, case.turns)
-            bindings = recall.like([bind(self.binder, spec, subject) for spec in case.assertions], job.assertions)
-            text = fill(case.options.prefix + prompt.text + case.options.suffix, {"env": self.env, **values})
-            if chat.broken(text):
-                cure = "write {{ name | dump }} without quotes around it"
-                raise ConfigError.at("the prompt is not valid JSON once a stored answer is in it", prompt.origin, cure)
-            return replace(job, text=text, vars=values, assertions=bindings, render=self._render(case, prompt, values))
-
-        return recalled
 
     def _asked(self, case: Case, targets: list[_Target]) -> list[tuple[Provider, PromptSpec]]:
         """The targets of a case with the prompts that each gets; a recorded conversation is graded once."""

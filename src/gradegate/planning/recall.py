@@ -5,15 +5,20 @@ As in promptfoo, a stored answer wins over a variable of its name. It is data: n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gradegate.errors import ConfigError
+from gradegate.errors import ConfigError, ProviderError
 from gradegate.files.document import to_json
-from gradegate.grading.conclude import Binding, BoundSet
+from gradegate.grading.conclude import BoundSet
+from gradegate.planning.assertions import Subject, bind
+from gradegate.planning.bind import Binder
+from gradegate.planning.job import Job, Recall, Render
 from gradegate.suite import Assertion, Case, PromptSpec, Verbatim
+from gradegate.texts import chat
 from gradegate.texts.asked import asked_by
+from gradegate.texts.prompt import fill
 from gradegate.texts.template import is_template, render
 
 OPTION = "storeOutputAs"
@@ -62,12 +67,36 @@ def values(planned: Mapping[str, Any], stored: Mapping[str, str], env: Mapping[s
     return {**known, **asking}
 
 
-def like(bindings: Iterable[Binding], planned: Iterable[Binding]) -> tuple[Binding, ...]:
-    """Assertions that were filled in later, called as they are in the plan."""
-    return tuple(_like(new, old) for new, old in zip(bindings, planned, strict=True))
+def later(
+    job: Job, names: Sequence[str], binder: Binder, env: Mapping[str, Any], rerender: Callable[..., Render | None]
+) -> Recall:
+    """Fills a job in once more, with the answers that are stored under these names; raises where one is missing."""
+
+    def recalled(stored: Mapping[str, str]) -> Job:
+        for name in names:
+            if name not in stored:
+                raise ProviderError(f"not asked: there is no answer that was stored as `{name}`")
+        case, prompt = job.case, job.prompt
+        filled = values(job.vars, {name: stored[name] for name in names}, env)
+        subject = Subject(case.options, {"env": env, **filled}, case.turns)
+        bindings = [bind(binder, spec, subject) for spec in case.assertions]
+        text = fill(case.options.prefix + prompt.text + case.options.suffix, {"env": env, **filled})
+        if chat.broken(text):
+            cure = "write {{ name | dump }} without quotes around it"
+            raise ConfigError.at("the prompt is not valid JSON once a stored answer is in it", prompt.origin, cure)
+        return replace(
+            job,
+            text=text,
+            vars=filled,
+            assertions=tuple(map(_like, bindings, job.assertions)),
+            render=rerender(case, prompt, filled),
+        )
+
+    return recalled
 
 
 def _like(new: Any, old: Any) -> Any:
+    """An assertion that was filled in later, called as it is in the plan."""
     asserted = replace(new.asserted, key=old.asserted.key, definition=old.asserted.definition)
     if isinstance(new, BoundSet):
         return replace(new, asserted=asserted, bounds=tuple(map(_like, new.bounds, old.bounds)))
