@@ -229,8 +229,9 @@ class Suite:
     mistakes: tuple[Mistake, ...] = ()  # what could not be read; the rest is planned all the same, to find more
 
     def specs(self) -> Iterator[ProviderSpec]:
-        """Every model that the suite names: targets, graders of every level, and the members of sets."""
+        """Every model that the suite names: targets, what prompts set for them, graders of every level, and the members of sets."""
         yield from self.targets
+        yield from (ProviderSpec("", config=prompt.config) for prompt in self.prompts if prompt.config)
         yield from self.graders.values()
         yield from self.policy.second_opinions
         for case in self.cases:

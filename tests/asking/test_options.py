@@ -27,11 +27,29 @@ def test_a_slip_of_the_pen_is_a_mistake_with_a_suggestion(provider_id: str):
     ]
 
 
+@pytest.mark.parametrize("name", ["description", "owner", "x-ticket", "notes", "rationale"])
+def test_what_steers_nothing_is_passed_over_with_a_note(gate, llm: FakeLlm, name):
+    llm.reply = lambda path, body: "ok"
+    test = {"assert": [{"type": "contains", "value": "ok"}]}
+    ran = gate({"prompts": ["hi"], "providers": [llm.spec(**{name: "us"})], "tests": [test]})
+    assert ran.code == 0, ran.err
+    assert f"passed over: `{name}`" in ran.out
+    assert name not in llm.bodies[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["base_url", "endpoint", "apiToken", "modelVersion", "maxOutput", "tool_list", "tempreature"]
+)
+def test_what_may_steer_something_stays_a_mistake(name):
+    with pytest.raises(ConfigError, match=f"has no option `{name}`"):
+        build("openai:chat:m", {"apiKey": "k", name: "x"})
+
+
 def test_what_nobody_knows_is_a_mistake_that_lists_the_options():
-    with pytest.raises(ConfigError, match="`echo` has no option `zzz` -> it takes no options"):
-        build("echo", {"zzz": 1})
-    with pytest.raises(ConfigError, match="has no option `zzz` -> its options are apiBaseUrl, apiHost, "):
-        build("openai:moderation", {"apiKey": "k", "zzz": 1})
+    with pytest.raises(ConfigError, match="`echo` has no option `zzzUri` -> it takes no options"):
+        build("echo", {"zzzUri": 1})
+    with pytest.raises(ConfigError, match="has no option `zzzUri` -> its options are apiBaseUrl, apiHost, "):
+        build("openai:moderation", {"apiKey": "k", "zzzUri": 1})
 
 
 @pytest.mark.parametrize("provider_id", EVERY)
@@ -71,5 +89,5 @@ def test_all_mistakes_of_a_run_are_said_before_any_call(gate, llm: FakeLlm):
 
 def test_an_option_is_listed_once():
     with pytest.raises(ConfigError) as caught:
-        build("google:m", {"apiKey": "k", "zzz": 1})
+        build("google:m", {"apiKey": "k", "zzzUri": 1})
     assert str(caught.value).count("passthrough") == 1

@@ -189,3 +189,40 @@ def test_the_config_of_a_prompt_is_laid_over_that_of_the_provider(gate, llm):
     assert [(body["max_tokens"], body["top_p"]) for body in llm.bodies] == [(7, 0.5), (5, 0.5)]
     prompts[0]["config"] = {"max_tokns": 7}
     assert "max_tokns" in mistakes(gate({"prompts": prompts, "providers": [llm.spec()], "tests": [TEST]}))
+
+
+def test_a_key_in_the_config_of_a_prompt_is_hidden(gate, llm):
+    secret = "sk-this-is-a-key-of-a-prompt"
+    llm.reply = lambda path, body: f"x {secret}"
+    prompts = [{"raw": "{{a}}", "config": {"headers": {"Authorization": f"Bearer {secret}"}}}]
+    ran = gate({"prompts": prompts, "providers": [llm.spec()], "tests": [TEST]})
+    assert ran.code == 0, ran.err
+    assert any(secret in headers.get("Authorization", "") for _, _, headers in llm.requests)
+    assert secret not in ran.out + ran.err + json.dumps(ran.results)
+
+
+def test_the_config_of_a_prompt_is_compared_with_the_base(gate, llm, tmp_path):
+    prompts = [{"raw": "{{a}}", "config": {"temperature": 0}}]
+    config = {"prompts": prompts, "providers": [llm.spec()], "tests": [TEST]}
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base/promptfooconfig.yaml").write_text(json.dumps(config))
+    llm.reply = lambda path, body: "x"
+    assert gate(config, "--base", "base").results["gate_changes"] == []
+    changed = {**config, "prompts": [{"raw": "{{a}}", "config": {"temperature": 1}}]}
+    assert "temperature" in json.dumps(gate(changed, "--base", "base").results["gate_changes"])
+
+
+def test_what_scenarios_and_templates_come_to_is_compared_with_the_base(gate, tmp_path):
+    def written(threshold, entries):
+        template = {"type": "levenshtein", "value": "x y", "threshold": threshold}
+        scenario = {"config": entries, "tests": [{"assert": [{"$ref": "#/assertionTemplates/near"}]}]}
+        return config(assertionTemplates={"near": template}, scenarios=[scenario])
+
+    both = [{"vars": {"a": "x", "b": "y"}}, {"vars": {"a": "x", "b": "z"}}]
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base/promptfooconfig.yaml").write_text(json.dumps(written(2, both)))
+    assert gate(written(2, both), "--base", "base").results["gate_changes"] == []
+    weaker = gate(written(5, both), "--base", "base").results["gate_changes"]
+    assert {change["kind"] for change in weaker} == {"weaker"}
+    fewer = gate(written(2, both[:1]), "--base", "base").results["gate_changes"]
+    assert {change["kind"] for change in fewer} == {"removed"}

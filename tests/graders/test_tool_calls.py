@@ -154,4 +154,4 @@ def test_tools_are_part_of_what_is_compared_with_the_base(gate, llm, tmp_path):
     )
     llm.reply = lambda path, body: chat("", message={"content": None, "tool_calls": [call(arguments='{"x": 1}')]})
     ran = gate(config, "--base", "base")
-    assert "tools" in ran.out + json.dumps(ran.results)
+    assert any("tools" in change["text"] for change in ran.results["gate_changes"]), ran.results["gate_changes"]

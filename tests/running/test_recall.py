@@ -119,3 +119,17 @@ def test_a_failure_is_asked_again_with_the_stored_answer(gate, llm):
     assert len(graded) > 1
     assert all("names kiwi" in json.dumps(body) for body in graded)
     assert ran.code == 1
+
+
+def test_what_is_stored_before_is_compared_with_the_base(gate, llm, tmp_path):
+    llm.reply = lambda path, body: "x"
+    base = config(llm, asked("first", store="said"), asked("second", store="other"), asked("then {{said}} {{other}}"))
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base/promptfooconfig.yaml").write_text(json.dumps(base))
+    assert gate(base, "--base", "base").results["gate_changes"] == []
+    swapped = json.loads(json.dumps(base))
+    swapped["tests"][0]["options"], swapped["tests"][1]["options"] = (
+        base["tests"][1]["options"],
+        base["tests"][0]["options"],
+    )
+    assert gate(swapped, "--base", "base").results["gate_changes"]

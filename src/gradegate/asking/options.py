@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from gradegate.asking.provider import Build
 from gradegate.errors import ConfigError, Mistake
-from gradegate.registry import suggest
+from gradegate.registry import near, suggest
 from gradegate.suite import ProviderSpec
 
 # Options that promptfoo knows and that change nothing of what is asked here: its display, its cache, its tracing,
@@ -27,11 +28,29 @@ PASSED_OVER = frozenset(
 )
 
 
-def check(spec: ProviderSpec, build: Build) -> None:
-    """Raises ConfigError for every option that neither the provider nor promptfoo knows."""
-    mistakes = tuple(_mistakes(spec, getattr(build, "options", None), getattr(build, "unsupported", {})))
+# Words of options that steer what is asked, of whom, or how: an option with one of them is meant.
+_STEERING = frozenset(
+    "url uri host endpoint base path address proxy port key keys token secret auth password header headers model models deployment "
+    "region project account version tool tools function functions schema format response request body query method "
+    "system prompt message messages role seed temperature max min top tokens penalty stop reasoning effort thinking "
+    "budget file timeout retries api cache".split()
+)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+
+
+def check(spec: ProviderSpec, build: Build) -> list[str]:
+    """The options that mean nothing to the provider. Raises ConfigError for every one that may be meant for another."""
+    known = getattr(build, "options", None)
+    mistakes = tuple(_mistakes(spec, known, getattr(build, "unsupported", {})))
     if mistakes:
         raise ConfigError(*mistakes)
+    return [] if known is None else [name for name in spec.config if name not in known and name not in PASSED_OVER]
+
+
+def _is_meant(name: str, options: tuple[str, ...]) -> bool:
+    """Whether an option may be meant for one that there is, or steers something."""
+    words = {word.lower() for word in _WORD.findall(name)}
+    return bool(near(name, options) or suggest(name, options) or words & _STEERING)
 
 
 def _mistakes(spec: ProviderSpec, options: tuple[str, ...] | None, unsupported: Mapping[str, str]) -> Iterator[Mistake]:
@@ -40,7 +59,7 @@ def _mistakes(spec: ProviderSpec, options: tuple[str, ...] | None, unsupported: 
     for name in spec.config:
         if name in unsupported:
             yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])
-        elif name not in options and name not in PASSED_OVER:
+        elif name not in options and name not in PASSED_OVER and _is_meant(name, options):
             listed = "its options are " + ", ".join(sorted(set(options))) if options else "it takes no options"
             what = f"`{spec.id}` has no option `{name}`"
             yield Mistake(what, spec.origin, suggest(name, options) or listed)

@@ -57,7 +57,7 @@ class Binder:
                 cure = near or "one of " + ", ".join(PROVIDERS.names())
                 raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, cure)
             check_id(spec, build)
-            provider_options.check(spec, build)
+            self.idle.extend(Idle(name, spec.origin) for name in provider_options.check(spec, build))
             opened: list[bytes] = []
             env = self.suite.env.over(spec.env, spec.drawn)
             setting = Setting(spec, parts[1], self.client, env, partial(self._open, opened))
