@@ -85,7 +85,10 @@ def test_tools_that_cannot_be_had_are_a_mistake_before_any_call(gate, llm, tools
     assert llm.requests == []
 
 
-def test_a_recorded_answer_is_checked_by_tools_of_the_assertion(gate):
+def test_a_recorded_answer_is_checked_by_tools_of_the_assertion(gate, tmp_path):
+    (tmp_path / "t.json").write_text(json.dumps(TOOLS))
+    named = {"type": "is-valid-function-call", "config": {"tools": "file://t.json"}}
+    assert gate({"tests": [{"providerOutput": [call()], "assert": [named]}]}).grades[0]["outcome"] == "pass"
     asserted = {"type": "is-valid-function-call", "config": {"tools": TOOLS}}
     test = {"providerOutput": {"tool_calls": [call()]}, "assert": [asserted]}
     assert gate({"tests": [test]}).grades[0]["outcome"] == "pass"
@@ -115,11 +118,19 @@ def test_f1_of_the_names(gate, llm, value, score, outcome):
         ('I look.\n\n{"type": "tool_use", "id": "t", "name": "weather", "input": {}}', "pass"),
         ('{"functionCall": {"name": "weather", "args": {}}}', "pass"),
         ("weather", "fail"),
+        ('I would call {"type": "tool_use", "name": "weather"} for that.', "fail"),
+        ('Now:\n[{"functionCall": {"name": "weather"}}]\nDone.', "pass"),
+        ('[{"name": "weather"}]', "pass"),
     ],
 )
 def test_f1_reads_calls_that_a_text_quotes(gate, text, outcome):
     test = {"providerOutput": text, "assert": [{"type": "tool-call-f1", "value": ["weather"]}]}
     assert gate({"tests": [test]}).grades[0]["outcome"] == outcome
+
+
+def test_a_text_of_many_objects_is_read_in_a_moment(gate):
+    test = {"providerOutput": "{} " * 200_000, "assert": [{"type": "tool-call-f1", "value": ["weather"]}]}
+    assert gate({"tests": [test]}).grades[0]["outcome"] == "fail"
 
 
 @pytest.mark.parametrize(

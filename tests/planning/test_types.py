@@ -3,7 +3,7 @@
 import pytest
 
 from gradegate.grading.grader import GRADERS
-from gradegate.planning.types import _MEANT
+from gradegate.planning.types import _MEANT, _OTHERS
 from support.graded import mistakes
 
 
@@ -15,7 +15,8 @@ from support.graded import mistakes
         ("valid-json", "did you mean is-json"),
         ("relevance", "did you mean answer-relevance?"),
         ("contians", 'did you mean "contains"?'),
-        ("is-sql", "is promptfoo's, and gradegate does not have it"),
+        ("is-sql", "is promptfoo's, and gradegate does not have it -> use regex or llm-rubric"),
+        ("perplexity", "remove it here, or keep it for promptfoo"),
         ("whatever", "see `gradegate list`"),
     ],
 )
@@ -24,5 +25,9 @@ def test_a_type_without_a_grader_is_a_mistake_that_names_what_is_meant(gate, kin
 
 
 def test_what_is_named_is_there():
+    cures = {word.strip(",.:;`") for cure in _OTHERS.values() for word in cure.split()}
+    assert {word for word in cures if "-" in word and not word.startswith("-")} - {"well-formed"} <= set(
+        GRADERS.names()
+    )
     assert set(_MEANT) <= set(GRADERS.names())
     assert not {name for names in _MEANT.values() for name in names.split()} & set(GRADERS.names())

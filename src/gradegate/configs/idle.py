@@ -46,6 +46,7 @@ def kept(model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list
     return {key: item for key, item in value.items() if key not in passed} if passed else value
 
 
+@lru_cache(maxsize=4096)
 def means_something(key: str, model: type[BaseModel]) -> bool:
     """Whether a key that the model does not know may be meant for one that decides something, here or elsewhere."""
     if _WORDS & {word.lower() for word in _WORD.findall(key)}:

@@ -95,12 +95,27 @@ class ToolCallF1(Grader):
 
 
 def _in_text(text: str) -> Iterator[str]:
-    """The names in calls that a text quotes as JSON: Claude's and Gemini's blocks between words, messages, items."""
+    """The names in calls that a text gives as JSON on lines of their own: blocks between words, messages, items."""
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError):
+        whole = None
+    if isinstance(whole, list):
+        yield from (item["name"] for item in whole if isinstance(item, Mapping) and isinstance(item.get("name"), str))
     position = 0
-    while (position := text.find("{", position)) >= 0:
-        value, position, _ = lenient.read_object(text, position, fold_keys=False, repair=False)
-        if value is not None:
+    while (start := text.find("{", position)) >= 0:
+        value, position, _ = lenient.read_object(text, start, fold_keys=False, repair=False)
+        if value is not None and _has_lines_of_its_own(text, start, position):
             yield from _named_in(value)
+
+
+def _has_lines_of_its_own(text: str, start: int, end: int) -> bool:
+    before, after = start - 1, end
+    while before >= 0 and text[before] in " \t\r[,":
+        before -= 1
+    while after < len(text) and text[after] in " \t\r],":
+        after += 1
+    return (before < 0 or text[before] == "\n") and (after == len(text) or text[after] == "\n")
 
 
 def _named_in(value: JsonObject) -> Iterator[str]:

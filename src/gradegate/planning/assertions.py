@@ -6,6 +6,7 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,6 +19,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading import rubric
 from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound, BoundSet
 from gradegate.grading.grader import GRADERS, Grader
+from gradegate.planning import toolfiles
 from gradegate.planning.bind import Binder
 from gradegate.planning.types import SET, unknown
 from gradegate.registry import near, suggest
@@ -52,6 +54,9 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
     if spec.members:
         raise ConfigError.at(f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`")
     spec = _valued(_lifted(spec) if kind.written.lifted else spec, kind, binder.idle)
+    if kind.asks.tools:
+        config = toolfiles.of_assertion(spec.config, binder.workspace, binder.folder, spec.origin)
+        spec = dataclasses.replace(spec, config=config)
     errors: list[ConfigError] = []
     models: Mapping[str, Provider] = {}
     prompts, again = rubric.Rubric(), NEVER_AGAIN
@@ -217,14 +222,23 @@ def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> lis
     """Keys of a test's ``options`` that may be meant for one that decides; those that mean nothing are added to ``idle``."""
     if not options.settings:
         return []
-    names = {f.name for _, kind in GRADERS for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    strange = [name for name in options.settings if name not in names and name not in _IGNORED_OPTIONS]
-    meant = [name for name in strange if near(name, names | _IGNORED_OPTIONS) or means_something(name, OptionKeys)]
+    names = _option_names()
+    strange = [name for name in options.settings if name not in names]
+    meant = [name for name in strange if _is_meant(name)]
     idle += [Idle(name, origin) for name in strange if name not in meant and not name.startswith(OWN)]
-    return [
-        Mistake(f"unknown option `{name}`", origin, suggest(name, names | _IGNORED_OPTIONS) or "remove it")
-        for name in meant
-    ]
+    return [Mistake(f"unknown option `{name}`", origin, suggest(name, names) or "remove it") for name in meant]
+
+
+@cache
+def _option_names() -> frozenset[str]:
+    fields = {f.name for _, kind in GRADERS for f in dataclasses.fields(kind)}  # type: ignore[arg-type]  # as above
+    return _IGNORED_OPTIONS | fields
+
+
+@lru_cache(maxsize=4096)
+def _is_meant(name: str) -> bool:
+    """Whether an option that no grader knows may be meant for one that there is."""
+    return bool(near(name, _option_names())) or means_something(name, OptionKeys)
 
 
 def _lifted(spec: Assertion) -> Assertion:

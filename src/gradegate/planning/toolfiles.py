@@ -33,6 +33,13 @@ def read_in(spec: ProviderSpec, workspace: Workspace, folder: Path, known: dict[
     return replace(spec, config={**spec.config, **{key: _filled(spec.config[key], content) for key in named}})
 
 
+def of_assertion(config: Mapping[str, Any], workspace: Workspace, folder: Path, origin: Origin) -> Mapping[str, Any]:
+    """The config of an assertion with the content of the files that its ``tools`` name. Raises ConfigError."""
+    if not _names_file(config.get("tools")):
+        return config
+    return {**config, "tools": _filled(config["tools"], lambda name: _content(name, workspace, folder, origin))}
+
+
 def _names_file(value: Any) -> bool:
     if isinstance(value, str):
         return value.startswith("file://")

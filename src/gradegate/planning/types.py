@@ -10,11 +10,26 @@ from gradegate.suite import Assertion
 SET = "assert-set"
 # promptfoo's types that run code of the repository, or need what only promptfoo has.
 _CODE = frozenset({"javascript", "python", "ruby", "webhook"})
-_OTHERS = frozenset(
-    "is-html is-sql contains-sql meteor rouge-l rouge-s perplexity perplexity-score is-refusal guardrails skill-used "
-    "trace-span-count trace-span-duration trace-error-spans trajectory:goal-success agent-rubric search-rubric pi human "
-    "is-valid-video".split()
-)
+_TRACES = "use trajectory:tool-used and its relatives, which look at the calls that an answer tells"
+_OTHERS = {
+    "is-html": "use contains-html, or is-xml for markup that is well-formed",
+    "is-sql": "use regex or llm-rubric, or let the target check its SQL",
+    "contains-sql": "use regex or llm-rubric, or let the target check its SQL",
+    "meteor": "use gleu or rouge-n",
+    "rouge-l": "use rouge-n",
+    "rouge-s": "use rouge-n",
+    "is-refusal": "use llm-rubric with `value: declines to answer`, or icontains-any with the words of a refusal",
+    "guardrails": "use moderation: what a content filter stops is an error here",
+    "skill-used": "use trajectory:tool-used",
+    "trace-span-count": _TRACES,
+    "trace-span-duration": _TRACES,
+    "trace-error-spans": _TRACES,
+    "trajectory:goal-success": "use llm-rubric with the goal as `value`, and trajectory:tool-sequence for the way to it",
+    "agent-rubric": "use llm-rubric",
+    "search-rubric": "use factuality with the facts as `value`, or llm-rubric with a grader that searches by itself",
+    "pi": "use llm-rubric or g-eval",
+}
+_NONE = "perplexity perplexity-score human is-valid-video".split()
 # Types that no tool has and that configs name all the same: what they mean here.
 _MEANT = {
     "is_string": "empty is-empty not-empty",
@@ -48,8 +63,8 @@ def unknown(spec: Assertion) -> ConfigError:
     if base in _CODE:
         cure = "use contains, regex, is-json or llm-rubric, or let the target check itself"
         return ConfigError.at(f"`{spec.type}` runs code, which gradegate does not run", spec.origin, cure)
-    if base in _OTHERS or base.startswith("promptfoo:"):
-        cure = "remove it here, or keep it for promptfoo in a file of its own"
+    if base in _OTHERS or base in _NONE or base.startswith("promptfoo:"):
+        cure = _OTHERS.get(base, "remove it here, or keep it for promptfoo in a file of its own")
         return ConfigError.at(f"`{spec.type}` is promptfoo's, and gradegate does not have it", spec.origin, cure)
     if base in _SAME:
         cure = f"did you mean {_SAME[base]}{_HOW.get(_SAME[base], '')}?"
