@@ -168,3 +168,10 @@ def test_a_model_that_writes_of_a_call_has_not_called(gate, llm):
     llm.reply = lambda path, body: json.dumps([call("book")])
     test = {"assert": [{"type": "trajectory:tool-used", "value": "book"}]}
     assert gate({"prompts": ["x"], "providers": [llm.spec()], "tests": [test]}).grades[0]["outcome"] == "fail"
+
+
+def test_calls_without_a_word_are_what_the_answer_shows(gate):
+    turns = [{"role": "user", "content": "book"}, {"role": "assistant", "content": "", "tool_calls": [call("book")]}]
+    ran = gate({"tests": [{"turns": turns, "assert": [{"type": "contains", "value": "book"}]}]})
+    assert ran.code == 0, ran.out
+    assert '"name":"book"' in ran.cases[0]["output"]

@@ -81,8 +81,11 @@ def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
     written = (item for item in keys.retrieval_context if not isinstance(item, str) or item.strip())
     documents = tuple(_document(item, source, origin) for item in written)
     pictures = tuple(images.load(reference, source, origin) for reference in keys.images)
-    metadata = {} if keys.tool_calls is None else {CALLS: [uniform(call) for call in keys.tool_calls]}
-    return Turn(keys.role, keys.content, documents, pictures, metadata)
+    if keys.tool_calls is None:
+        return Turn(keys.role, keys.content, documents, pictures)
+    calls = [uniform(call) for call in keys.tool_calls]
+    said = keys.content or (document.to_json(calls) if calls else "")  # as of a model that calls without a word
+    return Turn(keys.role, said, documents, pictures, {CALLS: calls})
 
 
 def _document(item: str | ImageKeys, source: Source, origin: Origin) -> str:

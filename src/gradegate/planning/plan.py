@@ -235,7 +235,9 @@ class _Planner:
             raise ConfigError.at(f"`repeat` is more than {MAX_REPEATS:,}", case.origin, "repeat less often")
         recalled = recall.used(case, self.suite.prompts, self.stored)
         kept = recall.stores(case)
-        combinations = [{**values, **recall.placeholders(recalled)} for values in self._combinations(case)]
+        combinations = self._combinations(case)
+        if recalled:
+            combinations = [{**values, **recall.placeholders(recalled)} for values in combinations]
         self.size.check(len(combinations), case)
         bound = [(values, *self._named(case, values)) for values in combinations]
         asked = self._asked(case, targets)
@@ -244,9 +246,10 @@ class _Planner:
         self._check_case(case, asked, targets)
         # A request that is a template of the config may do without a prompt where the config names none.
         shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)
+        targeted = dict.fromkeys(provider for provider, _ in asked)
         for values, definition, assertions in bound:
-            self.mistakes += checks.untooled(assertions, dict.fromkeys(provider for provider, _ in asked))
-            self.names.see(case, values, shown, dict.fromkeys(provider for provider, _ in asked))
+            self.mistakes += checks.untooled(assertions, targeted)
+            self.names.see(case, values, shown, targeted)
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
                 text, render = self._prompt(case, prompt, values), self._render(case, prompt, values)
