@@ -6,7 +6,8 @@ Both ask one model on loopback that answers by a fixed rule (tests/support/side_
 compared byte for byte (method, path, JSON body), verdicts case by case; grading prompts are each tool's own words.
 promptfoo, and a Node.js where the installed one is too old, come from npm into the user's cache folder. --record writes
 tests/side_by_side/expected.json, which tests/test_side_by_side.py holds gradegate to without promptfoo.
-The exit code is 1 when there is a difference that tests/side_by_side/intended.yaml does not name.
+The exit code is 1 when there is a difference that tests/side_by_side/intended.yaml does not name, or one that it says a
+config waits for is no longer there.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from support import side_by_side as both  # noqa: E402  # the tests' folder is n
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gradegate"
 NODE = "22"
+ASKED_ONCE = ("--retries", "0", "--reask", "0")
 NOWHERE = "http://127.0.0.1:9"  # the discard port: what is not loopback is refused at once
 
 
@@ -103,7 +105,7 @@ def through_promptfoo(config: Path, command: list[str]) -> both.Ran:
 
 
 def through_gradegate(config: Path) -> both.Ran:
-    command = [sys.executable, "-m", "gradegate", "run", config.name, "--retries", "0", "--reask", "0", *both.ALLOWED]
+    command = [sys.executable, "-m", "gradegate", "run", config.name, *ASKED_ONCE, *both.flags(config.stem)]
     return _through(command, config, both.verdicts_of_gradegate)
 
 
@@ -133,11 +135,16 @@ def compare(config: Path, theirs: both.Ran, ours: both.Ran) -> bool:
     meant = both.intended()["configs"].get(config.stem, {})
     asked = both.differences(both.plain_requests(theirs.requests), both.plain_requests(ours.requests))
     decided = both.differences(theirs.cases, ours.cases) or ([] if theirs.cases == ours.cases else ["~ another order"])
-    words = [_word(asked, meant.get("requests")), _word(decided, meant.get("verdicts"))]
+    waits = both.intended()["waits"].get(config.stem)
+    words = [_word(asked, meant.get("requests"), waits), _word(decided, meant.get("verdicts"), waits)]
     print(f"{config.stem:<34}{len(ours.requests):>5} requests {words[0]:<10}{len(ours.cases):>4} cases {words[1]}")
     for tool, ran in (("promptfoo", theirs), ("gradegate", ours)):
         if ran.refused:
             print(f"    {tool} did not run it: {ran.refused}")
+    if waits:
+        print(
+            f"    waits for {waits}" if asked or decided else "    waits for nothing any more: take it out of `waits`"
+        )
     for part in ("requests", "verdicts"):
         if meant.get(part):
             print(f"    {part}: {meant[part]}")
@@ -147,11 +154,11 @@ def compare(config: Path, theirs: both.Ran, ours: both.Ran) -> bool:
     unused = [part for part, lines in (("requests", asked), ("verdicts", decided)) if meant.get(part) and not lines]
     if unused:
         print(f"    intended.yaml names a difference that there is not: {', '.join(unused)}")
-    return "DIFFERENT" not in words and not unused
+    return "DIFFERENT" not in words and not unused and not (waits and not (asked or decided))
 
 
-def _word(lines: list[str], reason: str | None) -> str:
-    return "equal" if not lines else "intended" if reason else "DIFFERENT"
+def _word(lines: list[str], reason: str | None, waits: str | None) -> str:
+    return "equal" if not lines else "intended" if reason else "waits" if waits else "DIFFERENT"
 
 
 def main() -> int:

@@ -35,7 +35,7 @@ def run(checkout, *arguments):
 
 
 def test_there_is_a_page_for_each_kind_of_plug_in():
-    assert [page.stem for page in PAGES] == ["assertion", "dialect", "provider", "report"]
+    assert [page.stem for page in PAGES] == ["answers", "assertion", "dialect", "provider", "report"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from importlib.metadata import metadata
+from importlib.metadata import distribution, metadata
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ PAGE = (ROOT / "docs" / "security.md").read_text()
 NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)
 ROWS = re.findall(r"^\| (S\d+) \|(.*)\|$", PAGE, re.MULTILINE)
 # Where a package states its licence by a classifier alone, or in other words than SPDX.
-SPDX = {"BSD License": "BSD-3-Clause"}
+SPDX = {"BSD License": "BSD-3-Clause", "MIT License": "MIT", "The MIT License (MIT)": "MIT"}
 
 
 @pytest.mark.parametrize(("path", "name"), NAMED)
@@ -44,7 +44,8 @@ def stated(package: str) -> str:
     """The licence of an installed package in its own words."""
     about = metadata(package)
     classifiers = [line for line in about.get_all("Classifier") or [] if line.startswith("License :: OSI Approved :: ")]
-    words = about["License-Expression"] or about["License"] or classifiers[0].rpartition(" :: ")[2]
+    words = about["License-Expression"] or about["License"] or "".join(classifiers[:1]).rpartition(" :: ")[2]
+    words = words or (distribution(package).read_text("licenses/LICENSE") or "").partition("\n")[0]
     return SPDX.get(words, words)
 
 

@@ -39,6 +39,8 @@ class BaseAnswer:
     turns: tuple[Turn, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     grades: Mapping[bytes, BaseGrade] = field(default_factory=dict)  # by key
+    hidden: bool = False  # a secret is hidden in it: it is not what was graded
+    contradictory: bool = False  # the case passes although an assertion that counts fails, or the other way round
 
 
 @dataclass(frozen=True, slots=True)

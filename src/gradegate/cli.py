@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from gradegate import __version__
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, at_once, exit_code
 from gradegate.errors import ConfigError, Mistake, Terminated
+from gradegate.flags import add_budget, add_cache, add_filters, add_known, filters
+from gradegate.flags import whole as _whole
 from gradegate.reporting.streams import guard
 from gradegate.settings import (
     ASKS,
@@ -26,8 +28,6 @@ from gradegate.settings import (
     REASK,
     RETRIES,
     TIMEOUT,
-    amount,
-    whole_number,
 )
 
 if TYPE_CHECKING:
@@ -119,11 +119,19 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     run = _command(commands, "run", _run, "run evals, write reports, decide", aliases=["eval"])
     _config_arguments(run)
+    _answers_argument(run)
     _run_arguments(run)
-    _budget_arguments(run)
-    _cache_arguments(run)
+    add_budget(run)
+    add_cache(run)
+    run.add_argument("--no-progress-bar", action="store_true", help="no bar on a terminal")
     validate = _command(commands, "validate", _validate, "find every mistake in configs; makes no call")
     _config_arguments(validate)
+    _answers_argument(validate)
+    cases = _command(commands, "cases", _cases, "write what an application is to answer elsewhere; makes no call")
+    _config_arguments(cases)
+    cases.add_argument(
+        "-o", "--output", dest="lines", default="-", metavar="FILE", help="JSON lines; default - is standard output"
+    )
     calibrate = _command(commands, "calibrate", _calibrate, "hold a grader against labels of people; suggest `noise`")
     calibrate.add_argument("config", nargs=1, help="the config whose cases the labels name")
     calibrate.add_argument("labels", metavar="LABELS.jsonl", help="a labelled output a line; see docs/noise.md")
@@ -132,7 +140,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _model_arguments(calibrate)
     _asking_arguments(calibrate, ".json, .md or .html; repeat")
-    calibrate.set_defaults(more=[], assertions=[], filter_pattern="", base="", repeat=None)
+    calibrate.set_defaults(more=[], assertions=[], base="", repeat=None)
     _command(commands, "list", _list, "list assertions, providers, dialects and reports")
     schema = _command(commands, "schema", _schema, "print a JSON Schema")
     schema.add_argument("of", nargs="?", choices=("config", "results"), default="config")
@@ -161,7 +169,7 @@ def _config_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TYPE[(THRESHOLD)][:VALUE]",
         help="assert this of every test too; repeat",
     )
-    parser.add_argument("--filter-pattern", default="", metavar="REGEX", help="only tests whose description matches")
+    add_filters(parser)
     parser.add_argument("--base", default="", metavar="DIR", help="a checkout to compare the gate with")
     parser.add_argument("--repeat", type=_whole(1), help="ask every test this often")
     parser.add_argument(
@@ -169,11 +177,29 @@ def _config_arguments(parser: argparse.ArgumentParser) -> None:
         choices=CONFIRM_MODES,
         help="ask failures again: not at all, the grader, or for new answers; default as the gate says, else grader",
     )
+    parser.add_argument(
+        "-r",
+        "--provider",
+        "--providers",
+        dest="providers",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="ask this model or application in place of the config's; repeat",
+    )
     _model_arguments(parser)
+    add_known(parser)
 
 
 def _model_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-g", "--grader", default="", help="the model that grades, e.g. openai:chat:MODEL")
+    parser.add_argument(
+        "-g",
+        "--grader",
+        action="append",
+        default=[],
+        metavar="[KIND=]ID",
+        help="the model that grades, e.g. openai:chat:MODEL, or text=ID,embedding=ID; repeat",
+    )
     parser.add_argument(
         "--allowed-hosts",
         action="append",
@@ -202,6 +228,12 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _answers_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--answers", action="append", default=[], metavar="FILE", help="grade these answers; no target is asked; repeat"
+    )
+
+
 def _asking_arguments(parser: argparse.ArgumentParser, reports: str) -> None:
     parser.add_argument("-o", "--output", action="append", default=[], metavar="PATH", help=reports)
     parser.add_argument(
@@ -216,54 +248,25 @@ def _asking_arguments(parser: argparse.ArgumentParser, reports: str) -> None:
     )
 
 
-def _cache_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cache", default="", metavar="DIR", help="keep replies there, and do not ask for them again")
-    parser.add_argument("--no-cache", action="store_true", help="ask for everything, as without --cache")
-    parser.add_argument(
-        "--max-age", type=_whole(0), default=MAX_AGE, metavar="DAYS", help=f"of a reply that is used; default {MAX_AGE}"
-    )
-    parser.add_argument("--cache-http", action="store_true", help="keep answers of http: applications, too")
-
-
-def _budget_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--estimate", action="store_true", help="say what the run would take; makes no call")
-    parser.add_argument("--max-calls", type=_whole(1), metavar="N", help="send at most so many requests to models")
-    parser.add_argument("--max-usd", type=_amount, metavar="X", help="ask no more once replies have cost X US dollars")
-    parser.add_argument("--max-seconds", type=_amount, metavar="S", help="ask no more after S seconds")
-
-
-def _amount(text: str) -> float:
-    number = amount(text)
-    if number is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
-    return number
-
-
-def _whole(least: int) -> Any:
-    def parse(text: str) -> int:
-        number = whole_number(text, least)
-        if number is None:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least}")
-        return number
-
-    return parse
-
-
 # --- commands -------------------------------------------------------------------------------------------------
 
 
 def _settings(args: argparse.Namespace) -> Settings:
+    from gradegate.access.envfile import with_files
     from gradegate.files.checkout import commit_of
-    from gradegate.settings import Settings, hosts, open_variables
+    from gradegate.settings import Settings, graders, hosts, open_variables
 
     cwd = _here()
     return Settings(
         configs=(*args.config, *args.more),
         outputs=tuple(getattr(args, "output", ())),
-        grader=args.grader,
+        graders=graders(args.grader),
+        providers=tuple(getattr(args, "providers", ())),
         max_concurrency=getattr(args, "max_concurrency", None),
         repeat=args.repeat,
-        filter_pattern=args.filter_pattern,
+        answers=tuple(getattr(args, "answers", ())),
+        filters=filters(args),
+        variables=dict(getattr(args, "var", ())),
         assertions=tuple(args.assertions),
         base=args.base,
         changes=getattr(args, "changes", CHANGE_MODES[0]),
@@ -284,7 +287,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         in_ci=bool(os.environ.get("CI")),
         allowed_hosts=hosts(args.allowed_hosts),
         allowed_env=open_variables(args.allowed_env),
-        environ=dict(os.environ),
+        environ=with_files(os.environ, getattr(args, "env_files", ()), cwd),
         allow_exec=args.allow_exec,
         exec_env=open_variables(args.exec_env, "exec-env"),
         python=args.python,
@@ -306,7 +309,8 @@ def _run(args: argparse.Namespace) -> int:
     settings = _settings(args)
     if args.estimate:
         return _estimate(settings)
-    delivered = deliver(settings, ("console",), Links(), partial(progress, in_ci=settings.in_ci))
+    bar = partial(progress, in_ci=settings.in_ci or args.no_progress_bar)
+    delivered = deliver(settings, ("console",), Links(), bar)
     for part in delivered.documents[0].parts:
         sys.stdout.write(part)
     for failure in delivered.failures.values():
@@ -341,6 +345,17 @@ def _validate(args: argparse.Namespace) -> int:
     for line in inventory(plan.keys, prepared.secrets.names):
         print(harmless(line))
     print(f"valid: {many(plan.answers, 'answer')} and {many(plan.assertions, 'assertion')} planned")
+    return PASS
+
+
+def _cases(args: argparse.Namespace) -> int:
+    from dataclasses import replace
+
+    from gradegate.pipeline import cases
+
+    # The arguments of the run are taken as they are: what compares is of no concern here.
+    for text in cases(replace(_settings(args), base=""), "" if args.lines == "-" else args.lines):
+        sys.stdout.write(text)
     return PASS
 
 
@@ -382,7 +397,9 @@ def _action(args: argparse.Namespace) -> int:
 def _report_mistakes(mistakes: Sequence[Mistake]) -> int:
     for mistake in mistakes:
         _complain(str(mistake))
-    _complain(f"{len(mistakes)} {'mistake' if len(mistakes) == 1 else 'mistakes'}; nothing was asked of any model")
+    from gradegate.figures import many
+
+    _complain(f"{many(len(mistakes), 'mistake')}; nothing was asked of any model")
     return MISTAKE
 
 

@@ -71,6 +71,7 @@ class Usage:
     reasks: int = 0
     cached: int = 0
     saved: float = 0.0
+    untimed: int = 0  # calls of which nobody says how long they took, as of a recorded answer
 
     @property
     def tokens(self) -> int:
@@ -93,6 +94,7 @@ class Usage:
             self.reasks + other.reasks,
             self.cached + other.cached,
             self.saved + other.saved,
+            self.untimed + other.untimed,
         )
 
 

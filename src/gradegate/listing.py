@@ -9,16 +9,18 @@ from gradegate.asking.provider import PROVIDERS
 from gradegate.configs.dialect import DIALECTS
 from gradegate.configs.keys import ConfigKeys
 from gradegate.grading.grader import GRADERS
+from gradegate.recording.answer import SHAPES
 from gradegate.reporting.report import REPORTS
 from gradegate.reporting.results import results_schema
 
 
 def listing() -> str:
-    """Assertions, providers, dialects and reports, a line each."""
+    """Assertions, providers, dialects, shapes of answers and reports, a line each."""
     sections = {
         "assertions (each also with not-)": [(name, summary(kind)) for name, kind in GRADERS],
         "providers": [(name, summary(build)) for name, build in PROVIDERS],
         "dialects": [(dialect.name, dialect.summary) for _, dialect in DIALECTS],
+        "answers made elsewhere": [(shape.name, shape.summary) for _, shape in SHAPES],
         "reports": [(report.suffix or report.name, report.summary) for _, report in REPORTS],
     }
     lines = []
@@ -50,5 +52,7 @@ def _config_schema() -> dict[str, Any]:
 
 
 def summary(plugin: Any) -> str:
-    """The first line of a plug-in's docstring."""
+    """What a plug-in says of itself, else the first line of its docstring."""
+    if isinstance(text := getattr(plugin, "summary", None), str):
+        return text
     return str(plugin.__doc__ or "").strip().splitlines()[0] if plugin.__doc__ else ""

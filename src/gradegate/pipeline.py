@@ -6,7 +6,8 @@ The command line and the Action only say what happens, and post what came of it.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,9 +23,12 @@ from gradegate.deciding.beside import remarks
 from gradegate.deciding.changes import blocks, compare
 from gradegate.deciding.gate import decide
 from gradegate.errors import ConfigError
+from gradegate.files.replacing import replacing
 from gradegate.files.vouched import closed
+from gradegate.planning.answered import answered
 from gradegate.planning.base import Base, plan_base
 from gradegate.planning.baseline import FOREIGN, commit_of_base, foreign, stored
+from gradegate.planning.calls import Call, calls, line
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located, load, shown_in, written_in
 from gradegate.planning.plan import build_client, egress, plan
@@ -34,8 +38,10 @@ from gradegate.planning.sides import is_asked, with_base
 from gradegate.planning.stakes import stakes
 from gradegate.programs import desk as programs
 from gradegate.programs.leave import may_run
+from gradegate.recording.read import read as recorded
 from gradegate.reporting.deliver import check_outputs, render, write
 from gradegate.reporting.places import check_inputs, places
+from gradegate.reporting.plain import plain
 from gradegate.reporting.redact import conceal, concealed_mistakes
 from gradegate.reporting.report import Document, Links
 from gradegate.result import Decision
@@ -110,21 +116,36 @@ def _base(settings: Settings) -> Base | None:
 
 def _prepared(settings: Settings, suites: list[Located], base: Base | None) -> Prepared:
     client = build_client(settings, suites)
-    own = plan(suites, settings, client)
+    own, answers = _planned(suites, settings, client)
     planned = _compared(own, settings, client, base)
     secrets = secrets_of(settings, suites, (use.name for use in planned.keys))
     client.guard = Guard(egress(settings), {use.name: settings.environ[use.name] for use in planned.keys})
     hide = redactor({*secrets.values, *(base.secrets if base else ())})
     changes = conceal(_changes(base, own, suites, settings), hide) if base else NO_CHANGES
     seal = redactor(secrets.environment.values(), short=False)
-    inputs = frozenset(path for located in suites for path in located.workspace.opened)
+    inputs = frozenset(path for located in suites for path in located.workspace.opened) | answers
     inputs |= {(settings.cwd / settings.baseline).resolve()} if settings.baseline else set()
     return Prepared(planned, client, secrets, hide, seal, inputs, changes)
+
+
+def _planned(suites: list[Located], settings: Settings, client: Client) -> tuple[Plan, frozenset[Path]]:
+    """The plan, with the answers that were made elsewhere and the files that hold them. Raises ConfigError."""
+    if not settings.answers:
+        return plan(suites, settings, client), frozenset()
+    recording = recorded(settings)
+    try:
+        made = plan(suites, settings, client)
+    except ConfigError as e:
+        raise ConfigError(*e.mistakes, *recording.mistakes) from e
+    return answered(made, recording), recording.opened
 
 
 def _compared(planned: Plan, settings: Settings, client: Client, base: Base | None) -> Plan:
     """The plan with what its answers are compared with: a recorded run of the base, or its jobs. Raises ConfigError."""
     if is_asked(settings, (*planned.policies, *(base.policies if base else ()))):
+        if settings.answers:
+            what = "`compare: base` asks targets for the answers of the base, and with `answers` none is asked"
+            raise ConfigError.at(what, None, "compare with `baseline`, the results.json of the base")
         return with_base(planned, settings, client)
     found = stored(settings, planned.policies)
     if not isinstance(found, Baseline):
@@ -175,3 +196,27 @@ def deliver(
     failures = write(reports, where, decision, links, prepared.seal)
     documents = tuple(render(name, decision, links, prepared.seal) for name in names)
     return Delivered(decision, documents, failures)
+
+
+def cases(settings: Settings, output: str) -> Iterator[str]:
+    """Every planned call to a target as a JSON line, written to ``output`` or, where that is empty, given.
+
+    No key is needed, and nothing is asked. Raises ConfigError.
+    """
+    where = places([output] if output else [], settings.cwd, settings.environ)
+    prepared = prepare(replace(settings, listing=True))
+    check_inputs(where, prepared.inputs)
+    lines = (_case(call, prepared.hide) for call in calls(prepared.plan.jobs))
+    if not output:
+        return lines
+    try:
+        with replacing(where[output]) as file:
+            file.writelines(lines)
+    except OSError as e:
+        raise ConfigError.at(f"{output} could not be written: {e.strerror or e}", None, "name another file") from e
+    return iter(())
+
+
+def _case(call: Call, hide: Hide) -> str:
+    """ASCII alone, so that neither a terminal nor a reader of lines finds anything in it."""
+    return json.dumps({"id": call.id, **conceal(plain(line(call)), hide)}) + "\n"

@@ -164,6 +164,7 @@ class Row:
     key: bytes = b""  # SHA-256: what it is called in every run
     definition: bytes = b""  # SHA-256: what is asked and given: equal where two runs ask for the same
     base: Outcome | None = None  # what the base says of the case, None where it does not have it, or another one
+    hidden: bool = False  # a secret is hidden in what was graded, so that it cannot be graded again from here
 
     @property
     def counts(self) -> bool:
@@ -202,12 +203,16 @@ def cases_of(rows: Iterable[Row]) -> tuple[CaseResult, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How results came about. ``started`` is UTC in ISO 8601, ``configs`` the SHA-256 of each config by its file."""
+    """How results came about. ``started`` is UTC in ISO 8601.
+
+    ``configs`` are the SHA-256 of each config by its file, ``answers`` those of files with recorded answers.
+    """
 
     tool: str = ""  # the version of gradegate
     commit: str = ""
     started: str = ""
     configs: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

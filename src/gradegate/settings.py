@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from gradegate.access.environment import Environment, is_runners
-from gradegate.errors import ConfigError, Mistake
+from gradegate.errors import ConfigError, Mistake, Origin
 
 if TYPE_CHECKING:
     from gradegate.access.hosts import Host
@@ -53,15 +53,32 @@ def amount(text: str) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Filters:
+    """Which tests and providers of the configs are run; what is empty keeps all."""
+
+    pattern: str = ""  # matches the description
+    metadata: tuple[tuple[str, str], ...] = ()  # keys with what their values hold
+    first: int | None = None  # tests of each config, after the other filters
+    providers: str = ""  # matches id or label
+
+    @property
+    def on(self) -> bool:
+        """Whether a test or a provider may be left out."""
+        return self != Filters()
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Options of one run; None and empty mean "as the config says"."""
 
     configs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
-    grader: str = ""
+    graders: Mapping[str, str] = field(default_factory=dict)  # ids by kind; "*" serves for any kind
+    providers: tuple[str, ...] = ()  # asked in place of the targets of the configs
     max_concurrency: int | None = None
     repeat: int | None = None
-    filter_pattern: str = ""
+    filters: Filters = Filters()
+    variables: Mapping[str, str] = field(default_factory=dict)  # of each test that does not set them itself
     assertions: tuple[str, ...] = ()  # asserted of every test, beside what the configs assert
     reask: int = REASK
     timeout: float | None = None
@@ -83,10 +100,17 @@ class Settings:
     allowed_hosts: tuple[Host, ...] = ()  # where keys may go beside their own hosts
     allowed_env: frozenset[str] = frozenset()  # variables that any text of a config may show
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    answers: tuple[str, ...] = ()  # files with answers made elsewhere, or patterns of them: no target is asked
+    listing: bool = False  # only what would be asked of targets is wanted: no model is asked, and nothing is graded
     allow_exec: bool = False  # code of the repository may run
     exec_env: frozenset[str] = frozenset()  # variables of the environment that it sees
     exec_apart: bool = False  # as a user of its own, or not at all
     python: str = ""  # the interpreter that runs it, where a config names none
+
+    @property
+    def asks_targets(self) -> bool:
+        """Whether targets are asked; where they are not, what a config names is only a label."""
+        return not self.answers and not self.listing
 
     @property
     def bound(self) -> bool:
@@ -109,6 +133,36 @@ def hosts(written: Iterable[str]) -> tuple[Host, ...]:
     if wrong:
         raise ConfigError(*wrong)
     return tuple(host for host in named.values() if host)
+
+
+_KINDED = re.compile(r"([\w-]+)\s*=")  # before the id of a grader, in which an `=` may stand
+
+
+def graders(written: Iterable[str]) -> Mapping[str, str]:
+    """The graders of ``ID`` and ``KIND=ID``, several to a text by commas or lines. Raises ConfigError with every mistake."""
+    from gradegate.registry import suggest
+    from gradegate.suite import KINDS
+
+    found: dict[str, str] = {}
+    mistakes = []
+    for text in (part.strip() for line in written for part in re.split(r"\n|,(?=\s*[\w-]+\s*=)", line)):
+        kinded = _KINDED.match(text)
+        kind, provider = (kinded[1], text[kinded.end() :].strip()) if kinded else ("*", text)
+        if kind not in (*KINDS, "*"):
+            cure = suggest(kind, KINDS) or "the kinds are " + ", ".join(KINDS)
+            mistakes.append(Mistake(f"there is no kind of grader `{kind}`", Origin("--grader"), cure))
+        elif kinded and not provider:
+            cure = f"write {kind}=PROVIDER:MODEL"
+            mistakes.append(Mistake(f"the grader for {kind} is empty", Origin("--grader"), cure))
+        elif provider and found.get(kind, provider) != provider:
+            what = "two graders serve for any kind" if kind == "*" else f"there are two graders for {kind}"
+            cure = "say what for: text=..., embedding=..." if kind == "*" else "name one"
+            mistakes.append(Mistake(f"{what}: `{found[kind]}` and `{provider}`", Origin("--grader"), cure))
+        elif provider:
+            found[kind] = provider
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return found
 
 
 def open_variables(written: Iterable[str], option: str = "allowed-env") -> frozenset[str]:
@@ -142,20 +196,21 @@ class ActionSettings:
     mistakes: tuple[Mistake, ...] = ()  # of the inputs: nothing may run before they are corrected
 
 
-def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
+def from_inputs(environ: Mapping[str, str], cwd: Path, elsewhere: Mapping[str, str] | None = None) -> ActionSettings:
     """Read ``INPUT_*`` as the runner spells them; a mistaken one has its default, and stands in ``mistakes``.
 
     The runner upper-cases a name, turns spaces into underscores and keeps hyphens: ``INPUT_MAX-CONCURRENCY``
-    (actions/runner, ContainerActionHandler).
+    (actions/runner, ContainerActionHandler). ``elsewhere`` has cures for inputs of another action.
     """
     inputs = _Inputs(environ)
     run = Settings(
         configs=inputs.lines("config"),
         outputs=inputs.lines("output"),
-        grader=inputs.text("grader"),
+        graders=inputs.read("grader", graders, {}),
+        providers=inputs.lines("provider"),
         max_concurrency=inputs.number("max-concurrency", least=1),
         repeat=inputs.number("repeat", least=1),
-        filter_pattern=inputs.text("filter-pattern"),
+        filters=Filters(pattern=inputs.text("filter-pattern")),
         reask=REASK if (asked := inputs.number("reask", least=0)) is None else asked,
         timeout=inputs.number("timeout", least=1),
         base=str(cwd / base) if (base := inputs.text("base")) else "",
@@ -170,6 +225,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         max_usd=inputs.amount("max-usd"),
         max_seconds=inputs.amount("max-seconds"),
         cwd=inputs.folder("working-directory", cwd),
+        answers=inputs.lines("answers"),
         in_ci=True,
         allowed_hosts=inputs.read("allowed-hosts", hosts, ()),
         allowed_env=inputs.read("allowed-env", open_variables, frozenset()),
@@ -187,7 +243,9 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         annotations=inputs.flag("annotations"),
         approve_label=inputs.text("approve-label"),
     )
-    return replace(settings, mistakes=(*inputs.mistakes, *inputs.unknown(), *_without_base(settings, environ)))
+    return replace(
+        settings, mistakes=(*inputs.mistakes, *inputs.unknown(elsewhere or {}), *_without_base(settings, environ))
+    )
 
 
 def _without_base(settings: ActionSettings, environ: Mapping[str, str]) -> Iterator[Mistake]:
@@ -224,7 +282,7 @@ class _Inputs:
         self.mistakes.append(Mistake(f"the input `{name}` holds an expression that nobody filled in", None, cure))
         return ""
 
-    def unknown(self) -> list[Mistake]:
+    def unknown(self, elsewhere: Mapping[str, str]) -> list[Mistake]:
         """A mistake for each input that no code asked for: the runner lets them all pass, and warns of some."""
         from gradegate.registry import suggest
 
@@ -233,7 +291,8 @@ class _Inputs:
         for variable in sorted(filter(self._is_unknown, self._environ)):
             name = variable.removeprefix("INPUT_").lower()
             near = suggest(name, asked) or f"remove it from `with` (or {variable} from `env`); docs/action.md has all"
-            cure = NO_ARGUMENTS if name in ("args", "entrypoint") else near
+            known = elsewhere.get(name.replace("_", "-"))
+            cure = NO_ARGUMENTS if name in ("args", "entrypoint") else known or near
             mistakes.append(Mistake(f"there is no input `{name}`", None, cure))
         return mistakes
 

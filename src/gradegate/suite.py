@@ -46,7 +46,9 @@ class ProviderSpec:
         return self.label or self.id
 
 
-# The models that may grade, by kind: "text", "embedding", "classification", "moderation"; "*" serves for any kind.
+# What a model gives, and so what it can grade by.
+KINDS = ("text", "embedding", "classification", "moderation")
+# The models that may grade, by kind; "*" serves for any kind.
 Graders = Mapping[str, ProviderSpec]
 
 
@@ -141,8 +143,12 @@ class Select:
 
     def takes(self, assertion: str, metric: str, provider: str, description: str) -> bool:
         """Whether a grade with these properties is selected."""
-        pairs = ((self.assertion, assertion), (self.metric, metric), (self.provider, provider))
-        return all(not p or fnmatchcase(v, p) for p, v in (*pairs, (self.description, description)))
+        return (  # spelled out, because a hundred rules may look at each of 100,000 grades
+            (not self.assertion or fnmatchcase(assertion, self.assertion))
+            and (not self.metric or fnmatchcase(metric, self.metric))
+            and (not self.provider or fnmatchcase(provider, self.provider))
+            and (not self.description or fnmatchcase(description, self.description))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +221,12 @@ class Suite:
     description: str = ""
     prompts: tuple[PromptSpec, ...] = ()
     targets: tuple[ProviderSpec, ...] = ()
+    others: tuple[ProviderSpec, ...] = ()  # configured and not asked: a grader may name one by its id or label
+    targetless: Mistake | None = None  # what is wrong where nobody else names a target
     cases: tuple[Case, ...] = ()
     policy: Policy = Policy()
-    graders: Graders = field(default_factory=dict)  # of defaultTest: weaker than --grader
+    graders: Graders = field(default_factory=dict)  # of defaultTest
+    given: Graders = field(default_factory=dict)  # of the command line: stronger than those of defaultTest
     env: Environment = Environment()
     max_concurrency: int | None = None
     repeat: int = 1
@@ -229,8 +238,8 @@ class Suite:
 
     def specs(self) -> Iterator[ProviderSpec]:
         """Every model that the suite names: targets, graders of every level, and the members of sets."""
-        yield from self.targets
-        yield from self.graders.values()
+        yield from (*self.targets, *self.others)
+        yield from (*self.graders.values(), *self.given.values())
         yield from self.policy.second_opinions
         for case in self.cases:
             yield from case.options.graders.values()

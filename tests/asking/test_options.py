@@ -27,11 +27,42 @@ def test_a_slip_of_the_pen_is_a_mistake_with_a_suggestion(provider_id: str):
     ]
 
 
-def test_what_nobody_knows_is_a_mistake_that_lists_the_options():
-    with pytest.raises(ConfigError, match="`echo` has no option `zzz` -> it takes no options"):
-        build("echo", {"zzz": 1})
-    with pytest.raises(ConfigError, match="has no option `zzz` -> its options are apiBaseUrl, apiHost, "):
-        build("openai:moderation", {"apiKey": "k", "zzz": 1})
+@pytest.mark.parametrize(
+    ("option", "near"),
+    [("baseUrl", "apiBaseUrl"), ("base_url", "apiBaseUrl"), ("maxTokens", "max_tokens"), ("api_key", "apiKey")],
+)
+def test_a_name_of_another_spelling_is_a_slip_too(option: str, near: str):
+    with pytest.raises(ConfigError, match=f'has no option `{option}` -> did you mean "{near}"'):
+        build("openai:chat:m", {"apiKey": "k", option: "x"})
+
+
+@pytest.mark.parametrize("option", ["serverUrl", "hostname", "httpProxy", "access_token", "client_secret"])
+def test_what_says_where_a_question_goes_is_a_mistake(option: str):
+    with pytest.raises(ConfigError, match=f"has no option `{option}` -> its options are apiBaseUrl, apiHost, "):
+        build("openai:moderation", {"apiKey": "k", option: "x"})
+    with pytest.raises(ConfigError, match=f"`echo` has no option `{option}` -> it takes no options"):
+        build("echo", {option: "x"})
+
+
+def test_what_nobody_knows_has_no_effect_and_is_said_once(gate, llm: FakeLlm):
+    llm.reply = lambda path, body: chat("yes")
+    target = llm.spec(zzz=1, top_k=3)
+    test = {"assert": [{"type": "contains", "value": "yes"}]}
+    ran = gate({"prompts": ["hi"], "providers": [target], "tests": [test, test]})
+    assert ran.code == 0
+    assert not {"zzz", "top_k"} & set(llm.bodies[0])
+    what = "knows no option `zzz`, so it has no effect; `passthrough` sends what a vendor takes beside them"
+    assert ran.out.count(what) == 1
+    assert "`top_k`" not in ran.out  # other vendors have it: a config for several may name it
+
+
+def test_a_service_whose_parameters_are_open_is_sent_them_without_a_word(gate, llm: FakeLlm):
+    llm.reply = lambda path, body: chat("yes")
+    target = {"id": "vllm:m", "config": {"apiBaseUrl": llm.base, "zzz": 1}}
+    test = {"assert": [{"type": "contains", "value": "yes"}]}
+    ran = gate({"prompts": ["hi"], "providers": [target], "tests": [test]})
+    assert llm.bodies[0]["zzz"] == 1
+    assert "zzz" not in ran.out
 
 
 @pytest.mark.parametrize("provider_id", EVERY)
@@ -71,5 +102,5 @@ def test_all_mistakes_of_a_run_are_said_before_any_call(gate, llm: FakeLlm):
 
 def test_an_option_is_listed_once():
     with pytest.raises(ConfigError) as caught:
-        build("google:m", {"apiKey": "k", "zzz": 1})
+        build("google:m", {"apiKey": "k", "proxyUrl": 1})
     assert str(caught.value).count("passthrough") == 1

@@ -11,6 +11,8 @@ MIB = bounds.MIB
 ROWS = [
     f"| {bounds.SECONDS:g} s of CPU, {bounds.WALL:g} s in all, {bounds.MEMORY // MIB} MiB of memory |",
     f"| {bounds.TOTAL_SECONDS:g} s of CPU, and {bounds.EACH_SECONDS * 1000:g} ms more for each |",
+    f"| {bounds.SCRIPT_SECONDS:g} s of CPU, {bounds.WALL:g} s in all, {bounds.SCRIPT_MEMORY // MIB} MiB of memory; {bounds.MAX_SCRIPT // 1024} Ki",
+    f"| {bounds.SCRIPT_TOTAL:g} s of CPU, and {bounds.SCRIPT_EACH * 1000:g} ms more for each |",
     f"| {bounds.MAX_SOURCE // MIB} Mi, {bounds.MAX_CHARACTERS // MIB} Mi, {bounds.MAX_PATTERN:,}, 1,000 characters |",
     f"| {bounds.MAX_SENT // MIB} MiB |",
     f"| {bounds.MAX_FILE // MIB} MiB; {bounds.MAX_CHARACTERS // MIB} Mi characters; {bounds.MAX_FILES // MIB} MiB |",

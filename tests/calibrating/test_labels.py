@@ -83,7 +83,18 @@ def test_no_report_takes_the_place_of_what_was_read(calibrate, llm):
 def test_more_asks_than_a_run_may_hold_are_a_mistake(calibrate, llm):
     ran = calibrate(config(llm), lines(label("a")), "--asks", "10001")
     assert (ran.code, llm.requests) == (2, [])
-    assert "10,000" in ran.err
+    assert "`--asks` is more than 10,000 -> ask less often" in ran.err
+    assert "repeat" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [("", "`output` is empty"), (" \u200b\n", "`output` is empty"), ("a\ud800", "`output` has half of a sign")],
+)
+def test_an_output_that_no_target_gives_is_a_mistake(calibrate, llm, output, said):
+    ran = calibrate(config(llm), lines({**label("a"), "output": output}))
+    assert (ran.code, llm.requests) == (2, [])
+    assert f"labels.jsonl:1: {said}" in ran.err
 
 
 def test_a_report_of_another_kind_is_a_mistake(calibrate, llm):
@@ -194,7 +205,10 @@ def test_any_objects_are_labels_or_mistakes_at_their_lines(rows):
     assert placed == set(range(1, len(rows) + 1))
 
 
-@given(st.text(), st.text(min_size=1), st.text(), st.booleans())
+PRINTED = st.text(st.characters(categories=("L", "N", "P")), min_size=1)
+
+
+@given(st.text(), st.text(min_size=1), st.tuples(st.text(), PRINTED, st.text()).map("".join), st.booleans())
 def test_what_a_label_says_is_kept_to_the_letter(description, assertion, output, passes):
     word = "pass" if passes else "fail"
     row = {"description": description, "assertion": assertion, "output": output, "label": word, "who": "extra"}

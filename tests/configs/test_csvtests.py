@@ -29,6 +29,12 @@ def assertions(cell: str) -> list[dict]:
         ("similar:Paris", {"type": "similar", "value": "Paris", "threshold": 0.8}),
         ("answer-relevance(.7):", {"type": "answer-relevance", "threshold": 0.7}),
         ("is-json:", {"type": "is-json"}),
+        ("is-json", {"type": "is-json"}),
+        ("not-contains-json", {"type": "not-contains-json"}),
+        ("context-faithfulness(0.6)", {"type": "context-faithfulness", "threshold": 0.6}),
+        ("contains-any", {"type": "equals", "value": "contains-any"}),  # it says nothing without a value
+        ("well-known", {"type": "equals", "value": "well-known"}),
+        ("moderation", {"type": "equals", "value": "moderation"}),  # one word may be the answer that is expected
         ("contains:a\nb", {"type": "contains", "value": "a\nb"}),
         ("python: len(output) > 1", {"type": "python", "value": "len(output) > 1"}),
         ("file://check.py:f", {"type": "python", "value": "file://check.py:f"}),

@@ -478,7 +478,7 @@ def test_a_config_is_never_accused_beside_its_own_copy(tmp_path, path):
         shutil.copytree(path.parent, tmp_path / side)
     environ = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY"), "sk-0123456789")
     try:
-        changes = compared({}, {}, tmp_path, configs=(path.name,), grader="openai:chat:judge", environ=environ)
+        changes = compared({}, {}, tmp_path, configs=(path.name,), graders={"*": "openai:chat:judge"}, environ=environ)
     except ConfigError:
         return  # not all are meant to be planned
     assert changes.found == ()
@@ -517,7 +517,7 @@ def test_a_rubric_in_a_file_counts():
     test = {"vars": {"q": "a"}, "assert": [{"type": "llm-rubric", "value": "file://rubric.txt"}]}
     config = {"prompts": ["{{q}}"], "providers": ["echo"], "tests": [test]}
     found = compared(
-        {CONFIG: config, "rubric.txt": "names the capital"}, {CONFIG: config, "rubric.txt": "x"}, grader="echo"
+        {CONFIG: config, "rubric.txt": "names the capital"}, {CONFIG: config, "rubric.txt": "x"}, graders={"*": "echo"}
     ).found
     assert [said(change) for change in found] == ["changed: `llm-rubric` of `q=a`: has another value"]
 
@@ -674,7 +674,7 @@ def test_findings_stand_at_their_lines_in_the_head():
         "prompts: ['{{q}}']\nproviders: [echo]\ntests:\n  - vars: {q: a}\n    assert:\n      - type: g-eval\n"
         "        value: x\n        threshold: 0.1\n"
     )
-    (found,) = compared({CONFIG: base}, {CONFIG: head}, grader="echo").found
+    (found,) = compared({CONFIG: base}, {CONFIG: head}, graders={"*": "echo"}).found
     assert str(found.origin) == f"{CONFIG}:6"
 
 
@@ -788,7 +788,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 @given(CONFIGS, st.randoms(use_true_random=False))
 def test_a_config_in_another_order_is_never_accused(config, chance):
     head = shuffled(config, chance)
-    assert compared({CONFIG: config}, {CONFIG: head}, grader="openai:chat:judge").found == ()
+    assert compared({CONFIG: config}, {CONFIG: head}, graders={"*": "openai:chat:judge"}).found == ()
 
 
 def looser(config: dict[str, Any], chance: random.Random) -> None:
@@ -829,7 +829,9 @@ def test_a_config_that_lets_more_pass_is_always_accused(config, chance):
     looser(head, chance)
     files = {"r.yaml": "- reply: a\n"}
     try:
-        assert compared({CONFIG: config, **files}, {CONFIG: head, **files}, grader="openai:chat:judge").found, head
+        assert compared({CONFIG: config, **files}, {CONFIG: head, **files}, graders={"*": "openai:chat:judge"}).found, (
+            head
+        )
     except ConfigError:
         return  # not even planned: the check fails
 
@@ -867,7 +869,7 @@ REPLIES = {"r.yaml": "- reply: x\n"}
 
 
 def differences(base: Any, head: Any) -> list[str]:
-    found = compared({CONFIG: base, **REPLIES}, {CONFIG: head, **REPLIES}, grader="scripted:r.yaml").found
+    found = compared({CONFIG: base, **REPLIES}, {CONFIG: head, **REPLIES}, graders={"*": "scripted:r.yaml"}).found
     return [said(change) for change in found]
 
 

@@ -1,12 +1,14 @@
 """When a rule can change no more, and what is asked until then, against the vectors of the specification."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate.baseline import PRE_EXISTING
 from gradegate.deciding.rules import apply
 from gradegate.deciding.waves import Opened, Tally, Waves, settled, width
 from gradegate.result import Asserted, Grade, Outcome, Row
@@ -69,6 +71,18 @@ def test_two_rules_take_the_union_in_plan_order():
     rows = [Opened(row(FAIL), frozenset([0])) for _ in range(20)]
     waves = Waves([Rule("a", min_pass_rate=1.0, suite="s"), Rule("b", min_pass_rate=0.5, suite="s")], rows)
     assert waves.next() == [(number, 0) for number in range(11)]
+
+
+@pytest.mark.parametrize(("compared", "more", "asked"), [(True, {}, 0), (False, {}, 3), (True, {"max_drop": 0.1}, 3)])
+def test_a_rule_that_one_key_misses_asks_nothing_for_the_others(compared, more, asked):
+    """Half of the cases fail for good, as they did on the base; three failures may be new."""
+    old = row(FAIL)
+    old = replace(old, grades=tuple(replace(grade, status=PRE_EXISTING) for grade in old.grades))
+    rows = [Opened(old)] * 5 + [Opened(row(FAIL), frozenset([0]))] * 3 + [Opened(row(PASS))] * 2
+    rule = Rule("r", min_pass_rate=0.9, max_new_failures=0, suite="s", **more)
+    assert len(Waves([rule], rows, compared).next()) == asked
+    assert len(Waves([replace(rule, min_pass_rate=0.1)], rows, compared).next()) == 3
+    assert len(Waves([rule, EVERY], rows[5:], compared).next()) == 3
 
 
 @pytest.mark.parametrize("keys", [{"min_score": 0.1}, {"min_pass_rate": 0.1, "confidence": 0.95}])

@@ -126,3 +126,10 @@ def test_how_failures_are_asked_again_is_an_input(written: str, read: str) -> No
 
 def test_another_way_to_ask_again_is_a_mistake() -> None:
     assert said(confirm="twice") == ["the input `confirm` is 'twice' -> give one of off, grader, answers"]
+
+
+def test_answers_are_paths_and_patterns_a_line_each() -> None:
+    settings = from_inputs({"INPUT_ANSWERS": "recorded/a.jsonl\n\n recorded/more/*.jsonl \n"}, Path()).run
+    assert settings.answers == ("recorded/a.jsonl", "recorded/more/*.jsonl")
+    assert not settings.asks_targets
+    assert from_inputs({}, Path()).run.asks_targets

@@ -54,7 +54,7 @@ def test_the_measures_and_their_thresholds(gate, llm, kind, value, threshold, ou
         ([[], []], "empty or all zeros"),
         ([[1.0, 0.0], [math.nan, 1.0]], "not a finite number"),
         ([[1.0, math.inf], [1.0, 1.0]], "not a finite number"),
-        ([[1.0, 0.0]], "1 vectors for 2 texts"),
+        ([[1.0, 0.0]], "1 vector for 2 texts"),
         ((500, {"error": {"message": "out of order"}}), "out of order"),
     ],
 )

@@ -94,7 +94,7 @@ def verdicts(*words: str) -> str:
 @pytest.mark.parametrize(
     ("kind", "reply", "said"),
     [
-        ("verdicts", verdicts("no"), "1 verdicts where 3"),
+        ("verdicts", verdicts("no"), "1 verdict where 3"),
         ("verdicts", verdicts(), "0 verdicts where 3"),
         ("verdicts", verdicts("yes", "yes", "yes", "yes"), "4 verdicts where 3"),
         ("verdicts", verdicts("yes", "yes", "maybe"), "'maybe' is not one of yes, no, idk"),

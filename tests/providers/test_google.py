@@ -167,3 +167,43 @@ def test_what_is_missing_is_a_mistake(provider_id, env, what):
     with pytest.raises(ConfigError) as caught:
         build(provider_id, **env)
     assert what in str(caught.value)
+
+
+# --- embeddings -----------------------------------------------------------------------------------------------
+
+
+def vectors(*rows: list[float], **more) -> dict:
+    return {"embeddings": [{"values": row} for row in rows], **more}
+
+
+def embedder(llm: FakeLlm, **config):
+    return build(
+        "google:embedding:gemini-embedding-001",
+        {"apiBaseUrl": llm.base.removesuffix("/v1"), "apiKey": "AIza-1", **config},
+    )
+
+
+def test_one_request_for_all_texts(llm: FakeLlm):
+    llm.reply = lambda path, body: vectors([1, 2], [3, 4], usageMetadata={"promptTokenCount": 8})
+    rows, usage = embedder(llm, outputDimensionality=2, cost=0.5).embed(["a", "b"])
+    assert rows == [[1.0, 2.0], [3.0, 4.0]]
+    assert (usage.prompt_tokens, usage.known_cost) == (8, 4.0)
+    assert path(llm) == "/v1beta/models/gemini-embedding-001:batchEmbedContents"
+    assert headers(llm)["x-goog-api-key"] == "AIza-1"
+    one = {"model": "models/gemini-embedding-001", "outputDimensionality": 2}
+    assert llm.bodies == [{"requests": [{**one, "content": {"parts": [{"text": text}]}} for text in "ab"]}]
+
+
+def test_many_texts_are_several_requests(llm: FakeLlm):
+    llm.reply = lambda path, body: vectors(*([float(len(body["requests"]))] for _ in body["requests"]))
+    rows, usage = embedder(llm).embed(["x"] * 101)
+    assert (rows[0], rows[-1], len(rows), usage.calls) == ([100.0], [1.0], 101, 2)
+    assert usage.known_cost is None  # the answer counts no tokens
+
+
+@pytest.mark.parametrize("answer", [{}, vectors([1.0]), {"embeddings": [{"values": []}, {}]}, {"embeddings": [1, 2]}])
+def test_vectors_that_are_missing_are_no_answer(llm: FakeLlm, answer):
+    llm.reply = lambda path, body: answer
+    with pytest.raises(ProviderError) as caught:
+        embedder(llm).embed(["a", "b"])
+    assert caught.value.trouble is Trouble.MALFORMED

@@ -70,6 +70,21 @@ def test_anthropic(llm: FakeLlm):
     TypeAdapter(Ask).validate_python(body)
 
 
+@pytest.mark.parametrize("service", ["openrouter", "perplexity", "fireworks", "litellm", "vllm", "cloudflare-ai"])
+def test_services_with_openais_api(llm: FakeLlm, service):
+    from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming as Chat
+    from openai.types.embedding_create_params import EmbeddingCreateParams
+
+    account = {"accountId": "a"} if service == "cloudflare-ai" else {}
+    body = sent(llm, f"{service}:m", CHAT, max_tokens=5, seed=1, **account)
+    TypeAdapter(Chat).validate_python(body)
+    assert set(body) <= {"model", "messages", "max_tokens", "seed", "temperature", "response_format"}
+    if service != "perplexity":
+        llm.reply = lambda path, body: embeddings([1.0])
+        build(f"{service}:embedding:m", {"apiBaseUrl": llm.base, "apiKey": "k", **account}).embed(["a"])
+        TypeAdapter(EmbeddingCreateParams).validate_python(llm.bodies[-1])
+
+
 def test_google(llm: FakeLlm):
     types = import_module("google.genai.types")
     answer = gemini({"text": "thought", "thought": True}, {"text": "yes"})
@@ -78,6 +93,13 @@ def test_google(llm: FakeLlm):
     types.GenerationConfig.model_validate(body["generationConfig"])  # forbids what it does not know
     TypeAdapter(list[types.Content]).validate_python(body["contents"])
     types.Content.model_validate(body["systemInstruction"])
+    vectors = {"embeddings": [{"values": [1.0, 0.0]}], "usageMetadata": {"promptTokenCount": 2}}
+    assert types.EmbedContentResponse.model_validate(vectors).embeddings[0].values == [1.0, 0.0]
+    llm.reply = lambda path, body: vectors
+    build("google:embedding:m", {"apiBaseUrl": llm.base, "apiKey": "k", "taskType": "X", "title": "t"}).embed(["a"])
+    request = llm.bodies[-1]["requests"][0]
+    types.Content.model_validate(request["content"])
+    types.EmbedContentConfig.model_validate({key: request[key] for key in ("taskType", "title")})
 
 
 def test_mistral(llm: FakeLlm):
@@ -98,3 +120,16 @@ def test_ollama(llm: FakeLlm):
     assert not set(body) - set(ChatRequest.model_fields)
     assert not set(body["options"]) - set(client.Options.model_fields)
     ChatRequest.model_validate(body)
+
+
+def test_what_openai_documents_is_sent():
+    """All but what names the question, and what needs a stream, a voice or a wait."""
+    from openai.types.chat.completion_create_params import CompletionCreateParamsBase
+    from openai.types.responses.response_create_params import ResponseCreateParamsBase
+
+    from gradegate.asking.completions import SENT
+    from gradegate.providers.openai_responses import SENT as RESPONSES
+
+    left = {"model", "messages", "input", "audio", "image", "stream_options", "background", "background_options"}
+    assert set(CompletionCreateParamsBase.__annotations__) - set(SENT) <= left
+    assert set(ResponseCreateParamsBase.__annotations__) - set(RESPONSES) <= left

@@ -24,8 +24,8 @@ PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
     [
         (passed(), "Passed"),
         (blocked(), "Blocked"),
-        (inconclusive(), "Inconclusive"),
-        (replace(inconclusive(), setup=True), "Inconclusive: the set-up is wrong"),
+        (inconclusive(), "Could not tell"),
+        (replace(inconclusive(), setup=True), "Could not tell: the set-up is wrong"),
     ],
 )
 def test_the_verdict_in_a_few_words(decision: Decision, words: str) -> None:

@@ -95,7 +95,7 @@ def test_the_verdict_stands_first(make: Callable[[], Decision]) -> None:
         "pass": "✅ gradegate: passed",
         "advisory": "⚠️ gradegate: passed, with advisory findings",
         "blocked": "❌ gradegate: blocked",
-        "inconclusive": "❔ gradegate: inconclusive",
+        "inconclusive": "❔ gradegate: could not tell",
     }
     first, _, second, *_ = written(decision).split("\n")
     assert first == f"### {titles[decision.outcome.value]}"

@@ -33,7 +33,7 @@ class Scripted:
         llm.reply = self._reply
 
     def _reply(self, path, body):
-        if body["model"] == "app":
+        if body["model"] in ("app", "other"):
             return self.target(str(body["messages"]))
         text = "\n".join(str(message["content"]) for message in body["messages"])
         if FILLER in text:
@@ -352,7 +352,7 @@ def test_a_signal_while_the_base_is_graded_again_calls_nothing_new(gate, scripte
     assert process.returncode == 130, out
     results = json.loads((tmp_path / "after.json").read_text())
     (grade,) = results["cases"][0]["grades"]
-    assert (results["outcome"], grade["outcome"], grade["status"]) == ("inconclusive", "fail", "")
+    assert (results["outcome"], grade["outcome"], grade["status"]) == ("inconclusive", "fail", "undecided")
     assert results["rules"][0]["reason"] == "whether 1 failure is new could not be told"
 
 
@@ -435,6 +435,8 @@ def test_a_budget_that_ends_on_the_way_decides_nothing(gate, run, scripted, llm)
         assert len(llm.requests) == most
         assert ran.code == (1 if most == 6 else 3), most
         assert (ran.grades[0]["status"] == "new-failure") is (most == 6)
+        assert ran.grades[0]["status"] == ("new-failure" if most == 6 else "undecided")
+        assert ran.results["baseline"]["undecided"] == (most != 6)
 
 
 def test_what_is_asked_of_the_base_is_fresh_and_counts(gate, run, scripted, llm):
@@ -450,3 +452,44 @@ def test_what_is_asked_of_the_base_is_fresh_and_counts(gate, run, scripted, llm)
     llm.requests.clear()
     ran = beside(run, scripted, head, base, "--compare", "base", "--max-calls", "3", scripts={HEAD: "P", BASE: "P"})
     assert (len(llm.requests), ran.results["budget"]["used_up"]) == (3, "3 calls")
+
+
+# --- what cannot be compared ----------------------------------------------------------------------------------
+
+
+def test_a_base_that_has_no_case_of_the_run_is_said(gate, run, scripted, llm):
+    head, base = config(llm), {**config(llm), "providers": [llm.spec("other", temperature=0)]}
+    ran = beside(run, scripted, head, base, "--compare", "base", scripts={HEAD: "P"})
+    assert any("the base has no case of this run" in note["text"] for note in ran.results["notes"])
+    for side, prompt in ((head, "new {{n}}"), (base, "old {{n}}")):
+        side["prompts"], side["providers"][0]["label"] = [prompt], "the app"
+    ran = beside(run, scripted, head, base, "--compare", "base", scripts={HEAD: "P", BASE: "P"})
+    assert not any("has no case" in note["text"] for note in ran.results["notes"])
+    assert ran.results["baseline"]["compared"] == 1
+
+
+def test_an_answer_of_the_base_with_a_hidden_secret_is_not_graded_again(gate, run, scripted, llm):
+    """What is left of it is not what was graded: a PASS could be lost by that, and a new failure with it."""
+    conf = config(llm)
+    conf["providers"] = [llm.spec("app", temperature=0, apiKey="sesame-1234-sesame")]
+    scripted.answer, scripted.scripts = f"{BASE} sesame-1234-sesame", {BASE: "P"}
+    ran = gate({**conf, "gate": {"rules": [{"name": "all", "min-pass-rate": 0}]}})
+    assert (ran.cases[0]["hidden"], ran.cases[0]["output"]) == (True, f"{BASE} ***")
+    (ran.folder / "base.json").write_text((ran.folder / "results.json").read_text())
+    scripted.asks.clear()
+    scripted.answer, scripted.scripts = f"{HEAD} *** rules ***", {HEAD: "FFF", BASE: "PP"}
+    ran = run(conf, "--baseline", "base.json")
+    assert (ran.code, ran.grades[0]["status"], scripted.asks[BASE]) == (3, "undecided", 0)
+    assert ran.cases[0]["hidden"] is False
+
+
+def test_a_baseline_that_contradicts_itself_is_said(gate, run, scripted, llm, tmp_path):
+    conf = config(llm)
+    based(gate, scripted, "P", conf)
+    path = tmp_path / "base.json"
+    results = json.loads(path.read_text())
+    results["cases"][0]["grades"][0]["outcome"] = "fail"
+    path.write_text(json.dumps(results))
+    scripted.answer, scripted.scripts = HEAD, {HEAD: "P"}
+    ran = run(conf, "--baseline", "base.json")
+    assert any("1 case of the baseline contradicts itself" in note["text"] for note in ran.results["notes"])

@@ -101,6 +101,17 @@ def test_dollars_need_known_prices(llm, gate):
     assert llm.requests == []
 
 
+def test_a_model_that_is_never_asked_needs_no_price(llm, gate):
+    written = config(llm, 2)
+    written["providers"] = [llm.spec("nobody-knows")]
+    for test in written["tests"]:
+        test["providerOutput"] = "fine"
+    llm.reply = passing
+    assert gate(written, "--max-usd", "5").code == 0
+    written["defaultTest"]["options"]["provider"] = llm.spec("nobody-knows-either")
+    assert gate(written, "--max-usd", "5").code == 2
+
+
 @pytest.mark.parametrize(
     ("budget", "place"), [({"calls": 0}, "calls"), ({"usd": -1}, "usd"), ({"seconds": "x"}, "seconds"), ({"x": 1}, "x")]
 )

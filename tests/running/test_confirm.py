@@ -240,7 +240,7 @@ def test_a_contradiction_is_no_block(gate, llm):
     llm.reply = scripted({3: "FPFPFPFPFPFP"})
     ran = gate(suite(llm.spec(), 20), confirm="")
     assert ran.code == 3
-    assert ran.out.endswith("Inconclusive: the grader contradicts itself on 1 case (6 of 12 asks fail)\n")
+    assert ran.out.endswith("Could not tell: the grader contradicts itself on 1 case (6 of 12 asks fail)\n")
 
 
 def test_what_was_not_asked_again_is_counted(gate, llm):

@@ -2,6 +2,9 @@
 
 import pytest
 
+from gradegate.bounded.begin import begin
+from gradegate.bounded.bounds import SCRIPT_RUNAWAYS
+from gradegate.bounded.evaluate import evaluate
 from gradegate.scripting import script
 from gradegate.scripting.script import ScriptError
 
@@ -38,6 +41,20 @@ DEEP = {
     "brackets": "JSON.parse('['.repeat(1e6))",
     "arguments": "Math.max(...Array(1e6).fill(1))",
 }
+
+
+def test_a_script_that_runs_away_is_not_run_for_ever():
+    said = []
+    for answer in range(SCRIPT_RUNAWAYS + 2):
+        with pytest.raises(ScriptError) as error:
+            value("while (output) {}\nreturn 1", output=f"answer {answer}")
+        said.append("is not run again" in str(error.value))
+    assert said == [False] * SCRIPT_RUNAWAYS + [True] * 2
+    assert value("output.length") == 5
+    assert evaluate("support.tasks:echo", 1) == 1
+    begin()
+    with pytest.raises(ScriptError, match="takes more than"):
+        value("while (output) {}\nreturn 1")
 
 
 @pytest.mark.parametrize("code", [*ENDLESS.values(), *LARGE.values(), *DEEP.values()], ids=[*ENDLESS, *LARGE, *DEEP])

@@ -21,8 +21,16 @@ FOLDER = Path(__file__).resolve().parents[1] / "side_by_side"
 CONFIGS = FOLDER / "configs"
 EXPECTED = FOLDER / "expected.json"
 INTENDED = FOLDER / "intended.yaml"
+ROWS = FOLDER / "rows.yaml"
 ALLOWED = ("--allowed-env", "PRODUCT")  # promptfoo shows every text the whole environment
+CODE = "code-"  # a config of this name has code of the repository run
 MARK = re.compile(r"<<(.*?)>>", re.DOTALL)
+CALL = re.compile(r"CALL (\w+) (\{.*\})")
+
+
+def flags(name: str) -> tuple[str, ...]:
+    """What gradegate is told on the command line about the config of this name."""
+    return (*ALLOWED, "--allow-exec") if name.startswith(CODE) else ALLOWED
 
 
 # --- the model ------------------------------------------------------------------------------------------------
@@ -35,7 +43,7 @@ def answer(text: str) -> str:
 
 
 def judgement(model: str, text: str) -> str:
-    """What a judge says, by its name (``judge-KIND``): the marks ``LOW`` and ``UNTRUE`` in what it reads make it strict."""
+    """What a judge says, by its name (``judge-KIND``): the mark ``GRADE-LOW`` in what it reads makes it strict."""
     low = "GRADE-LOW" in text
     return {
         "judge-rubric": json.dumps({"reason": "so it is", "pass": not low, "score": 0.2 if low else 0.9}),
@@ -46,7 +54,23 @@ def judgement(model: str, text: str) -> str:
             {"steps": ["Look."], "score": 2 if low else 8, "reason": "so"}, separators=(",", ":")
         ),
         "judge-conversation": json.dumps({"verdict": "no" if low else "yes", "reason": "so it is"}),
+        "judge-question": "Which lamp is bright?",
+        "judge-recall": f"A lamp gives light. [{'Not Attributed' if low else 'Attributed'}]",
+        "judge-relevance": "Insufficient Information" if low else "A lamp gives light.",
+        "judge-faithful": (
+            f"Final verdict for each statement in order: {'No' if low else 'Yes'}. Yes."
+            if "verdict" in text.lower()
+            else "A lamp gives light.\nIt is sold."
+        ),
     }[model]
+
+
+def calls(said: str) -> list[dict[str, Any]]:
+    """The tool calls of an answer that is written ``CALL name {"argument": 1}``, a line each, in OpenAI's form."""
+    return [
+        {"id": f"call_{n}", "type": "function", "function": {"name": name, "arguments": arguments}}
+        for n, (name, arguments) in enumerate(CALL.findall(said))
+    ]
 
 
 def vector(text: str) -> list[float]:
@@ -69,6 +93,8 @@ def _said(body: Any, model: str) -> str:
     if isinstance(messages, str):
         return judgement(model, messages) if model.startswith("judge") else answer(messages)
     texts = [_text(item.get("content", item.get("parts", ""))) for item in messages if isinstance(item, Mapping)]
+    if model == "judge-faithful":  # asked twice, told apart by what the last message wants
+        return judgement(model, texts[-1])
     return judgement(model, "\n".join(texts)) if model.startswith("judge") else answer(texts[-1] if texts else "")
 
 
@@ -84,14 +110,30 @@ def reply(path: str, body: Any) -> Any:
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
         rows = [{"object": "embedding", "index": n, "embedding": vector(text)} for n, text in enumerate(texts)]
         return {"object": "list", "data": rows, "model": model, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+    if path.endswith("/moderations"):
+        flagged = "GRADE-LOW" in str(body["input"])
+        result = {
+            "flagged": flagged,
+            "categories": {"violence": flagged},
+            "category_scores": {"violence": 0.9 * flagged},
+        }
+        return {"id": "m", "model": model, "results": [result]}
+    if path == "/labels":
+        return [[{"label": "kind", "score": 0.8}, {"label": "rude", "score": 0.2}]]
     if path.startswith("/app"):
         asked = body.get("question", json.dumps(body)) if isinstance(body, Mapping) else str(body)
-        return {"answer": answer(asked or path)}
+        said = answer(asked or path)
+        return {"answer": said, "sources": ["terms.md", "prices.md"], "choices": [{"message": {"content": said}}]}
     said = _said(body, model)
     if path.endswith("/chat/completions"):
-        message = {"role": "assistant", "content": said}
+        called = calls(said)
+        message = (
+            {"role": "assistant", "content": None, "tool_calls": called}
+            if called
+            else {"role": "assistant", "content": said}
+        )
         usage = {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        choice = {"index": 0, "finish_reason": "tool_calls" if called else "stop", "message": message}
         return {
             "id": "c",
             "object": "chat.completion",
@@ -140,7 +182,8 @@ class Model:
 
     def environ(self) -> dict[str, str]:
         """Where each vendor's API is, and what the configs read from the environment."""
-        keys = "OPENAI_API_KEY ANTHROPIC_API_KEY GOOGLE_API_KEY MISTRAL_API_KEY AZURE_API_KEY".split()
+        vendors = "OPENAI ANTHROPIC GOOGLE MISTRAL AZURE OPENROUTER GROQ XAI DEEPSEEK"
+        keys = [*(f"{vendor}_API_KEY" for vendor in vendors.split()), "HF_TOKEN", "HF_API_TOKEN"]
         return {
             **dict.fromkeys(keys, "key-of-nobody"),
             "OPENAI_BASE_URL": f"{self.base}/v1",
@@ -152,7 +195,11 @@ class Model:
 
     def of_targets(self) -> list[dict[str, Any]]:
         """What targets were asked, in an order that does not depend on who came first."""
-        rows = [row for row in self.asked if not _model(row["path"], row["body"]).startswith("judge")]
+        rows = [
+            row
+            for row in self.asked
+            if row["path"] != "/labels" and not _model(row["path"], row["body"]).startswith("judge")
+        ]
         return sorted(rows, key=_canonical)
 
 
@@ -201,11 +248,14 @@ class Ran:
 
 
 def verdicts_of_gradegate(results: Mapping[str, Any]) -> list[Any]:
-    """Of results.json, in the order of its cases."""
-    return [
-        [case["outcome"], [[g["assertion"], g["outcome"]] for g in case["grades"] if g["assertion"] != "assert-set"]]
-        for case in results["cases"]
-    ]
+    """Of results.json, in the order of its cases; without the grades of an error, which promptfoo does not tell."""
+    return [[case["outcome"], [*_grades(case)] if case["outcome"] != "error" else []] for case in results["cases"]]
+
+
+def _grades(case: Mapping[str, Any]) -> Iterator[list[str]]:
+    for grade in case["grades"]:
+        if grade["assertion"] != "assert-set":
+            yield [grade["assertion"], grade["outcome"]]
 
 
 def verdicts_of_promptfoo(results: Mapping[str, Any]) -> list[Any]:
@@ -219,10 +269,13 @@ def _outcome(row: Mapping[str, Any]) -> str:
 
 
 def _components(row: Mapping[str, Any]) -> Iterator[list[str]]:
-    for part in (row.get("gradingResult") or {}).get("componentResults") or ():
+    parts = iter((row.get("gradingResult") or {}).get("componentResults") or ())
+    for part in parts:
         kind = (part.get("assertion") or {}).get("type")
         if kind and kind != "assert-set":
             yield [kind, "pass" if part["pass"] else "fail"]
+            for _ in part.get("componentResults") or ():  # what a script's result is made of comes after it
+                next(parts, None)
 
 
 # --- what differs ---------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ ATTACKS = [
 @pytest.mark.parametrize("source", ATTACKS)
 def test_templates_are_sandboxed(source):
     try:
-        assert render(source, VARS) == ""
+        assert render(source, VARS) in ("", "NaN", "Infinity")  # numbers, as in Nunjucks
     except TemplateError as e:
         assert str(e)  # noqa: PT017  # refused, or nothing to see
 

@@ -28,8 +28,8 @@ from gradegate.conversation import Message, Request
 SENT = tuple(
     "temperature top_p max_tokens max_completion_tokens frequency_penalty presence_penalty seed stop logit_bias n user "
     "logprobs top_logprobs response_format tools tool_choice parallel_tool_calls functions function_call store "
-    "reasoning_effort verbosity service_tier metadata modalities prediction prompt_cache_key safety_identifier "
-    "web_search_options".split()
+    "reasoning_effort verbosity service_tier metadata modalities prediction prompt_cache_key "
+    "prompt_cache_options prompt_cache_retention moderation safety_identifier web_search_options".split()
 )
 # These models take no temperature, and `max_completion_tokens` in place of `max_tokens`.
 _REASONING = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")

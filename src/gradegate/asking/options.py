@@ -1,46 +1,93 @@
-"""Checks the options of a provider: a slip of the pen must not change a run in silence."""
+"""Checks the options of a provider: a slip of the pen must not change a run in silence.
+
+One rule for all providers. An option that the provider knows is used. One that only promptfoo has a use for has no
+effect. Of the rest, one that is nearly the name of a known option is a mistake, and so is one that says where a question
+goes or with whose key, because else it would go elsewhere than the config means. Anything else is what the vendor may
+know: services whose parameters are open are sent it, others are not, and a note says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 
 from gradegate.asking.provider import Build
 from gradegate.errors import ConfigError, Mistake
-from gradegate.registry import suggest
-from gradegate.suite import ProviderSpec
+from gradegate.suite import Note, ProviderSpec
 
 # Options that promptfoo knows and that change nothing of what is asked here: its display, its cache, its tracing,
 # and those of vendors' features that gradegate has no use for.
-PASSED_OVER = frozenset(
+PROMPTFOOS = frozenset(
     "basePath showThinking mcp functionToolCallbacks functionToolStatefulApi maxRetries max_retries timeout timeoutMs "
-    "stateful tokenEstimation useDefaultSuffix useDefaultPrefix audio stream streaming retryOptions best_of "
-    "tool_resources modelName max_new_tokens omitDefaults apiKeyRequired organization region projectId vertexai "
+    "stateful tokenEstimation useDefaultSuffix useDefaultPrefix useDefaultApiKey audio stream streaming retryOptions "
+    "best_of tool_resources modelName max_new_tokens omitDefaults apiKeyRequired organization region projectId vertexai "
     "useAssistantRole transform transformResponse responseParser prefix suffix linkedTargetId useHttps delay "
     "dataSources o1 audioCost audioInputCost audioOutputCost imageInputCost videoOutputCost azureClientId "
     "azureClientSecret azureTenantId azureAuthorityHost azureTokenScope use_cache wait_for_model inferenceProvider "
-    "chatCompletion max_time do_sample return_full_text num_return_sequences repetition_penalty num_gqa "
-    "rope_frequency_base rope_frequency_scale draft_num_predict max_tool_calls reasoning thinking verbosity "
-    "reasoning_effort seed instructions speed effort store metadata background webSearchOptions disableCache "
-    "cost inputCost outputCost inputs purpose context examples temperature top_p top_k max_tokens stop "
-    "max_completion_tokens frequency_penalty presence_penalty response_format tools tool_choice functions "
+    "chatCompletion num_gqa rope_frequency_base rope_frequency_scale draft_num_predict background webSearchOptions "
+    "disableCache cost inputCost outputCost cacheReadCost cacheReadInputCost cacheWriteCost inputs purpose context "
+    "examples".split()
+)
+# Parameters of models that some APIs have and others lack, so that a config for several vendors may name them.
+PARAMETERS = frozenset(
+    "max_time do_sample return_full_text num_return_sequences repetition_penalty max_tool_calls reasoning thinking "
+    "verbosity reasoning_effort seed instructions speed effort store metadata temperature top_p top_k min_p max_tokens "
+    "stop max_completion_tokens frequency_penalty presence_penalty response_format tools tool_choice functions "
     "function_call".split()
 )
+_NEAR = 0.8
+_WAY = re.compile(r"url|host|endpoint|proxy|api_?key|token$|secret|password|credential|authorization", re.IGNORECASE)
 
 
 def check(spec: ProviderSpec, build: Build) -> None:
-    """Raises ConfigError for every option that neither the provider nor promptfoo knows."""
+    """Raises ConfigError for what is nearly a known option, and for what would lead a question elsewhere."""
     mistakes = tuple(_mistakes(spec, getattr(build, "options", None), getattr(build, "unsupported", {})))
     if mistakes:
         raise ConfigError(*mistakes)
 
 
-def _mistakes(spec: ProviderSpec, options: tuple[str, ...] | None, unsupported: Mapping[str, str]) -> Iterator[Mistake]:
-    if options is None:  # a provider that says nothing about its options
+def notes(spec: ProviderSpec, build: Build) -> tuple[Note, ...]:
+    """Which options are not sent, though nobody can say that they would change nothing."""
+    known = getattr(build, "options", None)
+    if known is None or getattr(build, "open", False):
+        return ()
+    sent = "; `passthrough` sends what a vendor takes beside them" if "passthrough" in known else ""
+    return tuple(
+        Note(f"`{spec.id}` knows no option `{name}`, so it has no effect{sent}", spec.origin)
+        for name in spec.config
+        if _is_free(name, known) and name not in PARAMETERS
+    )
+
+
+def free(config: Mapping[str, object], known: Sequence[str]) -> tuple[str, ...]:
+    """The options that neither the provider nor promptfoo has a use for, in the order of the config."""
+    return tuple(name for name in config if _is_free(name, known))
+
+
+def _is_free(name: str, known: Sequence[str]) -> bool:
+    return name not in known and name not in PROMPTFOOS
+
+
+def _mistakes(spec: ProviderSpec, known: Sequence[str] | None, unsupported: Mapping[str, str]) -> Iterator[Mistake]:
+    if known is None:  # a provider that says nothing about its options
         return
     for name in spec.config:
         if name in unsupported:
             yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])
-        elif name not in options and name not in PASSED_OVER:
-            listed = "its options are " + ", ".join(sorted(set(options))) if options else "it takes no options"
-            what = f"`{spec.id}` has no option `{name}`"
-            yield Mistake(what, spec.origin, suggest(name, options) or listed)
+        elif _is_free(name, known) and name not in PARAMETERS:
+            near = _near(name, known)
+            if near or _WAY.search(name):
+                listed = "its options are " + ", ".join(sorted(set(known))) if known else "it takes no options"
+                what = f"`{spec.id}` has no option `{name}`"
+                yield Mistake(what, spec.origin, f'did you mean "{near}"?' if near else listed)
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    """The option that is nearly so named, whatever its case and its underscores; empty where there is none."""
+    plain = {_plain(option): option for option in known}
+    return next((plain[found] for found in get_close_matches(_plain(name), plain, n=1, cutoff=_NEAR)), "")
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")

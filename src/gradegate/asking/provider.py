@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,7 +16,7 @@ from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
 from gradegate.files.workspace import Workspace
 from gradegate.registry import Registry
-from gradegate.suite import ProviderSpec
+from gradegate.suite import Note, ProviderSpec
 
 
 class Provider:
@@ -37,11 +36,16 @@ class Provider:
     names_model: bool = True  # its id goes on with the name of a model
     replies_from: str = "model"  # or what is behind an address; "program": code of the repository; "file" or "prompt" where it stands in for a model
     options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
-    others: tuple[str, ...] = ()  # patterns of what promptfoo has right below the vendor's prefix that is not a model
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
     code: str = ""  # SHA-256 of the code of the repository that it runs, empty where it runs none
     repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
+    notes: tuple[Note, ...] = ()  # what the user should know of its options; set by whoever binds it
     budget: Budget = Budget()  # what replies cost counts against it; set by whoever binds it
+
+    @property
+    def unasked_kinds(self) -> tuple[str, ...]:
+        """What it serves for where it is named for any kind: an application, for the text that it answers alone."""
+        return self.kinds
 
     @property
     def rates(self) -> tuple[float, float] | None:
@@ -84,6 +88,17 @@ class Recorded(Provider):
     name = "recorded"
 
 
+class Label(Provider):
+    """A target that is only named: its answers are made elsewhere, whatever it is there."""
+
+    sees = True
+    names_model = False
+    replies_from = "file"
+
+    def __init__(self, spec: ProviderSpec) -> None:
+        self.id, self.name, self.spec, self.origin = spec.id, spec.name, spec, spec.origin
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What a provider is built from. ``env`` is the environment, overlaid with the config's ``env``.
@@ -120,14 +135,6 @@ def split_id(provider_id: str) -> tuple[str, str] | None:
         if PROVIDERS.find(prefix) is not None:
             return prefix, ":".join(parts[length:])
     return None
-
-
-def check_id(spec: ProviderSpec, build: Build) -> None:
-    """Raises ConfigError for an id that promptfoo knows and that is not a model: an agent, a voice, pictures."""
-    kind = (*spec.id.split(":"), "")[1]
-    if any(fnmatchcase(kind, pattern) for pattern in getattr(build, "others", ())):
-        cure = "name a model, or serve it over HTTP and name its URL"
-        raise ConfigError.at(f"`{spec.id}` is not a model that gradegate asks", spec.origin, cure)
 
 
 def serving(spec: ProviderSpec, model: str) -> ProviderSpec:

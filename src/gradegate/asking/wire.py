@@ -15,6 +15,7 @@ from gradegate.asking.provider import Setting, secret
 from gradegate.asking.response import Response
 from gradegate.conversation import Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.figures import many
 
 # The key, the model or the address is wrong: the same answer comes to every call.
 SETUP_STATUSES = frozenset({401, 403, 404, 405, 407, 410})
@@ -145,7 +146,7 @@ def vectors(response: Mapping[str, Any], host: str, texts: int) -> list[list[flo
     listed = response.get("data")
     rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
     if len(rows) != texts:
-        raise ProviderError(f"{host} gave {len(rows)} vectors for {texts} texts", Trouble.MALFORMED)
+        raise ProviderError(f"{host} gave {many(len(rows), 'vector')} for {many(texts, 'text')}", Trouble.MALFORMED)
     places = [row.get("index") for row in rows]
     if sorted(places, key=str) == sorted(range(texts), key=str):
         rows = sorted(rows, key=lambda row: row["index"])
@@ -159,6 +160,16 @@ def vector(numbers: Any, host: str) -> list[float]:
     if not isinstance(numbers, list) or not numbers or not all(map(_is_number, numbers)):
         raise ProviderError(f"{host} gave no list of numbers for an embedding", Trouble.MALFORMED)
     return [float(part) for part in numbers]
+
+
+def labels(rows: Any, host: str) -> dict[str, float]:
+    """Labels with scores, ``[{"label", "score"}]`` or ``{label: score}``. Raises ProviderError."""
+    pairs = list(rows.items()) if isinstance(rows, dict) else None
+    if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
+        pairs = [(row.get("label"), row.get("score")) for row in rows]
+    if pairs is None or not all(isinstance(label, str) and _is_number(score) for label, score in pairs):
+        raise ProviderError(f"{host} answered without labels and scores", Trouble.MALFORMED)
+    return {label: float(score) for label, score in pairs}
 
 
 def _is_number(part: Any) -> bool:

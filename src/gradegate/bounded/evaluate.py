@@ -6,12 +6,13 @@ import atexit
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradegate.bounded.bounds import EACH_SECONDS, MAX_SENT, SECONDS, TOTAL_SECONDS
+from gradegate.bounded.bounds import EACH_SECONDS, MAX_SENT, SCRIPT_EACH, SCRIPT_TOTAL, SECONDS, TOTAL_SECONDS
 from gradegate.bounded.worker import Died, Worker
 
 
@@ -28,26 +29,43 @@ class Refused(ValueError):
 
 
 @dataclass
-class _Desk:
-    """One worker and one account for all threads. A slow request holds up the others, and the account bounds that."""
+class Account:
+    """What evaluations of a kind may take in a run: ``total`` seconds of CPU together, and ``each`` beside that."""
 
+    kind: str
+    total: float
+    each: float
     lock: threading.Lock = field(default_factory=threading.Lock)
-    account: threading.Lock = field(default_factory=threading.Lock)
-    worker: Worker | None = None
-    left: float = TOTAL_SECONDS
+    runaways: Counter[Any] = field(default_factory=Counter)  # how often each exceeded a limit, for who looks at it
 
-    def charge(self, seconds: float, each: float = EACH_SECONDS) -> None:
-        with self.account:
-            self.left = min(TOTAL_SECONDS, self.left + each - seconds)
+    def __post_init__(self) -> None:
+        self.left = self.total
+
+    def charge(self, seconds: float) -> None:
+        """One more took so many seconds."""
+        with self.lock:
+            self.left = min(self.total, self.left + self.each - seconds)
 
     def check(self) -> None:
+        """Raises Spent when there is nothing left."""
         if self.left <= 0:
-            what = f"the templates, schemas, patterns and scripts of this run take more than {TOTAL_SECONDS:g} seconds together"
-            raise Spent(what)
+            raise Spent(f"the {self.kind} of this run take more than {self.total:g} seconds together")
 
-    def ask(self, request: bytes, each: float) -> Any:
+
+GENERAL = Account("templates, schemas and patterns", TOTAL_SECONDS, EACH_SECONDS)
+SCRIPTS = Account("scripts", SCRIPT_TOTAL, SCRIPT_EACH)  # of their own: a runaway snippet costs no template its time
+
+
+@dataclass
+class _Desk:
+    """One worker for all threads. A slow request holds up the others, and the accounts bound that."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    worker: Worker | None = None
+
+    def ask(self, request: bytes, account: Account) -> Any:
         with self.lock:
-            self.check()
+            account.check()
             worker, self.worker = self.worker, None
             started, done = time.monotonic(), False
             try:
@@ -60,7 +78,7 @@ class _Desk:
                     self.worker = worker
                 elif worker:
                     worker.end()
-                self.charge(said["seconds"] if done else min(time.monotonic() - started, SECONDS), each)
+                account.charge(said["seconds"] if done else min(time.monotonic() - started, SECONDS))
 
     def end(self) -> None:
         worker, self.worker = self.worker, None
@@ -74,13 +92,13 @@ atexit.register(_DESK.end)
 
 def start_anew() -> None:
     """A new run: what others took is not its own."""
-    _DESK.left = TOTAL_SECONDS
+    for account in (GENERAL, SCRIPTS):
+        account.left = account.total
+        account.runaways.clear()
 
 
-def evaluate(task: str, *arguments: Any, each: float = EACH_SECONDS) -> Any:
+def evaluate(task: str, *arguments: Any, account: Account = GENERAL) -> Any:
     """What the function ``module:name`` gives for arguments that are plain data; so is the result.
-
-    ``each``: seconds of CPU that it may take beside the account of the run.
 
     Raises Exceeded, and Refused with the message of a ValueError of the function.
     """
@@ -94,7 +112,7 @@ def evaluate(task: str, *arguments: Any, each: float = EACH_SECONDS) -> Any:
     if len(request) > MAX_SENT:
         raise Exceeded(f"it and its variables have more than {MAX_SENT >> 20} MiB")
     try:
-        said = _DESK.ask(request, each)
+        said = _DESK.ask(request, account)
     except Died as e:
         raise Exceeded(str(e)) from e
     if "refused" in said:
@@ -107,9 +125,9 @@ def evaluate(task: str, *arguments: Any, each: float = EACH_SECONDS) -> Any:
 @contextmanager
 def charged() -> Iterator[None]:
     """Counts the CPU time of what is evaluated here, and not in the worker. Raises Exceeded when there is none left."""
-    _DESK.check()
+    GENERAL.check()
     started = time.thread_time()
     try:
         yield
     finally:
-        _DESK.charge(time.thread_time() - started)
+        GENERAL.charge(time.thread_time() - started)

@@ -75,12 +75,23 @@ def _wrong(row: Map) -> Iterator[str]:
     for key in ("description", "assertion", "output"):
         if not isinstance(row.get(key, ""), str):
             yield f"`{key}` is not text"
+    yield from _unanswered(row.get("output"))
     if row.get("assertion") == "":
         yield "`assertion` is empty"
     if "label" in row and row["label"] not in ("pass", "fail"):
         yield "`label` is neither `pass` nor `fail`"
     if not isinstance(row.get("vars", {}), dict):
         yield "`vars` is not an object"
+
+
+def _unanswered(output: object) -> Iterator[str]:
+    """Why no target can have given that output."""
+    if not isinstance(output, str):
+        return
+    if not any(sign.isprintable() and not sign.isspace() for sign in output):
+        yield "`output` is empty: a run takes that for an error of the target, and grades nothing"
+    if any("\ud800" <= sign <= "\udfff" for sign in output):
+        yield "`output` has half of a sign (a lone surrogate)"
 
 
 def _label(row: Map, origin: Origin) -> Label:

@@ -15,6 +15,7 @@ from gradegate.errors import ConfigError
 from gradegate.pipeline import Prepared, Progress, prepare
 from gradegate.planning.job import Job
 from gradegate.planning.load import Located
+from gradegate.planning.plan import MAX_REPEATS
 from gradegate.reporting.deliver import write_documents
 from gradegate.reporting.places import check_inputs, places
 from gradegate.reporting.redact import conceal
@@ -36,6 +37,8 @@ def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> C
     """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError."""
     forms = reports.check_outputs(settings.outputs)
     where = places(settings.outputs, settings.cwd, settings.environ)
+    if asks > MAX_REPEATS:
+        raise ConfigError.at(f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise")
     prepared, selected = _prepared(settings, path, asks)
     check_inputs(where, {*prepared.inputs, (settings.cwd / path).resolve()})
     with progress(prepared.plan.answers) as watch:

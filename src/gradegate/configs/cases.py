@@ -58,7 +58,7 @@ class CaseReader:
     def _target(self, written: Any, test: Mapping[str, Any], file: str) -> ProviderSpec | None:
         if not written:
             return None
-        return specs.providers(written, self.desk.source, Origin(file, document.line_of(test, ["provider"])))[0]
+        return specs.targets(written, self.desk.source, Origin(file, document.line_of(test, ["provider"])))[0]
 
     def _vars(self, written: Any, origin: Origin) -> Mapping[str, Any]:
         if not isinstance(written, str):

@@ -19,6 +19,8 @@ from gradegate.grading.grader import GRADERS, Written
 from gradegate.programs.program import is_python
 
 _TYPED = re.compile(r"^((?:not-)?[a-z][a-z0-9-]*)(?:\(([-+0-9.eE]+)\))?:(.*)$", re.DOTALL)
+# A type alone; of two words at least, because one (`moderation`) may be the answer that is expected.
+_ALONE = re.compile(r"^((?:not-)?[a-z]+(?:-[a-z]+)+)(?:\(([-+0-9.eE]+)\))?$")
 csv.field_size_limit(MAX_CHARACTERS)  # a cell may hold a whole document, in four bytes a character
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _TEST = 15  # more values than the same row of a table has, which is read first: mappings, their keys, a list
@@ -124,10 +126,16 @@ def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
         raise ConfigError.at(f"`{excerpt(stripped, 40)}` runs code, which gradegate does not run", origin, cure)
     if stripped.startswith("grade:"):
         return {"type": "llm-rubric", "value": stripped.removeprefix("grade:")}
-    typed = _TYPED.match(stripped)
-    if typed is None:
-        return {"type": "equals", "value": stripped}
-    return _typed(typed[1], typed[2], typed[3], origin)
+    if typed := _TYPED.match(stripped):
+        return _typed(typed[1], typed[2], typed[3], origin)
+    if (alone := _ALONE.match(stripped)) and _needs_no_value(alone[1]):
+        return _typed(alone[1], alone[2], "", origin)
+    return {"type": "equals", "value": stripped}
+
+
+def _needs_no_value(kind: str) -> bool:
+    grader = GRADERS.find(kind.removeprefix("not-"))
+    return grader is not None and not grader.needs_value()
 
 
 def _typed(kind: str, threshold: str | None, value: str, origin: Origin) -> dict[str, Any]:

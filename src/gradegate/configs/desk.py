@@ -63,7 +63,7 @@ class Desk:
     def models(self, written: Any, origin: Origin) -> tuple[ProviderSpec, ...]:
         """The models of a list, or the one that ``written`` names; none when it holds a mistake."""
         try:
-            return tuple(specs.providers(written, self.source, origin)) if written else ()
+            return tuple(specs.providers(written, self.source, origin)) if written and self.source.asks_graders else ()
         except ConfigError as e:
             self.mistakes += e.mistakes
             return ()

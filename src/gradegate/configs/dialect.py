@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,9 @@ class Source:
     content: Any
     workspace: Workspace
     env: Environment
+    variables: Mapping[str, Any] = field(default_factory=dict)  # of every test, over those of a default test
+    asks_targets: bool = True  # else they are labels alone, whatever they name
+    asks_graders: bool = True
 
     @property
     def file(self) -> str:

@@ -32,8 +32,9 @@ def prompts(written: Any, desk: Desk) -> Iterator[PromptSpec]:
 
 def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
     if isinstance(item, Mapping):
+        before = len(desk.mistakes)
         keys = desk.check(PromptKeys, item, item, origin.file)
-        if keys is None:
+        if keys is None or len(desk.mistakes) > before:  # one mistake for one prompt
             return
         text = keys.raw if keys.raw is not None else keys.id
         if text is None:

@@ -14,19 +14,19 @@ from gradegate.configs.dialect import Source
 from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
-from gradegate.suite import Graders, ProviderSpec
+from gradegate.suite import KINDS, Graders, ProviderSpec
 from gradegate.texts.envnames import env_names, env_needs
 from gradegate.texts.template import TemplateError, render_env
 
 TRANSFORMS = ("transformResponse", "responseParser", "transformRequest", "requestTransform")  # of `http:`
-KINDS = ("text", "embedding", "classification", "moderation")
 
 
 def providers(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
     """A string, a mapping, ``{ID: {...}}``, ``file://providers.yaml``, or a list of these. Raises ConfigError."""
+    file = _file(written)
+    if file:
+        return providers(*_from_file(file, written, source, origin))
     if isinstance(written, str):
-        if written.startswith("file://") and written.endswith((".yaml", ".yml", ".json")):
-            return _from_file(written, source, origin)
         return [shown(ProviderSpec(written, origin=origin), source.env)]
     if isinstance(written, list):
         specs, errors = [], []
@@ -43,9 +43,14 @@ def providers(written: Any, source: Source, origin: Origin) -> list[ProviderSpec
     raise ConfigError.at("a provider is a text or a mapping with an `id`", origin, "write e.g. openai:chat:MODEL")
 
 
+def targets(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
+    """As ``providers``; where no target is asked, whatever a config names is a label alone. Raises ConfigError."""
+    return providers(written, source, origin) if source.asks_targets else _labels(written, source, origin)
+
+
 def graders(written: Any, source: Source, origin: Origin) -> Graders:
     """One provider for every kind, or a mapping by kind: text, embedding, classification, moderation."""
-    if not written:
+    if not written or not source.asks_graders:
         return {}
     if isinstance(written, Mapping) and "id" not in written and any(kind in written for kind in KINDS):
         unknown = [key for key in written if key not in KINDS]
@@ -63,14 +68,11 @@ def _origin(written: Any, origin: Origin) -> Origin:
 
 
 def _mapping(written: Mapping[str, Any], source: Source, origin: Origin) -> ProviderSpec:
-    if "id" not in written and len(written) == 1:
-        ((provider_id, rest),) = written.items()
-        if isinstance(rest, Mapping) and provider_id not in ProviderKeys.model_fields:
-            written = {"id": provider_id, **rest}
+    written = _with_id(written)
     if "transformResponse" in written:
         raise ConfigError.at("`transformResponse` belongs into `config` of the provider", origin, "move it there")
     try:
-        keys = ProviderKeys.model_validate(dict(written))
+        keys = ProviderKeys.model_validate({key: value for key, value in written.items() if value is not None})
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
     prompts = tuple(keys.prompts or ())
@@ -83,6 +85,15 @@ def _opened(config: Mapping[str, Any], source: Source, origin: Origin) -> Mappin
     """The options with the files of their transforms read in."""
     named = [key for key in TRANSFORMS if scripts.is_script(str(config.get(key, "")))]
     return {**config, **{key: scripts.code(str(config[key]), source, origin) for key in named}} if named else config
+
+
+def _with_id(written: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``{ID: {...}}`` as a mapping with an ``id``."""
+    if "id" not in written and len(written) == 1:
+        ((provider_id, rest),) = written.items()
+        if isinstance(rest, Mapping) and provider_id not in ProviderKeys.model_fields:
+            return {"id": provider_id, **rest}
+    return written
 
 
 def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:
@@ -131,8 +142,50 @@ def _filled(value: Any, env: Environment, origin: Origin) -> Any:
         raise _unfilled(e, origin) from e
 
 
-def _from_file(written: str, source: Source, origin: Origin) -> list[ProviderSpec]:
-    path = source.workspace.locate(written, source.folder, origin)
-    name = source.workspace.name(path)
-    content = document.read(source.workspace.read(written, source.folder, origin), name)
-    return providers(content, source, Origin(name, 1))
+def _file(written: Any) -> str:
+    """The file that a provider's id names, as ``file://x.yaml`` or ``{id: file://x.yaml}``; empty where it names none."""
+    named = written.get("id") if isinstance(written, Mapping) else written
+    is_file = isinstance(named, str) and named.startswith("file://") and named.endswith((".yaml", ".yml", ".json"))
+    return str(named) if is_file else ""
+
+
+def _from_file(file: str, written: Any, source: Source, origin: Origin) -> tuple[Any, Source, Origin]:
+    """What the file says, to be read as if it were written here. Raises ConfigError."""
+    beside = sorted(str(key) for key in written if key != "id") if isinstance(written, Mapping) else []
+    if beside:
+        what = f"`{beside[0]}` beside `id: {file}` has no effect: the file says it all"
+        raise ConfigError.at(what, _origin(written, origin), "write it into the file")
+    name = source.workspace.name(source.workspace.locate(file, source.folder, origin))
+    content = document.read(source.workspace.read(file, source.folder, origin), name)
+    for item in content if isinstance(content, list) else [content]:
+        if _file(item):
+            place = Origin(name, getattr(item, "line", 1))
+            raise ConfigError.at(f"`{file}` names another file of providers", place, "write the providers into it")
+    return content, source, Origin(name, 1)
+
+
+# --- targets that are not asked -------------------------------------------------------------------------------
+
+
+def _labels(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
+    """Whatever a config may name as a target, code among it: nothing of it is run, filled in or checked."""
+    file = _file(written)
+    if file:
+        return _labels(*_from_file(file, written, source, origin))
+    if isinstance(written, str):
+        return [ProviderSpec(written, origin=origin)]
+    if isinstance(written, list):
+        return [spec for item in written for spec in _labels(item, source, _origin(item, origin))]
+    if not isinstance(written, Mapping):
+        raise ConfigError.at("a provider is a text or a mapping with an `id`", origin, "write e.g. my-application")
+    return [_label(_with_id(written), _origin(written, origin))]
+
+
+def _label(written: Mapping[str, Any], origin: Origin) -> ProviderSpec:
+    config, prompts = written.get("config"), written.get("prompts")
+    prompts = [prompts] if isinstance(prompts, str) else prompts if isinstance(prompts, list) else []
+    name = written.get("id") or written.get("label")
+    if not isinstance(name, str):
+        raise ConfigError.at("the provider has no `id`", origin, "give it one, such as my-application")
+    label, kept = str(written.get("label") or ""), config if isinstance(config, Mapping) else {}
+    return ProviderSpec(name, label, kept, tuple(map(str, prompts)), origin=origin)

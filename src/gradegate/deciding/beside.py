@@ -151,6 +151,9 @@ def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str
     here, there = set(models), set(baseline.models)
     if here != there:
         yield f"the baseline was made with other models: {_listed(there - here)} there, {_listed(here - there)} here"
+    if odd := sum(answer.contradictory for answer in baseline.answers):
+        what = "contradicts itself" if odd == 1 else "contradict themselves"
+        yield f"{many(odd, 'case')} of the baseline {what}: what it says of the assertions is taken, not of the case"
     if baseline.confirm in ("", "off"):
         yield "the baseline was made without asking again: a failure in it may be noise, and hide a new one"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gradegate.baseline import NEW_FAILURE
@@ -36,12 +36,33 @@ class Tally:
     open: tuple[Unit, ...] = ()
 
 
+@dataclass(slots=True)
+class _Part:
+    """A rule, or what it asks of the base or of the run alone, with what it counted for good."""
+
+    rule: Rule
+    passed: int = 0
+    failed: int = 0
+
+    def count(self, opened: Opened) -> None:
+        """Take a row of which nothing is open."""
+        for outcome, _ in _counted(self.rule, opened):
+            self.passed += outcome is Outcome.PASS
+            self.failed += outcome is Outcome.FAIL
+
+    def tally(self, active: Mapping[int, Opened]) -> Tally:
+        """What it counts together with rows of which something is open, by their numbers."""
+        tallies = [tallied(self.rule, number, opened) for number, opened in active.items()]
+        passed = self.passed + sum(tally.passed for tally in tallies)
+        failed = self.failed + sum(tally.failed for tally in tallies)
+        return Tally(passed, failed, tuple(unit for tally in tallies for unit in tally.open))
+
+
 class Waves:
     """What the blocking rules still need. What is no longer open is counted once, and not looked at again."""
 
     def __init__(self, rules: Iterable[Rule], rows: Iterable[Opened], compared: bool = False) -> None:
-        parts = (part for rule in rules if rule.blocking for part in parts_of(rule))
-        self._fixed: dict[Rule, Tally] = {part: Tally() for part in parts}
+        self._rules = [tuple(map(_Part, parts_of(rule))) for rule in rules if rule.blocking]
         self._compared = compared  # there is a base to compare with
         self._active: dict[int, Opened] = {}
         for number, opened in enumerate(rows):
@@ -53,8 +74,9 @@ class Waves:
             self._active[number] = opened
             return
         self._active.pop(number, None)
-        for rule, tally in self._fixed.items():
-            self._fixed[rule] = _sum([tally, tallied(rule, number, opened)])
+        for parts in self._rules:
+            for part in parts:
+                part.count(opened)
 
     def next(self) -> list[Place]:
         """The grades that are asked again now, in plan order; none where every rule is settled."""
@@ -66,11 +88,27 @@ class Waves:
 
     def _of_unsettled(self, width: Callable[[Rule, Tally], int]) -> list[Place]:
         places: set[Place] = set()
-        for rule, fixed in self._fixed.items():
-            tally = _sum([fixed, *(tallied(rule, number, opened) for number, opened in self._active.items())])
-            if not settled(rule, tally, self._compared):
-                places.update(place for unit in tally.open[: width(rule, tally)] for place in unit)
+        for parts in self._rules:
+            tallies = [(part.rule, part.tally(self._active)) for part in parts]
+            if len(parts) > 1 and self._may_end_early(parts) and any(missed(*pair) for pair in tallies):
+                continue  # a rule is missed when one of its keys is
+            for rule, tally in tallies:
+                if not settled(rule, tally, self._compared):
+                    places.update(place for unit in tally.open[: width(rule, tally)] for place in unit)
         return sorted(places)
+
+    def _may_end_early(self, parts: Iterable[_Part]) -> bool:
+        """Whether nothing but the outcome of the rule is asked: what drops is never known early, nor what a later run compares with."""
+        return self._compared and all(part.rule.max_drop is None for part in parts)
+
+
+def missed(rule: Rule, tally: Tally) -> bool:
+    """Whether the rule is missed with every open one passing."""
+    if rule.beside_base:
+        most = rule.max_new_failures
+        return most is not None and rule.max_drop is None and tally.failed > most
+    counts = Counts(tally.passed + len(tally.open), tally.failed)
+    return rule.confidence is None and by_counts(rule, counts) is Outcome.FAIL
 
 
 def settled(rule: Rule, tally: Tally, compared: bool = False) -> bool:
@@ -83,8 +121,8 @@ def settled(rule: Rule, tally: Tally, compared: bool = False) -> bool:
         most = rule.max_new_failures
         if most is None or rule.max_drop is not None or not compared:
             return False
-        return tally.failed > most or tally.failed + open_ <= most
-    if rule.confidence is None and by_counts(rule, Counts(tally.passed + open_, tally.failed)) is Outcome.FAIL:
+        return missed(rule, tally) or tally.failed + open_ <= most
+    if missed(rule, tally):
         return True
     by_counts_alone = rule.min_score is None and rule.confidence is None
     return by_counts_alone and by_counts(rule, Counts(tally.passed, tally.failed + open_)) is Outcome.PASS
@@ -112,11 +150,6 @@ def tallied(rule: Rule, number: int, opened: Opened) -> Tally:
             passed += outcome is Outcome.PASS
             failed += outcome is Outcome.FAIL
     return Tally(passed, failed, tuple(open_))
-
-
-def _sum(tallies: Sequence[Tally]) -> Tally:
-    open_ = tuple(unit for tally in tallies for unit in tally.open)
-    return Tally(sum(tally.passed for tally in tallies), sum(tally.failed for tally in tallies), open_)
 
 
 def _counted(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, list[int]]]:

@@ -12,10 +12,22 @@ from gradegate.configs.aegis import FULL, BlockKeys, RowKeys, RunKeys
 from gradegate.configs.aegis_assertions import MetricAssertion, MetricReader, Path
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.suite import Assertion, Case, CaseOptions, Graders, Note, Policy, PromptSpec, Rule, Suite, Verbatim
+from gradegate.suite import (
+    KINDS,
+    Assertion,
+    Case,
+    CaseOptions,
+    Graders,
+    Note,
+    Policy,
+    PromptSpec,
+    Rule,
+    Suite,
+    Verbatim,
+)
 
 _OTHERS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")  # keys of promptfoo's
-_KINDS = [kind for kind in specs.KINDS if kind != "text"]
+_KINDS = [kind for kind in KINDS if kind != "text"]
 
 
 def recognises(content: Any) -> bool:

@@ -15,7 +15,7 @@ from gradegate.configs.keys import ConfigKeys
 from gradegate.configs.policy import policy
 from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
-from gradegate.errors import ConfigError, Origin
+from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
 from gradegate.suite import Case, CaseOptions, Graders, PromptSpec, ProviderSpec, Suite
 
@@ -52,15 +52,14 @@ class _Reader:
         templates = tuple(prompts(keys.prompts, self.desk))
         targets = self._providers(keys.targets or keys.providers)
         cases = tuple(self._cases(keys.tests))
-        if not (keys.targets or keys.providers) and not (cases and all(case.recorded for case in cases)):
-            key = "targets" if "targets" in self.desk.source.content else "providers"
-            self.desk.say("the config names no provider", self.desk.line(key), "add `providers: [openai:chat:MODEL]`")
+        given = keys.targets or keys.providers or (cases and all(case.recorded for case in cases))
         rules = policy(keys.gate, self.desk)
         return Suite(
             file=self.desk.file,
             description=keys.description,
-            prompts=templates or (PromptSpec("{{prompt}}", origin=Origin(self.desk.file)),),
+            prompts=templates or (PromptSpec("" if keys.prompts else "{{prompt}}", origin=Origin(self.desk.file)),),
             targets=targets,
+            targetless=None if given else self._targetless(),
             cases=cases,
             policy=rules,
             graders=graders,
@@ -79,7 +78,8 @@ class _Reader:
         try:
             return env.over(*specs.literals(written, env, self.desk.line("env")))
         except ConfigError as e:
-            self.desk.mistakes += e.mistakes
+            if self.desk.source.asks_graders:  # else no key is there, and none is needed
+                self.desk.mistakes += e.mistakes
             return env.over(written)
 
     def _providers(self, written: Any) -> tuple[ProviderSpec, ...]:
@@ -92,10 +92,15 @@ class _Reader:
                 self.desk.line(key, *([number] if isinstance(written, list) else [])) for number in range(len(items))
             ]
             pairs = zip(items, lines, strict=True)
-            return tuple(spec for item, line in pairs for spec in specs.providers(item, self.desk.source, line))
+            return tuple(spec for item, line in pairs for spec in specs.targets(item, self.desk.source, line))
         except ConfigError as e:
             self.desk.mistakes += e.mistakes
             return ()
+
+    def _targetless(self) -> Mistake:
+        key = "targets" if "targets" in self.desk.source.content else "providers"
+        cure = "add `providers: [openai:chat:MODEL]`, or name one in the workflow: `provider` (--provider ID)"
+        return Mistake("the config names no provider", self.desk.line(key), cure)
 
     def _read_default(self) -> Graders:
         """Read ``defaultTest``; its grader is kept apart, because ``--grader`` wins over it and not over a test's."""
@@ -116,7 +121,8 @@ class _Reader:
             return {}
         self._default = self._tests_at.case(written, file, inline=file == self.desk.file) or Case()
         graders = self._default.options.graders
-        self._default = replace(self._default, options=replace(self._default.options, graders={}))
+        variables = {**self._default.vars, **self.desk.source.variables}
+        self._default = replace(self._default, vars=variables, options=replace(self._default.options, graders={}))
         return graders
 
     def _cases(self, written: Any) -> Iterator[Case]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gradegate.bounded.amounts import READ, TooMuch
+from gradegate.bounded.bounds import MAX_LINES, MAX_MISTAKES
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.jsonreader import values_in
 from gradegate.files.lines import MAX_DEPTH, Map, Seq, at_line
@@ -29,7 +30,9 @@ def read(content: bytes, file: str) -> Seq:
 
 def readable(content: bytes, file: str) -> tuple[Seq, list[Mistake]]:
     """The objects of the lines that can be read, and the mistakes of all others."""
-    rows, mistakes = Seq(1), []
+    rows, mistakes = Seq(1), list[Mistake]()
+    if content.count(b"\n") > MAX_LINES:
+        raise ConfigError.at(f"the file has more than {MAX_LINES:,} lines", Origin(file), "split it into several files")
     for number, line in enumerate(content.removeprefix(codecs.BOM_UTF8).split(b"\n"), 1):
         if not line.strip(b" \t\r"):
             continue
@@ -40,6 +43,10 @@ def readable(content: bytes, file: str) -> tuple[Seq, list[Mistake]]:
             raise ConfigError.at(str(e), Origin(file, number), "keep fewer tests in one run") from e
         except _Refused as e:
             mistakes.append(Mistake(str(e), Origin(file, number), e.cure))
+            if len(mistakes) > MAX_MISTAKES:
+                what = "so many lines cannot be read that the rest is not looked at"
+                mistakes[-1] = Mistake(what, Origin(file, number), "correct these first")
+                break
     return rows, mistakes
 
 

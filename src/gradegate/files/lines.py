@@ -20,13 +20,14 @@ class Map(dict[str, Any]):
 
 
 class Seq(list[Any]):
-    """A list with the line it starts at."""
+    """A list with the line it starts at; one right below the keys of a file has those of its first items."""
 
-    __slots__ = ("line",)
+    __slots__ = ("line", "lines")
 
     def __init__(self, line: int) -> None:
         super().__init__()
         self.line = line
+        self.lines: Sequence[int] = ()
 
 
 def line_of(document: Any, path: Sequence[str | int]) -> int:
@@ -39,6 +40,7 @@ def line_of(document: Any, path: Sequence[str | int]) -> int:
                 line = document.lines[position]
             document = document[str(step)]
         elif isinstance(document, Seq) and isinstance(step, int) and 0 <= step < len(document):
+            line = document.lines[step] if step < len(document.lines) else line
             document = document[step]
         else:
             break

@@ -61,6 +61,9 @@ def _plain(text: str) -> Any:
     return float(_SPECIAL[text.lower()]) if text.lower() in _SPECIAL else text
 
 
+_ITEMS = 1_000  # of a list right below the keys of a file, whose lines are kept: prompts and providers
+
+
 class _Reader:
     """Turns events into values. ``_sizes`` counts the values below each anchor, so that aliases have a price."""
 
@@ -158,13 +161,16 @@ class _Reader:
         return value, size
 
     def _sequence(self, start: Any, depth: int) -> tuple[Seq, int]:
-        items, total = Seq(start.start_mark.line + 1), 1
+        items, total, lines = Seq(start.start_mark.line + 1), 1, []
         for event in self._events:
             if isinstance(event, yaml.SequenceEndEvent):
                 break
             value, size = self._value(event, depth + 1)
             items.append(value)
             total += size
+            if depth == 1 and len(items) <= _ITEMS:
+                lines.append(event.start_mark.line + 1)
+        items.lines = tuple(lines)
         self._count += 1
         return items, total
 

@@ -14,6 +14,7 @@ from gradegate.files.checkout import head_of, repository_of
 from gradegate.github.approval import approval
 from gradegate.github.client import connect
 from gradegate.github.event import links, read_event
+from gradegate.github.promptfoo_action import ANSWERS
 from gradegate.github.publish import Step, publish, publish_mistakes, say, warn
 from gradegate.pipeline import deliver
 from gradegate.running.progress import progress
@@ -26,7 +27,7 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
     """Run one step of a workflow and give its exit code. Raises ConfigError after publishing its mistakes."""
     environ = {**environ, "GITHUB_ACTIONS": "true"}  # this command is for nowhere else
     event = read_event(environ)
-    settings = from_inputs(environ, cwd)
+    settings = from_inputs(environ, cwd, ANSWERS)
     settings = replace(settings, run=replace(settings.run, commit=event.head_sha))
     step = Step(settings, event, connect(environ, settings.token), say)
     try:

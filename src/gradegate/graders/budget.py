@@ -32,7 +32,7 @@ class Latency(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0."""
-        if not transcript.usage.calls:
+        if not transcript.usage.calls or transcript.usage.untimed:
             raise NoVerdict("the answer was recorded, so its latency is not known")
         taken = transcript.usage.seconds * 1000
         passed = reached(self.threshold, taken)

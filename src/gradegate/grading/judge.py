@@ -15,6 +15,7 @@ from gradegate.asking.provider import Provider
 from gradegate.asking.question import Question, apart, question
 from gradegate.conversation import NO_USAGE, Message, Request, Usage
 from gradegate.errors import NoVerdict, ProviderError, Trouble, Unreadable
+from gradegate.figures import many
 from gradegate.grading import rubric
 from gradegate.grading.reading import answer as answers
 from gradegate.grading.reading import echo
@@ -100,7 +101,9 @@ class Judge:
         self.account.add(asked.booked(usage))
         name = self.models["embedding"].name
         if len(vectors) != len(texts):
-            raise ProviderError(f"{name} gave {len(vectors)} vectors for {len(texts)} texts", Trouble.MALFORMED)
+            raise ProviderError(
+                f"{name} gave {many(len(vectors), 'vector')} for {many(len(texts), 'text')}", Trouble.MALFORMED
+            )
         if len({len(vector) for vector in vectors}) > 1:
             lengths = ", ".join(str(len(vector)) for vector in vectors)
             raise ProviderError(f"{name} gave vectors of different lengths: {lengths}", Trouble.MALFORMED)

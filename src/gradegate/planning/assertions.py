@@ -27,6 +27,7 @@ from gradegate.texts.code import of_transform, shown
 from gradegate.texts.template import TemplateError, is_template, render, render_values
 
 SET = "assert-set"
+BROUGHT = frozenset({"context", "retrieval_context"})
 # promptfoo's types that run code of the repository, or need what only promptfoo has.
 _CODE = frozenset({"ruby", "webhook"})
 _OTHERS = frozenset(
@@ -47,6 +48,7 @@ class Subject:
     options: CaseOptions
     variables: Mapping[str, Any]
     turns: tuple[Turn, ...] = ()
+    brought: frozenset[str] = frozenset()  # variables that an answer may bring where the test has none
     about: Mapping[str, Any] = field(default_factory=dict)  # what the test says of itself
 
 
@@ -157,7 +159,7 @@ def _grader(kind: type[Grader], options: Mapping[str, Any], spec: Assertion, sub
         grader = kind(**options)
     except ValidationError as e:
         raise ConfigError(*_option_mistakes(e, spec)) from e
-    lacking = grader.needs(subject.variables)
+    lacking = grader.needs({**dict.fromkeys(subject.brought, "brought by the answer"), **subject.variables})
     if lacking:
         raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "add it to `vars`")
     lacking = grader.needs_turns(subject.turns, subject.variables)

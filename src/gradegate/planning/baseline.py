@@ -17,7 +17,9 @@ from gradegate.settings import Settings
 from gradegate.suite import Note, Policy
 
 NONE = Note("there is no baseline to compare with, so every failure counts as new")
-FOREIGN = Note("the baseline has no case of this run, so every failure counts as new")
+FOREIGN = Note(
+    "the baseline has no case of this run, so every failure counts as new; where the target is another one, give it the `label` that it had"
+)
 _CURE = "put it outside the repository, or give `base`, a checkout of the base commit: then it is read from there"
 
 

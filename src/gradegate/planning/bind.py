@@ -10,8 +10,9 @@ from typing import Any
 
 from gradegate.access.egress import PRIVATE, Egress
 from gradegate.asking import options as provider_options
+from gradegate.asking import unserved
 from gradegate.asking.http import Client
-from gradegate.asking.provider import PROVIDERS, Provider, Setting, check_id, serving, split_id
+from gradegate.asking.provider import PROVIDERS, Label, Provider, Setting, serving, split_id
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.code import runs_code
@@ -21,14 +22,18 @@ from gradegate.grading.conclude import NEVER_AGAIN, Again
 from gradegate.grading.grader import Grader
 from gradegate.planning import scripts
 from gradegate.programs.use import ANSWERS, FLAG
-from gradegate.registry import suggest
 from gradegate.suite import Assertion, CaseOptions, Graders, ProviderSpec, Suite
 from gradegate.texts.code import of_transform
+from gradegate.texts.template import uses
 
-NO_GRADER = (
-    "name a model with --grader openai:chat:MODEL (input `grader`), with `defaultTest.options.provider`, or with "
-    "`provider` of the assertion"
-)
+# An id for each kind, as messages show it.
+_EXAMPLES = {
+    "text": "openai:chat:MODEL",
+    "embedding": "openai:embedding:MODEL",
+    "classification": "huggingface:text-classification:MODEL",
+    "moderation": "openai:moderation",
+}
+_GIVEN = ("prompt", "messages", "env")  # what the templates of a grader are filled in with
 _AS_CODE = f"{ANSWERS}; or name it as `file://x.py` or `exec: COMMAND`, and {FLAG}"
 
 
@@ -40,9 +45,9 @@ class Binder:
     workspace: Workspace
     folder: Any
     client: Client
-    grader: ProviderSpec | None  # of --grader
     pool: dict[str, Provider]
     egress: Egress = Egress()
+    asks_targets: bool = True
     shared: dict[Again, Again] = field(default_factory=dict)  # one for all assertions that are asked again alike
 
     def provider(self, spec: ProviderSpec) -> Provider:
@@ -51,16 +56,14 @@ class Binder:
         where = str(self.folder) if runs_code(spec.id) else ""  # the same path is another file elsewhere
         key = to_json([spec.id, spec.label, spec.config, spec.transform, dict(spec.env), sorted(spec.reads), where])
         if key not in self.pool:
+            unserved.check(spec)
             scripts.check(of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin)
             parts = split_id(spec.id)
             build = PROVIDERS.find(parts[0]) if parts else None
             if (parts is None or build is None) and runs_code(spec.id):
                 raise ConfigError.at(f"`{spec.id}` is code of the repository", spec.origin, _AS_CODE)
             if parts is None or build is None:
-                near = suggest(spec.id.split(":")[0], (name.split(":")[0] for name in PROVIDERS.names()))
-                cure = near or "one of " + ", ".join(PROVIDERS.names())
-                raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, cure)
-            check_id(spec, build)
+                raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, unserved.nearest(spec.id))
             provider_options.check(spec, build)
             opened: list[bytes] = []
             env = self.suite.env.over(spec.env, spec.drawn)
@@ -69,11 +72,17 @@ class Binder:
             provider = build(setting)
             provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
             provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
-            provider.budget = self.client.budget
+            provider.notes, provider.budget = provider_options.notes(spec, build), self.client.budget
             provider.keys = tuple(sorted({*spec.reads, *setting.read})) if provider.url else ()
             self._check_egress(provider)
             self.pool[key] = provider
         return self.pool[key]
+
+    def target(self, spec: ProviderSpec) -> Provider:
+        """What answers prompts, or a label where nothing is asked. Raises ConfigError."""
+        if self.asks_targets:
+            return self.provider(spec)
+        return self.pool.setdefault(to_json(["label", spec.id, spec.label, spec.config]), Label(spec))
 
     def _check_egress(self, provider: Provider) -> None:
         """Raises ConfigError for a host that is not asked, and for a key that has no business there."""
@@ -98,13 +107,13 @@ class Binder:
     def models(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> Mapping[str, Provider]:
         """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""
         near, far = (spec.graders, options.graders), (self._command_line(spec), self.suite.graders)
-        return {need: self._model(need, spec, self._named(need, near, far)) for need in kind.asks.models}
+        return {need: self._model(need, spec, *self._named(need, near, far)) for need in kind.asks.models}
 
     def _command_line(self, spec: Assertion) -> Graders:
         """The grader of the command line; an assertion that names a model gets that model of its provider."""
-        if self.grader is None:
-            return {}
-        return {"*": self.grader, **({"text": serving(self.grader, spec.model_slug)} if spec.model_slug else {})}
+        given = self.suite.given
+        text = given.get("text") or given.get("*")
+        return {**given, "text": serving(text, spec.model_slug)} if text and spec.model_slug else given
 
     def again(self, kind: type[Grader], spec: Assertion) -> Again:
         """How a failure of an assertion of that kind is asked again. Raises ConfigError."""
@@ -124,44 +133,81 @@ class Binder:
         provider = self.provider(spec)
         if "text" not in provider.kinds:
             raise ConfigError.at(f"`{spec.id}` in `second-opinions` is no chat model", spec.origin, "name a chat model")
-        return provider
+        return _self_contained(provider)
 
-    def _model(self, need: str, spec: Assertion, model: ProviderSpec | None) -> Provider:
+    def _model(self, need: str, spec: Assertion, model: ProviderSpec | None, named: bool) -> Provider:
         if model is None:
             what = "no grading model" if need == "text" else f"no {need} model for `{spec.type}`"
             raise ConfigError.at(f"{what} is configured", spec.origin, _how_to_serve(need, spec))
         provider = self.provider(self._configured(model))
-        if need not in provider.kinds:
+        if need not in (provider.kinds if named else provider.unasked_kinds):
             what = f"`{spec.type}` needs a model of the kind {need}, and `{model.id}` is not one"
-            cure = f"give `provider: {{text: ..., {need}: ...}}`" if need != "text" else "name a chat model"
-            raise ConfigError.at(what, model.origin if model.origin.line else spec.origin, cure)
-        return provider
+            origin = model.origin if model.origin.line else spec.origin
+            raise ConfigError.at(what, origin, _another(need, model))
+        return _self_contained(provider)
 
-    def _named(self, need: str, near: Iterable[Graders], far: Iterable[Graders]) -> ProviderSpec | None:
-        """The nearest model for the kind.
+    def _named(self, need: str, near: Iterable[Graders], far: Iterable[Graders]) -> tuple[ProviderSpec | None, bool]:
+        """The nearest model for the kind, and whether it was named for just that.
 
-        What the assertion or its test names is meant; of the command line and of ``defaultTest``, a model of another
-        kind leaves this one to the next.
+        What the assertion or its test names is meant, and what is named for the kind; of the command line and of
+        ``defaultTest``, a model for any kind that is of another leaves this one to the next.
         """
         meant = next((level.get(need) or level.get("*") for level in near if need in level or "*" in level), None)
         if meant is not None:
-            return meant
-        specs = [spec for level in far if (spec := level.get(need) or level.get("*"))]
-        fits = (spec for spec in specs if need in self.provider(self._configured(spec)).kinds)
-        return next(fits, specs[0] if specs else None)
+            return meant, True
+        specs = [(spec, need in level) for level in far if (spec := level.get(need) or level.get("*"))]
+        fits = (
+            (spec, named)
+            for spec, named in specs
+            if named or need in self.provider(self._configured(spec)).unasked_kinds
+        )
+        return next(fits, specs[0] if specs else (None, False))
 
     def _configured(self, spec: ProviderSpec) -> ProviderSpec:
         """A bare name of a configured target means that target with its settings."""
         if spec.config or spec.env:
             return spec
-        return next((target for target in self.suite.targets if spec.id in (target.id, target.label)), spec)
+        configured = (*self.suite.targets, *self.suite.others)
+        return next((target for target in configured if spec.id in (target.id, target.label)), spec)
+
+
+def _self_contained(provider: Provider) -> Provider:
+    """The grader itself. Raises ConfigError for one whose request asks for a variable that only a target is given."""
+    strange = sorted(frozenset().union(*map(uses, provider.templates)).difference(_GIVEN))
+    if strange:
+        what = f"the grader `{provider.name}` asks for `{{{{{strange[0]}}}}}`, and a grader is given no variables of a test"
+        raise ConfigError.at(what, provider.origin, "write {{prompt}}: it holds all that a grader is to see")
+    return provider
 
 
 def _how_to_serve(need: str, spec: Assertion) -> str:
+    """What to do where no level names a model of that kind."""
     slug = spec.model_slug
-    if not slug:
-        return NO_GRADER
-    entry = f"{slug}: openai:chat:{slug}" if need == "text" else f"{need}: PROVIDER:MODEL"
-    return f"say who serves it: `graders: {{{entry}}}` in the file" + (
-        f", or --grader openai:chat:{slug}" if need == "text" else ""
-    )
+    if slug:
+        entry = f"{slug}: openai:chat:{slug}" if need == "text" else f"{need}: PROVIDER:MODEL"
+        either = f", or --grader openai:chat:{slug}" if need == "text" else f", or --grader {need}=PROVIDER:MODEL"
+        return f"say who serves it: `graders: {{{entry}}}` in the file{either}"
+    example = _EXAMPLES[need]
+    if need == "text":
+        option, key = f"--grader {example}", "`defaultTest.options.provider`"
+    else:
+        option, key = f"--grader {need}={example}", f"`defaultTest.options.provider: {{{need}: {example}}}`"
+    return f"name a model with {option} (input `grader`), with {key}, or with `provider` of the assertion"
+
+
+def _another(need: str, model: ProviderSpec) -> str:
+    """What to do about a model that is named and of another kind."""
+    if need == "text":
+        return "name a chat model"
+    pair = f"text={model.id},{need}={_beside(need, model)}"
+    same = ", with the same `config`" if model.config.get("apiBaseUrl") or model.config.get("apiHost") else ""
+    return f"name one for it: `provider: {{text: ..., {need}: ...}}`{same}, or --grader {pair} (input `grader`)"
+
+
+def _beside(need: str, model: ProviderSpec) -> str:
+    """An id of the kind at the same vendor where that has one."""
+    vendor = model.id.partition(":")[0]
+    build = PROVIDERS.find(vendor)
+    if need == "embedding" and (PROVIDERS.find(f"{vendor}:embedding") or getattr(build, "embeds", False)):
+        return f"{vendor}:embedding:MODEL"
+    return _EXAMPLES[need]

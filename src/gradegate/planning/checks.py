@@ -87,14 +87,24 @@ def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
 # --- models without a price -----------------------------------------------------------------------------------
 
 
-def prices(limits: Limits, models: Iterable[Provider]) -> Iterator[Mistake]:
+def prices(limits: Limits, jobs: Iterable[Job]) -> Iterator[Mistake]:
     """A budget in dollars is kept only where each call's cost is known."""
-    for model in models if limits.usd is not None else ():
+    models = dict.fromkeys(model for job in jobs for model in _asked(job)) if limits.usd is not None else ()
+    for model in models:
         if not model.priced:
             what = f"what `{model.name}` costs is not known, so a budget of {limits.usd:g} USD cannot be kept"
             cure = "give `inputCost` and `outputCost`, in US dollars per token, in its `config`, or limit `calls`"
             web = "limit `calls` instead: an application does not say what it spends"
             yield Mistake(what, model.origin, cure if model.names_model else web)
+
+
+def _asked(job: Job) -> Iterator[Provider]:
+    """The models that a job may ask: not the target of a recorded answer."""
+    if not job.case.recorded:
+        yield job.target
+    for bound in (bound for binding in job.assertions for bound in binding.bounds):
+        yield from bound.models.values()
+        yield from bound.again.opinions
 
 
 # --- models that cannot see -----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 from gradegate.asking.provider import Provider
 from gradegate.baseline import Baseline
 from gradegate.grading.conclude import Binding
+from gradegate.recording.answer import Answer
 from gradegate.result import AskedModel, KeyUse
 from gradegate.suite import Case, Note, Policy, PromptSpec
 
@@ -32,6 +33,7 @@ class Job:
     render: Render | None = None
     definition: bytes = b""  # of what the case gives and asks for
     of_base: bool = False  # asked for comparison; no rule looks at its answers
+    given: tuple[Answer | None, ...] | None = None  # by repetition, where answers made elsewhere are graded
     ask: int = 0  # which time the same answer is graded: another number makes other requests to the graders
 
     @property
@@ -67,6 +69,7 @@ class Plan:
     keys: tuple[KeyUse, ...] = ()  # which variables of the environment go where
     about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what dialects keep for reports, by file
     digests: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each config, by file
+    recorded: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each file with recorded answers
     commit: str = ""  # what was checked out, where it is known
     baseline: Baseline | None = None  # the recorded run that this one is compared with
     base: Other | None = None  # the other side, where its jobs are among these

@@ -18,7 +18,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
 from gradegate.files.vouched import Vouched, closed
 from gradegate.files.workspace import Workspace, searched
-from gradegate.planning import added
+from gradegate.planning import added, targets
 from gradegate.settings import Settings
 from gradegate.suite import Case, Suite
 
@@ -65,13 +65,24 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else document.read(raw, name)
     for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
-            suite = dialect.read(Source(path.absolute(), content, workspace, settings.environment))
+            asks_targets, asks_graders = settings.asks_targets, not settings.listing
+            place = (path.absolute(), content, workspace, settings.environment, settings.variables)
+            source = Source(*place, asks_targets, asks_graders)
+            suite = targets.chosen(_with_variables(dialect.read(source), settings), source, settings)
             suite = added.added(suite, settings.assertions)
             if settings.confirm:
                 suite = replace(suite, policy=replace(suite.policy, confirm=settings.confirm))
             return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
     raise ConfigError.at("the file is not an eval config that gradegate knows", Origin(name), f"it reads: {formats}")
+
+
+def _with_variables(suite: Suite, settings: Settings) -> Suite:
+    """The suite with the variables of the command line in each case that does not set them."""
+    if not settings.variables:
+        return suite
+    given = settings.variables
+    return replace(suite, cases=tuple(replace(case, vars={**given, **case.vars}) for case in suite.cases))
 
 
 def written_in(settings: Settings) -> Iterator[str]:
@@ -81,8 +92,9 @@ def written_in(settings: Settings) -> Iterator[str]:
 
 
 def shown_in(settings: Settings) -> Iterator[str]:
-    """The variables of the environment that the configs and the grader of the command line name anywhere."""
-    for text in (settings.grader, *(raw.decode("utf-8", "replace") for _, raw in _contents(settings))):
+    """The variables of the environment that the configs and the models of the command line name anywhere."""
+    own = (*settings.graders.values(), *settings.providers)
+    for text in (*own, *(raw.decode("utf-8", "replace") for _, raw in _contents(settings))):
         yield from (first or second for first, second in _ENV.findall(text))
 
 

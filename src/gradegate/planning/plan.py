@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -13,13 +12,12 @@ from gradegate.access.hosts import Vendor
 from gradegate.asking.budget import Budget, strictest
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Recorded
-from gradegate.bounded.evaluate import Exceeded
 from gradegate.configs import made
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
-from gradegate.planning import checks, scripts
-from gradegate.planning.assertions import Subject, bind, check_options, check_share
+from gradegate.planning import checks, filters, scripts
+from gradegate.planning.assertions import BROUGHT, Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
 from gradegate.planning.keys import case_definition, named
@@ -32,7 +30,6 @@ from gradegate.settings import CONCURRENCY, TIMEOUT, Settings
 from gradegate.suite import Case, Limits, Note, PromptSpec, ProviderSpec
 from gradegate.texts import chat
 from gradegate.texts.asked import asks_for
-from gradegate.texts.patterns import found_in
 from gradegate.texts.prompt import fill
 from gradegate.texts.template import TemplateError, javascript
 
@@ -79,8 +76,9 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         jobs += planner.jobs()
         mistakes += [*located.suite.mistakes, *planner.mistakes]
         notes += [*located.suite.notes, *planner.notes]
-    mistakes += checks.prices(client.budget.limits, pool.values())
-    if not mistakes and not any(job.assertions for job in jobs):
+    notes += [note for provider in pool.values() for note in provider.notes]
+    mistakes += checks.prices(client.budget.limits, jobs)
+    if not mistakes and not settings.listing and not any(job.assertions for job in jobs):
         mistakes.append(Mistake("no test asserts anything, so nothing would be checked", None, "add `assert`"))
     if mistakes:
         raise ConfigError(*_grouped(mistakes))
@@ -131,22 +129,18 @@ class _Planner:
     notes: list[Note] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        suite = self.located.suite
+        suite, settings = self.located.suite, self.settings
         if any(case.options.transform_vars for case in suite.cases):
             suite = replace(suite, cases=tuple(map(self._with_made_vars, suite.cases)))
         self.suite = suite
         self.env = javascript(suite.env.texts())
-        self.variables = Variables(
-            self.located.workspace,
-            self.located.folder,
-            self.env,
-            suite.prompts[0].text if len(suite.prompts) == 1 else "",
-        )
-        grader = ProviderSpec(self.settings.grader, origin=Origin("--grader")) if self.settings.grader else None
+        prompt = suite.prompts[0].text if len(suite.prompts) == 1 else ""
+        self.variables = Variables(self.located.workspace, self.located.folder, self.env, prompt)
         workspace, folder = self.located.workspace, self.located.folder
-        self.binder = Binder(suite, workspace, folder, self.client, grader, self.pool, egress(self.settings))
+        asks = settings.asks_targets
+        self.binder = Binder(suite, workspace, folder, self.client, self.pool, egress(settings), asks)
         defined = {name for case in suite.cases for name in case.vars}
-        self.names = Names(defined, suite.env, partial=bool(self.settings.filter_pattern) or self._recorded)
+        self.names = Names(defined, suite.env, partial=self.settings.filters.on or self._recorded)
 
     def _with_made_vars(self, case: Case) -> Case:
         try:
@@ -175,6 +169,10 @@ class _Planner:
             self.mistakes += self.names.mistakes()
             return jobs
         targets = list(self._targets())
+        if self.settings.listing:
+            jobs = self._jobs(cases, targets)
+            self.mistakes += self.names.mistakes()
+            return jobs
         try:
             self.binder.opinions(self.suite.policy.second_opinions)
         except ConfigError as e:
@@ -203,7 +201,7 @@ class _Planner:
     def _targets(self) -> Iterator[_Target]:
         for spec in self.suite.targets:
             try:
-                provider = self.binder.provider(spec)
+                provider = self.binder.target(spec)
                 if "text" not in provider.kinds:
                     raise ConfigError.at(f"`{spec.id}` answers no prompts", spec.origin, "name a chat model")
             except ConfigError as e:
@@ -222,20 +220,12 @@ class _Planner:
             yield spec, provider, prompts
 
     def _filtered(self) -> list[Case]:
-        pattern = self.settings.filter_pattern
-        if not pattern:
-            return list(self.suite.cases)
         try:
-            found = found_in(pattern, [case.description for case in self.suite.cases])
-        except Exceeded as e:
-            self._say(f"--filter-pattern cannot be used: {e}", None, "simplify it")
+            cases, notes = filters.cases(self.suite, self.settings.filters)
+        except ConfigError as e:
+            self.mistakes += e.mistakes
             return []
-        except ValueError as e:
-            self._say(f"--filter-pattern {e}", None, "correct it")
-            return []
-        cases = list(itertools.compress(self.suite.cases, found))
-        if not cases:
-            self._say(f"--filter-pattern {pattern!r} matches no test of {self.suite.file}", None, "correct it")
+        self.notes += notes
         return cases
 
     def _case(self, case: Case, targets: list[_Target]) -> Iterator[Job]:
@@ -282,7 +272,7 @@ class _Planner:
             prompts = (prompt for prompt in self.suite.prompts if _allows(case.prompts, prompt.label))
             return [(_RECORDED, next(prompts, PromptSpec("")))]
         if case.target is not None:
-            targets = [(case.target, self.binder.provider(case.target), list(self.suite.prompts))]
+            targets = [(case.target, self.binder.target(case.target), list(self.suite.prompts))]
         elif case.providers:
             names = case.providers
             targets = [target for target in targets if _allows(names, target[0].id) or _allows(names, target[0].label)]
@@ -309,10 +299,11 @@ class _Planner:
         return definition, named(self._bind(case, values), definition)
 
     def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
+        brought = BROUGHT if self.settings.answers else frozenset()
         about = {"description": case.description, "metadata": case.metadata, "threshold": case.threshold}
-        subject = Subject(case.options, {"env": self.env, **values}, case.turns, about)
+        subject = Subject(case.options, {"env": self.env, **values}, case.turns, brought, about)
         bound = []
-        for spec in case.assertions:
+        for spec in case.assertions if not self.settings.listing else ():
             try:
                 bound.append(bind(self.binder, spec, subject))
             except ConfigError as e:
@@ -345,15 +336,22 @@ class _Planner:
     # --- checks -----------------------------------------------------------------------------------------------
 
     def _check_case(self, case: Case, asked: Sequence[object], targets: Sequence[_Target]) -> None:
-        if not asked and len(targets) == len(self.suite.targets) and all(prompts for _, _, prompts in targets):
+        known = self.suite.targets and len(targets) == len(self.suite.targets)  # else it was said what is wrong
+        if not asked and known and not self._left_out(case) and all(prompts for _, _, prompts in targets):
             cure = "correct `providers` and `prompts` of the test, or of the providers"
             self._say(
                 "no provider and prompt is left to answer this test, so nothing would be checked", case.origin, cure
             )
         check_share("test", case.threshold, case.origin)
 
+    def _left_out(self, case: Case) -> bool:
+        """Whether it is for targets of the config in whose place others are asked."""
+        names = [name for spec in self.suite.others for name in (spec.id, spec.label)]
+        return any(_allows(case.providers, name) for name in names) if case.providers else False
+
     def _check_names(self, case: Case) -> None:
-        targets = [name for spec in self.suite.targets for name in (spec.id, spec.label)]
+        known = (*self.suite.targets, *self.suite.others)
+        targets = [name for spec in known for name in (spec.id, spec.label)]
         prompts = [prompt.label for prompt in self.suite.prompts]
         for patterns, labels, kind in ((case.providers, targets, "provider"), (case.prompts, prompts, "prompt")):
             for name in patterns:

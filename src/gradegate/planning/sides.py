@@ -16,6 +16,11 @@ from gradegate.planning.plan import plan
 from gradegate.settings import Settings
 from gradegate.suite import Note, Policy
 
+ALONE = Note(
+    "the base has no case of this run by the same definition, so every failure counts as new; "
+    "where the target is another one, give both the same `label`"
+)
+
 
 def with_base(head: Plan, settings: Settings, client: Client) -> Plan:
     """The plan with the jobs of the base beside its own; of a base that cannot be planned, a note. Raises ConfigError."""
@@ -43,10 +48,12 @@ def both(head: Plan, base: Plan) -> Plan:
     for job in base.jobs:
         waiting.setdefault(row_key(job, 0), deque()).append(job)
     jobs = tuple(side for job in head.jobs for side in _sides(job, waiting.get(row_key(job, 0))))
+    notes = head.notes if any(job.of_base for job in jobs) else (*head.notes, ALONE)
     gone = tuple(_name(job) for left in waiting.values() for job in left)
     return replace(
         head,
         jobs=jobs,
+        notes=notes,
         base=Other(gone, base.commit),
         models=tuple(dict.fromkeys((*head.models, *base.models))),
         keys=tuple(dict.fromkeys((*head.keys, *base.keys))),

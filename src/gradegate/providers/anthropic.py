@@ -21,7 +21,6 @@ VERSION, SAMPLING_VERSION = "2026-10-21", "2023-06-01"
 class Anthropic(ChatModel):
     """A model at ``{base}/v1/messages``."""
 
-    others = ("claude-agent-sdk*", "claude-code*", "completion", "managed-agents*")
     options = (*OPTIONS, *PRICES, "model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "beta")
     vendor = Vendor(("ANTHROPIC_API_KEY",), ("api.anthropic.com",), ("ANTHROPIC_BASE_URL",))
 

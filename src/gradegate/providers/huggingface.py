@@ -13,7 +13,7 @@ from typing import Any
 from gradegate.access.hosts import Vendor
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
 from gradegate.asking.shape import picked
-from gradegate.asking.wire import base_url, need_key, need_model, own_headers, post_any, vector
+from gradegate.asking.wire import base_url, labels, need_key, need_model, own_headers, post_any, vector
 from gradegate.conversation import Usage
 from gradegate.errors import ProviderError, Trouble
 
@@ -43,9 +43,7 @@ class HuggingFaceClassification(Provider):
         rows, seconds = post_any(self._client, self.url, self._headers, body)
         if isinstance(rows, list) and rows and isinstance(rows[0], list):
             rows = rows[0]
-        if not isinstance(rows, list) or not all(map(_is_label, rows)):
-            raise ProviderError(f"{self.host} answered without labels and scores", Trouble.MALFORMED)
-        return {row["label"]: float(row["score"]) for row in rows}, _usage(seconds)
+        return labels(rows if isinstance(rows, list) else None, self.host), _usage(seconds)
 
 
 class HuggingFaceEmbeddings(Provider):
@@ -92,15 +90,9 @@ def _passed(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return config.get("passthrough") or {}
 
 
-def _is_label(row: Any) -> bool:
-    if not isinstance(row, dict) or not isinstance(row.get("label"), str):
-        return False
-    return isinstance(row.get("score"), int | float) and not isinstance(row["score"], bool)
-
-
 def _usage(seconds: float) -> Usage:
     return Usage(1, unpriced=1, seconds=seconds)  # the answer names no tokens and no price
 
 
-PROVIDERS.register("huggingface:text-classification")(HuggingFaceClassification)
-PROVIDERS.register("huggingface:feature-extraction")(HuggingFaceEmbeddings)
+PROVIDERS.register("huggingface:text-classification", "hf:text-classification")(HuggingFaceClassification)
+PROVIDERS.register("huggingface:feature-extraction", "hf:feature-extraction")(HuggingFaceEmbeddings)

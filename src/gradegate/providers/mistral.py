@@ -22,7 +22,7 @@ _VENDOR = Vendor(("MISTRAL_API_KEY",), ("api.mistral.ai",), ("MISTRAL_API_HOST",
 SENT = tuple(
     "temperature top_p top_k max_tokens min_tokens stop random_seed response_format tools tool_choice n "
     "presence_penalty frequency_penalty parallel_tool_calls reasoning_effort prompt_mode prediction safe_prompt "
-    "guardrails metadata prompt_cache_key service_tier".split()
+    "guardrails metadata prompt_cache_key service_tier repetition_penalty logprobs top_logprobs".split()
 )
 
 

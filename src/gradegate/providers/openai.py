@@ -17,10 +17,6 @@ class OpenAiChat(ChatModel):
 
     options = (*SENT, *ACCESS, *PRICES)
     vendor = VENDOR
-    others = tuple(
-        "agents agents-api assistant audio chatkit codex codex-app-server codex-desktop codex-sdk codex-security "
-        "completion gpt-live-1* image live realtime speech transcription tts video".split()
-    )
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:chat:MODEL")

@@ -30,7 +30,8 @@ from gradegate.conversation import Message, Request
 
 SENT = tuple(
     "temperature top_p max_output_tokens max_tool_calls instructions reasoning text tools tool_choice truncation user "
-    "parallel_tool_calls previous_response_id store metadata include service_tier prompt prompt_cache_key "
+    "parallel_tool_calls previous_response_id store metadata include service_tier prompt prompt_cache_key prompt_cache_options "
+    "prompt_cache_retention moderation context_management access_programs "
     "safety_identifier top_logprobs conversation".split()
 )
 # Calls that the API itself has answered; the model waits for the answer to any other.

@@ -1,13 +1,15 @@
 """http, https: any application or model behind a URL; the request is a template of the config.
 
 The keys are those of promptfoo's provider (https://www.promptfoo.dev/docs/providers/http/): ``url``, ``method``,
-``headers``, ``queryParams``, ``body``, ``transformRequest`` and ``transformResponse``.
+``headers``, ``queryParams``, ``body``, ``transformRequest`` and ``transformResponse``. It grades, too: what
+``transformResponse`` gives is a text, a list of numbers or labels with scores, as ``callApi``, ``callEmbeddingApi`` and
+``callClassificationApi`` of promptfoo's custom providers do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gradegate.access.encodings import CUT
@@ -15,9 +17,10 @@ from gradegate.asking import httpbody
 from gradegate.asking.httpreply import Computed, Extract, error_in, is_broken_json, parse
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.asking.response import Response
-from gradegate.asking.wire import base_url, host_of, refusal, words
+from gradegate.asking.wire import base_url, host_of, labels, refusal, vector, words
 from gradegate.conversation import Message, Reply, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.files.document import to_json
 from gradegate.scripting.script import ScriptError, of_request
 from gradegate.texts.envnames import env_names
 from gradegate.texts.template import TemplateError, render, uses
@@ -51,6 +54,7 @@ class _Templates:
 class Web(Provider):
     """An application that is asked over HTTP."""
 
+    kinds = ("text", "embedding", "classification")
     names_model = False
     options = (
         "url",
@@ -79,7 +83,7 @@ class Web(Provider):
             self._env = {name: value for name in env_names(self.templates) if (value := setting.key(name))}
             self.url = base_url(setting, render(self._parts.url, {"env": self._env}))
             if not (frozenset().union(*map(uses, self.templates)) - {"env"} or config.get("transformRequest")):
-                cure = "put {{prompt}} into `body`, `url` or `queryParams`"
+                cure = "put {{prompt}} into `body`, `url` or `queryParams`" + _or_openais(self.url)
                 raise ConfigError.at(f"every test would send `{setting.spec.name}` the same request", origin, cure)
             self._extract: Extract | Computed = parse(config.get("transformResponse") or config.get("responseParser"))
             written = config.get("transformRequest")
@@ -89,12 +93,47 @@ class Web(Provider):
         except (TemplateError, ValueError) as e:
             raise ConfigError.at(f"`{setting.spec.name}`: {e}", origin, "correct it") from e
 
+    @property
+    def unasked_kinds(self) -> tuple[str, ...]:
+        """It cannot be told what an application gives: it embeds and classifies where it is named for that."""
+        return ("text",)
+
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        prompt = request.prompt or request.messages[-1].content
         messages = [_plain(message) for message in request.messages]
-        made = self._made(prompt, request.vars)
-        variables = {"messages": messages, **request.vars, "prompt": made, "env": self._env}
+        prompt = request.prompt or (to_json(messages) if len(messages) > 1 else messages[-1]["content"])
+        body, answer = self._asked(prompt, messages, request.vars)
+        text, metadata = self._extract.apply(body, answer)
+        return Reply(text, _usage(answer), metadata=metadata)
+
+    def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+        """One vector for each text, in order, each in a request of its own. Raises ProviderError."""
+        rows, usage = [], Usage()
+        for text in texts:
+            value, answer = self._given(text, "embedding")
+            rows.append(vector(value, answer.host))
+            usage = usage + _usage(answer)
+        return rows, usage
+
+    def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
+        """Labels with scores. Raises ProviderError."""
+        value, answer = self._given(text, "classification")
+        return labels(value, answer.host), _usage(answer)
+
+    def _given(self, text: str, member: str) -> tuple[Any, Response]:
+        """The JSON that is answered to a text, or its member of that name."""
+        body, answer = self._asked(text, [{"role": "user", "content": text}], {})
+        shown = self._extract.apply(body, answer)[0]
+        value = replace(answer, body=shown.encode("utf-8", "replace")).json()
+        inner = value.get(member) if isinstance(value, dict) and len(value) == 1 else None
+        return inner if isinstance(inner, list | dict) else value, answer
+
+    def _asked(
+        self, prompt: str, messages: Sequence[Mapping[str, str]], given: Mapping[str, Any]
+    ) -> tuple[str, Response]:
+        """The text of the answer to a request that is filled in, and the answer. Raises ProviderError."""
+        made = self._made(prompt, given)
+        variables = {"messages": messages, **given, "prompt": made, "env": self._env}
         whole = made if isinstance(made, Mapping) else None
         try:
             url = httpbody.address(self._parts.url, self._parts.query, variables)
@@ -108,9 +147,7 @@ class Web(Provider):
         answer = self._client.send(self._method, url, headers=headers, body=body)
         if not 200 <= answer.status < 300:
             raise refusal(answer)
-        text, metadata = self._extract.apply(_body(answer), answer)
-        # It is not known what the application asked in turn, so the price of its answer is unknown.
-        return Reply(text, Usage(1, unpriced=1, seconds=answer.seconds), metadata=metadata)
+        return _body(answer), answer
 
     def _made(self, prompt: str, variables: Mapping[str, Any]) -> Any:
         """What ``transformRequest`` makes of the prompt: another text, or an object that is the body."""
@@ -123,6 +160,12 @@ class Web(Provider):
         if made is None:
             raise ProviderError(f"transformRequest of {self.name} gives nothing", Trouble.SETUP)
         return made
+
+
+def _or_openais(url: str) -> str:
+    """What else the address alone of a server with OpenAI's API may have been meant for."""
+    base = url.removesuffix("/chat/completions")
+    return f", or write openai:chat:MODEL with `apiBaseUrl: {base}`" if base.endswith("/v1") or base != url else ""
 
 
 def _body(answer: Response) -> str:
@@ -138,6 +181,11 @@ def _body(answer: Response) -> str:
         what = f"{answer.host} answered JSON that is cut or broken: {(CUT + text[-80:])!r} is its end"
         raise ProviderError(what, Trouble.MALFORMED)
     return text
+
+
+def _usage(answer: Response) -> Usage:
+    # It is not known what the application asked in turn, so the price of its answer is unknown.
+    return Usage(1, unpriced=1, seconds=answer.seconds)
 
 
 def _texts(config: Mapping[str, Any], key: str) -> Mapping[str, str]:

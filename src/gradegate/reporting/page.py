@@ -24,6 +24,7 @@ from gradegate.reporting.wording import (
     no_model,
     notes,
     place,
+    recorded,
     required,
     tally,
     titled,
@@ -74,6 +75,8 @@ def _head(decision: Decision, scope: Scope, form: PageForm) -> str:
     unasked = no_model(decision.run.models)
     if unasked:
         lines += [f"**{inline(unasked, 400)}.**\n\n"]
+    if said := recorded(decision.run.made):
+        lines += [f"{inline(said, 1200)}.\n\n"]
     rules = _rules(decision, scope, form)
     if decision.outcome is GateOutcome.PASS:
         return "".join(lines) + (details(many(len(decision.rules), "rule"), rules) + "\n" if rules else "")

@@ -43,6 +43,13 @@ class _Grade(_Part):
     definition: _Hash
     outcome: Word
     votes: list[_Vote] = []
+    blocking: bool = True
+    inner: bool = False
+    weight: float | None = None
+
+    @property
+    def counts(self) -> bool:
+        return self.blocking and not self.inner and self.weight != 0
 
 
 class _Answer(_Part):
@@ -55,6 +62,8 @@ class _Answer(_Part):
     output: str | None = None
     turns: list[TurnLine] = []
     metadata: dict[str, Any] = {}
+    threshold: float | None = None
+    hidden: bool = False
     grades: list[_Grade]
 
 
@@ -148,7 +157,15 @@ def _answer(line: _Answer) -> BaseAnswer:
         turns=tuple(map(turn_of, line.turns)),
         metadata=line.metadata,
         grades={grade.key: grade for grade in (_grade(grade, line) for grade in line.grades)},
+        hidden=line.hidden,
+        contradictory=_is_contradictory(line),
     )
+
+
+def _is_contradictory(answer: _Answer) -> bool:
+    """Whether the outcome of a case is not what its assertions come to; no run of ours writes that."""
+    outcomes = {grade.outcome for grade in answer.grades if grade.counts}
+    return bool(outcomes) and answer.threshold is None and (answer.outcome == "fail") != ("fail" in outcomes)
 
 
 def _is_empty(answer: _Answer) -> bool:

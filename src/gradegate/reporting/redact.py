@@ -36,6 +36,7 @@ _OPEN = (
     GateChange,
     GateChanges,
 )
+_GRADED = frozenset({"prompt", "output", "turns", "metadata"})  # of a row: what its graders saw
 
 
 def conceal(value: T, hide: Hide) -> T:
@@ -60,6 +61,8 @@ def _concealed(value: Any, hide: Hide) -> Any:
             before = getattr(value, name)
             if before and (after := _concealed(before, hide)) is not before:
                 changed[name] = after
+        if isinstance(value, Row) and _GRADED & changed.keys():
+            changed["hidden"] = True
         return replace(value, **changed) if changed else value
     if isinstance(value, Mapping):
         mapping = {_concealed(key, hide): _concealed(item, hide) for key, item in value.items()}

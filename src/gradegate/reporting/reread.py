@@ -91,7 +91,7 @@ def _run(results: Results) -> RunResult:
         keys=tuple(KeyUse(line.name, line.host) for line in results.keys),
         hidden=tuple(results.hidden),
         about=results.about,
-        made=Made(made.tool, made.commit, made.started, made.configs),
+        made=Made(made.tool, made.commit, made.started, made.configs, made.answers),
         budget=_budget(results.budget) if results.budget else None,
         cache=_cache(results.cache) if results.cache else None,
         confirm=ConfirmReport(**results.confirm.model_dump()) if results.confirm else None,
@@ -122,6 +122,7 @@ def _row(line: CaseLine) -> Row:
         key=bytes.fromhex(line.key),
         definition=bytes.fromhex(line.definition),
         base=Outcome(line.base) if line.base else None,
+        hidden=line.hidden,
         origin=_origin(line.source),
     )
 

@@ -190,6 +190,7 @@ class CaseLine(_Part):
     key: Digest = Field(default="", description="What the answer is called in every run.")
     definition: Digest = Field(default="", description="SHA-256 of what the case gives and asks for.")
     base: Word | None = Field(default=None, description="What the base says of the case; null where it has none.")
+    hidden: bool = Field(default=False, description="A secret is hidden in what was graded.")
 
 
 class BaselineLine(_Part):
@@ -231,6 +232,10 @@ class MadeLine(_Part):
     commit: str = Field(description="What was checked out; empty where that is not known.")
     started: str = Field(description="UTC, ISO 8601.")
     configs: dict[str, str] = Field(description="SHA-256 of each config, by its file.")
+    answers: dict[str, str] = Field(
+        default={},
+        description="SHA-256 of each file with recorded answers, by its name; empty where targets were asked.",
+    )
 
 
 class AskedLine(_Part):

@@ -20,6 +20,7 @@ from gradegate.result import (
     GateOutcome,
     Grade,
     KeyUse,
+    Made,
     Outcome,
     Row,
     RuleResult,
@@ -30,7 +31,7 @@ HEADLINES = {
     GateOutcome.PASS: "Passed",
     GateOutcome.ADVISORY: "Passed, with advisory findings",
     GateOutcome.BLOCKED: "Blocked",
-    GateOutcome.INCONCLUSIVE: "Inconclusive",
+    GateOutcome.INCONCLUSIVE: "Could not tell",
 }
 SIGNS = {GateOutcome.PASS: "✅", GateOutcome.ADVISORY: "⚠️", GateOutcome.BLOCKED: "❌", GateOutcome.INCONCLUSIVE: "❔"}
 OUTCOMES = {Outcome.PASS: "passed", Outcome.FAIL: "failed", Outcome.ERROR: "could not tell"}
@@ -40,13 +41,14 @@ _BESIDE = {
     UNSTEADY: "it passed on the base, and does not when the base's answer is graded again",
     UNDECIDED: "the base's answer could not be graded again",
 }
+_FILES = 5  # with recorded answers that are named; results.json has all
 _MET = {Outcome.PASS: "met", Outcome.FAIL: "missed", Outcome.ERROR: "could not tell"}
 
 
 def headline(decision: Decision) -> str:
     """The verdict in a few words."""
     setup = decision.setup and decision.outcome is GateOutcome.INCONCLUSIVE
-    return "Inconclusive: the set-up is wrong" if setup else HEADLINES[decision.outcome]
+    return "Could not tell: the set-up is wrong" if setup else HEADLINES[decision.outcome]
 
 
 def no_model(models: tuple[AskedModel, ...]) -> str:
@@ -58,6 +60,13 @@ def no_model(models: tuple[AskedModel, ...]) -> str:
         return "No model was asked: replies came from a file"
     names = ", ".join(one_line(str(model), 80) for model in recorded)
     return f"No model was asked for {names}: replies came from a file"
+
+
+def recorded(made: Made) -> str:
+    """Say ``Recorded answers: answers.jsonl (SHA-256 9f86...)``, made elsewhere; empty where there are none."""
+    named = [f"{one_line(name, 120)} (SHA-256 {digest})" for name, digest in made.answers.items()]
+    more = f" and {many(len(named) - _FILES, 'more file')}" if len(named) > _FILES else ""
+    return f"Recorded answers, made elsewhere: {', '.join(named[:_FILES])}{more}" if named else ""
 
 
 def changed(changes: GateChanges) -> str:

@@ -23,6 +23,7 @@ from gradegate.reporting.wording import (
     no_model,
     notes,
     place,
+    recorded,
     required,
     tally,
     titled,
@@ -59,6 +60,8 @@ def _texts(decision: Decision) -> Iterator[str]:
     unasked = no_model(run.models)
     if unasked:
         yield f"{unasked}."
+    if said := recorded(run.made):
+        yield f"{said}."
     if run.interrupted:
         yield f"The run stopped early: {one_line(run.interrupted, _TEXT)}"
     yield f"target: {spent(run.target_usage)}; grader: {spent(run.grader_usage)}; {run.seconds:,.1f} s"

@@ -102,7 +102,8 @@ def _asked(model: AskedModel) -> AskedLine:
 
 def _made(made: Made) -> MadeLine:
     configs = {encodable(file): digest for file, digest in made.configs.items()}
-    return MadeLine(tool=made.tool, commit=made.commit, started=made.started, configs=configs)
+    answers = {encodable(file): digest for file, digest in made.answers.items()}
+    return MadeLine(tool=made.tool, commit=made.commit, started=made.started, configs=configs, answers=answers)
 
 
 def _summary(decision: Decision) -> Summary:
@@ -228,6 +229,7 @@ def _case(row: Row) -> CaseLine:
         key=row.key.hex(),
         definition=row.definition.hex(),
         base=row.base.value if row.base else None,
+        hidden=row.hidden,
     )
 
 

@@ -15,8 +15,8 @@ from gradegate.reporting.findings import Finding, unchecked
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.saved import saved
 from gradegate.reporting.visible import one_line, visible
-from gradegate.reporting.wording import called, changed, fails, name, place, remarks
-from gradegate.result import Decision, Grade, Outcome, Row, RunResult
+from gradegate.reporting.wording import called, changed, fails, name, place, recorded, remarks
+from gradegate.result import Decision, Grade, Made, Outcome, Row, RunResult
 
 _MOST_CHANGES = 100
 _TEXT = 20_000  # characters of one text
@@ -38,7 +38,9 @@ def _parts(run: RunResult, changes: GateChanges) -> Iterator[str]:
     several = len({file for file, _, _ in suites}) > 1
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     yield _opening("testsuites", _totals(rows))
-    said = _properties(tuple(saved(run)), changes)  # of the first suite: the format knows none of the whole run
+    said = _properties(
+        tuple(saved(run)), run.made, changes, [note.text for note in run.notes]
+    )  # of the first suite: the format knows none of the whole run
     for key, members in suites.items():
         yield from _suite(_title(key, several), members, said)
         said = ""
@@ -56,11 +58,15 @@ def _suite(title: str, rows: list[Row], properties: str) -> Iterator[str]:
     yield "</testsuite>\n"
 
 
-def _properties(saved: Sequence[str], changes: GateChanges) -> str:
-    """What the run saved, and what the pull request does to its gate, as properties."""
-    if not saved and not changes.found:
+def _properties(saved: Sequence[str], made: Made, changes: GateChanges, notes: Sequence[str]) -> str:
+    """What the run saved and notes, which answers were recorded, and what the pull request does to its gate, as properties."""
+    if not saved and not made.answers and not changes.found and not notes:
         return ""
     properties = ET.Element("properties")
+    if said := recorded(made):
+        ET.SubElement(properties, "property", name="recorded", value=said)
+    for text in dict.fromkeys(notes[:_MOST_CHANGES]):
+        ET.SubElement(properties, "property", name="note", value=one_line(text, 500))
     for text in saved:
         ET.SubElement(properties, "property", name="saved", value=text)
     if changes.found:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -36,20 +35,47 @@ class Asking:
     anew: bool = False
     answers: list[str] = field(default_factory=list)  # the new ones
     usage: Usage = NO_USAGE  # the target's, of these
+    lost: Usage = NO_USAGE  # the graders', of asks that came to nothing
+    _times: int = 0
+    _last: list[int] = field(default_factory=list)  # where the last time gave an ask
 
     def pursue(self, stopped: Stopped) -> None:
-        """Ask until every grade stands, or it is stopped; what is cut off then is no ask."""
-        for number in itertools.count(1):
-            places = [place for place in self.asks if self.standing(place) is Standing.OPEN]
-            if not places or stopped():
-                return
-            answer = guarded(lambda: converse.transcript(self.job, []), lambda e: e) if self.anew else self.transcript
-            grades = gather([partial(self._ask, self.bounds[place], answer, number) for place in places])
-            cut = stopped()
-            self._keep(answer)
-            for place, grade in zip(places, grades, strict=True):
-                if not cut or grade.outcome is not Outcome.ERROR:
-                    self.asks[place].append(grade)
+        """Ask until every grade stands, or it is stopped."""
+        while self.open and not stopped():
+            self.ask(stopped)
+
+    def ask(self, stopped: Stopped) -> None:
+        """Ask for every grade once more that does not stand; what is cut off then is no ask."""
+        self._times, places = self._times + 1, self.open
+        answer = guarded(lambda: converse.transcript(self.job, []), lambda e: e) if self.anew else self.transcript
+        grades = gather([partial(self._ask, self.bounds[place], answer, self._times) for place in places])
+        cut = stopped()
+        self._keep(answer)
+        self._last = []
+        for place, grade in zip(places, grades, strict=True):
+            if cut and grade.outcome is Outcome.ERROR:
+                self.lost += grade.usage
+            else:
+                self.asks[place].append(grade)
+                self._last.append(place)
+
+    def take_back(self) -> None:
+        """Let what was asked last count for nothing, beside what it took."""
+        for place in self._last:
+            self.lost += self.asks[place].pop().usage
+        self._last = []
+
+    @property
+    def open(self) -> list[int]:
+        """The positions of grades that do not stand yet."""
+        return [place for place in self.asks if self.standing(place) is Standing.OPEN]
+
+    @property
+    def calls(self) -> int:
+        """How many requests asking once more takes, if it takes as many as the first time."""
+        firsts = [self.asks[place][0].usage for place in self.open]
+        target = (len(self.job.case.turns) or 1) if self.anew else 0
+        return target + sum(max(1, usage.calls + usage.cached) for usage in firsts)
 
     def standing(self, place: int) -> Standing:
         """Where the grade at a position stands."""

@@ -43,7 +43,7 @@ class Regrading(Asking):
     @property
     def spent(self) -> Usage:
         """What the graders took."""
-        return sum((ask.usage for asks in self.asks.values() for ask in asks[1:]), NO_USAGE)
+        return sum((ask.usage for asks in self.asks.values() for ask in asks[1:]), self.lost)
 
 
 @dataclass
@@ -112,6 +112,9 @@ class Beside:
         }
         if answer is None or not bounds:
             return None
+        if answer.hidden:
+            self.give_up(number, row)
+            return None
         asks = {place: [replace(row.grades[place], usage=NO_USAGE)] for place in bounds}  # the record, turned round
         lead = self.askable.lead(job.suite).votes
         return Regrading(job, _recorded(answer, job), bounds, asks, lead, self.reask)
@@ -120,6 +123,11 @@ class Beside:
         """Take what was found."""
         self.again.setdefault(number, {}).update(regrading.found())
         self.usage += regrading.spent
+
+    def give_up(self, number: int, row: Row) -> None:
+        """Let what was still to be graded again of the base's answer be what nobody can tell."""
+        done = self.again.setdefault(number, {})
+        done |= {place: Outcome.ERROR for place, grade in enumerate(row.grades) if _waits(grade) and place not in done}
 
     @property
     def compared(self) -> bool:

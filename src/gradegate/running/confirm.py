@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.conversation import NO_USAGE, Transcript, Usage
@@ -16,9 +16,8 @@ from gradegate.result import BaselineReport, ConfirmReport, Grade, Outcome, Row
 from gradegate.running.again import Asking, Stopped
 from gradegate.running.askable import Askable, mode_of
 from gradegate.running.beside import OLD_LEAD, Beside, Regrading, Remembering
+from gradegate.running.portions import Portions
 from gradegate.running.scoring import concluded
-
-InThreads = Callable[[Callable[[Asking], None], Iterable[Asking]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +40,28 @@ class Confirming:
         self._regradings: list[tuple[int, Regrading]] = []  # of the base's answers, that go on now
         self._open = {number: places for number, it in enumerate(answers) if (places := self._failing(it))}
         self._wave: list[tuple[int, Asking]] = []  # what is asked now
+        self._lost = NO_USAGE  # what graders took for asks that came to nothing
         self._seen: set[int] = set(self._open)  # the answers of which something was open
         self._state(range(len(self._answers)))
 
-    def run(self, in_threads: InThreads, stopped: Stopped) -> None:
+    def run(self, portions: Portions, stopped: Stopped) -> None:
         """Ask until no rule can change, or it is stopped."""
         waves = self._waves()
         while not stopped() and (wave := waves.next()):
             self._wave = list(self._asking(wave))
-            in_threads(lambda asking: asking.pursue(stopped), [asking for _, asking in self._wave])
-            numbers = list(dict.fromkeys(self._settle()))  # an answer may have been asked again in two ways
-            self._regrade(numbers, in_threads, stopped)
+            _pursue([asking for _, asking in self._wave], portions, stopped)
+            numbers = sorted(set(self._settle()))  # an answer may have been asked again in two ways
+            self._regrade(numbers, portions, stopped)
             for number in numbers:
                 waves.update(number, self._opened(number))
 
     def end(self, why: str) -> list[Row]:
         """The rows. Where ``why`` says that asking ended early, an open grade that a rule still needs is an ERROR."""
         self._state([*self._settle(), *self._regraded()])
+        if why and self._beside is not None:
+            for number in self._seen:
+                self._beside.give_up(number, self._answers[number].row)
+            self._state(self._seen)
         for number, position in self._waves().needed() if why else ():
             grade = self._answers[number].row.grades[position]
             self._change(number, {position: undecided(grade, f"failed, and was not asked again: {why}")})
@@ -108,6 +112,7 @@ class Confirming:
             self._change(number, grades)
             row = self._answers[number].row
             self._answers[number] = replace(self._answers[number], row=replace(row, usage=row.usage + asking.usage))
+            self._lost += asking.lost
             self._open[number] -= {place for place, grade in grades.items() if grade.confirmed is not None}
             self._wave.pop()
             numbers.append(number)
@@ -123,7 +128,7 @@ class Confirming:
 
     # --- the base ---------------------------------------------------------------------------------------------
 
-    def _regrade(self, numbers: Iterable[int], in_threads: InThreads, stopped: Stopped) -> None:
+    def _regrade(self, numbers: Iterable[int], portions: Portions, stopped: Stopped) -> None:
         """Have the base's answers graded again where a failure was confirmed, and say what that makes of it."""
         if self._beside is None:
             return
@@ -133,7 +138,7 @@ class Confirming:
             answer = self._answers[number]
             if regrading := self._beside.regrading(number, answer.job, answer.row):
                 self._regradings.append((number, regrading))
-        in_threads(lambda asking: asking.pursue(stopped), [regrading for _, regrading in self._regradings])
+        _pursue([regrading for _, regrading in self._regradings], portions, stopped)
         self._regraded()
         self._state(numbers)
 
@@ -156,9 +161,9 @@ class Confirming:
             self._answers[number] = replace(answer, row=row)
 
     @property
-    def regraded(self) -> Usage:
-        """What grading the base's answers again took."""
-        return self._beside.usage if self._beside else NO_USAGE
+    def unseen(self) -> Usage:
+        """What graders took for no grade of the run: for asks that came to nothing, and for the base's answers."""
+        return self._lost + (self._beside.usage if self._beside else NO_USAGE)
 
     def baseline(self, rows: Sequence[Row]) -> BaselineReport | None:
         """The run beside its base; None where there is none."""
@@ -198,6 +203,19 @@ class Confirming:
 
     def _asked_again(self) -> Iterator[Grade]:
         return (grade for number in sorted(self._seen) for grade in self._answers[number].row.grades if grade.votes)
+
+
+def _pursue(askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
+    """Ask until all grades stand, or it is stopped; where calls are limited, for all in turn, so that none takes them all."""
+    if not portions.limited:
+        portions.in_threads(lambda asking: asking.pursue(stopped), askings)
+    while not stopped() and (open_ := [asking for asking in askings if asking.open]):
+        portions.work(lambda asking: asking.ask(stopped), open_, lambda asking: asking.calls, _take_back)
+
+
+def _take_back(askings: Iterable[Asking]) -> None:
+    for asking in askings:
+        asking.take_back()
 
 
 def _sets_anew(assertions: Iterable[Binding], grades: Sequence[Grade]) -> tuple[Grade, ...]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.asking.question import question
-from gradegate.bounded.amounts import READ, TooMuch
 from gradegate.conversation import (
     CONVERSATION,
     IS_DATA,
@@ -21,18 +20,12 @@ from gradegate.conversation import (
     Usage,
     told,
 )
-from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.errors import ConfigError
 from gradegate.planning.job import Job
-from gradegate.running import transforms
+from gradegate.running import heard, transforms
+from gradegate.running.given import given
 from gradegate.texts import chat
 
-# Finish reasons by which a vendor says that it failed, or is not done: what there is of the answer is a piece of one.
-BROKEN_OFF = frozenset(
-    "error failed cancelled in_progress queued unfinished incomplete pause_turn other finish_reason_unspecified "
-    "malformed_function_call malformed_response unexpected_tool_call too_many_tool_calls no_image "
-    "insufficient_system_resource".split()
-)
-WHOLE = ("", "stop", "tool_calls")  # finish reasons of answers that a later run may have from the cache
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
 
 
@@ -49,34 +42,36 @@ def chains(jobs: Sequence[Job]) -> list[list[tuple[int, int]]]:
     return list(groups.values())
 
 
-def transcript(job: Job, history: History) -> Transcript:
+def transcript(job: Job, history: History, repeat: int = 0) -> Transcript:
     """What the job's graders see; a job of a conversation adds its exchange to ``history``. Raises GradegateError."""
-    return transforms.of_job(job, replace(_answered(job, history), target=job.target.name))
+    return transforms.of_job(job, replace(_answered(job, history, repeat), target=job.target.name))
 
 
-def _answered(job: Job, history: History) -> Transcript:
+def _answered(job: Job, history: History, repeat: int) -> Transcript:
     """The answer as the target gave it, which is what a conversation goes on with."""
-    if job.case.turns:
+    if job.case.turns and job.given is None:
         return Transcript(_asked(job.case.turns), job.case.turns, job.vars) if job.case.recorded else _held(job)
     if job.render is None:  # a conversation that the config tells comes before the answer
-        single = _single(job, job.text)
+        single = _single(job, job.text, repeat)
         return replace(single, turns=(*told(job.vars.get(CONVERSATION) or ()), *single.turns))
     text = job.render(history)
     if chat.broken(text):
         cure = "write {{ item.output | dump }} without quotes around it"
         raise ConfigError.at("the prompt is not valid JSON once `_conversation` is filled in", job.prompt.origin, cure)
-    said = _single(job, text)
+    said = _single(job, text, repeat)
     history.append(_item(text, said.output))
     turns = (*told(history[:-1]), *said.turns)
     return Transcript(text, turns, {**job.vars, CONVERSATION: list(history)}, said.usage, said.metadata, said.spent)
 
 
-def _single(job: Job, text: str) -> Transcript:
+def _single(job: Job, text: str, repeat: int) -> Transcript:
+    if job.given is not None:
+        return given(job, text, repeat)
     if job.case.output is not None:
         return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
     messages = chat.parse(text) or (Message("user", text),)
     reply, spent = _answer(job, Request(messages, prompt=text, vars=job.vars))
-    metadata = _metadata(reply) | ({IS_DATA: True} if _is_data(job, reply.text) else {})
+    metadata = heard.metadata(reply) | ({IS_DATA: True} if _is_data(job, reply.text) else {})
     turns = (Turn("user", text), Turn("assistant", reply.text, metadata=metadata))
     return Transcript(text, turns, job.vars, reply.usage, metadata, spent)
 
@@ -93,37 +88,14 @@ def _is_data(job: Job, text: str) -> bool:
 
 
 def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:
-    """The target's reply, and what it cost now: nothing where it came from the cache. Raises ProviderError also for one that holds no answer: filtered, broken off or empty.
-
-    A refusal in words is an answer, and so is one that was cut at its token limit.
-    """
+    """The target's reply, and what it cost now: nothing where it came from the cache. Raises ProviderError also for one that holds no answer."""
     with question(job.target) as asked:
         reply = job.target.complete(request)
     spent = asked.booked(reply.usage)
-    who, ended = job.target.host or job.target.name, reply.finish_reason
-    if ended == "content_filter":
-        words = reply.text.strip()
-        what = f"{who}: a content filter stopped the answer" + (f": {words}" if words else "")
-        raise ProviderError(what, Trouble.REFUSED)
-    if ended in BROKEN_OFF:
-        raise ProviderError(f"{who} did not finish its answer (finish reason {ended})", Trouble.MALFORMED)
-    if not any(sign.isprintable() and not sign.isspace() for sign in reply.text) and not any(
-        reply.metadata.get("tool_calls") or ()
-    ):
-        limit = " at its token limit" if ended == "length" else ""
-        raise ProviderError(f"{who} answered with an empty text{limit}", Trouble.MALFORMED)
-    try:
-        READ.add_answer(len(reply.text))
-    except TooMuch as e:
-        raise ProviderError(f"{e}: ask for shorter ones", Trouble.MALFORMED) from e
-    if ended in WHOLE and not reply.refused:
+    heard.check(reply, job.target.host or job.target.name)
+    if reply.finish_reason in heard.WHOLE and not reply.refused:
         asked.keep()
     return reply, spent
-
-
-def _metadata(reply: Reply) -> dict[str, Any]:
-    refused = {"refused": True} if reply.refused else {}
-    return {"finish_reason": reply.finish_reason, **refused, **reply.metadata}
 
 
 def _item(text: str, output: str) -> Mapping[str, Any]:
@@ -145,7 +117,7 @@ def _held(job: Job) -> Transcript:
         turns.append(turn)
         messages = tuple(Message(said.role, said.content, said.images) for said in turns)
         reply, cost = _answer(job, Request((*lead, *messages), prompt=turn.content, vars=job.vars))
-        metadata = _metadata(reply)
+        metadata = heard.metadata(reply)
         turns.append(Turn("assistant", reply.text, metadata=metadata))
         usage, spent = usage + reply.usage, spent + cost
     return Transcript(_asked(turns), tuple(turns), job.vars, usage, metadata, spent)

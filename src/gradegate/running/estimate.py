@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gradegate.asking.provider import Provider
 from gradegate.deciding.chances import expected_reasks, most_reasks
-from gradegate.grading.conclude import Bound
+from gradegate.grading.conclude import Binding, Bound
 from gradegate.planning.job import Job, Plan
 from gradegate.running.askable import Askable
 
@@ -40,7 +40,7 @@ def estimate(plan: Plan) -> Estimate:
     first = again = 0.0
     unpriced: dict[str, None] = {}
     for job in plan.jobs:
-        asked = _target_calls(job)
+        asked = target_calls(job)
         target += asked * job.repeats
         first += asked * job.repeats * _price(job.target, len(job.text), ANSWER, unpriced)
         of_failure = {id(bound) for _, bound in askable.of(job)}
@@ -69,11 +69,21 @@ def said(found: Estimate) -> Iterator[str]:
         yield f"cost: about {found.usd:.2g} USD"
 
 
-def _target_calls(job: Job) -> int:
+def target_calls(job: Job) -> int:
     """Requests for one answer; none where nothing leaves the machine."""
     if job.case.recorded or not (job.target.url or job.target.code):
         return 0
     return len(job.case.turns) or 1
+
+
+def grader_calls(binding: Binding) -> int:
+    """Requests for the grades of one assertion."""
+    return sum(_grading(bound, 0, {})[0] for bound in binding.bounds)
+
+
+def answer_calls(job: Job) -> int:
+    """Requests for one answer and its grades."""
+    return target_calls(job) + sum(map(grader_calls, job.assertions))
 
 
 def _grading(bound: Bound, text: int, unpriced: dict[str, None]) -> tuple[int, float]:

@@ -29,9 +29,12 @@ from gradegate.running.beside import Beside
 from gradegate.running.border import guarded
 from gradegate.running.compare import Answered, compared
 from gradegate.running.confirm import Answer, Confirming
+from gradegate.running.estimate import answer_calls, grader_calls, target_calls
 from gradegate.running.grade import grades_of
 from gradegate.running.occasions import Occasions
+from gradegate.running.portions import Portions
 from gradegate.running.scoring import concluded
+from gradegate.running.unpaid import asks, unanswered, ungraded
 from gradegate.suite import Note
 
 T = TypeVar("T")
@@ -66,6 +69,8 @@ class _Run:
         self._lock = threading.Lock()
         self._stopped = ""
         self._askable = Askable(plan)
+        self._portions = Portions(client.budget, self._in_threads)
+        self._cut: list[Place] = []  # in the midst of which the budget's calls ended
         self._confirming: Confirming | None = None
         self._others: list[Row] = []  # the answers of a base that is asked in the same run
 
@@ -73,10 +78,11 @@ class _Run:
         started, clock = datetime.now(UTC), time.monotonic()
         self._client.budget.start()
         try:
-            self._in_threads(self._answer_chain, converse.chains(self._plan.jobs))
-            self._in_threads(self._compare, self._comparisons())
+            chains = converse.chains(self._plan.jobs)
+            self._portions.work(self._answer_chain, chains, self._calls, self._take_back)
+            self._portions.work(self._compare, self._comparisons(), self._calls_to_compare, self._take_back_comparisons)
             self._confirming = self._begin_confirming()
-            self._confirming.run(self._in_threads, self._no_more)
+            self._confirming.run(self._portions, self._no_more)
         except KeyboardInterrupt as e:
             self._stopped = "terminated" if isinstance(e, Terminated) else "interrupted"
             self._client.stop()
@@ -88,14 +94,20 @@ class _Run:
         return RunResult(
             cases=cases_of(rows),
             target_usage=sum((row.usage for row in (*rows, *others)), NO_USAGE),
-            grader_usage=sum((grade.usage for row in (*rows, *others) for grade in row.grades), confirming.regraded),
+            grader_usage=sum((grade.usage for row in (*rows, *others) for grade in row.grades), confirming.unseen),
             interrupted=self._stopped,
             notes=(*self._plan.notes, *_notes(rows), *map(Note, confirming.doubts()), *_cache_notes(replies)),
             seconds=time.monotonic() - clock,
             models=self._plan.models,
             keys=self._plan.keys,
             about=self._plan.about,
-            made=Made(__version__, self._plan.commit, started.isoformat(timespec="seconds"), self._plan.digests),
+            made=Made(
+                __version__,
+                self._plan.commit,
+                started.isoformat(timespec="seconds"),
+                self._plan.digests,
+                self._plan.recorded,
+            ),
             budget=self._client.budget.report(),
             cache=replies.report() if replies else None,
             confirm=confirming.report(),
@@ -160,21 +172,49 @@ class _Run:
     def _answer_chain(self, chain: Sequence[Place]) -> None:
         history: converse.History = []
         for place in chain:
+            ended = self._client.budget.out_of_calls
             answer = self._asked(*place, history)
             if self._stopped:
                 return
+            if self._client.budget.out_of_calls and not ended:
+                self._cut.append(place)
             self._answers[place] = answer
             self._watch(answer.row)
 
     def _asked(self, index: int, repeat: int, history: converse.History) -> Asked:
         job = self._plan.jobs[index]
         with at(self._occasions.of_answer(index, repeat)):
-            answer = guarded(lambda: converse.transcript(job, history), lambda error: error)
+            answer = guarded(lambda: converse.transcript(job, history, repeat), lambda error: error)
             if isinstance(answer, Exception):
                 return Asked(_failed(job, repeat, answer))
             row = _graded(job, repeat, answer, self._reask)
         again = any(grade.outcome is Outcome.FAIL for grade in row.grades)
         return Asked(row, answer if again or any(binding.compares for binding in job.assertions) else None)
+
+    # --- where the calls of the budget end ------------------------------------------------------------------------
+
+    def _calls(self, chain: Sequence[Place]) -> int:
+        return sum(answer_calls(self._plan.jobs[index]) for index, _ in chain)
+
+    def _take_back(self, chains: Sequence[Sequence[Place]]) -> None:
+        """Which of its answers were cut is chance; of a chain that was alone, the one that was."""
+        why = f"not run: {self._no_more()}"
+        for place in self._cut if len(chains) == 1 else [place for chain in chains for place in chain]:
+            job, asked = self._plan.jobs[place[0]], self._answers[place]
+            if target_calls(job):
+                self._answers[place] = Asked(unanswered(job, asked.row, why))
+            else:
+                self._answers[place] = replace(asked, row=ungraded(job, asked.row, why, asks))
+
+    def _calls_to_compare(self, group: Sequence[Place]) -> int:
+        bindings = self._plan.jobs[group[0][0]].assertions
+        return sum(map(grader_calls, (binding for binding in bindings if binding.compares)))
+
+    def _take_back_comparisons(self, groups: Sequence[Sequence[Place]]) -> None:
+        why = f"not run: {self._no_more()}"
+        for place in (place for group in groups for place in group):
+            row = ungraded(self._plan.jobs[place[0]], self._answers[place].row, why, lambda it: it.compares)
+            self._answers[place] = replace(self._answers[place], row=row)
 
     # --- comparisons ------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.access.encodings import CUT
+from gradegate.bounded.amounts import READ, TooMuch
 from gradegate.conversation import IS_DATA, RAW, Transcript, Turn
 from gradegate.errors import NoVerdict
 from gradegate.grading.situation import told
@@ -72,6 +73,10 @@ def _applied(code: Code, value: Any, given: Mapping[str, Any]) -> Any:
 
 def _with_value(turn: Turn, metadata: Mapping[str, Any], value: Any) -> Turn:
     text = value if isinstance(value, str) else dump(value)
+    try:
+        READ.add_answer(len(text))
+    except TooMuch as e:
+        raise NoVerdict(f"{e}: let `transform` give less") from e
     raw = metadata.get(RAW, turn.content)
     kept = raw if len(raw) <= _KEPT else raw[:_KEPT] + CUT
     rest = {name: item for name, item in metadata.items() if name not in (IS_DATA, RAW)}

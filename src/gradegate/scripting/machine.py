@@ -88,4 +88,4 @@ def _thrown(error: Exception) -> dict[str, Any]:
         words = f"it takes more than {SCRIPT_SECONDS:g} s"
     elif "memory" in words or words in ("", "null"):
         words = f"it needs more than {SCRIPT_MEMORY // MIB} MiB of memory"
-    return {"type": "thrown", "name": "", "text": words[:500], "line": line_in(stack), "lines": []}
+    return {"type": "thrown", "name": "", "text": words[:500], "line": line_in(stack), "lines": [], "exceeded": True}

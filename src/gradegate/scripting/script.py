@@ -13,8 +13,8 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from gradegate.bounded.bounds import MAX_SCRIPT, SCRIPT_EACH
-from gradegate.bounded.evaluate import Exceeded, Refused, evaluate
+from gradegate.bounded.bounds import MAX_SCRIPT, SCRIPT_RUNAWAYS
+from gradegate.bounded.evaluate import SCRIPTS, Exceeded, Refused, Spent, evaluate
 from gradegate.scripting import body, screen
 from gradegate.suite import Code
 
@@ -54,12 +54,23 @@ class Script:
     def call(self, *arguments: Any) -> Returned:
         """Raises ScriptError for what throws, never comes, exceeds a limit or is no plain data."""
         names = None if self.parameters is None else list(self.parameters)
+        _check_runaway(self)
         try:
-            said = evaluate(f"{_HERE}:run", self.body, names, self.function, _json(arguments), each=SCRIPT_EACH)
+            said = evaluate(f"{_HERE}:run", self.body, names, self.function, _json(arguments), account=SCRIPTS)
         except (Exceeded, Refused) as e:
+            if isinstance(e, Exceeded) and not isinstance(e, Spent):
+                SCRIPTS.runaways[self] += 1
             raise ScriptError(str(e)) from e
+        if said.get("exceeded"):
+            SCRIPTS.runaways[self] += 1
         lines = tuple(said["lines"])
         return Returned(_value(said), said["type"], lines)
+
+
+def _check_runaway(script: Script) -> None:
+    """One snippet must not take the time of all. Raises ScriptError."""
+    if SCRIPTS.runaways[script] >= SCRIPT_RUNAWAYS:
+        raise ScriptError(f"it exceeded a limit {SCRIPT_RUNAWAYS} times in this run, and is not run again")
 
 
 def of_assertion(code: Code) -> Script:
@@ -140,7 +151,7 @@ def _check(text: str, parameters: tuple[str, ...], code: str) -> None:
 
 def _parsed(text: str, parameters: list[str]) -> Any:
     try:
-        return evaluate(f"{_HERE}:check", text, parameters, each=SCRIPT_EACH)
+        return evaluate(f"{_HERE}:check", text, parameters, account=SCRIPTS)
     except (Exceeded, Refused) as e:
         raise ScriptError(str(e), cure="simplify it") from e
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 import jinja2
 from jinja2 import meta, nodes
-from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
 
 from gradegate.bounded.bounds import MAX_CHARACTERS
-from gradegate.texts.values import dump, javascript, printed, show
+from gradegate.texts import scopes
+from gradegate.texts.filters import FILTERS
+from gradegate.texts.functions import FUNCTIONS
+from gradegate.texts.grammar import NunjucksParser
+from gradegate.texts.listfilters import TESTS
+from gradegate.texts.members import is_data, items_of, member, pairs_of
+from gradegate.texts.methods import UNDEFINED
+from gradegate.texts.operators import ARITHMETIC, COMPARISONS
+from gradegate.texts.values import javascript, printed, show
 
 
 class TemplateError(ValueError):
@@ -21,50 +29,47 @@ class TemplateError(ValueError):
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    intercepted_binops = frozenset(["*", "**", "+", "%"])
-
     def getattr(self, obj: Any, attribute: str) -> Any:
-        if attribute == "length" and isinstance(obj, str | list | tuple | Mapping):
-            return len(obj)
-        if isinstance(obj, Mapping):  # data, not the methods of a dict: `{{ row.items }}` is a key
-            return obj[attribute] if attribute in obj else self._absent(obj, attribute)
-        return super().getattr(obj, attribute)
+        return member(obj, attribute) if is_data(obj) else super().getattr(obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        if is_data(obj) and not isinstance(argument, slice):
+            return member(obj, argument)
+        return super().getitem(obj, argument)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        tree = super()._parse(source, name, filename)
-        for loop in tree.find_all(nodes.For):
-            if isinstance(loop.target, nodes.Tuple):  # Nunjucks walks a mapping by key and value
-                loop.iter = nodes.Filter(loop.iter, "pairs", [], [], None, None, lineno=loop.lineno)
+        tree = NunjucksParser(self, source, name, filename).parse()
+        scopes.adjust(tree)
         return tree
 
-    def _absent(self, obj: Any, attribute: str) -> Any:
-        method = super().getattr(obj, attribute) if attribute in ("items", "keys", "values") else None
-        return method if callable(method) else self.undefined(obj=obj, name=attribute)
-
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        if operator == "*" and not (isinstance(left, int | float) and isinstance(right, int | float)):
-            raise SecurityError("only numbers can be multiplied")
-        if operator == "**" and (abs(left) > 1_000_000 or abs(right) > 64):
-            raise SecurityError("the power is too large")
-        if operator == "+" and isinstance(left, str) != isinstance(right, str):
-            return show(left) + show(right)
-        if operator == "%" and isinstance(left, str):
-            raise SecurityError("text cannot be formatted with %")
-        return super().call_binop(context, operator, left, right)
+    def preprocess(self, source: str, name: str | None = None, filename: str | None = None) -> str:
+        """Words of Nunjucks that Jinja has under another name."""
+        return _BLOCKS.sub(lambda found: found[1] + _SYNONYMS[found[2]], source) if "{%" in source else source
 
 
-def _pairs(value: Any) -> Any:
-    return list(value.items()) if isinstance(value, Mapping) else value
+_SYNONYMS = {"elseif": "elif", "verbatim": "raw", "endverbatim": "endraw"}
+_BLOCKS = re.compile(r"(\{%-?\s*)(elseif|verbatim|endverbatim)\b")
+_OTHERS = ("format", "xmlattr", "pprint", "attr", "urlize")  # of Jinja alone, and with more power than they need
+
+
+def _store(_: Any) -> Namespace:
+    return Namespace()
+
+
+def _undefined(_: Any) -> jinja2.Undefined:
+    return UNDEFINED()
 
 
 def _environment() -> _Environment:
-    environment = _Environment(undefined=jinja2.ChainableUndefined, keep_trailing_newline=True, finalize=show)
-    for name in ("lipsum", "cycler", "joiner", "namespace", "dict"):
-        environment.globals.pop(name, None)
-    for name in ("format", "xmlattr", "pprint"):
+    environment = _Environment(undefined=UNDEFINED, keep_trailing_newline=True, finalize=show)
+    environment.globals.clear()
+    environment.globals.update(FUNCTIONS)
+    for name in _OTHERS:
         environment.filters.pop(name, None)
-    environment.filters.update(dump=dump, load=json.loads, pairs=_pairs)
-    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
+    environment.filters.update(FILTERS)
+    environment.filters.update({**COMPARISONS, **ARITHMETIC, "undefined": _undefined})
+    environment.filters.update({scopes.STORE: _store, scopes.ITEMS: items_of, scopes.PAIRS: pairs_of})
+    environment.tests.update(TESTS)
     return environment
 
 
@@ -77,6 +82,7 @@ _TROUBLE = (
     ValueError,
     LookupError,
     AttributeError,
+    NameError,  # a number that Python writes as `inf`
     SyntaxError,  # of the Python that Jinja writes, for what is nested too deeply
     RecursionError,
 )

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
 import jinja2
+
+SAFE_INTEGER = 2**53  # beyond it JavaScript counts in steps of two
+SPACE = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
+_HALF = re.compile(r"[\ud800-\udfff]")
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_BASED = re.compile(r"0[xX][\da-fA-F]+|0[bB][01]+|0[oO][0-7]+")
 
 
 class Array(list[Any]):
@@ -16,6 +23,10 @@ class Array(list[Any]):
 
     def __bool__(self) -> bool:
         return True
+
+
+class Built(Array):
+    """A list that the template itself made: no variable, so it may be changed."""
 
 
 class Object(dict[str, Any]):
@@ -27,6 +38,20 @@ class Object(dict[str, Any]):
 
 class Printed(Object):
     """A mapping that prints as its JSON text."""
+
+
+class _NaN(float):
+    """Not a number, which is false in JavaScript."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+class _Infinite(float):
+    """An infinite number: of a kind of its own, because Jinja would write it into its code as ``inf``."""
+
+
+NAN = _NaN("nan")
 
 
 def printed(value: Any) -> Any:
@@ -51,10 +76,20 @@ def javascript(value: Any) -> Any:
 
 def show(value: Any) -> str:
     """A value as Nunjucks prints it: ``true``, ``1`` for 1.0, ``a,b`` for a list, nothing for null."""
+    return value if isinstance(value, str) else "" if is_nothing(value) else to_string(value)
+
+
+def is_nothing(value: Any) -> bool:
+    """Whether a value is null or undefined."""
+    return value is None or isinstance(value, jinja2.Undefined)
+
+
+def to_string(value: Any) -> str:
+    """A value as JavaScript makes a text of it: ``null`` and ``undefined`` by name. Raises TypeError for a function."""
     if isinstance(value, str):
         return value
-    if value is None or isinstance(value, jinja2.Undefined):
-        return ""
+    if is_nothing(value):
+        return "null" if value is None else "undefined"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -63,7 +98,41 @@ def show(value: Any) -> str:
         return ",".join(map(show, value))
     if isinstance(value, Mapping):
         return dump(value) if isinstance(value, Printed) else "[object Object]"
+    if callable(value) and not isinstance(value, type):
+        raise TypeError("a function is no text: call it, with `()`")
     return str(value)
+
+
+def to_number(value: Any) -> float:
+    """A value as JavaScript makes a number of it: NaN for what is none."""
+    if isinstance(value, bool | None):
+        return int(value or 0)
+    if isinstance(value, int | float):
+        return number(value)
+    text = "" if isinstance(value, jinja2.Undefined) else to_string(value).strip(SPACE)
+    if not text:
+        return NAN if isinstance(value, jinja2.Undefined) else 0
+    if _BASED.fullmatch(text):
+        return number(int(text, 0))
+    if text in ("Infinity", "+Infinity", "-Infinity"):
+        return _Infinite(text)
+    return number(float(text)) if _DECIMAL.fullmatch(text) else NAN
+
+
+def number(value: float) -> float:
+    """A number as JavaScript keeps it: an integer as such as long as it is exact."""
+    if isinstance(value, int):
+        if abs(value) <= SAFE_INTEGER:
+            return value
+        try:
+            return float(value)
+        except OverflowError:
+            return _Infinite(math.copysign(math.inf, value))
+    if math.isnan(value):
+        return NAN
+    if math.isinf(value):
+        return _Infinite(value)
+    return int(value) if value.is_integer() and 0 < abs(value) <= SAFE_INTEGER else value
 
 
 def _number(value: float) -> str:
@@ -78,7 +147,21 @@ def _number(value: float) -> str:
     return f"{digits.removesuffix('.0')}e{int(exponent):+d}"
 
 
-def dump(value: Any, indent: int | None = None) -> str:
+def dump(value: Any, indent: float | str | None = None) -> str:
     """A value as JSON text, as ``JSON.stringify`` writes it."""
-    separators = (",", ":") if indent is None else None
-    return json.dumps(value, ensure_ascii=False, indent=indent, separators=separators, default=str)
+    if isinstance(indent, float):
+        indent = int(indent)
+    indent = min(indent, 10) if isinstance(indent, int) else (indent or "")[:10]
+    separators = None if indent else (",", ":")
+    text = json.dumps(_jsonable(value), ensure_ascii=False, indent=indent or None, separators=separators, default=str)
+    return text if text.isascii() else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, float):
+        return number(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _jsonable(item) for key, item in value.items() if not isinstance(item, jinja2.Undefined)}
+    if isinstance(value, list | tuple):
+        return [_jsonable(item) for item in value]
+    return None if isinstance(value, jinja2.Undefined) else value

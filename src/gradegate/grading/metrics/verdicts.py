@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradegate.errors import Unreadable
+from gradegate.figures import many
 from gradegate.grading.reading import lists, objects, values, vocabulary
 from gradegate.grading.reading.answer import Answer
 from gradegate.grading.reading.judgement import Judgement
@@ -38,7 +39,7 @@ def counted(answer: Answer, count: int, words: Mapping[str, str] = YES_NO) -> tu
     """Exactly ``count`` verdicts, in order. Raises Unreadable for another number and for an unknown word."""
     items = objects.table(answer, "verdicts")
     if len(items) != count:
-        raise Unreadable(f"it holds {len(items)} verdicts where {count} were asked for")
+        raise Unreadable(f"it holds {many(len(items), 'verdict')} where {count} were asked for")
     return tuple(judgement(item, words) for item in items)
 
 

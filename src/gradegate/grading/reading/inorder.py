@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradegate.errors import Unreadable
+from gradegate.figures import many
 from gradegate.grading.reading import labels, objects, sentences, values, vocabulary
 from gradegate.grading.reading.answer import Answer
 
@@ -49,7 +50,7 @@ def supported(answer: Answer, count: int) -> tuple[bool, ...]:
     """Yes (True) or no for each of ``count`` statements, of ``{"verdicts": [{"verdict"}]}`` or of a text. Raises Unreadable."""
     said = _of_json(answer) if answer.holds_json else _of_text(answer)
     if len(said) != count:
-        raise Unreadable(f"it holds {len(said)} verdicts where {count} were asked for")
+        raise Unreadable(f"it holds {many(len(said), 'verdict')} where {count} were asked for")
     return tuple(said)
 
 

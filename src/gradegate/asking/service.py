@@ -1,0 +1,153 @@
+"""A service with the API of OpenAI under an address and a key of its own: its chat models, and its embeddings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from gradegate.access.hosts import Vendor
+from gradegate.asking import options
+from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.completions import SENT, Completions
+from gradegate.asking.embeddings import Embeddings
+from gradegate.asking.provider import Provider, Setting, secret, split_id
+from gradegate.asking.shape import JsonObject, ModelOutput, members
+from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
+from gradegate.conversation import Usage
+from gradegate.errors import ConfigError
+
+_EMBEDDING = ("embedding", "embeddings")
+
+
+@dataclass(frozen=True)
+class Service:
+    """One service; called with a setting, it builds the provider that its id names."""
+
+    name: str
+    base: str  # its address up to `/chat/completions`, with `parts` in braces; empty: only its users know it
+    keys: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()  # variables that hold another address
+    below: str = ""  # where the API is, below the address that a variable holds
+    parts: Mapping[str, str] = field(default_factory=dict)  # options that `base` names, and the variables for them
+    extra: tuple[str, ...] = ()  # options that go into the request beside those of OpenAI
+    renamed: Mapping[str, str] = field(default_factory=dict)  # options that promptfoo writes otherwise
+    unsupported: Mapping[str, str] = field(default_factory=dict)
+    embeds: bool = False
+    chats: bool = True
+    keyless: bool = False  # a server of one's own may ask for no key
+    open: bool = False  # any parameter of a model goes into the request
+    tells_cost: bool = False
+
+    def __call__(self, setting: Setting) -> Provider:
+        """Raises ConfigError."""
+        kind, _, model = setting.model.partition(":")
+        if kind == "chat" and self.chats:
+            setting = replace(setting, model=model)
+        elif kind in _EMBEDDING and (self.embeds or not self.chats):
+            return CompatibleEmbeddings(replace(setting, model=model), self)
+        elif kind in _EMBEDDING:
+            cure = "name another vendor's, such as openai:embedding:MODEL"
+            raise ConfigError.at(f"{self.name} serves no embeddings", setting.spec.origin, cure)
+        return CompatibleChat(setting, self) if self.chats else CompatibleEmbeddings(setting, self)
+
+    @property
+    def summary(self) -> str:
+        """A line for lists."""
+        return f"Models of {self.name}, through its API in the form of OpenAI's."
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that its ``config`` takes."""
+        chat = (*SENT, *self.extra, *self.renamed) if self.chats else ()
+        dimensions = ("dimensions", "encoding_format", "user") if self.embeds or not self.chats else ()
+        return tuple(dict.fromkeys((*chat, *dimensions, *ACCESS, *PRICES, *self.parts)))
+
+    @property
+    def vendor(self) -> Vendor:
+        """Where its keys may go: its own host, and the address that the environment gives."""
+        place = urlsplit(self.base)
+        own = place.scheme == "https" and place.hostname is not None
+        given = tuple(variable for option, variable in self.parts.items() if self.base.startswith(f"{{{option}}}"))
+        return Vendor(self.keys, (str(place.hostname),) if own else (), (*self.addresses, *given))
+
+    def url(self, setting: Setting) -> str:
+        """``apiHost`` or ``apiBaseUrl``, else the address of the environment, else its own. Raises ConfigError."""
+        config = self.config(setting.spec.config)
+        if config.get("apiHost"):
+            return base_url(setting, f"https://{config['apiHost']}/v1")
+        given = setting.env.address(*self.addresses).rstrip("/")
+        named = config.get("apiBaseUrl") or (given and given.removesuffix(self.below) + self.below)
+        if not named and not self.base:
+            cure = f"set {self.addresses[0]}, or `apiBaseUrl` in its config"
+            raise ConfigError.at(f"no address for `{setting.spec.id}`", setting.spec.origin, cure)
+        return base_url(setting, named or self._filled(setting)).removesuffix("/chat/completions")
+
+    def _filled(self, setting: Setting) -> str:
+        url = self.base
+        for option, variable in self.parts.items():
+            value = str(setting.spec.config.get(option) or setting.env.get(variable))
+            if not value:
+                what = f"`{setting.spec.id}` does not say which `{option}` to ask"
+                raise ConfigError.at(what, setting.spec.origin, f"set {variable}, or `{option}` in its config")
+            first = url.startswith(f"{{{option}}}")
+            url = url.replace(f"{{{option}}}", value.rstrip("/") if first else quote(value, safe=""))
+        return url
+
+    def headers(self, setting: Setting) -> dict[str, str]:
+        """The key and the config's own headers. Raises ConfigError where a key is missing."""
+        own = self.keyless or setting.spec.config.get("apiKeyRequired") is False
+        key = secret(setting, *self.keys) if own else need_key(setting, *self.keys)
+        return {**({"Authorization": f"Bearer {key}"} if key else {}), **own_headers(setting.spec.config)}
+
+    def config(self, written: JsonObject) -> JsonObject:
+        """The options as OpenAI's API names them."""
+        return {self.renamed.get(name, name): value for name, value in written.items()}
+
+
+class CompatibleChat(ChatModel):
+    """A chat model at ``{base}/chat/completions``."""
+
+    def __init__(self, setting: Setting, service: Service) -> None:
+        model = need_model(setting, f"{_prefix(setting)}:MODEL")
+        url, config = service.url(setting), service.config(setting.spec.config)
+        more = options.free(config, service.options) if service.open else ()
+        shape = Completions(model, config, (*SENT, *service.extra, *more))
+        super().__init__(setting, shape, f"{url}/chat/completions", service.headers(setting), model)
+        self._tells_cost = service.tells_cost
+
+    @property
+    def priced(self) -> bool:
+        """A service that tells what a call cost needs no table."""
+        return self._tells_cost or super().priced
+
+    def _usage(self, answer: ModelOutput, response: JsonObject, seconds: float) -> Usage:
+        usage = super()._usage(answer, response, seconds)
+        cost = _cost(response) if self._tells_cost and "cost" not in self._config else None
+        return usage if cost is None else replace(usage, cost=cost, unpriced=0)
+
+
+class CompatibleEmbeddings(Embeddings):
+    """An embedding model at ``{base}/embeddings``."""
+
+    sent = ("dimensions", "encoding_format", "user")
+
+    def __init__(self, setting: Setting, service: Service) -> None:
+        prefix = _prefix(setting) + (":embedding" if service.chats else "")
+        model = need_model(setting, f"{prefix}:MODEL")
+        super().__init__(setting, f"{service.url(setting)}/embeddings", service.headers(setting), model)
+
+
+def _cost(response: JsonObject) -> float | None:
+    """US dollars that a response says it cost: a number, or one among its parts; None for what cannot be a cost."""
+    cost: Any = members(response.get("usage")).get("cost")
+    cost = cost.get("total_cost") if isinstance(cost, Mapping) else cost
+    fine = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
+    return float(cost) if fine else None
+
+
+def _prefix(setting: Setting) -> str:
+    found = split_id(setting.spec.id)
+    return found[0] if found else setting.spec.id

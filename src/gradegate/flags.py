@@ -1,0 +1,169 @@
+"""The options that people bring along from ``promptfoo eval``: which tests are run, and what each other one comes to here."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from gradegate.errors import ConfigError
+from gradegate.settings import MAX_AGE, Filters, amount, whole_number
+
+_BOTH = "write it into the config, where a review sees it"
+# Of promptfoo 0.123.1 (`promptfoo eval --help`): options that change nothing about a gate, with the reason.
+NO_EFFECT: Mapping[tuple[str, ...], tuple[int, str]] = {
+    ("--table",): (0, "the console shows the failures"),
+    ("--no-table",): (0, "the console shows no table"),
+    ("--table-cell-max-length",): (1, "the console shows no table"),
+    ("--no-share",): (0, "nothing is ever shared"),
+    ("--no-write",): (0, "nothing is written but the reports of -o and the cache of --cache"),
+    ("--verbose",): (0, "reports hold all that was asked and answered: -o results.json"),
+    ("--description",): (1, "a run has no name"),
+    ("--tag",): (1, "a run has no tags"),
+    ("--delay",): (1, "a provider that asks to wait is waited for; -j says how many calls are made at once"),
+    ("--remote", "--no-remote"): (0, "nothing is asked but the models that the config and the command line name"),
+}
+# Options that would change what is checked, and that no gate has; with the way to what they are for.
+REFUSED: Mapping[tuple[str, ...], tuple[Any, str]] = {
+    ("-a", "--assertions"): ("?", "name each: --assert TYPE:VALUE"),
+    ("-p", "--prompts"): ("*", f"`prompts:` of the config: {_BOTH}"),
+    ("-t", "--tests", "-v", "--vars"): ("?", f"`tests: file://FILE` of the config: {_BOTH}"),
+    ("--prompt-prefix", "--prompt-suffix"): ("?", f"`defaultTest.options.prefix` and `suffix`: {_BOTH}"),
+    ("--model-outputs",): ("?", "answers made elsewhere are graded by --answers FILE"),
+    ("--filter-range",): ("?", "--filter-first-n, --filter-pattern and --filter-metadata choose tests"),
+    ("--filter-prompts",): ("?", "`prompts` of a test or a provider says which it is for"),
+    ("--filter-sample", "--filter-sample-seed"): ("?", "a gate runs the same tests each time; --filter-first-n takes the first"),
+    ("--filter-failing", "--filter-failing-only", "--filter-errors-only"): (
+        "?", "with --cache DIR nothing that was answered is asked for again; --filter-pattern takes tests by description",
+    ),
+    ("--resume", "--retry-errors"): ("?", "with --cache DIR a second run asks for what is missing alone"),
+    ("--share",): (0, "-o report.html writes a page; the Action posts a comment"),
+    ("--watch", "-w"): (0, "run it again; with --cache DIR only what changed is asked for"),
+    ("--extension", "-x"): ("*", "no hook is run: it would be code of the repository under test"),
+    ("--suggest-prompts",): ("?", "a gate changes no prompts"),
+}  # fmt: skip
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """Which tests are run, and with which variables and keys."""
+    parser.add_argument("--filter-pattern", default="", metavar="REGEX", help="only tests whose description matches")
+    parser.add_argument(
+        "-n", "--filter-first-n", dest="first", type=whole(1), metavar="N", help="only the first N tests of each config"
+    )
+    parser.add_argument(
+        "--filter-metadata",
+        dest="metadata",
+        action="append",
+        type=_pair,
+        default=[],
+        metavar="KEY=TEXT",
+        help="only tests whose metadata holds the text; repeat",
+    )
+    parser.add_argument(
+        "--filter-providers",
+        "--filter-targets",
+        dest="only_providers",
+        default="",
+        metavar="REGEX",
+        help="only providers whose id or label matches",
+    )
+    parser.add_argument(
+        "--var",
+        action="append",
+        type=_pair,
+        default=[],
+        metavar="NAME=VALUE",
+        help="a variable of every test that does not set it; repeat",
+    )
+    parser.add_argument(
+        "--env-file",
+        "--env-path",
+        dest="env_files",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a .env file with keys, not on GitHub; repeat",
+    )
+
+
+def add_known(parser: argparse.ArgumentParser) -> None:
+    """What has no effect here, and what is refused: not in the help."""
+    for names, (count, why) in NO_EFFECT.items():
+        parser.add_argument(*names, action=_NoEffect, nargs=count, const=why, help=argparse.SUPPRESS)
+    for names, (nargs, cure) in REFUSED.items():
+        parser.add_argument(*names, action=_Refused, nargs=nargs, const=cure, help=argparse.SUPPRESS)
+
+
+def add_cache(parser: argparse.ArgumentParser) -> None:
+    """Which replies are kept, and used again."""
+    parser.add_argument("--cache", default="", metavar="DIR", help="keep replies there, and do not ask for them again")
+    parser.add_argument("--no-cache", action="store_true", help="ask for everything, as without --cache")
+    parser.add_argument(
+        "--max-age", type=whole(0), default=MAX_AGE, metavar="DAYS", help=f"of a reply that is used; default {MAX_AGE}"
+    )
+    parser.add_argument("--cache-http", action="store_true", help="keep answers of http: applications, too")
+
+
+def add_budget(parser: argparse.ArgumentParser) -> None:
+    """What a run may take."""
+    parser.add_argument("--estimate", action="store_true", help="say what the run would take; makes no call")
+    parser.add_argument("--max-calls", type=whole(1), metavar="N", help="send at most so many requests to models")
+    parser.add_argument(
+        "--max-usd", type=above_zero, metavar="X", help="ask no more once replies have cost X US dollars"
+    )
+    parser.add_argument("--max-seconds", type=above_zero, metavar="S", help="ask no more after S seconds")
+
+
+def above_zero(text: str) -> float:
+    """A number of an option."""
+    number = amount(text)
+    if number is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return number
+
+
+def whole(least: int) -> Any:
+    """Reads a whole number of an option."""
+
+    def parse(text: str) -> int:
+        number = whole_number(text, least)
+        if number is None:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least}")
+        return number
+
+    return parse
+
+
+def filters(args: argparse.Namespace) -> Filters:
+    """The filters of a command line; those of a command that has none keep every test."""
+    return Filters(
+        pattern=getattr(args, "filter_pattern", ""),
+        metadata=tuple(getattr(args, "metadata", ())),
+        first=getattr(args, "first", None),
+        providers=getattr(args, "only_providers", ""),
+    )
+
+
+class _Known(argparse.Action):
+    """An option without a value of its own; ``const`` says what is to be said about it."""
+
+    def __init__(self, option_strings: list[str], dest: str, **rest: Any) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, **{**rest, "default": argparse.SUPPRESS})
+
+
+class _NoEffect(_Known):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        print(f"gradegate: {option_string} has no effect: {self.const}", file=sys.stderr)
+
+
+class _Refused(_Known):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        raise ConfigError.at(f"{option_string} of promptfoo is not an option here", None, str(self.const))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not key or not sign:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return key, value

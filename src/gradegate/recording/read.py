@@ -1,0 +1,123 @@
+"""Reads files with answers made elsewhere, which anybody may have written: each is recognised by what it holds."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gradegate.access.hiding import excerpt
+from gradegate.bounded.amounts import TooMuch
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files import jsonlines, jsonreader
+from gradegate.files.lines import Map
+from gradegate.files.workspace import Workspace
+from gradegate.recording.answer import SHAPES, Answer, Rows
+from gradegate.recording.fields import strange
+from gradegate.settings import Settings
+
+MOST = 50  # mistakes of one file that are said
+_FORM = 'write a line such as {"id": "...", "output": "..."} for each line of `gradegate cases`'
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The answers of all files, the SHA-256 of each file by its name, and what could not be read."""
+
+    answers: tuple[Answer, ...] = ()
+    digests: Mapping[str, str] = field(default_factory=dict)
+    mistakes: tuple[Mistake, ...] = ()
+    opened: frozenset[Path] = frozenset()
+
+
+def read(settings: Settings) -> Recording:
+    """The answers that the settings name. What is wrong with the files is in ``mistakes``."""
+    answers: list[Answer] = []
+    mistakes: list[Mistake] = []
+    digests: dict[str, str] = {}
+    opened: dict[Path, Workspace] = {}
+    for written in dict.fromkeys(settings.answers):
+        try:
+            opened.update(_files(written, settings))
+        except ConfigError as e:
+            mistakes += e.mistakes
+    for path, workspace in opened.items():
+        name = workspace.name(path)
+        if name in digests:  # of another folder outside of the workspace
+            name = f"{name} ({len(digests) + 1})"
+        try:
+            raw = workspace.read(path.name, path.parent, Origin(name))
+            digests[name] = hashlib.sha256(raw).hexdigest()
+            answers += _answers(raw, name)
+        except ConfigError as e:
+            mistakes += _few(e.mistakes)
+    return Recording(tuple(answers), digests, tuple(mistakes), frozenset(opened))
+
+
+def _files(written: str, settings: Settings) -> dict[Path, Workspace]:
+    """The files that a path or pattern names. Raises ConfigError.
+
+    What lies below the working directory by its name may not lead out of the workspace by a link: whoever may commit
+    files could have put it there.
+    """
+    path = Path(os.path.abspath(settings.cwd / written))  # noqa: PTH100  # links stay as they are
+    inside = path.is_relative_to(settings.cwd.absolute())
+    folder = Path(*path.parts[: len(path.parts) - _magic(path)])
+    around = settings.cwd if inside else folder.parent
+    workspace = Workspace.around(around / "answers", settings.cwd if inside else around, settings.environ)
+    try:
+        found = workspace.glob(str(path), folder.parent, Origin(written)) if _magic(path) else [path]
+        return {workspace.locate(str(file), path.parent, Origin(written)): workspace for file in found}
+    except ConfigError as e:
+        cure = "name the file that the application's job wrote"
+        raise ConfigError(*(Mistake(it.what, None, it.cure or cure) for it in e.mistakes)) from e
+
+
+def _magic(path: Path) -> int:
+    """How many parts of a path, counted from its end, a pattern has."""
+    first = next((number for number, part in enumerate(path.parts) if glob.has_magic(part)), len(path.parts))
+    return len(path.parts) - first
+
+
+def _answers(raw: bytes, name: str) -> list[Answer]:
+    """Raises ConfigError."""
+    rows = _rows(raw, name)
+    if not rows:
+        raise ConfigError.at("the file holds no answers", Origin(name), _FORM)
+    odd = [Mistake(what, Origin(name, row.line), "write plain JSON") for row in rows if (what := strange(row))]
+    if odd:
+        raise ConfigError(*odd)
+    shape = next((shape for shape in SHAPES.one_by_one() if shape.recognises(rows)), None) or SHAPES.find("lines")
+    return list(shape.read(rows, name)) if shape else []
+
+
+def _rows(raw: bytes, name: str) -> Rows:
+    """The objects of JSON lines, or of a JSON document: its items, or itself. Raises ConfigError."""
+    first = raw.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0].strip()
+    if first.startswith(b"{") and first.endswith(b"}"):
+        return jsonlines.read(raw, name)
+    try:
+        text = raw.decode("utf-8-sig")
+        content = jsonreader.read(text, name) if text.strip() else []
+    except UnicodeDecodeError as e:
+        raise ConfigError.at("the file is not UTF-8 text", Origin(name), "save it as UTF-8") from e
+    except TooMuch as e:
+        raise ConfigError.at(str(e), Origin(name), "grade fewer answers in one run") from e
+    rows = content if isinstance(content, list) else [content]
+    wrong = next((row for row in rows if not isinstance(row, Map)), None)
+    if wrong is not None:
+        what = f"an answer is an object, and not {excerpt(repr(wrong), 40)}"
+        raise ConfigError.at(what, Origin(name), _FORM)
+    return rows
+
+
+def _few(mistakes: tuple[Mistake, ...]) -> Iterator[Mistake]:
+    """The first mistakes of a file, and how many there are more."""
+    yield from mistakes[:MOST]
+    if len(mistakes) > MOST:
+        yield Mistake(
+            f"{len(mistakes) - MOST:,} more mistakes are in this file", mistakes[MOST].origin, "correct these first"
+        )

@@ -1,0 +1,505 @@
+"""Answers in the shapes of others: each is recognised by what it holds, and joined by an id or by the question.
+
+The samples are our own; the vendors' types and schemas say that they are of that shape.
+"""
+
+import json
+
+import pytest
+
+from gradegate.recording.answer import SHAPES
+from gradegate.recording.read import read
+from gradegate.settings import Settings
+from support.answered import cases, config, jsonl
+
+QUESTION = "Is it open?"
+TESTS = ({"description": "one", "vars": {"q": QUESTION}}, {"description": "two", "vars": {"q": "And now?"}})
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"x": 1}'}}
+
+
+@pytest.fixture
+def grade(gate):
+    """Run a config with the file that ``make`` makes of its cases: rows of JSON lines, or a document."""
+
+    def run(make, content=None, name="answers.jsonl"):
+        folder = gate(content or config(*TESTS), "--answers", "none.jsonl").folder
+        made = make(cases(folder))
+        (folder / name).write_text(jsonl(made) if isinstance(made, list) else json.dumps(made, indent=1))
+        return gate(None, "--answers", name)
+
+    return run
+
+
+def outcomes(ran):
+    assert ran.cases, ran.err
+    return [(case["output"], case["outcome"]) for case in ran.cases]
+
+
+def one(tmp_path, row):
+    """The answer that a row is read as."""
+    (tmp_path / "a.jsonl").write_text(jsonl([row]))
+    recording = read(Settings(answers=("a.jsonl",), cwd=tmp_path))
+    assert not recording.mistakes, recording.mistakes
+    return recording.answers[0]
+
+
+# --- promptfoo ------------------------------------------------------------------------------------------------
+
+
+def result(prompt, variables, provider, output, **keys):
+    return {
+        "testIdx": 0,
+        "testCase": {"vars": variables, "assert": []},
+        "prompt": {"raw": prompt, "label": prompt},
+        "provider": {"id": provider, "label": ""},
+        "vars": {**variables, "sessionId": "added while it ran"},
+        "response": {"output": output, "tokenUsage": {"prompt": 3, "completion": 2, "total": 5}},
+        "success": True,
+        "failureReason": 0,
+        "latencyMs": 120,
+        "cost": 0.25,
+        **keys,
+    }
+
+
+def results(found):
+    return [result(case["prompt"], case["vars"], case["provider"], f"hi {case['vars']['q']}") for case in found]
+
+
+def test_promptfoo_joins_by_prompt_variables_and_provider(grade):
+    content = config(*TESTS, providers=["file://app.py", "file://other.py"], prompts=["Answer: {{q}}", "Same words"])
+    expected = outcomes(grade(results, content))
+    assert len(expected) == 8
+    assert {outcome for _, outcome in expected} == {"pass"}
+    document = {"evalId": "e", "results": {"version": 3, "results": []}, "config": {}}
+
+    def backwards(found):
+        return {**document, "results": {"version": 3, "results": results(found)[::-1]}}
+
+    assert outcomes(grade(backwards, content, "eval.json")) == expected
+
+
+def test_promptfoo_says_of_a_failed_provider_and_not_of_a_failed_assertion(grade):
+    def make(found):
+        first, second = results(found)
+        return [
+            {**first, "error": "Expected output to ...", "failureReason": 1},
+            {**second, "error": "503", "failureReason": 2},
+        ]
+
+    ran = grade(make)
+    assert [case["outcome"] for case in ran.cases] == ["pass", "error"]
+    assert "503" in ran.cases[1]["error"]
+
+
+def test_promptfoo_gives_latency_cost_and_tokens(tmp_path):
+    usage = one(tmp_path, result("p", {}, "x", "hi")).usage
+    assert (usage.seconds, usage.cost, usage.prompt_tokens, usage.completion_tokens) == (0.12, 0.25, 3, 2)
+    assert not usage.untimed
+    cached = result("p", {}, "x", "hi")
+    cached["response"]["cached"] = True
+    assert one(tmp_path, cached).usage.untimed == 1  # how long a cache took says nothing of the application
+
+
+def test_repetitions_take_the_answers_in_order(grade):
+    content = config({"vars": {"q": "a"}, "options": {"repeat": 3}})
+    ran = grade(lambda found: [result("Answer: a", {"q": "a"}, "file://app.py", f"hi {n}") for n in range(3)], content)
+    assert [case["output"] for case in ran.cases] == ["hi 0", "hi 1", "hi 2"]
+    ran = grade(lambda found: [result("Answer: a", {"q": "a"}, "file://app.py", "hi")] * 4, content)
+    assert "has more answers than planned calls" in ran.err
+
+
+# --- OpenAI Batch ---------------------------------------------------------------------------------------------
+
+
+def batched(identity, body, **keys):
+    return {
+        "id": "b",
+        "custom_id": identity,
+        "response": {"status_code": 200, "request_id": "r", "body": body},
+        "error": None,
+        **keys,
+    }
+
+
+def completion(content, finish="stop", **message):
+    from openai.types.chat import ChatCompletion
+
+    said = {"role": "assistant", "content": content, "refusal": None, **message}
+    body = {
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [{"index": 0, "finish_reason": finish, "logprobs": None, "message": said}],
+        "usage": {"prompt_tokens": 7, "completion_tokens": 4, "total_tokens": 11},
+    }
+    return ChatCompletion.model_validate(body).model_dump()
+
+
+def response(*items, **keys):
+    from openai.types.responses import Response
+
+    body = {
+        "id": "r",
+        "object": "response",
+        "created_at": 1,
+        "model": "m",
+        "output": list(items),
+        "status": "completed",
+    }
+    more = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": [], **keys}
+    return Response.model_validate({**body, **more}).model_dump()
+
+
+def message(text):
+    part = {"type": "output_text", "text": text, "annotations": []}
+    return {"id": "m", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
+
+
+def test_openai_batch_joins_by_custom_id(grade):
+    def make(found):
+        return [batched(found[1]["id"], response(message("hi two"))), batched(found[0]["id"], completion("hi one"))]
+
+    assert outcomes(grade(make)) == [("hi one", "pass"), ("hi two", "pass")]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (
+            lambda it: batched(it, {}, response=None, error={"code": "batch_expired", "message": "not done in time"}),
+            "not done in time",
+        ),
+        (
+            lambda it: batched(it, {}, response={"status_code": 429, "body": {"error": {"message": "slow down"}}}),
+            "slow down",
+        ),
+        (lambda it: batched(it, {}, response={"status_code": 500, "body": {}}), "status 500"),
+        (lambda it: batched(it, completion("", "content_filter")), "content filter"),
+        (lambda it: batched(it, completion("")), "empty text"),
+        (lambda it: batched(it, {"object": "chat.completion", "choices": []}), "without a message"),
+        (lambda it: batched(it, response(message("hi"), status="failed")), "did not finish"),
+        (
+            lambda it: batched(
+                it, response(message("hi"), status="incomplete", incomplete_details={"reason": "content_filter"})
+            ),
+            "content filter",
+        ),
+    ],
+)
+def test_openai_batch_that_failed_is_an_error(grade, row, said):
+    ran = grade(lambda found: [row(found[0]["id"])], config(TESTS[0]))
+    assert ran.cases[0]["outcome"] == "error", ran.err
+    assert said in ran.cases[0]["error"]
+
+
+def test_openai_batch_has_tool_calls(tmp_path):
+    called = one(tmp_path, batched("x", completion(None, "tool_calls", tool_calls=[CALL])))
+    assert called.tool_calls == (CALL,)
+    item = {"id": "f", "type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"x": 1}'}
+    assert one(tmp_path, batched("x", response(item))).tool_calls == (CALL,)
+
+
+# --- Ragas and DeepEval ---------------------------------------------------------------------------------------
+
+
+def test_ragas_joins_by_the_question(grade):
+    rows = [
+        {"user_input": "And now?", "response": "hi two", "retrieved_contexts": ["doc"], "reference": "r"},
+        {"user_input": QUESTION, "response": "hi one", "retrieved_contexts": None},
+    ]
+    ran = grade(lambda found: rows)
+    assert outcomes(ran) == [("hi one", "pass"), ("hi two", "pass")]
+    assert ran.cases[1]["turns"][-1]["retrieval_context"] == ["doc"]
+    assert outcomes(grade(lambda found: rows[::-1])) == outcomes(ran)
+
+
+def test_ragas_rows_of_several_turns_are_messages(grade):
+    said = [
+        {"content": "hello", "type": "human"},
+        {"content": "looking", "type": "ai", "tool_calls": [{"name": "look", "args": {"x": 1}}]},
+        {"content": "found", "type": "tool"},
+        {"content": "hi", "type": "ai", "tool_calls": None},
+    ]
+    content = config({"turns": [{"role": "user", "content": "hello"}]}, prompts=["Be kind."])
+    ran = grade(lambda found: [{"user_input": said, "reference": "x"}], content)
+    assert outcomes(ran) == [("hi", "pass")]
+    (call,) = ran.cases[0]["metadata"]["tool_calls"]
+    assert call["function"] == {"name": "look", "arguments": '{"x": 1}'}
+
+
+def test_ragas_without_a_response_is_an_error(grade):
+    assert grade(lambda found: [{"user_input": QUESTION}], config(TESTS[0])).cases[0]["outcome"] == "error"
+
+
+def golden(asked, output):
+    columns = dict.fromkeys(("expected_output", "retrieval_context", "context", "name", "comments", "source_file"))
+    return {"input": asked, "actual_output": output, **columns}
+
+
+def test_deepeval_joins_by_the_input(grade):
+    tools = [{"name": "look", "input_parameters": {"x": 1}}]
+    rows = [
+        golden("And now?", "hi two"),
+        {**golden(QUESTION, "hi one"), "tools_called": tools, "retrieval_context": ["doc"]},
+    ]
+    ran = grade(lambda found: rows)
+    assert outcomes(ran) == [("hi one", "pass"), ("hi two", "pass")]
+    assert ran.cases[0]["metadata"]["tool_calls"][0]["function"] == {"name": "look", "arguments": '{"x": 1}'}
+    assert ran.cases[0]["metadata"]["retrieval_context"] == ["doc"]
+    assert grade(lambda found: [golden(QUESTION, None)], config(TESTS[0])).cases[0]["outcome"] == "error"
+
+
+def test_a_question_that_fits_several_calls_is_a_mistake(grade):
+    content = config(*TESTS, providers=["a.py", "b.py"])
+    ran = grade(lambda found: [{"user_input": QUESTION, "response": "hi"}], content)
+    assert ran.code == 2
+    assert f"answers.jsonl:1: the answer to `{QUESTION}` fits several planned calls: `one-" in ran.err
+
+
+def test_a_question_that_nobody_asks_is_a_mistake(grade):
+    ran = grade(lambda found: [{"user_input": "Who?", "response": "hi"}])
+    assert ran.code == 2
+    assert "answers.jsonl:1: no planned call asks `Who?`" in ran.err
+
+
+# --- traces ---------------------------------------------------------------------------------------------------
+
+
+def any_value(value):
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [any_value(item) for item in value]}}
+    kinds = {bool: "boolValue", int: "intValue", float: "doubleValue", str: "stringValue"}
+    return {kinds[type(value)]: str(value) if type(value) is int else value}
+
+
+def span(number, attributes, parent=0, trace=1, status=None, start=1000):
+    from google.protobuf.json_format import ParseDict
+    from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+    ends = {"startTimeUnixNano": str(start * 10**9 + number), "endTimeUnixNano": str((start + 2) * 10**9)}
+    ids = {
+        "traceId": f"{trace:032x}",
+        "spanId": f"{number:016x}",
+        **({"parentSpanId": f"{parent:016x}"} if parent else {}),
+    }
+    listed = [{"key": key, "value": any_value(value)} for key, value in attributes.items()]
+    made = {**ids, "name": "s", **ends, "attributes": listed, **({"status": status} if status else {})}
+    ParseDict(
+        {key: value for key, value in made.items() if not key.endswith("Id")}, Span()
+    )  # ids are hex here, and not base64
+    return made
+
+
+def traced(*spans):
+    return {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {"name": "x"}, "spans": list(spans)}]}]}
+
+
+def genai(asked, answered, **more):
+    """Attributes of a chat span by the GenAI conventions."""
+    heard = [{"role": "user", "parts": [{"type": "text", "content": asked}]}]
+    said = [{"role": "assistant", "parts": [{"type": "text", "content": answered}], "finish_reason": "stop"}]
+    messages = {"gen_ai.input.messages": json.dumps(heard), "gen_ai.output.messages": json.dumps(said)}
+    tokens = {
+        "gen_ai.usage.input_tokens": 5,
+        "gen_ai.usage.output_tokens": 3,
+        "gen_ai.response.finish_reasons": ["stop"],
+    }
+    return {"gen_ai.operation.name": "chat", **messages, **tokens, **more}
+
+
+def openinference(asked, answered):
+    """Attributes of a chain, a retriever and a model by OpenInference."""
+    from openinference.semconv.trace import DocumentAttributes, MessageAttributes, SpanAttributes
+
+    chain = {
+        "openinference.span.kind": "CHAIN",
+        SpanAttributes.INPUT_VALUE: asked,
+        SpanAttributes.OUTPUT_VALUE: answered,
+    }
+    document = f"{SpanAttributes.RETRIEVAL_DOCUMENTS}.0.{DocumentAttributes.DOCUMENT_CONTENT}"
+    first = f"{SpanAttributes.LLM_OUTPUT_MESSAGES}.0."
+    called = f"{first}{MessageAttributes.MESSAGE_TOOL_CALLS}.0."
+    model = {
+        f"{first}{MessageAttributes.MESSAGE_ROLE}": "assistant",
+        f"{called}tool_call.id": "c1",
+        f"{called}tool_call.function.name": "look",
+        f"{called}tool_call.function.arguments": '{"x": 1}',
+        SpanAttributes.LLM_TOKEN_COUNT_PROMPT: 11,
+        SpanAttributes.LLM_TOKEN_COUNT_COMPLETION: 6,
+        SpanAttributes.LLM_COST_TOTAL: 0.5,
+    }
+    return chain, {document: "retrieved text"}, model
+
+
+def test_spans_are_joined_by_the_attribute_of_their_case(grade):
+    def make(found):
+        first, second = found
+        inner = span(2, genai("rewritten question", "hi one"), parent=1)
+        other = span(4, genai("x", "hi two", **{"gradegate.case": second["id"]}), trace=2)
+        return [
+            traced(other),
+            traced(span(1, {"gradegate.case": first["id"]})),
+            traced(inner, span(5, {"http.url": "/"}, trace=3)),
+        ]
+
+    ran = grade(make)
+    assert outcomes(ran) == [("hi one", "pass"), ("hi two", "pass")]
+    assert outcomes(grade(lambda found: make(found)[::-1])) == outcomes(ran)
+
+
+def test_spans_are_joined_by_the_conversation_or_the_question(grade):
+    def make(found):
+        named = genai("rewritten", "hi two", **{"gen_ai.conversation.id": found[1]["id"]})
+        return [traced(span(1, genai(QUESTION, "hi one"))), traced(span(2, named, trace=2))]
+
+    assert outcomes(grade(make)) == [("hi one", "pass"), ("hi two", "pass")]
+
+
+def test_several_cases_of_one_trace_are_told_apart(grade):
+    def make(found):
+        each = [
+            span(n + 2, genai("x", f"hi {n}", **{"gradegate.case": case["id"]}), parent=1)
+            for n, case in enumerate(found)
+        ]
+        return [traced(span(1, {"input.value": "the whole batch", "output.value": "done"}), *each)]
+
+    assert outcomes(grade(make)) == [("hi 0", "pass"), ("hi 1", "pass")]
+
+
+def test_openinference_gives_documents_tools_and_cost(tmp_path):
+    chain, retriever, model = openinference("asked", "answered")
+    row = traced(span(1, chain), span(2, retriever, parent=1), span(3, model, parent=1))
+    answer = one(tmp_path, row)
+    assert (answer.question.text, answer.output) == ("asked", "answered")
+    assert answer.retrieval_context == ("retrieved text",)
+    assert answer.tool_calls == (CALL,)
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.usage.cost) == (11, 6, 0.5)
+    assert answer.usage.seconds == pytest.approx(2)
+
+
+def test_genai_gives_tools_and_the_end(tmp_path):
+    call = {"type": "tool_call", "id": "c1", "name": "look", "arguments": {"x": 1}}
+    said = json.dumps([{"role": "assistant", "parts": [call], "finish_reason": "tool_call"}])
+    answer = one(tmp_path, traced(span(1, {"gen_ai.output.messages": said, "gradegate.case": "a"})))
+    assert answer.tool_calls == (CALL,)
+    assert answer.finish_reason == "tool_call"
+
+
+def test_a_span_that_failed_is_an_error(grade):
+    def make(found):
+        failed = span(
+            1, {"gradegate.case": found[0]["id"], "output.value": "hi"}, status={"code": 2, "message": "timed out"}
+        )
+        return [traced(failed), traced(span(2, {"gradegate.case": found[1]["id"]}, trace=2))]
+
+    ran = grade(make)
+    assert [case["outcome"] for case in ran.cases] == ["error", "error"]
+    assert "timed out" in ran.cases[0]["error"]
+    assert "the spans hold no output" in ran.cases[1]["error"]
+
+
+def test_spans_that_lead_in_a_circle_or_a_long_line_are_read(tmp_path):
+    circle = [span(1, {"input.value": "a", "output.value": "x"}, parent=2), span(2, {}, parent=1)]
+    assert one(tmp_path, traced(*circle)).output == "x"
+    bare = [{"traceId": "t", "spanId": str(n), "parentSpanId": str(n - 1), "attributes": []} for n in range(30_000)]
+    bare[0] = span(0, {"gradegate.case": "a", "output.value": "x"}) | {"traceId": "t", "spanId": "0"}
+    assert one(tmp_path, traced(*bare[::-1])).id == "a"
+
+
+# --- ATIF -----------------------------------------------------------------------------------------------------
+
+
+def trajectory(asked, answered, **keys):
+    from nat.atif import ATIFTrajectory
+
+    call = {"tool_call_id": "c1", "function_name": "look", "arguments": {"x": 1}}
+    steps = [
+        {"step_id": 1, "source": "system", "message": "rules"},
+        {"step_id": 2, "source": "user", "message": asked, "timestamp": "2026-01-01T00:00:00Z"},
+        {
+            "step_id": 3,
+            "source": "agent",
+            "message": "",
+            "tool_calls": [call],
+            "observation": {"results": [{"source_call_id": "c1", "content": "found"}]},
+            "metrics": {"prompt_tokens": 5, "completion_tokens": 2, "cost_usd": 0.25},
+        },
+        {
+            "step_id": 4,
+            "source": "agent",
+            "message": answered,
+            "timestamp": "2026-01-01T00:00:03Z",
+            "metrics": {"prompt_tokens": 7, "completion_tokens": 1, "cost_usd": 0.5},
+        },
+    ]
+    made = {
+        "schema_version": "ATIF-v1.6",
+        "session_id": "s",
+        "agent": {"name": "a", "version": "1"},
+        "steps": steps,
+        **keys,
+    }
+    ATIFTrajectory.model_validate(made)
+    return made
+
+
+def test_atif_joins_by_name_session_or_question(grade):
+    content = config(*TESTS, {"description": "three", "vars": {"q": "third"}})
+
+    def make(found):
+        named = trajectory("x", "hi two", extra={"gradegate.case": found[1]["id"]})
+        return [trajectory(QUESTION, "hi one"), named, trajectory("y", "hi three", session_id=found[2]["id"])]
+
+    assert [output for output, _ in outcomes(grade(make, content))] == ["hi one", "hi two", "hi three"]
+
+
+def test_atif_is_one_document_or_lines(grade):
+    ran = grade(lambda found: trajectory(QUESTION, "hi"), config(TESTS[0]), "trajectory.json")
+    assert outcomes(ran) == [("hi", "pass")]
+    assert ran.cases[0]["turns"][1]["metadata"]["tool_results"] == [{"tool_call_id": "c1", "content": "found"}]
+
+
+def test_atif_gives_calls_tokens_cost_and_time(tmp_path):
+    usage = one(tmp_path, trajectory("a", "b")).usage
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.cost, usage.seconds) == (12, 3, 0.75, 3.0)
+    whole = {"total_prompt_tokens": 100, "total_completion_tokens": 50, "total_cost_usd": 9.0}
+    usage = one(tmp_path, trajectory("a", "b", final_metrics=whole)).usage
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.cost) == (100, 50, 9.0)
+
+
+# --- all of them ----------------------------------------------------------------------------------------------
+
+SAMPLES = {
+    "lines": {"id": "a", "output": "x"},
+    "promptfoo": result("p", {}, "x", "hi"),
+    "openai-batch": batched("a", completion("x")),
+    "ragas": {"user_input": "a", "response": "b"},
+    "deepeval": golden("a", "b"),
+    "otlp": traced(span(1, genai("a", "b"))),
+    "atif": trajectory("a", "b"),
+}
+
+
+def test_each_shape_is_recognised_by_itself_alone():
+    assert set(SAMPLES) == set(SHAPES.names())
+    for name, sample in SAMPLES.items():
+        rows = [json.loads(json.dumps(sample))]
+        assert [other for other, shape in SHAPES if shape.recognises(rows)] == [name]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_no_answer_decides_by_what_it_says_of_itself(tmp_path, name):
+    """A file may say of its answers that they passed, and by which score: nothing of that is read."""
+    row = {**SAMPLES[name], **({} if name == "lines" else {"success": True, "score": 1, "pass": True, "grades": []})}
+    answer = one(tmp_path, row)
+    assert not {"success", "score", "pass", "grades"} & set(answer.metadata)
+
+
+def test_shapes_are_listed(capsys):
+    from gradegate import cli
+
+    assert cli.main(["list"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"  {name} " in out for name in SAMPLES)

@@ -1,0 +1,45 @@
+"""Every input of promptfoo's action has an answer: one table for the message and the page."""
+
+from pathlib import Path
+
+import pytest
+
+from gradegate.github.promptfoo_action import ANSWERS, SAME
+from gradegate.settings import from_inputs
+
+PAGE = (Path(__file__).parents[2] / "docs" / "from-promptfoo.md").read_text()
+# `inputs` of promptfoo/promptfoo-action, action.yml at 77edad7.
+INPUTS = """
+github-token prompts config cache-path openai-api-key azure-api-key anthropic-api-key huggingface-api-key
+aws-access-key-id aws-secret-access-key replicate-api-key palm-api-key vertex-api-key cohere-api-key mistral-api-key
+groq-api-key promptfoo-version working-directory no-share use-config-prompts env-files fail-on-threshold debug
+max-concurrency no-table no-progress-bar no-cache disable-comment workflow-files workflow-base repeat repeat-min-pass
+force-run
+""".split()
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_each_input_of_promptfoos_action_is_the_same_or_a_mistake_that_names_the_way(name):
+    found = from_inputs({f"INPUT_{name.upper()}": "3"}, Path(), ANSWERS).mistakes
+    if name in SAME:
+        assert not any(f"there is no input `{name}`" in str(mistake) for mistake in found)
+    else:
+        assert f"there is no input `{name}` -> {ANSWERS[name]}" in map(str, found)
+
+
+@pytest.mark.parametrize(("name", "answer"), [*SAME.items(), *ANSWERS.items()])
+def test_the_page_gives_the_same_answer(name, answer):
+    assert f"| `{name}` | {answer} |" in PAGE
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_names_inputs_that_there_are(name):
+    answered = ANSWERS[name]
+    if answered.startswith("give `"):
+        given = answered.split("`")[1].split(":")[0]
+        assert not [it for it in from_inputs({f"INPUT_{given.upper()}": ""}, Path()).mistakes if "no input" in str(it)]
+
+
+def test_the_spelling_of_shells_has_the_answer_too():
+    (mistake,) = from_inputs({"INPUT_FAIL_ON_THRESHOLD": "80"}, Path(), ANSWERS).mistakes
+    assert "min-pass-rate" in str(mistake)

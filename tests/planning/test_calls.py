@@ -1,0 +1,188 @@
+"""What `gradegate cases` writes, and what its ids say."""
+
+import json
+import shutil
+
+import pytest
+import yaml
+
+from gradegate import cli
+from support.answered import HI, cases, config
+
+
+def write(folder, content):
+    folder.mkdir(exist_ok=True)
+    (folder / "promptfooconfig.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    return folder
+
+
+def ids(folder, *arguments):
+    return [case["id"] for case in cases(folder, *arguments)]
+
+
+def test_every_planned_call_is_a_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    chat = json.dumps([{"role": "system", "content": "Be kind."}, {"role": "user", "content": "{{q}}"}])
+    tests = ({"description": "Two ways", "vars": {"q": ["a", "b"]}, "options": {"repeat": 2}},)
+    write(
+        tmp_path,
+        config(*tests, prompts=["Answer: {{q}}", chat], providers=["exec:run.sh", {"id": "x.py", "label": "app"}]),
+    )
+    found = cases(tmp_path)
+    assert len(found) == len({case["id"] for case in found}) == 2 * 2 * 2 * 2
+    assert found[0] == {
+        "id": found[0]["id"],
+        "description": "Two ways",
+        "prompt": "Answer: a",
+        "vars": {"q": "a"},
+        "provider": "exec:run.sh",
+        "repeat": 0,
+    }
+    assert found[2]["messages"] == [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "a"}]
+    assert "prompt" not in found[2]
+    assert {case["provider"] for case in found} == {"exec:run.sh", "app"}
+    assert all(case["id"].startswith("two-ways-") and len(case["id"]) <= 64 for case in found)
+
+
+def test_a_conversation_is_one_line_with_the_turns_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    turns = [{"role": "user", "content": "hello"}, {"role": "user", "content": "bye"}]
+    write(tmp_path, config({"turns": turns}, prompts=["Be kind."]))
+    (case,) = cases(tmp_path)
+    assert case["turns"] == turns
+    assert case["prompt"] == "Be kind."
+
+
+def test_prompts_that_tell_the_conversation_name_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    prompt = "{% for it in _conversation %}{{ it.output }}{% endfor %}{{q}}"
+    tests = [
+        {"vars": {"q": q}, "metadata": {"conversationId": talk}} for q, talk in (("a", "1"), ("b", "1"), ("c", "2"))
+    ]
+    write(tmp_path, config(*tests, prompts=[prompt]))
+    first, second, third = cases(tmp_path)
+    assert first["conversation"] == second["conversation"] != third["conversation"]
+    assert first["prompt"] == "a"
+
+
+def test_what_the_config_answers_itself_is_no_call(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, config({"vars": {"q": "a"}, "providerOutput": "hi"}, {"vars": {"q": "b"}}))
+    assert [case["vars"] for case in cases(tmp_path)] == [{"q": "b"}]
+
+
+def test_ids_stay_where_the_case_stays(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one, two = {"description": "one", "vars": {"q": "a"}}, {"vars": {"q": "b"}}
+    write(tmp_path / "x", config(one, two))
+    before = ids(tmp_path / "x")
+    shutil.copytree(tmp_path / "x", tmp_path / "y")
+    assert ids(tmp_path / "y") == before  # another folder
+    write(tmp_path / "y", config(two, {"vars": {"q": "new"}}, one))
+    assert {before[0], before[1]} < set(ids(tmp_path / "y"))  # another order, one more
+    assert ids(tmp_path / "y", "--filter-pattern", "one") == [before[0]]
+    assert ids(tmp_path / "x", "--repeat", "2")[::2] == before
+    write(tmp_path / "y", config({**one, "assert": [{"type": "equals", "value": "other"}]}, two))
+    assert ids(tmp_path / "y") == before  # what is asserted says nothing of the question
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"prompts": ["Reply: {{q}}"]},
+        {"providers": ["other.py"]},
+        {"tests": [{"vars": {"q": "a", "more": "x"}, "assert": [HI]}]},
+        {"tests": [{"vars": {"q": "b"}, "assert": [HI]}]},
+        {"tests": [{"description": "d", "vars": {"q": "a"}, "assert": [HI]}]},
+    ],
+)
+def test_another_question_has_another_id(tmp_path, monkeypatch, changed):
+    monkeypatch.chdir(tmp_path)
+    before = ids(write(tmp_path, config({"vars": {"q": "a"}})))
+    assert not set(before) & set(ids(write(tmp_path, config({"vars": {"q": "a"}}, **changed))))
+
+
+def test_equal_cases_have_ids_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one = ids(write(tmp_path, config({"vars": {"q": "a"}})))
+    three = ids(write(tmp_path, config(*[{"vars": {"q": "a"}}] * 3)))
+    assert len(set(three)) == 3
+    assert three[0] == one[0]
+
+
+def test_no_key_is_needed_and_none_is_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GH_SECRET", "s3cr3t-s3cr3t-s3cr3t")
+    keyed = {"id": "openai:chat:m", "config": {"apiKey": "{{env.NOBODY_SET_THIS}}"}}
+    tests = (
+        {"vars": {"q": "{{env.GH_SECRET}}"}, "assert": [{"type": "llm-rubric", "value": "nice", "provider": keyed}]},
+    )
+    content = config(*tests, providers=[keyed], env={"X": "{{env.NOBODY_SET_THIS}}"}, gate={"second-opinions": [keyed]})
+    write(tmp_path, content)
+    assert cli.main(["cases", "--allowed-env", "GH_SECRET"]) == 0
+    out = capsys.readouterr().out
+    assert json.loads(out)["provider"] == "openai:chat:m"
+    assert "s3cr3t" not in out
+
+
+def test_a_line_is_plain_ascii(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, config({"vars": {"q": "é\u2028\x1b[31m ::error::x"}}))
+    assert cases(tmp_path)[0]["vars"]["q"].startswith("é\u2028")
+    assert (tmp_path / "cases.jsonl").read_text().isascii()
+
+
+def test_mistakes_of_a_config_are_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, config({"vars": {"other": "x"}}))
+    assert cli.main(["cases"]) == 2
+    assert "asks for the variable `q`" in capsys.readouterr().err
+
+
+def test_the_lines_overwrite_no_input(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, config())
+    assert cli.main(["cases", "-o", "promptfooconfig.yaml"]) == 2
+    assert "is a file that this run reads" in capsys.readouterr().err
+
+
+NAMES = [
+    ("my application", ["my application"]),
+    (
+        [
+            {
+                "id": "file://app.py",
+                "label": "app",
+                "transform": "output.x",
+                "config": {"key": "{{env.NOBODY_SET_THIS}}"},
+            }
+        ],
+        ["app"],
+    ),
+    ([{"python:app.py": {"label": "app"}}, {"exec:./run": {}}], ["app", "exec:./run"]),
+    ("file://providers.yaml", ["one", "two"]),
+    ([{"label": "only a label"}], ["only a label"]),
+]
+
+
+@pytest.mark.parametrize(("written", "labels"), NAMES)
+def test_whatever_a_config_names_as_a_target_is_a_label(tmp_path, monkeypatch, written, labels):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "providers.yaml").write_text("[one, {id: exec:two, label: two}]")
+    write(tmp_path, config(providers=written))
+    assert [case["provider"] for case in cases(tmp_path)] == labels
+
+
+def test_a_target_of_a_test_and_of_the_command_line_is_a_label_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, config({"vars": {"q": "a"}, "provider": "file://own.py"}, {"vars": {"q": "b"}}))
+    assert [case["provider"] for case in cases(tmp_path)] == ["file://own.py", "file://app.py"]
+    assert [case["provider"] for case in cases(tmp_path, "--provider", "exec:other")] == ["file://own.py", "exec:other"]
+
+
+@pytest.mark.parametrize("written", [5, [["x", 5]], [{"config": {}}], [{"id": 5}]])
+def test_what_names_no_target_is_a_mistake(tmp_path, monkeypatch, capsys, written):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, config(providers=written))
+    assert cli.main(["cases"]) == 2
+    assert "promptfooconfig.yaml:" in capsys.readouterr().err

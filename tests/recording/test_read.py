@@ -1,0 +1,141 @@
+"""Files with answers made elsewhere: which form they have, and what is wrong with them, each mistake at its line."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.bounded.begin import begin
+from gradegate.files.lines import MAX_DEPTH
+from gradegate.recording.fields import strange
+from gradegate.recording.read import MOST, read
+from gradegate.settings import Settings
+
+
+def recording(tmp_path, content, name="answers.jsonl"):
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    begin()
+    return read(Settings(answers=(name,), cwd=tmp_path))
+
+
+LINE = '{"id": "a", "output": "x"}'
+FORMS = [
+    LINE,
+    f"{LINE}\n",
+    f"\n\n{LINE}\r\n\n",
+    f"\ufeff{LINE}\n",
+    f"[{LINE}]",
+    f"[\n  {LINE}\n]\n",
+    '{\n  "id": "a",\n  "output": "x"\n}\n',
+]
+
+
+@pytest.mark.parametrize("content", FORMS)
+def test_lines_and_documents_are_told_apart_by_what_they_hold(tmp_path, content):
+    for name in ("answers.jsonl", "answers.json", "answers"):
+        (answer,) = recording(tmp_path, content, name).answers
+        assert (answer.id, answer.output) == ("a", "x")
+
+
+WRONG = [
+    ("", "answers.jsonl: the file holds no answers"),
+    ("[]", "answers.jsonl: the file holds no answers"),
+    ("{not json}", "answers.jsonl:1: not valid JSON, column 2"),
+    (f'{LINE}\n{{"id": "b", "out', "answers.jsonl:2: not valid JSON"),
+    (f"{LINE}\n[1]", "answers.jsonl:2: the line is not a JSON object"),
+    ("[1]", "an answer is an object, and not 1"),
+    ('{"output": "x"}', "answers.jsonl:1: `id` is missing"),
+    ('{"id": 5, "output": "x"}', "answers.jsonl:1: `id` should be a valid string, not 5"),
+    ('{"id": "a"}', "answers.jsonl:1: the line has neither `output` nor `error`"),
+    ('{"id": "a", "output": null, "error": ""}', "answers.jsonl:1: the line has neither `output` nor `error`"),
+    ('{"id": "a", "id": "b", "output": "x"}', "answers.jsonl:1: the key `id` occurs twice"),
+    ('{"id": "a", "output": "x", "latencyms": 1}', 'unknown key `latencyms` -> did you mean "latency_ms"?'),
+    ('{"id": "a", "output": "x", "latency_ms": "1"}', "answers.jsonl:1: `latency_ms` should be a valid number"),
+    ('{"id": "a", "output": "x", "cost": -1}', "answers.jsonl:1: `cost` should be greater than or equal to 0, not -1"),
+    ('{"id": "a", "output": "x", "cost": 1e999}', "answers.jsonl:1: a number is not finite"),
+    ('{"id": "a", "output": {"x": [NaN]}}', "answers.jsonl:1: a number is not finite"),
+    ('{"id": "a", "output": "x", "metadata": {"x": -Infinity}}', "answers.jsonl:1: a number is not finite"),
+    ('{"id": "a", "output": "\\ud800"}', "answers.jsonl:1: a text holds half of a pair"),
+    ('{"id": "a", "output": "x", "metadata": {"\\udfff": 1}}', "answers.jsonl:1: a text holds half of a pair"),
+    ('{"id": "a", "output": ' + "9" * 5000 + "}", "answers.jsonl:1: a number with too many digits"),
+    ('{"id": "a", "output": ' + "[" * 70 + "]" * 70 + "}", f"nested deeper than {MAX_DEPTH} levels"),
+    ('{"id": "a", "output": "x", "retrieval_context": [1]}', "answers.jsonl:1: `retrieval_context`"),
+    ('{"id": "a", "output": "x", "metadata": []}', "answers.jsonl:1: `metadata`"),
+    ('{"id": "a", "output": "x", "tool_calls": [{"id": "1"}]}', "answers.jsonl:1: a tool call has no name"),
+    ('{"id": "a", "output": "x", "tool_calls": [7]}', "answers.jsonl:1: a tool call has no name"),
+    (
+        '{"id": "a", "output": "x", "messages": [{"role": "judge", "content": ""}]}',
+        "answers.jsonl:1: a message has no role",
+    ),
+    ('{"id": "a", "output": "x", "messages": ["x"]}', "answers.jsonl:1: a message has no role"),
+    ('{"id": "a", "messages": [{"role": "assistant", "content": 5}]}', "the content of a message is not text"),
+    (b'{"id": "a", "output": "\xff"}', "answers.jsonl:1: the line is not UTF-8 text"),
+    (b"[\xff]", "answers.jsonl: the file is not UTF-8 text"),
+]
+
+
+@pytest.mark.parametrize(("content", "said"), WRONG)
+def test_what_is_wrong_is_said_at_its_line(tmp_path, content, said):
+    found = recording(tmp_path, content)
+    assert not found.answers
+    assert said in "\n".join(map(str, found.mistakes))
+    assert all(mistake.cure for mistake in found.mistakes)
+
+
+def test_all_mistakes_of_a_file_are_said_up_to_a_number(tmp_path):
+    found = recording(tmp_path, LINE + "\n" + '{"id": 1}\n' * 500)
+    assert len(found.mistakes) == MOST + 1
+    assert "450 more mistakes are in this file" in str(found.mistakes[-1])
+
+
+def test_a_file_of_nothing_but_lines_is_refused(tmp_path):
+    found = recording(tmp_path, LINE + "\n" * 1_000_001)
+    assert "more than 1,000,000 lines" in str(found.mistakes[0])
+
+
+def test_a_file_that_is_missing_is_a_mistake(tmp_path):
+    (mistake,) = read(Settings(answers=("none.jsonl",), cwd=tmp_path)).mistakes
+    assert "`" in mistake.what
+    assert "none.jsonl" in mistake.what
+    (mistake,) = read(Settings(answers=("*.none",), cwd=tmp_path)).mistakes
+    assert "matches no file" in mistake.what
+
+
+def test_a_file_that_is_named_twice_is_read_once(tmp_path):
+    (tmp_path / "a.jsonl").write_text(LINE)
+    assert len(read(Settings(answers=("a.jsonl", "./a.jsonl", "*.jsonl"), cwd=tmp_path)).answers) == 1
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = "id output error messages tool_calls retrieval_context usage cost latency_ms finish_reason metadata".split()
+OTHERS = (
+    "custom_id response user_input retrieved_contexts input actual_output scenario turns resourceSpans schema_version steps "
+    "results testCase prompt provider vars body choices"
+).split()
+
+
+@given(st.dictionaries(st.sampled_from(KEYS + OTHERS), JSON, min_size=1), st.booleans())
+def test_no_content_is_more_than_a_mistake(tmp_path_factory, row, listed):
+    folder = tmp_path_factory.mktemp("any")
+    found = recording(folder, json.dumps([row] if listed else row))
+    for answer in found.answers:
+        assert answer.output is None or isinstance(answer.output, str)
+        assert isinstance(answer.error, str)
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_are_more_than_a_mistake(tmp_path_factory, raw):
+    found = recording(tmp_path_factory.mktemp("any"), raw)
+    assert found.answers or found.mistakes
+
+
+@given(JSON)
+def test_what_is_not_strange_can_be_written_as_json(value):
+    if not strange(value):
+        json.dumps(value, allow_nan=False).encode()
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()

@@ -1,0 +1,1 @@
+module.exports = (output) => output.replace(/^```\w*\n/, '').replace(/\n```$/, '').trim();

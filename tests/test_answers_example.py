@@ -1,0 +1,90 @@
+"""examples/answers from end to end: the commands of its workflow, the first ones without keys, and what the jobs may do."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKFLOW = ROOT / "examples" / "workflow-answers.yml"
+CONFIG = "examples/answers/promptfooconfig.yaml"
+
+
+def jobs():
+    return yaml.safe_load(WORKFLOW.read_text())["jobs"]
+
+
+def commands():
+    """What the first job runs of its own."""
+    steps = [step["run"] for step in jobs()["answer"]["steps"] if "run" in step]
+    assert steps[0].startswith("pip install git+https://github.com/OWNER/gradegate@")
+    return [shlex.split(line) for line in steps[1:]]
+
+
+@pytest.fixture
+def run(tmp_path):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("out"))
+    programs = {"gradegate": [sys.executable, "-m", "gradegate"], "python": [sys.executable]}
+
+    def run(command, **environ):
+        program, *arguments = command
+        keyless = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), **environ}
+        return subprocess.run(
+            [*programs[program], *arguments], cwd=tmp_path, env=keyless, capture_output=True, text=True, timeout=120
+        )
+
+    return run
+
+
+def grader(path, body):
+    said = str(body["messages"])
+    if "<expected " in said:
+        return json.dumps({"verdicts": [{"sentence": "s", "reason": "r", "verdict": "attributed"}]})
+    return json.dumps({"pass": "16 weeks" in said, "score": 1, "reason": "read"})
+
+
+def test_the_application_is_answered_without_keys_and_graded_without_its_code(run, tmp_path, llm):
+    for command in commands():
+        ended = run(command)
+        assert (ended.returncode, ended.stderr) == (0, "")
+    (tmp_path / "recorded").mkdir()
+    (tmp_path / "answers.jsonl").rename(tmp_path / "recorded" / "answers.jsonl")
+    (tmp_path / "examples" / "answers" / "app.py").write_text("raise SystemExit('the second job runs no code')")
+    llm.reply = grader
+    step = jobs()["grade"]["steps"][-1]["with"]
+    ended = run(
+        ["gradegate", "run", step["config"], "--answers", step["answers"], "--grader", "openai:chat:m", "-o", "r.json"],
+        OPENAI_API_KEY="k",
+        OPENAI_BASE_URL=llm.base,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    results = json.loads((tmp_path / "r.json").read_text())
+    assert [case["outcome"] for case in results["cases"]] == ["pass"] * 3
+    assert set(results["made"]["answers"]) == {"recorded/answers.jsonl"}
+    assert llm.requests
+
+
+def test_the_job_with_code_has_no_keys_and_the_job_with_keys_runs_none():
+    answer, grade = jobs()["answer"], jobs()["grade"]
+    assert yaml.safe_load(WORKFLOW.read_text())["permissions"] == {}
+    assert answer["permissions"] == {"contents": "read"}
+    assert "secrets" not in json.dumps(answer)
+    assert [step["run"] for step in grade["steps"] if "run" in step] == ["rm -rf recorded"]
+    assert [step["uses"].partition("@")[0] for step in grade["steps"] if "uses" in step] == [
+        "actions/checkout",
+        "actions/download-artifact",
+        "OWNER/gradegate",
+    ]
+    assert grade["needs"] == "answer"
+
+
+def test_the_workflow_is_safe_to_copy():
+    subprocess.run(
+        [Path(sys.executable).with_name("zizmor"), "--offline", "--no-progress", "--no-config", WORKFLOW], check=True
+    )
