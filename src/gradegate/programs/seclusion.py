@@ -6,8 +6,8 @@ closed while code may run. Whether all of it is out of reach is tried by the cod
 
 from __future__ import annotations
 
-import itertools
 import os
+import secrets
 import stat
 import sys
 from collections.abc import Iterator
@@ -22,6 +22,12 @@ MOST_ENTRIES = 1_000_000  # of the workspace
 _SOCKETS = ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock")
 
 
+def _users() -> Iterator[int]:
+    """Every user once, from one that another run beside this one hardly began with: it would end our processes as its own."""
+    first = secrets.randbelow(USERS)
+    return (FIRST + (first + number) % USERS for number in range(USERS))
+
+
 class Impossible(ValueError):
     """Code cannot be kept apart here; the message says why."""
 
@@ -33,7 +39,7 @@ class Seclusion:
     leave: Leave
     modes: dict[Path, int] = field(default_factory=dict)
     secret: tuple[str, ...] = ()  # neither to be read nor written
-    users: Iterator[int] = field(default_factory=lambda: itertools.islice(itertools.count(FIRST), USERS))
+    users: Iterator[int] = field(default_factory=_users)
 
     def begin(self) -> None:
         """Close what has to be closed. Raises Impossible."""
