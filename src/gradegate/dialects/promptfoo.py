@@ -17,7 +17,7 @@ from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
-from gradegate.suite import Case, CaseOptions, Graders, PromptSpec, ProviderSpec, Suite
+from gradegate.suite import Case, CaseOptions, Graders, Note, PromptSpec, ProviderSpec, Suite
 
 KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")
 
@@ -55,6 +55,9 @@ class _Reader:
         if not (keys.targets or keys.providers) and not (cases and all(case.recorded for case in cases)):
             key = "targets" if "targets" in self.desk.source.content else "providers"
             self.desk.say("the config names no provider", self.desk.line(key), "add `providers: [openai:chat:MODEL]`")
+        if keys.derived_metrics:
+            what = "`derivedMetrics` are not computed: a rule of the gate with `min-score` looks at a metric"
+            self.desk.notes.append(Note(what, self.desk.line("derivedMetrics")))
         rules = policy(keys.gate, self.desk)
         return Suite(
             file=self.desk.file,
