@@ -2,6 +2,11 @@
 
 import pytest
 
+from gradegate.conversation import IS_DATA, RAW, Transcript, Turn
+from gradegate.grading.metrics.context import resolve
+from gradegate.running import transforms
+from gradegate.texts.transform import parse
+
 
 def config(*assertions, provider="echo", **options):
     test = {"vars": {"q": '{"text": "Hi", "n": 2}'}, "assert": list(assertions), "options": options}
@@ -120,3 +125,26 @@ def test_a_scoring_function_is_not_asked_where_a_grade_is_missing(gate):
     made["tests"][0]["assertScoringFunction"] = "file://score.js"
     code = "module.exports = () => ({pass: true, score: 1, reason: ''})"
     assert gate(made, **{"score.js": code}).cases[0]["outcome"] == "error"
+
+
+def test_the_context_is_looked_for_in_the_answer_before_it_was_transformed():
+    turns = (Turn("user", "p"), Turn("assistant", '{"docs": ["d"], "text": "t"}'))
+    given = Transcript("p", turns, metadata={IS_DATA: True, "finish_reason": "stop"})
+    seen = transforms.of_assertion("output.text", given)
+    assert (seen.output, seen.answer, seen.source) == ("t", "t", {"docs": ["d"], "text": "t"})
+    assert resolve(seen, parse("output.docs")).chunks == ("d",)
+    assert resolve(seen, parse("output.docs.concat('e')")).chunks == ("d", "e")
+    assert seen.metadata == {"finish_reason": "stop", RAW: '{"docs": ["d"], "text": "t"}'}
+
+
+def test_a_target_that_was_told_a_schema_gives_data(gate, llm):
+    llm.reply = lambda path, body: {"choices": [{"message": {"content": '{"n": 2}'}, "finish_reason": "stop"}]}
+    form = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}
+    spec = llm.spec()
+    target = {**spec, "config": {**spec["config"], "response_format": form}}
+    assert outcomes(gate(config(js("output.n === 2"), js("typeof output === 'string'"), provider=target))) == [
+        "pass",
+        "fail",
+    ]
+    plain = gate(config(js("JSON.parse(output).n === 2"), js("typeof output === 'string'"), provider=spec))
+    assert outcomes(plain) == ["pass", "pass"]

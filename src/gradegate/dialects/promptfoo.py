@@ -17,7 +17,7 @@ from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document, refs
-from gradegate.suite import Case, CaseOptions, Graders, PromptSpec, ProviderSpec, Suite
+from gradegate.suite import Case, CaseOptions, Graders, Note, PromptSpec, ProviderSpec, Suite
 
 KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")
 
@@ -56,6 +56,9 @@ class _Reader:
         if not cases and not self.desk.mistakes:
             self.desk.say("there are no tests, so nothing would be checked", self.desk.line("tests"), "add `tests:`")
         given = keys.targets or keys.providers or (cases and all(case.recorded for case in cases))
+        if keys.derived_metrics:
+            what = "`derivedMetrics` are not computed: a rule of the gate with `min-score` looks at a metric"
+            self.desk.notes.append(Note(what, self.desk.line("derivedMetrics")))
         rules = policy(keys.gate, self.desk)
         return Suite(
             file=self.desk.file,
