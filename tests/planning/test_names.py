@@ -38,7 +38,7 @@ def test_a_slip_in_a_prompt_is_a_mistake_at_its_line(gate):
     ran = gate(config("Say x to {{questoin}}", case(question="x"), case(question="y")))
     assert ran.code == 2
     assert (
-        "promptfooconfig.yaml:1: the prompt asks for the variable `questoin`, which no test defines"
+        "promptfooconfig.yaml:2: the prompt asks for the variable `questoin`, which no test defines"
         ' -> did you mean "question"?' in ran.err
     )
 
@@ -68,7 +68,7 @@ def test_what_only_some_tests_define_is_noted(gate):
     ran = gate(config("x {{name}}", case(name="Ada"), case(town="Oslo"), case(name="Bob")))
     assert ran.code == 0, ran.err
     notes = [(note["text"], note["source"]["line"]) for note in ran.results["notes"]]
-    assert ("the prompt asks for the variable `name`, which 1 of 3 cases lack", 1) in notes
+    assert ("the prompt asks for the variable `name`, which 1 of 3 cases lack", 2) in notes
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def check_annotations(text: str) -> None:
 def check_junit(text: str) -> None:
     root = ET.fromstring(text.encode())
     assert {element.tag for element in root.iter()} <= set(
-        "testsuites testsuite testcase failure error skipped system-out".split()
+        "testsuites testsuite properties property testcase failure error skipped system-out".split()
     )
     assert len(root.findall("./testsuite/testcase")) == ROWS
     assert sum(len(suite) for suite in JUnitXml.fromstring(text.encode())) == ROWS
