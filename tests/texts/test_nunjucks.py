@@ -106,15 +106,10 @@ def test_what_grows_without_end_is_stopped(source):
         ("{% set a = 999999 ** 64 %}" + "{% set a = a * a %}" * 8 + "{{ a }}", "Infinity"),
         ("{{ '%2000000000d' % 1 }}", "NaN"),
         ("{{ [1] | dump(2000000000) }}", "[\n          1\n]"),
-        ("{{ 1e999 }}", None),
     ],
 )
 def test_numbers_are_no_larger_than_those_of_javascript(source, text):
-    if text is None:
-        with pytest.raises(TemplateError):
-            render(source, {})
-    else:
-        assert render(source, {}) == text
+    assert render(source, {}) == text
 
 
 def test_what_a_template_asks_for_is_known_beside_what_it_sets():
