@@ -99,6 +99,19 @@ def test_what_grows_without_end_is_stopped(source):
         render(source, VARIABLES)
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("{% set a = 999999 ** 64 %}" + "{% set a = a * a %}" * 40 + "{{ a > 1 }}", "true"),
+        ("{% set a = 999999 ** 64 %}" + "{% set a = a * a %}" * 8 + "{{ a }}", "Infinity"),
+        ("{{ '%2000000000d' % 1 }}", "NaN"),
+        ("{{ [1] | dump(2000000000) }}", "[\n          1\n]"),
+    ],
+)
+def test_numbers_are_no_larger_than_those_of_javascript(source, text):
+    assert render(source, {}) == text
+
+
 def test_what_a_template_asks_for_is_known_beside_what_it_sets():
     source = "{% set total = 0 %}{% for n in nums %}{% set total = total + n %}{% set name = name + n %}{% endfor %}{{ total }}"
     assert uses(source) == {"nums", "name"}
