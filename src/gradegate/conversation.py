@@ -124,7 +124,8 @@ class Transcript:
     """What a grader sees: the exchange (a single answer is a conversation of one), and the test's variables.
 
     ``prompt`` is the rendered prompt as text; ``usage`` is what the target's answer costs whoever asks for it, and
-    ``spent`` what it cost now: less where it came from the cache. None: the same.
+    ``spent`` what it cost now: less where it came from the cache. None: the same. ``tools`` are the functions that the
+    target may call, by name, with the JSON Schemas of their parameters; None where its config names none.
     """
 
     prompt: str
@@ -133,6 +134,7 @@ class Transcript:
     usage: Usage = NO_USAGE
     metadata: Mapping[str, Any] = field(default_factory=dict)
     spent: Usage | None = None
+    tools: Mapping[str, Any] | None = None
     target: str = ""  # who answered, by the name in reports
     before: Any = None  # the last answer before the transforms of test and assertion, where there are any
 

@@ -20,6 +20,17 @@ def suggest(word: str, candidates: Iterable[str]) -> str:
     return f'did you mean "{near[0]}"?' if near else ""
 
 
+def near(word: str, candidates: Iterable[str]) -> str:
+    """The candidate for which a word may be a slip of the pen, case, hyphens and underscores aside; else empty."""
+    plain = {_plain(candidate): candidate for candidate in candidates}
+    found = difflib.get_close_matches(_plain(word), plain, n=1, cutoff=0.8)
+    return plain[found[0]] if found else ""
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace("-", "").replace("_", "")
+
+
 class Registry(Generic[T]):
     """Plug-ins of one kind by name, from the modules of ``package``.
 

@@ -344,6 +344,7 @@ class RuleResult:
     new_failures: int | None = None  # cases, where the rule limits them
     worse: int | None = None  # cases that passed on the base and fail here; the other way round: better
     better: int | None = None
+    bears: bool = False  # met even if each answer on which the grader contradicts itself is a new failure
     p: float | None = None  # the chance of so many worse ones, were both ways alike
 
 

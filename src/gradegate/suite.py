@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradegate.access.environment import Environment
 from gradegate.conversation import Turn
@@ -54,13 +54,14 @@ Graders = Mapping[str, ProviderSpec]
 
 @dataclass(frozen=True, slots=True)
 class PromptSpec:
-    """A prompt template and the label that reports show."""
+    """A prompt template, the label that reports show, and what it sets for the provider that is asked."""
 
     text: str
     label: str = ""
     origin: Origin = NOWHERE
     # Code of the repository that makes the template of `{vars, provider, config}`; raises ValueError.
     maker: Callable[[Mapping[str, Any]], Any] | None = None
+    config: Mapping[str, Any] = field(default_factory=dict, hash=False)  # over that of the provider, for this prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +214,13 @@ class Policy:
     compare: str = ""  # "base": the answers of the base are asked for in the same run
 
 
+class Idle(NamedTuple):
+    """A key of a config that means nothing where it stands."""
+
+    key: str
+    origin: Origin
+
+
 @dataclass(frozen=True, slots=True)
 class Suite:
     """One config file, read."""
@@ -234,11 +242,13 @@ class Suite:
     derived_metrics: Any = None  # as promptfoo computes them; here they are only compared with those of a base
     about: Mapping[str, Any] = field(default_factory=dict)  # what the dialect keeps for a report of its own
     notes: tuple[Note, ...] = ()
+    idle: tuple[Idle, ...] = ()  # keys that mean nothing, which one note names
     mistakes: tuple[Mistake, ...] = ()  # what could not be read; the rest is planned all the same, to find more
 
     def specs(self) -> Iterator[ProviderSpec]:
-        """Every model that the suite names: targets, graders of every level, and the members of sets."""
+        """Every model that the suite names: targets, what prompts set for them, graders of every level, and the members of sets."""
         yield from (*self.targets, *self.others)
+        yield from (ProviderSpec("", config=prompt.config) for prompt in self.prompts if prompt.config)
         yield from (*self.graders.values(), *self.given.values())
         yield from self.policy.second_opinions
         for case in self.cases:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.baseline import PRE_EXISTING
+from gradegate.baseline import PRE_EXISTING, UNDECIDED
 from gradegate.deciding.rules import apply
 from gradegate.deciding.waves import Opened, Tally, Waves, settled, width
 from gradegate.result import Asserted, Grade, Outcome, Row
@@ -83,6 +83,14 @@ def test_a_rule_that_one_key_misses_asks_nothing_for_the_others(compared, more, 
     assert len(Waves([rule], rows, compared).next()) == asked
     assert len(Waves([replace(rule, min_pass_rate=0.1)], rows, compared).next()) == 3
     assert len(Waves([rule, EVERY], rows[5:], compared).next()) == 3
+
+
+@pytest.mark.parametrize(("reason", "asked"), [("the grader contradicts itself: 5 of 9 asks fail", 1), ("HTTP 500", 0)])
+def test_what_the_grader_contradicts_itself_on_may_be_new(reason, asked):
+    torn = row(ERROR)
+    torn = replace(torn, grades=tuple(replace(grade, reason=reason, status=UNDECIDED) for grade in torn.grades))
+    rule = Rule("r", max_new_failures=1, suite="s")
+    assert len(Waves([rule], [Opened(torn), Opened(row(FAIL), frozenset([0]))], True).next()) == asked
 
 
 @pytest.mark.parametrize("keys", [{"min_score": 0.1}, {"min_pass_rate": 0.1, "confidence": 0.95}])

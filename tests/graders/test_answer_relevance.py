@@ -96,7 +96,7 @@ def test_vectors_that_say_nothing_and_a_dead_model_are_errors(gate, llm):
 def test_mistakes_before_any_call(gate, llm):
     llm.reply = Script("Same", embed=embed)
     assert "`query` is empty" in mistakes(gate(config(llm, {"type": "answer-relevance"}, query=" ")))
-    assert "no `value`" in mistakes(gate(config(llm, {"type": "answer-relevance", "value": "x"}, query="q")))
+    assert "no `value`" in mistakes(gate(config(llm, {"type": "answer-relevance", "value": 0.7}, query="q")))
     only_chat = config(llm, {"type": "answer-relevance", "provider": llm.spec()}, query="q")
     text = mistakes(gate(only_chat))
     assert "`answer-relevance` needs a model of the kind embedding, and `openai:chat:fake` is not one" in text

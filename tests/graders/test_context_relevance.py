@@ -118,7 +118,7 @@ def test_a_missing_query_is_a_mistake(gate, llm):
         text = mistakes(gate(config(llm, {"type": "context-relevance"}, context="c", query=query)))
         assert f"the variable `query` {words}" in text
     assert "takes no `value`" in mistakes(
-        gate(config(llm, {"type": "context-relevance", "value": "x"}, context="c", query="q"))
+        gate(config(llm, {"type": "context-relevance", "value": 0.7}, context="c", query="q"))
     )
 
 

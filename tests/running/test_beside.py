@@ -493,3 +493,48 @@ def test_a_baseline_that_contradicts_itself_is_said(gate, run, scripted, llm, tm
     scripted.answer, scripted.scripts = HEAD, {HEAD: "P"}
     ran = run(conf, "--baseline", "base.json")
     assert any("1 case of the baseline contradicts itself" in note["text"] for note in ran.results["notes"])
+
+
+# --- a grader that contradicts itself -------------------------------------------------------------------------
+
+TORN = (
+    "FF" + "PF" * 4 + "PP"
+)  # both fail at first; neither side leads by three in nine asks of the one, the other passes
+
+
+@pytest.fixture
+def torn(gate, run, scripted, llm):
+    """A run of two answers that passed on the base, with what the grader says of them, one ask after the other."""
+
+    def asked(*rules, said=TORN):
+        conf = config(llm, *rules, tests=2)
+        scripted.target = lambda prompt: scripted.answer
+        based(gate, scripted, "PP", conf)
+        scripted.answer, scripted.scripts = HEAD, {HEAD: said, BASE: ""}
+        return run(conf, "--baseline", "base.json", "-j", "1")
+
+    return asked
+
+
+def test_a_rule_that_bears_a_new_failure_bears_a_contradiction(torn):
+    ran = torn({**NEW, "max-new-failures": 1})
+    assert (ran.code, ran.results["outcome"]) == (0, "advisory")
+    assert "1 failure may be new, at most 1 may be: `case 0`" in ran.results["reason"]
+    assert [grade["outcome"] for grade in ran.grades] == ["error", "pass"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ([NEW], TORN),
+        ([{**NEW, "max-new-failures": 1}, {"name": "all", "min-pass-rate": 0.1}], TORN),
+        ([{**NEW, "max-new-failures": 1, "min-pass-rate": 1}], TORN),
+        ([{**NEW, "max-new-failures": 1, "max-drop": 0.9}], TORN),
+        ([{**NEW, "max-new-failures": 1}], "EP"),
+        ([{**NEW, "max-new-failures": 1}], "FFEEPP"),
+        ([{**NEW, "max-new-failures": 1}], "FF" + "PF" * 8),
+    ],
+)
+def test_what_could_not_be_told_in_any_other_way_stays_an_error(torn, rules, said):
+    ran = torn(*rules, said=said)
+    assert (ran.code, ran.results["outcome"]) == (3, "inconclusive")

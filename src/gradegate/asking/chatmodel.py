@@ -7,6 +7,7 @@ from typing import Any
 
 from gradegate.asking.provider import Provider, Setting
 from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape
+from gradegate.asking.toolcalls import CALLS, uniform
 from gradegate.asking.wire import post, rates, token_usage
 from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ProviderError, Trouble
@@ -51,7 +52,7 @@ class ChatModel(Provider):
         except NoOutput as e:
             raise ProviderError(f"{self.host} answered {e}", Trouble.MALFORMED) from e
         usage = self._usage(answer, response, seconds)
-        metadata = {"tool_calls": list(answer.tool_calls)} if answer.tool_calls else {}
+        metadata = {CALLS: [uniform(call) for call in answer.tool_calls]} if answer.tool_calls else {}
         return Reply(answer.text, usage, answer.finish_reason, answer.refused, metadata)
 
     def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:

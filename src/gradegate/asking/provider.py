@@ -40,6 +40,7 @@ class Provider:
     code: str = ""  # SHA-256 of the code of the repository that it runs, empty where it runs none
     repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
     notes: tuple[Note, ...] = ()  # what the user should know of its options; set by whoever binds it
+    tools: Mapping[str, Any] | None = None  # the functions that it may call, as `toolcalls.declared`; set with the id
     budget: Budget = Budget()  # what replies cost counts against it; set by whoever binds it
 
     @property

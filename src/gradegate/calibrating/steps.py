@@ -73,7 +73,7 @@ def _prepared(settings: Settings, path: str, asks: int) -> tuple[Prepared, tuple
     jobs = _jobs(selected, prepared.plan.jobs)
     every = tuple(
         # The conversation of an output is its case's: none of the other outputs was said before it.
-        replace(job, repeats=1, render=None, ask=it.earlier * asks + ask)
+        replace(job, repeats=1, render=None, recall=None, stores="", in_order=False, ask=it.earlier * asks + ask)
         for ask in range(asks)
         for it, job in zip(selected, jobs, strict=True)
     )

@@ -32,7 +32,7 @@ class CaseReader:
         try:
             return Case(
                 description=keys.description,
-                vars=self._vars(keys.vars, origin),
+                vars=self._vars(keys.vars, origin, inline),
                 assertions=tuple(self._assertions(test.get("assert") or (), file, inline)),
                 options=self._options(keys.options, test, file),
                 threshold=keys.threshold,
@@ -60,14 +60,23 @@ class CaseReader:
             return None
         return specs.targets(written, self.desk.source, Origin(file, document.line_of(test, ["provider"])))[0]
 
-    def _vars(self, written: Any, origin: Origin) -> Mapping[str, Any]:
-        if not isinstance(written, str):
+    def _vars(self, written: Any, origin: Origin, inline: bool) -> Mapping[str, Any]:
+        """A mapping, or the mappings of YAML and JSON files in one, which are relative to the file of the test."""
+        if isinstance(written, Mapping):
             return dict(written)
-        content = self.desk.source.workspace.read(written, self.desk.source.folder, origin)
-        variables = document.read(content, written.removeprefix("file://"))
-        if not isinstance(variables, Mapping):
-            raise ConfigError.at(f"`{written}` holds no variables", origin, "write a mapping into it")
-        return dict(variables)
+        workspace, variables = self.desk.source.workspace, dict[str, Any]()
+        folder = self.desk.source.folder if inline else (workspace.root / origin.file).parent
+        for reference in [written] if isinstance(written, str) else written:
+            if is_code(reference):
+                raise ConfigError.at(f"`{reference}` is code, which gradegate does not run", origin, "write the values")
+            for path in workspace.glob(reference, folder, origin):
+                content = document.read(workspace.read(str(path), folder, origin), workspace.name(path))
+                if not isinstance(content, Mapping):
+                    raise ConfigError.at(
+                        f"`{workspace.name(path)}` holds no variables", origin, "write a mapping into it"
+                    )
+                variables |= content
+        return variables
 
     def _options(self, keys: OptionKeys | None, test: Mapping[str, Any], file: str) -> CaseOptions:
         if keys is None:

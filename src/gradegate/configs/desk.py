@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from gradegate.configs import specs
+from gradegate.configs import idle, specs
 from gradegate.configs.dialect import Source
 from gradegate.configs.keys import mistakes
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -41,7 +41,11 @@ class Desk:
         self.mistakes.append(Mistake(what, origin, cure))
 
     def check(self, model: type[M], value: Mapping[str, Any], content: Any, file: str) -> M | None:
-        """The value without the keys that hold a mistake, so that the rest is looked at too."""
+        """The value without the keys that hold a mistake, so that the rest is looked at too.
+
+        Keys that mean nothing are passed over where promptfoo's own tables are, not in those of the gate.
+        """
+        value = idle.kept(model, value, file, self.source.idle)
         try:
             return model.model_validate(value)
         except ValidationError as e:

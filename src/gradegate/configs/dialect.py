@@ -10,7 +10,7 @@ from typing import Any
 from gradegate.access.environment import Environment
 from gradegate.files.workspace import Workspace
 from gradegate.registry import Registry
-from gradegate.suite import Suite
+from gradegate.suite import Idle, Suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Source:
     variables: Mapping[str, Any] = field(default_factory=dict)  # of every test, over those of a default test
     asks_targets: bool = True  # else they are labels alone, whatever they name
     asks_graders: bool = True
+    idle: list[Idle] = field(default_factory=list)  # gathers the keys that mean nothing
 
     @property
     def file(self) -> str:

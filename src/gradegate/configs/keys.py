@@ -12,22 +12,44 @@ from gradegate.bounded.bounds import MAX_MISTAKES
 from gradegate.errors import Mistake, Origin
 from gradegate.files.document import line_of
 from gradegate.options import Number, Share, Whole
-from gradegate.registry import suggest
+from gradegate.registry import near, suggest
 from gradegate.suite import NOISE
 
 # What promptfoo knows and gradegate does not do: the key, and what to do instead.
 UNSUPPORTED = {
     "extensions": "hooks run code, which gradegate does not run; prepare the run in an earlier step",
-    "storeOutputAs": "write the answer into the later test, or grade it as a conversation with `turns`",
     "nunjucksFilters": "they are JavaScript; write the value in the form that you need",
     "redteam": "gradegate gates evals; run red teaming as its own job",
-    "scenarios": "write the tests out, or generate them into a file that `tests` names",
-    "assertionTemplates": "use a YAML anchor and alias",
 }
 
 
 # Keys that are known, and written at the wrong level.
-MISPLACED = {"rubricPrompt": "write it into `options` of the test or of `defaultTest`, or into the assertion"}
+_TEST, _ASSERTION = "write it into a test or `defaultTest`", "write it into an assertion"
+_OPTIONS = "write it into `options` of a test or of `defaultTest`"
+MISPLACED = {
+    "rubricPrompt": "write it into `options` of the test or of `defaultTest`, or into the assertion",
+    "assert": _TEST,
+    "vars": _TEST,
+    "options": _TEST,
+    "providerOutput": _TEST,
+    "turns": _TEST,
+    "threshold": "write it into a test or an assertion",
+    "weight": _ASSERTION,
+    "blocking": _ASSERTION,
+    "contextTransform": _ASSERTION,
+    "second-opinions": "write it into the `gate` block or an assertion",
+    "confirm": "write it into the `gate` block or an assertion",
+    "repeat": "write it into `evaluateOptions`, or into `options` of a test",
+    "disableDefaultAsserts": _OPTIONS,
+    "disableVarExpansion": _OPTIONS,
+    "provider": "write it into a test or an assertion, or `providers` at the top of the file",
+    "providers": "write it at the top of the file, or into a test",
+    "prompts": "write it at the top of the file, or into a test",
+    "tests": "write it at the top of the file",
+    "defaultTest": "write it at the top of the file",
+    "gate": "write it at the top of the file",
+    "evaluateOptions": "write it at the top of the file",
+}
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
 Map = dict[str, Any]
 
@@ -83,7 +105,7 @@ class TestKeys(_Keys):
     """One test, and ``defaultTest``."""
 
     description: Text = ""
-    vars: Map | str = Field(default_factory=dict)
+    vars: Map | str | list[str] = Field(default_factory=dict)
     assert_: list[Map] | None = Field(None, alias="assert")
     options: OptionKeys | None = None
     threshold: Number | None = None
@@ -94,6 +116,14 @@ class TestKeys(_Keys):
     prompts: list[str] | None = None
     provider_output: Any = None
     turns: list[Map] | str | None = None
+
+
+class ScenarioKeys(_Keys):
+    """One of ``scenarios``: each entry of ``config`` is joined with each of its tests."""
+
+    description: Text = ""
+    config: Any = Field(description="tests without assertions of their own, or files that hold them")
+    tests: Any = None
 
 
 class ProviderKeys(_Keys):
@@ -150,6 +180,9 @@ class RuleKeys(_Keys):
     max_drop: Annotated[Number, Field(ge=0, lt=1)] | None = Field(
         None, description="share of the cases by which fewer may pass than on the base, where noise does not explain it"
     )
+
+
+_RULES = tuple(field.alias or name for name, field in RuleKeys.model_fields.items())
 
 
 class IgnoreKeys(_Keys):
@@ -221,6 +254,8 @@ class ConfigKeys(_Keys):
     providers: Any = None
     targets: Any = None
     default_test: Map | str | None = None
+    scenarios: Any = None
+    assertion_templates: Any = Field(None, description="what `$ref: '#/assertionTemplates/NAME'` stands for")
     tests: Any = None
     env: dict[str, Text] = Field(default_factory=dict)
     evaluate_options: EvaluateKeys = Field(default_factory=EvaluateKeys)
@@ -255,11 +290,17 @@ def _mistake(detail: Any, content: Any, file: str, path: Sequence[str | int], ke
             return Mistake(f"`{name}` is not supported", origin, UNSUPPORTED[name])
         if name in MISPLACED:
             return Mistake(f"`{name}` does not belong here", origin, MISPLACED[name])
-        near = suggest(name, known_keys(keys, detail["loc"]))
-        return Mistake(f"unknown key `{name}`", origin, near or "remove it; keys of your own start with x-")
+        if keys is ConfigKeys and len(detail["loc"]) == 1 and name in (*GateKeys.model_fields, *_RULES):
+            return Mistake(f"`{name}` does not belong here", origin, "write it into the `gate` block")
+        close = suggest(name, known_keys(keys, detail["loc"])) or _did_you_mean(near(name, MISPLACED))
+        return Mistake(f"unknown key `{name}`", origin, close or "remove it; keys of your own start with x-")
     if detail["type"] == "missing":
         return Mistake(f"`{name}` is missing", origin, "add it")
     return wrong_value(name, detail, origin)
+
+
+def _did_you_mean(name: str) -> str:
+    return f'did you mean "{name}"? {MISPLACED[name]}' if name else ""
 
 
 def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:

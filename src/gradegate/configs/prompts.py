@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradegate.configs import made
+from gradegate.configs import csvtests, made
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import PromptKeys
 from gradegate.errors import ConfigError, Origin
@@ -16,18 +16,29 @@ from gradegate.files import document
 from gradegate.files.code import is_code
 from gradegate.suite import PromptSpec
 
-_PATHS = (".txt", ".md", ".j2", ".json", ".yaml", ".yml", ".jsonl")
+_PATHS = (".txt", ".md", ".j2", ".json", ".yaml", ".yml", ".jsonl", ".csv")
 
 
 def prompts(written: Any, desk: Desk) -> Iterator[PromptSpec]:
-    """The prompts of a list, or a single one."""
+    """The prompts of a list, a single one, or those of a mapping from prompts to their labels."""
+    if isinstance(written, Mapping) and not {"id", "raw"} & set(written):
+        for text, label in written.items():
+            entry = document.at_line({"raw": text, "label": label}, document.line_of(written, [text]))
+            yield from prompts([entry], desk) if isinstance(label, str) else _unlabelled(text, desk)
+        return
     items = written if isinstance(written, list) else [] if written is None else [written]
     for number, item in enumerate(items):
-        origin = desk.line("prompts", *([number] if isinstance(written, list) else []))
+        origin = Origin(desk.file, getattr(item, "line", 0)) if isinstance(item, Mapping) else Origin(desk.file)
+        origin = origin if origin.line else desk.line("prompts", *([number] if isinstance(written, list) else []))
         try:
             yield from _prompt(item, origin, desk)
         except ConfigError as e:
             desk.mistakes += e.mistakes
+
+
+def _unlabelled(text: str, desk: Desk) -> Iterator[PromptSpec]:
+    desk.say(f"the label of the prompt `{text}` is no text", desk.line("prompts", text), "write `PROMPT: LABEL`")
+    yield from ()
 
 
 def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
@@ -39,10 +50,9 @@ def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
         text = keys.raw if keys.raw is not None else keys.id
         if text is None:
             raise ConfigError.at("a prompt needs `raw` or `id`", origin, "add the text as `raw`")
-        if keys.config:
-            raise ConfigError.at("`config` of a prompt is not supported", origin, "set it in the provider's config")
         label = keys.label or keys.display
-        yield from (replace(p, label=label) if label else p for p in _prompt(text, origin, desk))
+        for prompt in _prompt(text, origin, desk):
+            yield replace(prompt, label=label or prompt.label, config=keys.config or {})
     elif not isinstance(item, str):
         raise ConfigError.at("a prompt is a text, `file://...` or a mapping with `raw`", origin, "quote it")
     elif item.startswith("file://") or _is_path(item):
@@ -62,6 +72,9 @@ def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
     workspace = desk.source.workspace
     for path in workspace.glob(reference, desk.source.folder, origin):
         name = workspace.name(path)
+        if path.suffix == ".csv":
+            yield from _rows(workspace.text(str(path), desk.source.folder, origin), name)
+            continue
         if path.suffix not in _PATHS:
             raise ConfigError.at(f"`{reference}` is not a text file", origin, f"use one of {', '.join(_PATHS)}")
         parts = _parts(path.suffix, workspace.text(str(path), desk.source.folder, origin), name)
@@ -69,6 +82,27 @@ def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
             raise ConfigError.at(f"`{reference}` holds no prompt", Origin(name, 1), "write one into it")
         for number, part in enumerate(parts, 1):
             yield PromptSpec(part, name if len(parts) == 1 else f"{name} #{number}", Origin(name, 1))
+
+
+def _rows(text: str, name: str) -> Iterator[PromptSpec]:
+    """The prompts of a CSV file, as promptfoo reads it: one for each line, or the columns `prompt` and `label`.
+
+    Raises ConfigError.
+    """
+    lines = [(line.strip(), number) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if "," in text:
+        rows = list(csvtests.table(text.encode(), name))
+        if rows and "prompt" not in rows[0]:
+            raise ConfigError.at(f"`{name}` has no column `prompt`", Origin(name, 1), "name it in the first line")
+        found = [(row["prompt"].strip(), row.get("label", "").strip(), row.line) for row in rows]
+    else:
+        head = bool(lines) and lines[0][0].lower() == "prompt"
+        found = [(line, "", number) for line, number in lines[head:]]
+    found = [row for row in found if row[0]]
+    if not found:
+        raise ConfigError.at(f"`{name}` holds no prompt", Origin(name, 1), "write one into it")
+    for count, (prompt, label, number) in enumerate(found, 1):
+        yield PromptSpec(prompt, label or f"Prompt {count} - {prompt}", Origin(name, number))
 
 
 def _parts(suffix: str, text: str, name: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradegate.access.environment import Environment, is_runners
-from gradegate.configs import scripts
+from gradegate.configs import idle, scripts
 from gradegate.configs.dialect import Source
 from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Origin
@@ -71,8 +71,9 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin) -> Prov
     written = _with_id(written)
     if "transformResponse" in written:
         raise ConfigError.at("`transformResponse` belongs into `config` of the provider", origin, "move it there")
+    meant = idle.kept(ProviderKeys, written, origin.file, source.idle)
     try:
-        keys = ProviderKeys.model_validate({key: value for key, value in written.items() if value is not None})
+        keys = ProviderKeys.model_validate({key: value for key, value in meant.items() if value is not None})
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
     prompts = tuple(keys.prompts or ())

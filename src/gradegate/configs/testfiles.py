@@ -9,7 +9,7 @@ from typing import Any
 from gradegate.configs import csvtests, goldens, made
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Origin
-from gradegate.files import document, jsonlines
+from gradegate.files import document, jsonlines, refs
 from gradegate.files.code import is_code
 from gradegate.programs.program import split
 
@@ -56,7 +56,7 @@ def _read(path: Path, source: Source, origin: Origin) -> Iterator[tuple[Any, str
             rows = list(csvtests.read(content, name))
         yield from ((test, name, test) for test in rows)
     else:
-        tests = document.read(content, name)
+        tests = refs.read(content, name)
         tests = goldens.tests(tests, name, joined=False) if goldens.are_goldens(tests) else tests
         if not isinstance(tests, list):
             if not isinstance(tests, dict):

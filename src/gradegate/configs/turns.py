@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
+from gradegate.asking.toolcalls import CALLS, uniform
 from gradegate.configs import images
 from gradegate.configs.dialect import Source
 from gradegate.configs.keys import mistakes
@@ -36,6 +37,7 @@ class TurnKeys(BaseModel):
     content: str
     retrieval_context: Annotated[list[str | ImageKeys], BeforeValidator(_listed)] = Field(default_factory=list)
     images: Annotated[list[str], BeforeValidator(_listed)] = Field(default_factory=list)
+    tool_calls: list[dict[str, Any]] | None = None
 
 
 _TURNS = TypeAdapter(list[TurnKeys])
@@ -79,7 +81,11 @@ def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
     written = (item for item in keys.retrieval_context if not isinstance(item, str) or item.strip())
     documents = tuple(_document(item, source, origin) for item in written)
     pictures = tuple(images.load(reference, source, origin) for reference in keys.images)
-    return Turn(keys.role, keys.content, documents, pictures)
+    if keys.tool_calls is None:
+        return Turn(keys.role, keys.content, documents, pictures)
+    calls = [uniform(call) for call in keys.tool_calls]
+    said = keys.content or (document.to_json(calls) if calls else "")  # as of a model that calls without a word
+    return Turn(keys.role, said, documents, pictures, {CALLS: calls})
 
 
 def _document(item: str | ImageKeys, source: Source, origin: Origin) -> str:

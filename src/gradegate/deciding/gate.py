@@ -10,7 +10,7 @@ from gradegate.changes import NO_CHANGES, GateChanges
 from gradegate.deciding.asked import spared
 from gradegate.deciding.regressions import with_base
 from gradegate.deciding.rules import apply, count, takes
-from gradegate.deciding.votes import CONTRADICTION
+from gradegate.deciding.votes import CONTRADICTION, is_contradicted
 from gradegate.figures import many
 from gradegate.limits import exact
 from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult
@@ -25,7 +25,7 @@ def decide(run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO
         *(result for policy in policies for result in _applied(policy, run)),
         *([_guard(changes)] if changes.found and changes.block else ()),
     )
-    errors = _errors(run.rows, policies)
+    errors = _errors(run.rows, policies, rules)
     outcome, reason = _outcome(run, rules, errors, changes)
     return Decision(
         outcome=outcome,
@@ -81,14 +81,19 @@ class _Errors:
         return f"{many(self.number, 'verdict')} could not be reached; the first: {self.first}"
 
 
-def _errors(rows: Sequence[Row], policies: Sequence[Policy]) -> _Errors:
+def _errors(rows: Sequence[Row], policies: Sequence[Policy], rules: Sequence[RuleResult]) -> _Errors:
     setup = any(grade.outcome is Outcome.ERROR and grade.setup for row in rows for grade in row.grades)
     errors = _Errors(setup=setup)
     by_suite = {rule.suite: policy for policy in policies for rule in policy.rules}
     for suite, policy in by_suite.items():
         suite_rows = [row for row in rows if row.suite == suite]
         counted = [grade for row in suite_rows for grade in row.grades if grade.counts]
-        errored = [grade for grade in counted if grade.outcome is Outcome.ERROR]
+        errored = [
+            grade
+            for row in suite_rows
+            for grade in row.grades
+            if grade.counts and grade.outcome is Outcome.ERROR and not _is_borne(row, grade, rules)
+        ]
         silent = [
             row for row in suite_rows if row.error and not row.grades
         ]  # nothing was asserted, and nothing answered
@@ -104,6 +109,14 @@ def _errors(rows: Sequence[Row], policies: Sequence[Policy]) -> _Errors:
                 first=errors.first or reasons[0],
             )
     return errors
+
+
+def _is_borne(row: Row, grade: Grade, rules: Sequence[RuleResult]) -> bool:
+    """Whether every blocking rule that looks at a contradicted grade is met even if it is a new failure."""
+    if not is_contradicted(grade):
+        return False
+    looking = [result for result in rules if result.rule.blocking and takes(result.rule, row, grade)]
+    return bool(looking) and all(result.bears for result in looking)
 
 
 def _effect(policy: Policy, share: Fraction) -> str:

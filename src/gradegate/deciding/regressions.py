@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gradegate.baseline import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, fails, of_base, standing
 from gradegate.deciding.asked import AskedAgain
 from gradegate.deciding.rules import takes
+from gradegate.deciding.votes import is_contradicted
 from gradegate.figures import figure, many, percent
 from gradegate.limits import exact
 from gradegate.result import BaselineReport, Grade, Outcome, Row, RuleResult
@@ -98,6 +99,8 @@ def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | N
         for kind, case in kinds
         if kind in (OPEN, UNDECIDED) and any(fails(case.row, grade) for grade in case.grades)
     ]
+    known = {id(case) for case in (*new, *unsure)}
+    contradicted = [case for case in cases if id(case) not in known and any(map(is_contradicted, case.grades))]
     old = sum(kind == PRE_EXISTING for kind, _ in kinds)
     overturned = sum(grade.outcome is Outcome.PASS and bool(grade.votes) for case in cases for grade in case.grades)
     beside = (f"; {many(old, 'old one')} not counted" if old else "") + AskedAgain(0, overturned).said(0)
@@ -108,6 +111,9 @@ def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | N
     may_be = [*new, *unsure]
     if len(may_be) > most:
         return result, Outcome.ERROR, f"whether {many(len(unsure), 'failure')} {_is(unsure)} new could not be told"
+    alone = result.rule.max_drop is None and not result.rule.own
+    if alone and contradicted and len(may_be) + len(contradicted) <= most:
+        result, may_be, unsure = replace(result, bears=True), [*may_be, *contradicted], contradicted
     if not may_be:
         return result, Outcome.PASS, f"no new failure{beside}"
     what = f"{many(len(may_be), 'failure')} may be new" if unsure else many(len(new), "new failure")

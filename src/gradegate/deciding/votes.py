@@ -70,6 +70,11 @@ def undecided(grade: Grade, why: str) -> Grade:
     return replace(grade, outcome=Outcome.ERROR, score=None, reason=why, unread="")
 
 
+def is_contradicted(grade: Grade) -> bool:
+    """Whether the asks of a grade lead to neither side."""
+    return grade.outcome is Outcome.ERROR and grade.reason.startswith(f"{CONTRADICTION}: ")
+
+
 def fails(votes: Iterable[Vote]) -> int:
     """How many votes failed."""
     return sum(vote.outcome is Outcome.FAIL for vote in votes)

@@ -9,6 +9,7 @@ from gradegate.baseline import NEW_FAILURE
 from gradegate.deciding.asked import members
 from gradegate.deciding.regressions import Case, is_old
 from gradegate.deciding.rules import by_counts, counted, takes
+from gradegate.deciding.votes import is_contradicted
 from gradegate.limits import exact
 from gradegate.result import Counts, Grade, Outcome, Row
 from gradegate.suite import Rule
@@ -29,11 +30,15 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What a rule counts: what passed and what failed for good, and what is open, in plan order. ERRORs are in none."""
+    """What a rule counts: what passed and what failed for good, and what is open, in plan order. ERRORs are in none.
+
+    ``unsure``: those of them that may be new failures, because the grader contradicts itself.
+    """
 
     passed: int = 0
     failed: int = 0
     open: tuple[Unit, ...] = ()
+    unsure: int = 0
 
 
 @dataclass(slots=True)
@@ -43,19 +48,22 @@ class _Part:
     rule: Rule
     passed: int = 0
     failed: int = 0
+    unsure: int = 0
 
     def count(self, opened: Opened) -> None:
         """Take a row of which nothing is open."""
         for outcome, _ in _counted(self.rule, opened):
             self.passed += outcome is Outcome.PASS
             self.failed += outcome is Outcome.FAIL
+            self.unsure += outcome is Outcome.ERROR
 
     def tally(self, active: Mapping[int, Opened]) -> Tally:
         """What it counts together with rows of which something is open, by their numbers."""
         tallies = [tallied(self.rule, number, opened) for number, opened in active.items()]
         passed = self.passed + sum(tally.passed for tally in tallies)
         failed = self.failed + sum(tally.failed for tally in tallies)
-        return Tally(passed, failed, tuple(unit for tally in tallies for unit in tally.open))
+        unsure = self.unsure + sum(tally.unsure for tally in tallies)
+        return Tally(passed, failed, tuple(unit for tally in tallies for unit in tally.open), unsure)
 
 
 class Waves:
@@ -121,7 +129,7 @@ def settled(rule: Rule, tally: Tally, compared: bool = False) -> bool:
         most = rule.max_new_failures
         if most is None or rule.max_drop is not None or not compared:
             return False
-        return missed(rule, tally) or tally.failed + open_ <= most
+        return missed(rule, tally) or tally.failed + tally.unsure + open_ <= most
     if missed(rule, tally):
         return True
     by_counts_alone = rule.min_score is None and rule.confidence is None
@@ -141,7 +149,7 @@ def width(rule: Rule, tally: Tally) -> int:
 
 def tallied(rule: Rule, number: int, opened: Opened) -> Tally:
     """What the rule counts of one row, which has that number."""
-    passed = failed = 0
+    passed = failed = unsure = 0
     open_: list[Unit] = []
     for outcome, positions in _counted(rule, opened):
         if positions:
@@ -149,7 +157,8 @@ def tallied(rule: Rule, number: int, opened: Opened) -> Tally:
         else:
             passed += outcome is Outcome.PASS
             failed += outcome is Outcome.FAIL
-    return Tally(passed, failed, tuple(open_))
+            unsure += outcome is Outcome.ERROR
+    return Tally(passed, failed, tuple(open_), unsure)
 
 
 def _counted(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, list[int]]]:
@@ -194,7 +203,8 @@ def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, list[int
         if row.outcome is Outcome.FAIL and (rule.max_drop is not None or not is_old(row, row.grades[place]))
     ]
     is_new = Case(row, tuple(row.grades[place] for place in taken)).standing == NEW_FAILURE
-    yield (Outcome.FAIL if is_new or asked else Outcome.PASS), sorted(set(asked))
+    certain = Outcome.ERROR if any(is_contradicted(row.grades[place]) for place in taken) else Outcome.PASS
+    yield (Outcome.FAIL if is_new or asked else certain), sorted(set(asked))
 
 
 # --- what is open ---------------------------------------------------------------------------------------------

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from gradegate.access.environment import Environment
-from gradegate.configs import specs
+from gradegate.configs import idle, specs
 from gradegate.configs.cases import CaseReader
 from gradegate.configs.desk import Desk
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
-from gradegate.configs.keys import ConfigKeys
+from gradegate.configs.keys import ConfigKeys, EvaluateKeys, ScenarioKeys
 from gradegate.configs.policy import policy
 from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files import document
+from gradegate.files import document, refs
 from gradegate.suite import Case, CaseOptions, Graders, PromptSpec, ProviderSpec, Suite
 
 KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")
@@ -41,9 +41,10 @@ class _Reader:
         self._default = Case()
 
     def suite(self) -> Suite:
-        content = {
-            key: value for key, value in self.desk.source.content.items() if not key.startswith(("x-", "_", "."))
-        }
+        whole, passed = self.desk.source.content, self.desk.source.idle
+        content = idle.kept(ConfigKeys, whole, self.desk.file, passed)
+        if isinstance(evaluate := content.get("evaluateOptions"), Mapping):
+            content = {**content, "evaluateOptions": idle.kept(EvaluateKeys, evaluate, self.desk.file, passed)}
         keys = self.desk.check(ConfigKeys, content, self.desk.source.content, self.desk.file) or ConfigKeys()
         self.desk.source = replace(self.desk.source, env=self._env(keys.env))
         graders, evaluate = self._read_default(), keys.evaluate_options
@@ -51,7 +52,9 @@ class _Reader:
             graders = self.desk.graders(keys.command_line_options.grader, self.desk.line("commandLineOptions"))
         templates = tuple(prompts(keys.prompts, self.desk))
         targets = self._providers(keys.targets or keys.providers)
-        cases = tuple(self._cases(keys.tests))
+        cases = (*self._cases(keys.tests), *self._scenarios(keys.scenarios))
+        if not cases and not self.desk.mistakes:
+            self.desk.say("there are no tests, so nothing would be checked", self.desk.line("tests"), "add `tests:`")
         given = keys.targets or keys.providers or (cases and all(case.recorded for case in cases))
         rules = policy(keys.gate, self.desk)
         return Suite(
@@ -69,6 +72,7 @@ class _Reader:
             derived_metrics=keys.derived_metrics,
             timeout=evaluate.timeout_ms / 1000 if evaluate.timeout_ms else None,
             notes=tuple(self.desk.notes),
+            idle=tuple(self.desk.source.idle),
             mistakes=tuple(self.desk.mistakes),
         )
 
@@ -126,38 +130,88 @@ class _Reader:
         return graders
 
     def _cases(self, written: Any) -> Iterator[Case]:
-        count = 0
-        for test, file, inline in self._written(written):
-            count += 1
+        yield from (self._merged(case, test) for test, case in self._read(written, self.desk.file, ["tests"]))
+
+    def _read(
+        self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None = None
+    ) -> Iterator[tuple[Mapping[str, Any], Case]]:
+        """The tests of a list or of the files that it names: as written, and read; ``path`` leads to them in a config."""
+        for test, where, inline in self._written(written, file, path, origin):
             if not isinstance(test, Mapping):
                 self.desk.say(
-                    "a test is a mapping", Origin(file, getattr(test, "line", 0)), "give it `vars` and `assert`"
+                    "a test is a mapping", Origin(where, getattr(test, "line", 0)), "give it `vars` and `assert`"
                 )
                 continue
-            case = self._tests_at.case(test, file, inline)
+            case = self._tests_at.case(test, where, inline)
             if case is not None:
-                yield self._merged(case, test)
-        if not count and not self.desk.mistakes:
-            self.desk.say("there are no tests, so nothing would be checked", self.desk.line("tests"), "add `tests:`")
+                yield test, case
 
-    def _written(self, written: Any) -> Iterator[tuple[Any, str, bool]]:
+    def _written(
+        self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None
+    ) -> Iterator[tuple[Any, str, bool]]:
         items = written if isinstance(written, list) else [] if written is None else [written]
         for number, item in enumerate(items):
             item, config = _generator(item)  # noqa: PLW2901 - what it stands for
             if not isinstance(item, str):
-                yield item, self.desk.file, True
+                yield item, file, file == self.desk.file
                 continue
             try:
-                line = self.desk.line("tests", *([number] if isinstance(written, list) else []))
-                yield from ((test, file, False) for test, file, _ in tests_in(item, self.desk.source, line, config))
+                line = origin or self.desk.line(*path, *([number] if isinstance(written, list) else []))
+                yield from ((test, name, False) for test, name, _ in tests_in(item, self.desk.source, line, config))
             except ConfigError as e:
                 self.desk.mistakes += e.mistakes
 
-    def _merged(self, case: Case, test: Mapping[str, Any]) -> Case:
-        """A test over the defaults: the test wins, key by key in vars, options and metadata."""
-        base, options = self._default, case.options
+    # --- scenarios --------------------------------------------------------------------------------------------
+
+    def _scenarios(self, written: Any) -> Iterator[Case]:
+        """Each entry of a scenario's ``config`` with each of its tests; what is in several places is the test's."""
+        number = 0
+        for scenario, origin in self._scenarios_in(written):
+            keys = self.desk.check(ScenarioKeys, scenario, scenario, origin.file)
+            if keys is None:
+                continue
+            entries = [*self._read(keys.config, origin.file, (), origin)]
+            tests = [*self._read(keys.tests, origin.file, (), origin)] if keys.tests is not None else [({}, Case())]
+            if not (entries and tests) and not self.desk.mistakes:
+                what = "the scenario makes no test, so nothing would be checked"
+                self.desk.say(what, origin, "give it entries in `config`, and `tests`")
+            for entry, given in entries:
+                for test, case in tests:
+                    joined = self._merged(case, test, given)
+                    joined = replace(joined, origin=case.origin if case.origin.line else given.origin)
+                    whole = self._merged(joined, {**entry, **test})
+                    yield replace(whole, metadata={"conversationId": f"__scenario_{number}__", **whole.metadata})
+                number += 1
+
+    def _scenarios_in(self, written: Any) -> Iterator[tuple[Mapping[str, Any], Origin]]:
+        """The scenarios of a list, or of the files that it names, each with its place."""
+        items = written if isinstance(written, list) else [] if written is None else [written]
+        for item in items:
+            line, workspace = self.desk.line("scenarios"), self.desk.source.workspace
+            try:
+                paths = workspace.glob(item, self.desk.source.folder, line) if isinstance(item, str) else []
+                read = [
+                    (workspace.name(path), workspace.read(str(path), self.desk.source.folder, line)) for path in paths
+                ]
+                found = [(name, refs.read(content, name)) for name, content in read] or [(self.desk.file, item)]
+            except ConfigError as e:
+                self.desk.mistakes += e.mistakes
+                continue
+            for file, content in found:
+                for scenario in content if isinstance(content, list) else [content]:
+                    origin = Origin(file, getattr(scenario, "line", 0) or line.line)
+                    if isinstance(scenario, Mapping):
+                        yield scenario, origin
+                    else:
+                        self.desk.say("a scenario is a mapping", origin, "give it `config` and `tests`")
+
+    def _merged(self, case: Case, test: Mapping[str, Any], entry: Case | None = None) -> Case:
+        """A test over the defaults, or over an entry of its scenario: it wins, key by key in vars, options and metadata."""
+        base, options = entry or self._default, case.options
+        joins = entry is not None or options.default_assertions
         merged = CaseOptions(
-            graders=options.graders,
+            graders=options.graders or base.options.graders,
+            default_assertions=options.default_assertions and base.options.default_assertions,
             rubric_prompt=options.rubric_prompt if options.rubric_prompt is not None else base.options.rubric_prompt,
             settings={**base.options.settings, **options.settings} if base.options.settings else options.settings,
             expand_vars=options.expand_vars and base.options.expand_vars,
@@ -171,7 +225,7 @@ class _Reader:
             case,
             description=case.description or base.description,
             vars={**base.vars, **case.vars} if base.vars else case.vars,
-            assertions=(*base.assertions, *case.assertions) if options.default_assertions else case.assertions,
+            assertions=(*base.assertions, *case.assertions) if joins else case.assertions,
             options=merged,
             threshold=case.threshold if "threshold" in test else base.threshold,
             scoring=case.scoring or base.scoring,

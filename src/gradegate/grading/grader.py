@@ -57,6 +57,9 @@ class Asks:
     steps: tuple[str, ...] = ()
     sees: bool = False
     questions: int = 1  # to the text model, where they are not steps
+    tools: bool = (
+        False  # it judges calls by the functions that the target was given, unless its option `tools` names some
+    )
     skips_shared_prompt: bool = False  # a test's one-prompt ``rubricPrompt`` is meant for its other graders
 
 

@@ -6,39 +6,33 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from typing import Any
 
 from pydantic import ValidationError
 
 from gradegate.asking.provider import Provider, split_id
+from gradegate.configs.idle import OWN, means_something
+from gradegate.configs.keys import OptionKeys
 from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading import rubric
 from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound, BoundSet
 from gradegate.grading.grader import GRADERS, Grader
-from gradegate.planning import scripts
+from gradegate.planning import scripts, toolfiles
 from gradegate.planning.bind import Binder
+from gradegate.planning.types import SET, unknown
 from gradegate.programs.use import INSTEAD, check
-from gradegate.registry import suggest
+from gradegate.registry import near, suggest
 from gradegate.result import Asserted
 from gradegate.scripting.script import ScriptError, mentions
-from gradegate.suite import Assertion, CaseOptions, ProviderSpec, Verbatim
+from gradegate.suite import Assertion, CaseOptions, Idle, ProviderSpec, Verbatim
 from gradegate.texts.code import of_transform, shown
 from gradegate.texts.template import TemplateError, is_template, render, render_values
 
-SET = "assert-set"
 BROUGHT = frozenset({"context", "retrieval_context"})
-# promptfoo's types that run code of the repository, or need what only promptfoo has.
-_CODE = frozenset({"ruby", "webhook"})
-_OTHERS = frozenset(
-    "is-xml contains-xml is-html contains-html is-sql contains-sql levenshtein word-count rouge-n bleu gleu meteor "
-    "perplexity perplexity-score is-refusal finish-reason guardrails tool-call-f1 is-valid-openai-tools-call "
-    "is-valid-function-call is-valid-openai-function-call skill-used trace-span-count trace-span-duration "
-    "trace-error-spans trajectory:tool-used trajectory:tool-sequence trajectory:tool-args-match trajectory:step-count "
-    "trajectory:goal-success agent-rubric search-rubric pi human".split()
-)
 # Keys of a test's `options` that steer promptfoo itself.
-_IGNORED_OPTIONS = frozenset({"disableConversationVar", "runSerially", "cache"})
+_IGNORED_OPTIONS = frozenset({"disableConversationVar", "runSerially", "cache", "storeOutputAs"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +56,15 @@ def bind(binder: Binder, spec: Assertion, subject: Subject) -> Binding:
 def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
     kind = GRADERS.find(spec.type.removeprefix("not-"))
     if kind is None:
-        raise _unknown(spec)
+        raise unknown(spec)
     if spec.members:
         raise ConfigError.at(f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`")
     if kind.written.runs_code:
         check(f"`{spec.type}`", spec.origin, INSTEAD)
-    spec = _lifted(spec) if kind.written.lifted else spec
+    spec = _valued(_lifted(spec) if kind.written.lifted else spec, kind, binder.idle)
+    if kind.asks.tools:
+        config = toolfiles.of_assertion(spec.config, binder.workspace, binder.folder, spec.origin)
+        spec = dataclasses.replace(spec, config=config)
     errors: list[ConfigError] = []
     models: Mapping[str, Provider] = {}
     prompts, again = rubric.Rubric(), NEVER_AGAIN
@@ -192,6 +189,19 @@ def _options(kind: type[Grader], spec: Assertion, subject: Subject) -> Iterator[
         raise ConfigError.at(f"`{spec.type}` has no `value`", spec.origin, "say what to judge by")
 
 
+def _valued(spec: Assertion, kind: type[Grader], idle: list[Idle]) -> Assertion:
+    """The assertion without a ``value`` that means nothing; a number or a share may be meant for the threshold."""
+    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # every grader is one
+    if spec.value is None or "value" in names or isinstance(spec.value, int | float) or _is_number(spec.value):
+        return spec
+    idle.append(Idle(f"value of {spec.type}", spec.origin))
+    return dataclasses.replace(spec, value=None)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[\d.,%\s]+", value) is not None
+
+
 def _value(kind: type[Grader], names: list[str], spec: Assertion, subject: Subject) -> Any:
     if "value" not in names:
         raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, "remove it; a limit is `threshold`")
@@ -235,13 +245,27 @@ def _metric(spec: Assertion, variables: Mapping[str, Any]) -> str:
         raise ConfigError.at(f"the metric's name cannot be filled in: {e}", spec.origin, "correct it") from e
 
 
-def check_options(options: CaseOptions, origin: Origin) -> list[Mistake]:
-    """Keys of a test's ``options`` that no grader knows."""
+def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> list[Mistake]:
+    """Keys of a test's ``options`` that may be meant for one that decides; those that mean nothing are added to ``idle``."""
     if not options.settings:
         return []
-    names = {f.name for _, kind in GRADERS for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    strange = [name for name in options.settings if name not in names and name not in _IGNORED_OPTIONS]
-    return [Mistake(f"unknown option `{name}`", origin, suggest(name, names) or "remove it") for name in strange]
+    names = _option_names()
+    strange = [name for name in options.settings if name not in names]
+    meant = [name for name in strange if _is_meant(name)]
+    idle += [Idle(name, origin) for name in strange if name not in meant and not name.startswith(OWN)]
+    return [Mistake(f"unknown option `{name}`", origin, suggest(name, names) or "remove it") for name in meant]
+
+
+@cache
+def _option_names() -> frozenset[str]:
+    fields = {f.name for _, kind in GRADERS for f in dataclasses.fields(kind)}  # type: ignore[arg-type]  # as above
+    return _IGNORED_OPTIONS | fields
+
+
+@lru_cache(maxsize=4096)
+def _is_meant(name: str) -> bool:
+    """Whether an option that no grader knows may be meant for one that there is."""
+    return bool(near(name, _option_names())) or means_something(name, OptionKeys)
 
 
 def _lifted(spec: Assertion) -> Assertion:
@@ -258,18 +282,6 @@ def _lifted(spec: Assertion) -> Assertion:
     if config.get("strict_mode") is True:
         threshold = 1.0
     return dataclasses.replace(spec, config=config, threshold=threshold, graders=graders)
-
-
-def _unknown(spec: Assertion) -> ConfigError:
-    base = spec.type.removeprefix("not-")
-    if base in _CODE:
-        cure = "use contains, regex, is-json or llm-rubric, or let the target check itself"
-        return ConfigError.at(f"`{spec.type}` runs code, which gradegate does not run", spec.origin, cure)
-    if base in _OTHERS or base.startswith("promptfoo:"):
-        cure = "remove it here, or keep it for promptfoo in a file of its own"
-        return ConfigError.at(f"`{spec.type}` is promptfoo's, and gradegate does not have it", spec.origin, cure)
-    near = suggest(base, [*GRADERS.names(), SET])
-    return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, near or "see `gradegate list`")
 
 
 def _option_mistakes(error: ValidationError, spec: Assertion) -> Iterator[Mistake]:

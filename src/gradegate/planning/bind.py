@@ -13,6 +13,7 @@ from gradegate.asking import options as provider_options
 from gradegate.asking import unserved
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Label, Provider, Setting, serving, split_id
+from gradegate.asking.toolcalls import declared
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.code import runs_code
@@ -20,9 +21,9 @@ from gradegate.files.document import to_json
 from gradegate.files.workspace import Workspace
 from gradegate.grading.conclude import NEVER_AGAIN, Again
 from gradegate.grading.grader import Grader
-from gradegate.planning import scripts
+from gradegate.planning import scripts, toolfiles
 from gradegate.programs.use import ANSWERS, FLAG
-from gradegate.suite import Assertion, CaseOptions, Graders, ProviderSpec, Suite
+from gradegate.suite import Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
 from gradegate.texts.code import of_transform
 from gradegate.texts.template import uses
 
@@ -48,11 +49,14 @@ class Binder:
     pool: dict[str, Provider]
     egress: Egress = Egress()
     asks_targets: bool = True
+    idle: list[Idle] = field(default_factory=list)  # what assertions and options have that means nothing
+    documents: dict[str, Any] = field(default_factory=dict)  # files that configs of providers name, read once
     shared: dict[Again, Again] = field(default_factory=dict)  # one for all assertions that are asked again alike
 
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option."""
         spec = shown(spec, self.suite.env)  # of the command line, and of an assertion's `config`
+        spec = toolfiles.read_in(spec, self.workspace, self.folder, self.documents)
         where = str(self.folder) if runs_code(spec.id) else ""  # the same path is another file elsewhere
         key = to_json([spec.id, spec.label, spec.config, spec.transform, dict(spec.env), sorted(spec.reads), where])
         if key not in self.pool:
@@ -73,6 +77,7 @@ class Binder:
             provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
             provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
             provider.notes, provider.budget = provider_options.notes(spec, build), self.client.budget
+            provider.tools = declared(spec.config)
             provider.keys = tuple(sorted({*spec.reads, *setting.read})) if provider.url else ()
             self._check_egress(provider)
             self.pool[key] = provider

@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from gradegate.asking.provider import Provider
+from gradegate.asking.toolcalls import declared
 from gradegate.conversation import Image
 from gradegate.errors import Mistake
+from gradegate.files.document import to_json
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.planning.job import Job
 from gradegate.result import Asserted
 from gradegate.suite import Case, Limits, Note, Rule, Suite
+from gradegate.texts import schemas
 
 
 def comparisons(jobs: Sequence[Job]) -> Iterator[Mistake]:
@@ -105,6 +108,28 @@ def _asked(job: Job) -> Iterator[Provider]:
     for bound in (bound for binding in job.assertions for bound in binding.bounds):
         yield from bound.models.values()
         yield from bound.again.opinions
+
+
+# --- targets without tools ------------------------------------------------------------------------------------
+
+
+def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterator[Mistake]:
+    """The mistake of judging calls by tools that a target does not have, or by a schema that is none."""
+    judging = [bound for binding in bindings for bound in binding.bounds if bound.grader.asks.tools]
+    for target in targets if judging else ():
+        for bound in judging:
+            own = getattr(bound.grader, "tools", None)
+            known = target.tools if own is None else declared({"tools": own})
+            if not known:
+                what = f"`{bound.asserted.type}` checks calls by the `tools` of `{target.name}`, which names none"
+                cure = "give them in the `config` of the target, or in that of the assertion as `tools`"
+                yield Mistake(what, bound.asserted.origin, cure)
+            for name, schema in (known or {}).items():
+                try:
+                    schemas.check(to_json(schema))
+                except ValueError as e:
+                    what = f"the parameters of the tool `{name}` of `{target.name}`: {e}"
+                    yield Mistake(what, bound.asserted.origin if own is not None else target.origin, "correct them")
 
 
 # --- models that cannot see -----------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ from gradegate.recording.answer import Answer
 from gradegate.result import AskedModel, KeyUse
 from gradegate.suite import Case, Note, Policy, PromptSpec
 
+# Gives the job that is asked once the answers that it fills in are known, by the names under which they are stored.
+Recall = Callable[[Mapping[str, str]], "Job"]
 Render = Callable[[Sequence[Any]], str]
 
 
@@ -34,11 +36,19 @@ class Job:
     definition: bytes = b""  # of what the case gives and asks for
     of_base: bool = False  # asked for comparison; no rule looks at its answers
     given: tuple[Answer | None, ...] | None = None  # by repetition, where answers made elsewhere are graded
+    stores: str = ""  # the name under which its answer is stored for later jobs
+    recall: Recall | None = None  # where it uses such answers
+    in_order: bool = False  # it stores one, uses one, or tells a conversation beside such jobs
     ask: int = 0  # which time the same answer is graded: another number makes other requests to the graders
 
     @property
     def talk(self) -> tuple[str, ...] | None:
-        """The conversation that its answers are part of, where its prompt tells one: its answers are had in order.
+        """The group of jobs whose answers are had in order: those of a conversation, or of a target where some are stored."""
+        return (self.suite, self.target.name) if self.in_order else self.conversation
+
+    @property
+    def conversation(self) -> tuple[str, ...] | None:
+        """The conversation that its answers are part of, where its prompt tells one.
 
         A prompt that uses ``_conversation`` sees the answers that its provider gave to it before, in tests of the same
         ``metadata.conversationId``, as in promptfoo.

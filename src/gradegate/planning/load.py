@@ -15,7 +15,7 @@ from gradegate.access.written import secrets_in
 from gradegate.configs import testfiles
 from gradegate.configs.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files import document
+from gradegate.files import refs
 from gradegate.files.vouched import Vouched, closed
 from gradegate.files.workspace import Workspace, searched
 from gradegate.planning import added, targets
@@ -62,7 +62,7 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     workspace = Workspace.around(path, settings.cwd, settings.environ, vouched)
     name = workspace.name(path)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
-    content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else document.read(raw, name)
+    content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else refs.read(raw, name)
     for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
             asks_targets, asks_graders = settings.asks_targets, not settings.listing

@@ -12,11 +12,11 @@ from gradegate.access.hosts import Vendor
 from gradegate.asking.budget import Budget, strictest
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Recorded
-from gradegate.configs import made
+from gradegate.configs import idle, made
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
-from gradegate.planning import checks, filters, scripts
+from gradegate.planning import checks, filters, recall, scripts
 from gradegate.planning.assertions import BROUGHT, Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
@@ -75,7 +75,8 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         planner = _Planner(located, settings, client, pool, size)
         jobs += planner.jobs()
         mistakes += [*located.suite.mistakes, *planner.mistakes]
-        notes += [*located.suite.notes, *planner.notes]
+        passed = idle.notes([*located.suite.idle, *dict.fromkeys(planner.binder.idle)])
+        notes += [*located.suite.notes, *passed, *planner.notes]
     notes += [note for provider in pool.values() for note in provider.notes]
     mistakes += checks.prices(client.budget.limits, jobs)
     if not mistakes and not settings.listing and not any(job.assertions for job in jobs):
@@ -125,6 +126,7 @@ class _Planner:
     pool: dict[str, Provider]
     size: Size
     number: int = 0  # of the next case
+    stored: dict[str, None] = field(default_factory=dict)  # the names under which cases so far store their answers
     mistakes: list[Mistake] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
@@ -139,6 +141,7 @@ class _Planner:
         workspace, folder = self.located.workspace, self.located.folder
         asks = settings.asks_targets
         self.binder = Binder(suite, workspace, folder, self.client, self.pool, egress(settings), asks)
+        self.stores = any(recall.OPTION in case.options.settings for case in suite.cases)
         defined = {name for case in suite.cases for name in case.vars}
         self.names = Names(defined, suite.env, partial=self.settings.filters.on or self._recorded)
 
@@ -229,12 +232,16 @@ class _Planner:
         return cases
 
     def _case(self, case: Case, targets: list[_Target]) -> Iterator[Job]:
-        self.mistakes += check_options(case.options, case.origin)
+        self.mistakes += check_options(case.options, case.origin, self.binder.idle)
         self._check_names(case)
         repeats = case.options.repeat or self.settings.repeat or self.suite.repeat
         if repeats > MAX_REPEATS:
             raise ConfigError.at(f"`repeat` is more than {MAX_REPEATS:,}", case.origin, "repeat less often")
+        recalled = recall.used(case, self.suite.prompts, self.stored)
+        kept = recall.stores(case)
         combinations = self._combinations(case)
+        if recalled:
+            combinations = [{**values, **recall.placeholders(recalled)} for values in combinations]
         self.size.check(len(combinations), case)
         bound = [(values, *self._named(case, values)) for values in combinations]
         asked = self._asked(case, targets)
@@ -244,13 +251,15 @@ class _Planner:
         scripts.check_case(case)
         # A request that is a template of the config may do without a prompt where the config names none.
         shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)
+        targeted = dict.fromkeys(provider for provider, _ in asked)
         for values, definition, assertions in bound:
-            self.names.see(case, values, shown, dict.fromkeys(provider for provider, _ in asked))
+            self.mistakes += checks.untooled(assertions, targeted)
+            self.names.see(case, values, shown, targeted)
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
                 text, render = self._prompt(case, prompt, provider, values), self._render(case, prompt, values)
                 self.size.add_text(text, values, repeats, case.origin)
-                yield Job(
+                job = Job(
                     self.suite.file,
                     case,
                     number,
@@ -262,7 +271,14 @@ class _Planner:
                     assertions,
                     render,
                     definition=definition,
+                    stores=kept,
+                    in_order=self.stores and bool(kept or recalled or render),
                 )
+                if recalled:
+                    job = replace(job, recall=recall.later(job, recalled, self.binder, self.env, self._render))
+                yield job
+        if kept:
+            self.stored[kept] = None
 
     def _asked(self, case: Case, targets: list[_Target]) -> list[tuple[Provider, PromptSpec]]:
         """The targets of a case with the prompts that each gets; a recorded conversation is graded once."""
@@ -277,11 +293,17 @@ class _Planner:
             names = case.providers
             targets = [target for target in targets if _allows(names, target[0].id) or _allows(names, target[0].label)]
         return [
-            (provider, prompt)
+            (self._configured(provider, prompt), prompt)
             for _, provider, prompts in targets
             for prompt in prompts
             if _allows(case.prompts, prompt.label)
         ]
+
+    def _configured(self, provider: Provider, prompt: PromptSpec) -> Provider:
+        """The provider with what the prompt sets for it."""
+        if not prompt.config or provider.spec is None:
+            return provider
+        return self.binder.provider(replace(provider.spec, config={**provider.spec.config, **prompt.config}))
 
     def _combinations(self, case: Case) -> list[Mapping[str, Any]]:
         try:

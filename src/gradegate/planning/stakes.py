@@ -189,7 +189,7 @@ class _Reader:
         if job.talk is None:
             return b""
         before, asked = self._talks.get(job.talk, b""), self._question(job)
-        self._talks[job.talk] = digest([before, asked.variables, asked.turns, _recorded(job)])
+        self._talks[job.talk] = digest([before, asked.variables, asked.turns, _recorded(job), job.stores])
         return before
 
     def _question(self, job: Job) -> Question:

@@ -47,7 +47,7 @@ class Asking:
     def ask(self, stopped: Stopped) -> None:
         """Ask for every grade once more that does not stand; what is cut off then is no ask."""
         self._times, places = self._times + 1, self.open
-        answer = guarded(lambda: converse.transcript(self.job, []), lambda e: e) if self.anew else self.transcript
+        answer = self._answer() if self.anew else self.transcript
         grades = gather([partial(self._ask, self.bounds[place], answer, self._times) for place in places])
         cut = stopped()
         self._keep(answer)
@@ -58,6 +58,9 @@ class Asking:
             else:
                 self.asks[place].append(grade)
                 self._last.append(place)
+
+    def _answer(self) -> Transcript | Exception:
+        return guarded(lambda: converse.transcript(self.job, converse.Memory()), lambda error: error)
 
     def take_back(self) -> None:
         """Let what was asked last count for nothing, beside what it took."""

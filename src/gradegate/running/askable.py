@@ -48,7 +48,8 @@ class Askable:
 def mode_of(bound: Bound, job: Job) -> str:
     """How a failure is asked again: "off", "grader" or "answers"; where no target is asked, "answers" is "grader"."""
     mode = bound.again.mode
-    asked = not job.case.recorded and job.given is None and job.render is None and job.target.replies_from != "prompt"
+    asked = not job.case.recorded and job.given is None and job.render is None and job.recall is None
+    asked = asked and job.target.replies_from != "prompt"
     if mode == "answers" and not asked:
         return "grader" if "text" in bound.models else "off"
     return mode

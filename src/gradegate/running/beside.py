@@ -149,4 +149,4 @@ def _recorded(answer: BaseAnswer, job: Job) -> Transcript:
     """What the graders of the base saw; the variables are the same, or nothing would be compared."""
     said = Turn("assistant", answer.output or "", metadata=answer.metadata)
     turns = answer.turns or (Turn("user", answer.prompt), said)
-    return Transcript(answer.prompt, turns, job.vars, NO_USAGE, answer.metadata)
+    return Transcript(answer.prompt, turns, job.vars, NO_USAGE, answer.metadata, tools=job.target.tools)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradegate.asking.question import question
@@ -29,6 +29,20 @@ from gradegate.texts import chat
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
 
 
+@dataclass
+class Memory:
+    """What jobs whose answers are had in order know of one another: conversations so far, and answers by name."""
+
+    told: dict[tuple[str, ...] | None, History] = field(default_factory=dict)
+    stored: dict[str, str] = field(default_factory=dict)
+
+    def recalled(self, job: Job) -> Job:
+        """The job with the stored answers that it uses; what it stores itself is forgotten. Raises GradegateError."""
+        known = dict(self.stored)
+        self.stored.pop(job.stores, None)
+        return job if job.recall is None else job.recall(known)
+
+
 def chains(jobs: Sequence[Job]) -> list[list[tuple[int, int]]]:
     """Each answer as the index of its job and the repetition, in groups: a group is one conversation and runs in order.
 
@@ -42,9 +56,13 @@ def chains(jobs: Sequence[Job]) -> list[list[tuple[int, int]]]:
     return list(groups.values())
 
 
-def transcript(job: Job, history: History, repeat: int = 0) -> Transcript:
-    """What the job's graders see; a job of a conversation adds its exchange to ``history``. Raises GradegateError."""
-    return transforms.of_job(job, replace(_answered(job, history, repeat), target=job.target.name))
+def transcript(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
+    """What the job's graders see; what later jobs need of it goes into the memory. Raises GradegateError."""
+    answered = _answered(job, memory.told.setdefault(job.conversation, []), repeat)
+    said = transforms.of_job(job, replace(answered, target=job.target.name, tools=job.target.tools))
+    if job.stores:
+        memory.stored[job.stores] = said.output
+    return said
 
 
 def _answered(job: Job, history: History, repeat: int) -> Transcript:

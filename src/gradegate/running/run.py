@@ -50,6 +50,7 @@ class Asked:
 
     row: Row
     transcript: Transcript | None = None
+    job: Job | None = None  # with the stored answers that it used
 
 
 def run(plan: Plan, client: Client, reask: int, watch: Watch = lambda _: None) -> RunResult:
@@ -131,7 +132,7 @@ class _Run:
                 if job.of_base:  # its own side came before
                     others[repeat - job.repeats] = asked.row
                 else:
-                    answers.append(Answer(job, asked.row, asked.transcript))
+                    answers.append(Answer(asked.job or job, asked.row, asked.transcript))
                     others.append(None)
         self._others = [row for row in others if row]
         beside = Beside.of(self._plan, self._askable, self._reask, [answer_of(row) if row else None for row in others])
@@ -170,10 +171,10 @@ class _Run:
             thread.join(max(0.0, until - time.monotonic()))
 
     def _answer_chain(self, chain: Sequence[Place]) -> None:
-        history: converse.History = []
+        memory = converse.Memory()
         for place in chain:
             ended = self._client.budget.out_of_calls
-            answer = self._asked(*place, history)
+            answer = self._asked(*place, memory)
             if self._stopped:
                 return
             if self._client.budget.out_of_calls and not ended:
@@ -181,15 +182,21 @@ class _Run:
             self._answers[place] = answer
             self._watch(answer.row)
 
-    def _asked(self, index: int, repeat: int, history: converse.History) -> Asked:
-        job = self._plan.jobs[index]
+    def _asked(self, index: int, repeat: int, memory: converse.Memory) -> Asked:
+        planned = self._plan.jobs[index]
+        job = guarded(lambda: memory.recalled(planned), lambda error: error)
+        if isinstance(job, Exception):
+            return Asked(_failed(planned, repeat, job))
         with at(self._occasions.of_answer(index, repeat)):
-            answer = guarded(lambda: converse.transcript(job, history, repeat), lambda error: error)
+            answer = guarded(lambda: converse.transcript(job, memory, repeat), lambda error: error)
             if isinstance(answer, Exception):
                 return Asked(_failed(job, repeat, answer))
             row = _graded(job, repeat, answer, self._reask)
+        if job is not planned:  # it is called as it was planned, whatever the stored answers were
+            row = replace(row, key=row_key(planned, repeat))
         again = any(grade.outcome is Outcome.FAIL for grade in row.grades)
-        return Asked(row, answer if again or any(binding.compares for binding in job.assertions) else None)
+        kept = again or any(binding.compares for binding in job.assertions)
+        return Asked(row, answer if kept else None, None if job is planned else job)
 
     # --- where the calls of the budget end ------------------------------------------------------------------------
 
@@ -235,7 +242,7 @@ class _Run:
     def _compare(self, group: Sequence[Place]) -> None:
         answers = [self._answers[place] for place in group]
         parts = zip(group, answers, strict=True)
-        compare = [Answered(self._plan.jobs[i], a.row, a.transcript) for (i, _), a in parts if a.transcript]
+        compare = [Answered(a.job or self._plan.jobs[i], a.row, a.transcript) for (i, _), a in parts if a.transcript]
         with at(self._occasions.of_comparison(*group[0])):
             rows = compared(compare, self._reask)
         for place, answer, row in zip(group, answers, rows, strict=True):

@@ -1,0 +1,120 @@
+"""word-count, levenshtein and finish-reason: how long the answer is, how far from a text, and why it ended.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#word-count, #levenshtein-distance and
+#finish-reason, ``src/assertions/wordCount.ts``, ``levenshtein.ts`` and ``finishReason.ts``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from gradegate.conversation import Transcript
+from gradegate.errors import NoVerdict
+from gradegate.grading.grader import GRADERS, Grader, Scoring, Written, options
+from gradegate.grading.judge import Judge
+from gradegate.result import Verdict
+
+MOST = 2_000_000  # numbers that a distance may take: a second
+
+
+class _Words(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    min: Annotated[int, Field(ge=0)] | None = None
+    max: Annotated[int, Field(ge=0)] | None = None
+
+
+def _count(value: Any) -> Any:
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"min": value, "max": value}
+    if not isinstance(value, dict | _Words):
+        raise ValueError("is neither a number nor `{min, max}`")
+    return value
+
+
+def _bounded(value: _Words) -> _Words:
+    if value.min is None and value.max is None:
+        raise ValueError("has neither `min` nor `max`")
+    if value.min is not None and value.max is not None and value.min > value.max:
+        raise ValueError("`min` is above `max`")
+    return value
+
+
+@GRADERS.register("word-count")
+@options
+class WordCount(Grader):
+    """The answer has so many words."""
+
+    value: Annotated[_Words, BeforeValidator(_count), AfterValidator(_bounded)]
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0; a word is what white space parts."""
+        count, wanted = len(transcript.output.split()), self.value
+        enough = wanted.min is None or count >= wanted.min
+        fits = enough and (wanted.max is None or count <= wanted.max)
+        limit = "" if fits else f", at least {wanted.min}" if not enough else f", at most {wanted.max}"
+        return Verdict(float(fits), fits, f"the answer has {count} words{limit}", {"count": count})
+
+
+@GRADERS.register("levenshtein")
+@options
+class Levenshtein(Grader):
+    """The answer becomes a text by at most so many insertions, deletions and replacements of a character."""
+
+    scoring = Scoring(decides=True, most=True, share=False)
+    written = Written(csv_threshold=0.75)
+
+    value: str
+    threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0."""
+        most = int(self.threshold)
+        distance = _distance(transcript.output, self.value, most)
+        passed = distance <= most
+        said = f"{distance}" if passed else f"more than {most}"
+        return Verdict(float(passed), passed, f"the distance is {said}, and at most {self.threshold:g} is asked for")
+
+
+def _distance(first: str, second: str, most: int) -> int:
+    """The distance, or anything above ``most``: only numbers that near the diagonal are looked at.
+
+    Raises NoVerdict where these are too many.
+    """
+    first, second = sorted((first, second), key=len)
+    if len(second) - len(first) > most:
+        return most + 1
+    if len(second) * min(2 * most + 1, len(first) + 1) > MOST:
+        raise NoVerdict("the texts are too long to be compared at this threshold")
+    far = most + 1
+    row = [min(column, far) for column in range(len(first) + 1)]
+    for line, sign in enumerate(second, 1):
+        low, high = max(1, line - most), min(len(first), line + most)
+        before, row[low - 1] = row[low - 1], line if low == 1 else far
+        for column in range(low, high + 1):
+            above = row[column]
+            row[column] = min(before + (first[column - 1] != sign), min(above, row[column - 1]) + 1)
+            before = above
+        if high < len(first):
+            row[high + 1] = far
+    return row[-1]
+
+
+@GRADERS.register("finish-reason")
+@options
+class FinishReason(Grader):
+    """The answer ended for this reason: stop, length, tool_calls."""
+
+    value: str
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0. Raises NoVerdict for an answer that does not say why it ended."""
+        reason = transcript.metadata.get("finish_reason")
+        if not isinstance(reason, str) or not reason:
+            raise NoVerdict("the answer does not say why it ended")
+        same = reason.lower() == self.value.strip().lower()
+        return Verdict(float(same), same, f'the answer ended with "{reason}"')

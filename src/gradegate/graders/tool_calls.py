@@ -1,0 +1,168 @@
+"""is-valid-openai-tools-call and its relatives, tool-call-f1 and tool-correctness: the calls in an answer.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#is-valid-openai-tools-call,
+``src/assertions/openai.ts``, ``functionToolCall.ts`` and ``toolCallF1.ts``. Schemas as https://json-schema.org defines them.
+tool-correctness is DeepEval's (``metrics/tool_correctness``), over names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from gradegate.asking.toolcalls import JsonObject, declared
+from gradegate.conversation import Transcript
+from gradegate.errors import NoVerdict
+from gradegate.files import document
+from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics.calls import UNKNOWN, calls, named
+from gradegate.grading.reading import lenient
+from gradegate.result import Verdict
+from gradegate.texts import schemas
+
+
+@GRADERS.register("is-valid-openai-tools-call", "is-valid-openai-function-call", "is-valid-function-call")
+@options
+class IsValidToolCall(Grader):
+    """The answer calls tools that the target was given, with arguments that conform to their JSON Schemas."""
+
+    asks = Asks(tools=True)
+
+    tools: Any = None  # in place of the target's own, which a recorded answer does not have
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0. An answer that calls nothing is no valid call; each call has to be one."""
+        known = transcript.tools if self.tools is None else declared({"tools": self.tools})
+        if known is None:
+            raise NoVerdict("the target's config names no `tools` to check the calls against")
+        called = calls(transcript)
+        if not called:
+            return Verdict(0.0, False, "the answer calls no tool")
+        faults = [fault for call in called if (fault := _fault(call, known))]
+        names = ", ".join(named(call)[0] for call in called)
+        return Verdict(
+            float(not faults), not faults, "; ".join(faults) or f"valid calls: {names}", {"calls": [*called]}
+        )
+
+
+def _fault(call: JsonObject, known: Mapping[str, Any]) -> str:
+    """Why a call is not one of the known tools with the arguments that it takes; empty when it is."""
+    name, text = named(call)
+    if name not in known or call.get("type") != "function":
+        return f"`{name}` was called, and the target was given {', '.join(known) or 'no function'}"
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError) as e:
+        return f"the arguments of `{name}` are not JSON: {e}"
+    try:
+        breach = schemas.breach(document.to_json(known[name]), arguments)
+    except ValueError as e:
+        raise NoVerdict(f"the arguments of `{name}` cannot be checked against its schema: {e}") from e
+    return f"the arguments of `{name}` are not of its schema: {breach}" if breach else ""
+
+
+def _names(value: Any) -> Any:
+    items = value.split(",") if isinstance(value, str) else value
+    return [item.strip() if isinstance(item, str) else item for item in items] if isinstance(items, list) else items
+
+
+_Names = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_names), Field(min_length=1)]
+
+
+@GRADERS.register("tool-call-f1")
+@options
+class ToolCallF1(Grader):
+    """The tools that the answer calls are the expected ones: the F1 of their names, whatever the order."""
+
+    scoring = Scoring(1.0)
+
+    value: _Names
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """The harmonic mean of precision and recall over names as sets; 0 where nothing was called."""
+        told = calls(transcript)
+        called = {named(call)[0] for call in told} if told else set(_in_text(transcript.output))
+        wanted = set(self.value)
+        hits = len(wanted & called)
+        score = 2 * hits / (len(wanted) + len(called)) if hits else 0.0
+        reason = f"called {', '.join(sorted(called)) or 'nothing'}, expected {', '.join(sorted(wanted))}"
+        return Verdict(score, None, reason, {"called": sorted(called), "expected": sorted(wanted)})
+
+
+def _in_text(text: str) -> Iterator[str]:
+    """The names in calls that a text gives as JSON on lines of their own: blocks between words, messages, items."""
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError):
+        whole = None
+    if isinstance(whole, list):
+        yield from (item["name"] for item in whole if isinstance(item, Mapping) and isinstance(item.get("name"), str))
+    position = 0
+    while (start := text.find("{", position)) >= 0:
+        value, position, _ = lenient.read_object(text, start, fold_keys=False, repair=False)
+        if value is not None and _has_lines_of_its_own(text, start, position):
+            yield from _named_in(value)
+
+
+def _has_lines_of_its_own(text: str, start: int, end: int) -> bool:
+    before, after = start - 1, end
+    while before >= 0 and text[before] in " \t\r[,":
+        before -= 1
+    while after < len(text) and text[after] in " \t\r],":
+        after += 1
+    return (before < 0 or text[before] == "\n") and (after == len(text) or text[after] == "\n")
+
+
+def _named_in(value: JsonObject) -> Iterator[str]:
+    inner = value.get("function", value.get("functionCall"))
+    if isinstance(value.get("tool_calls"), list):
+        yield from (name for item in value["tool_calls"] if isinstance(item, Mapping) for name in _named_in(item))
+    elif isinstance(inner, Mapping) and isinstance(inner.get("name"), str):
+        yield inner["name"]
+    elif value.get("type") in ("tool_use", "function_call") and isinstance(value.get("name"), str):
+        yield value["name"]
+
+
+@GRADERS.register("tool-correctness")
+@options
+class ToolCorrectness(Grader):
+    """The answer called the expected tools: the share of them that it called."""
+
+    scoring = Scoring(0.5)
+    written = Written(lifted=True)
+
+    value: _Names
+    should_consider_ordering: bool = False
+    should_exact_match: bool = False
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Expected tools that were called among the expected; in order, the longest common sequence; exact, 1 or 0."""
+        told = calls(transcript)
+        if told is None:
+            raise NoVerdict(UNKNOWN)
+        called = [named(call)[0] for call in told]
+        reason = f"called {', '.join(called) or 'nothing'}, expected {', '.join(self.value)}"
+        return Verdict(self._score(called), None, reason, {"called": called, "expected": self.value})
+
+    def _score(self, called: Sequence[str]) -> float:
+        if self.should_exact_match:
+            same = called == self.value if self.should_consider_ordering else sorted(called) == sorted(self.value)
+            return float(same)
+        if self.should_consider_ordering:
+            return _common(called, self.value) / len(self.value)
+        return (Counter(called) & Counter(self.value)).total() / len(self.value)
+
+
+def _common(first: Sequence[str], second: Sequence[str]) -> int:
+    """The length of the longest sequence that is in both, in order."""
+    row = [0] * (len(second) + 1)
+    for name in first:
+        before = 0
+        for column, other in enumerate(second, 1):
+            before, row[column] = row[column], before + 1 if name == other else max(row[column], row[column - 1])
+    return row[-1]

@@ -1,0 +1,270 @@
+"""trajectory:tool-used, :tool-sequence, :tool-args-match and :step-count: which tools an answer called, and how.
+
+As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#trajectorytool-used,
+``src/assertions/trajectory.ts``; but over the calls that the answer tells, with no tracing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from gradegate.conversation import Transcript
+from gradegate.grading.grader import GRADERS, Grader, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics.calls import KINDS, Step, listed, matches, steps
+from gradegate.result import Verdict
+
+_Count = Annotated[int, Field(strict=True, ge=0)]
+
+
+def _kinds(value: Any) -> Any:
+    value = [value] if isinstance(value, str) else value
+    strange = [item for item in value if item not in KINDS] if isinstance(value, list) else []
+    if strange:
+        raise ValueError(f"steps of the type {strange[0]!r} are not among tool calls; there are {' and '.join(KINDS)}")
+    return value
+
+
+class _Matcher(BaseModel):
+    """A tool by its name or a pattern of it; ``pattern`` wins, and ``name`` is one as well, as in promptfoo."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    name: str = ""
+    pattern: str = ""
+
+    @property
+    def label(self) -> str:
+        return self.pattern or self.name
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        if not self.label:
+            raise ValueError("names no tool: give `name` or `pattern`")
+        return self
+
+    def fits(self, step: Step) -> bool:
+        return step.fits(self.label)
+
+
+class _Tool(_Matcher):
+    type: Literal["tool"] = "tool"
+
+
+class _Counted(_Tool):
+    min: _Count = 1
+    max: _Count | None = None
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.max is not None and self.min > self.max:
+            raise ValueError(
+                "`min` is above `max`" if "min" in self.model_fields_set else "add `min: 0`: it is 1 without"
+            )
+        return self
+
+
+def _from_text(value: Any) -> Any:
+    return {"pattern": value} if isinstance(value, str) else value
+
+
+_Wanted = Annotated[_Tool, BeforeValidator(_from_text)]
+
+
+def _several(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+_Texts = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_several), Field(min_length=1)]
+_Used = Annotated[
+    Annotated[_Counted, Tag("object")] | Annotated[_Texts, Tag("list")],
+    Discriminator(lambda value: "object" if isinstance(value, Mapping | _Counted) else "list"),
+]
+
+
+def _tools(transcript: Transcript) -> Sequence[Step]:
+    return [step for step in steps(transcript) if step.kind == "tool"]
+
+
+def _verdict(passed: bool, reason: str, called: Sequence[Step]) -> Verdict:
+    evidence = {"steps": [{"step": str(step), "arguments": step.arguments} for step in called]}
+    return Verdict(float(passed), passed, f"{reason}; called: {listed(called)}", evidence)
+
+
+@GRADERS.register("trajectory:tool-used")
+@options
+class ToolUsed(Grader):
+    """The answer called each of these tools, or one tool so many times."""
+
+    value: _Used
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0. With ``not-``, none of several tools may have been called."""
+        called = _tools(transcript)
+        if isinstance(self.value, _Counted):
+            return self._counted(self.value, called)
+        used = [name for name in self.value if any(step.fits(name) for step in called)]
+        lacking = [name for name in self.value if name not in used]
+        said = f"did not call {', '.join(lacking)}" if lacking else f"called {', '.join(used)}"
+        whole = _verdict(not lacking, f"the answer {said}", called)
+        reverse = _verdict(bool(used), f"the answer called {', '.join(used) or 'none of these tools'}", called)
+        return Verdict(whole.score, whole.passed, whole.reason, whole.evidence, reverse=reverse)
+
+    def _counted(self, wanted: _Counted, called: Sequence[Step]) -> Verdict:
+        count = sum(wanted.fits(step) for step in called)
+        fits = count >= wanted.min and (wanted.max is None or count <= wanted.max)
+        bounds = f"at least {wanted.min}" if wanted.max is None else f"{wanted.min} to {wanted.max}"
+        return _verdict(fits, f"{wanted.label} was called {count} times, and {bounds} are asked for", called)
+
+
+class _Sequence(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    mode: Literal["in_order", "exact"] = "in_order"
+    steps: list[_Wanted] = Field(min_length=1)
+
+
+def _as_sequence(value: Any) -> Any:
+    return {"steps": value} if isinstance(value, list) else value
+
+
+@GRADERS.register("trajectory:tool-sequence")
+@options
+class ToolSequence(Grader):
+    """The answer called these tools in this order; with ``mode: exact``, these and no others."""
+
+    value: Annotated[_Sequence, BeforeValidator(_as_sequence)]
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0."""
+        called, wanted = _tools(transcript), self.value.steps
+        if self.value.mode == "exact":
+            same = len(called) == len(wanted) and all(one.fits(step) for one, step in zip(wanted, called, strict=True))
+            names = ", ".join(one.label for one in wanted)
+            return _verdict(same, f"the sequence is {'' if same else 'not '}{names}", called)
+        left = list(wanted)
+        for step in called:
+            if left and left[0].fits(step):
+                left.pop(0)
+        reason = f"{left[0].label} was not called in its place" if left else "all were called in order"
+        return _verdict(not left, reason, called)
+
+
+class _Arguments(_Tool):
+    args: Any = None
+    arguments: Any = None
+    mode: Literal["partial", "exact"] = "partial"
+    defaults: dict[str, Any] = Field(default_factory=dict)
+    ignore: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_several)] = Field(
+        default_factory=list
+    )
+
+    @model_validator(mode="after")
+    def _expects(self) -> Self:
+        if not {"args", "arguments"} & self.model_fields_set:
+            raise ValueError("has no `args`")
+        return self
+
+    @property
+    def expected(self) -> Any:
+        return self.args if "args" in self.model_fields_set else self.arguments
+
+    def takes(self, actual: Any) -> bool:
+        """Whether arguments are the expected ones, apart from what is ignored or has its default."""
+        actual = (
+            {k: v for k, v in self._kept(actual).items() if not self._is_default(k, v)} if _is_map(actual) else actual
+        )
+        expected = self._kept(self.expected) if _is_map(self.expected) else self.expected
+        return _same(actual, expected) if self.mode == "exact" else _holds(actual, expected)
+
+    def _kept(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in arguments.items() if not self._ignores(key)}
+
+    def _ignores(self, key: str) -> bool:
+        return key in self.ignore or any(matches(key, entry) for entry in self.ignore if set(entry) & set("*?"))
+
+    def _is_default(self, key: str, value: Any) -> bool:
+        return key in self.defaults and _same(value, self.defaults[key])
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _same(actual: Any, expected: Any) -> bool:
+    """Equal as JSON: true is not 1."""
+    if _is_map(actual) and _is_map(expected):
+        return actual.keys() == expected.keys() and all(_same(actual[key], expected[key]) for key in expected)
+    if isinstance(actual, list) and isinstance(expected, list):
+        return len(actual) == len(expected) and all(map(_same, actual, expected))
+    return isinstance(actual, bool) == isinstance(expected, bool) and bool(actual == expected)
+
+
+def _holds(actual: Any, expected: Any) -> bool:
+    """Every member that is expected is there, at any depth; lists are as long as expected."""
+    if _is_map(expected):
+        return _is_map(actual) and all(key in actual and _holds(actual[key], item) for key, item in expected.items())
+    if isinstance(expected, list):
+        return isinstance(actual, list) and len(actual) == len(expected) and all(map(_holds, actual, expected))
+    return _same(actual, expected)
+
+
+@GRADERS.register("trajectory:tool-args-match")
+@options
+class ToolArgsMatch(Grader):
+    """The answer called a tool with these arguments."""
+
+    value: _Arguments
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0; one call that fits is enough."""
+        called = _tools(transcript)
+        fitting = [step for step in called if self.value.fits(step)]
+        passed = any(self.value.takes(step.arguments) for step in fitting)
+        if passed:
+            return _verdict(True, f"{self.value.label} was called with these arguments", called)
+        fault = "was called with other arguments" if fitting else "was not called"
+        return _verdict(False, f"{self.value.label} {fault}", called)
+
+
+class _Steps(BaseModel):
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    type: Annotated[list[str] | None, BeforeValidator(_kinds)] = None
+    name: str = ""
+    pattern: str = ""
+    min: _Count | None = None
+    max: _Count | None = None
+
+
+def _bounded(value: _Steps) -> _Steps:
+    if value.min is None and value.max is None:
+        raise ValueError("has neither `min` nor `max`")
+    if value.min is not None and value.max is not None and value.min > value.max:
+        raise ValueError("`min` is above `max`")
+    return value
+
+
+@GRADERS.register("trajectory:step-count")
+@options
+class StepCount(Grader):
+    """The answer took so many steps: calls of tools, or of commands."""
+
+    value: Annotated[_Steps, AfterValidator(_bounded)]
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Score 1 or 0."""
+        wanted, all_steps = self.value, steps(transcript)
+        pattern = wanted.pattern or wanted.name
+        found = [
+            step
+            for step in all_steps
+            if (not wanted.type or step.kind in wanted.type) and (not pattern or step.fits(pattern))
+        ]
+        enough = wanted.min is None or len(found) >= wanted.min
+        fits = enough and (wanted.max is None or len(found) <= wanted.max)
+        limit = "" if fits else f", at least {wanted.min}" if not enough else f", at most {wanted.max}"
+        return _verdict(fits, f"the count of steps is {len(found)}{limit}", all_steps)

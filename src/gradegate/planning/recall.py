@@ -1,0 +1,103 @@
+"""Answers that a test stores under a name (``storeOutputAs``) for the tests after it, which are filled in once they are there.
+
+As in promptfoo, a stored answer wins over a variable of its name. It is data: no template in it is filled in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gradegate.errors import ConfigError, ProviderError
+from gradegate.files.document import to_json
+from gradegate.grading.conclude import BoundSet
+from gradegate.planning.assertions import Subject, bind
+from gradegate.planning.bind import Binder
+from gradegate.planning.job import Job, Recall, Render
+from gradegate.suite import Assertion, Case, PromptSpec, Verbatim
+from gradegate.texts import chat
+from gradegate.texts.asked import asked_by
+from gradegate.texts.prompt import fill
+from gradegate.texts.template import is_template, render
+
+OPTION = "storeOutputAs"
+
+
+def stores(case: Case) -> str:
+    """The name under which the answer of a test is stored; empty for none. Raises ConfigError."""
+    name = case.options.settings.get(OPTION) or ""
+    if not isinstance(name, str) or not name.isidentifier():
+        if name == "":
+            return ""
+        raise ConfigError.at(f"`{OPTION}` is not the name of a variable", case.origin, "write letters, digits and _")
+    return name
+
+
+def used(case: Case, prompts: Iterable[PromptSpec], stored: Iterable[str]) -> tuple[str, ...]:
+    """The stored names of which anything that a case fills in speaks."""
+    names = tuple(stored)
+    if not names:
+        return ()
+    texts = [prompt.text for prompt in prompts] + [case.options.prefix, case.options.suffix, to_json(case.vars)]
+    texts += [to_json(_texts(assertion)) for assertion in case.assertions] + [to_json(case.options.rubric_prompt)]
+    whole = "\n".join(texts)
+    return tuple(name for name in names if name in whole)
+
+
+def _texts(assertion: Assertion) -> list[Any]:
+    inner = [_texts(member) for member in assertion.members]
+    return [assertion.value, assertion.metric, assertion.rubric_prompt, inner]
+
+
+def placeholders(names: Iterable[str]) -> Mapping[str, Verbatim]:
+    """What stands for stored answers in a plan: the templates that ask for them."""
+    return {name: Verbatim(f"{{{{{name}}}}}") for name in names}
+
+
+def values(planned: Mapping[str, Any], stored: Mapping[str, str], env: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The variables of a case with stored answers, put into those that ask for one. Raises TemplateError and Exceeded."""
+    known = {**planned, **{name: Verbatim(text) for name, text in stored.items()}}
+    asking = {
+        name: Verbatim(render(value, {"env": env, **known}))
+        for name, value in planned.items()
+        if name not in stored and isinstance(value, str) and not isinstance(value, Verbatim)
+        if is_template(value) and not stored.keys().isdisjoint(asked_by(value))
+    }
+    return {**known, **asking}
+
+
+def later(
+    job: Job, names: Sequence[str], binder: Binder, env: Mapping[str, Any], rerender: Callable[..., Render | None]
+) -> Recall:
+    """Fills a job in once more, with the answers that are stored under these names; raises where one is missing."""
+
+    def recalled(stored: Mapping[str, str]) -> Job:
+        for name in names:
+            if name not in stored:
+                raise ProviderError(f"not asked: there is no answer that was stored as `{name}`")
+        case, prompt = job.case, job.prompt
+        filled = values(job.vars, {name: stored[name] for name in names}, env)
+        subject = Subject(case.options, {"env": env, **filled}, case.turns)
+        bindings = [bind(binder, spec, subject) for spec in case.assertions]
+        text = fill(case.options.prefix + prompt.text + case.options.suffix, {"env": env, **filled})
+        if chat.broken(text):
+            cure = "write {{ name | dump }} without quotes around it"
+            raise ConfigError.at("the prompt is not valid JSON once a stored answer is in it", prompt.origin, cure)
+        return replace(
+            job,
+            text=text,
+            vars=filled,
+            assertions=tuple(map(_like, bindings, job.assertions)),
+            render=rerender(case, prompt, filled),
+        )
+
+    return recalled
+
+
+def _like(new: Any, old: Any) -> Any:
+    """An assertion that was filled in later, called as it is in the plan."""
+    asserted = replace(new.asserted, key=old.asserted.key, definition=old.asserted.definition)
+    if isinstance(new, BoundSet):
+        return replace(new, asserted=asserted, bounds=tuple(map(_like, new.bounds, old.bounds)))
+    return replace(new, asserted=asserted)

@@ -1,0 +1,69 @@
+"""BLEU, GLEU and ROUGE-N against numbers that promptfoo 0.123 gives for the same pairs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.grading.metrics import overlap
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "outcome"),
+    [
+        ("bleu", "the cat sat on the mat", "pass"),
+        ("bleu", ["a dog", "the cat sat on the mat"], "pass"),
+        ("bleu", "a dog stood by the door", "fail"),
+        ("gleu", "The cat sat on the mat.", "pass"),
+        ("gleu", ["a dog", "the cat sat on a mat"], "pass"),
+        ("gleu", "a dog", "fail"),
+        ("rouge-n", "the cat sat on a mat", "pass"),
+        ("rouge-n", "dogs", "fail"),
+    ],
+)
+def test_a_reference_is_reached_or_not(gate, kind, value, outcome):
+    test = {"providerOutput": "the cat sat on the mat", "assert": [{"type": kind, "value": value}]}
+    assert gate({"tests": [test]}).grades[0]["outcome"] == outcome
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "bleu", "gleu", "rouge"),
+    [
+        ("one two three", "one two three four five six", 0.36787944117144233, 1 / 3, 2 / 3),
+        ("a b", "a c", None, 1 / 3, 0.5),
+        ("", "a", 0.0, 0.0, 0.0),
+        ("...", "...", 1.0, 0.0, 1.0),
+    ],
+)
+def test_the_formulas(answer, reference, bleu, gleu, rouge):
+    if bleu is not None:
+        assert overlap.bleu(answer, [reference]) == pytest.approx(bleu)
+    assert overlap.gleu(answer, [reference]) == pytest.approx(gleu)
+    assert overlap.rouge(answer, reference) == pytest.approx(rouge)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Hello, world! It's me.", ["Hello", ",", "world", "!", "It", "'s", "me", "."]),
+        ('He said "yes" twice', ["He", "said", "``", "yes", "''", "twice"]),
+        (
+            "they'll cost $5.00 at 10:30 (or so)...",
+            ["they", "'ll", "cost", "$", "5.00", "at", "10:30", "(", "or", "so", ")", "..."],
+        ),
+        ("We cannot, and don't -- gonna", ["We", "can", "not", ",", "and", "do", "n't", "--", "gon", "na"]),
+    ],
+)
+def test_tokens_are_parted_as_in_the_penn_treebank(text, tokens):
+    assert overlap.tokens(text) == tokens
+
+
+@given(st.text(alphabet="ab .'\"(", max_size=60), st.text(alphabet="ab .'\"(", min_size=1, max_size=60))
+def test_scores_are_shares_and_the_same_text_has_all(answer, reference):
+    for score in (
+        overlap.bleu(answer, [reference]),
+        overlap.gleu(answer, [reference]),
+        overlap.rouge(answer, reference),
+    ):
+        assert 0 <= score <= 1 + 1e-9
+    if reference.split():
+        assert overlap.bleu(reference, [reference]) == pytest.approx(1)

@@ -1,0 +1,168 @@
+"""Calls against the schemas of the target's tools, and against the names that are expected."""
+
+import json
+import shutil
+
+import pytest
+import yaml
+
+from support.fake_llm import chat
+from support.graded import mistakes
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOLS = [
+    {"type": "function", "function": {"name": "weather", "parameters": SCHEMA}},
+    {"type": "function", "function": {"name": "now"}},
+]
+
+
+def call(name="weather", arguments='{"city": "Bern"}'):
+    return {"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def graded(gate, llm, *calls, kind="is-valid-openai-tools-call", tools=TOOLS, text=None, **more):
+    message = {"content": text, **({"tool_calls": [*calls]} if calls else {})}
+    llm.reply = lambda path, body: chat("", message=message)
+    config = {
+        "prompts": ["x"],
+        "providers": [llm.spec(**({"tools": tools} if tools else {}))],
+        "tests": [{"assert": [{"type": kind, **more}]}],
+    }
+    return gate(config).grades[0]
+
+
+@pytest.mark.parametrize(
+    "kind", ["is-valid-openai-tools-call", "is-valid-openai-function-call", "is-valid-function-call"]
+)
+@pytest.mark.parametrize(
+    ("calls", "outcome", "said"),
+    [
+        ([call()], "pass", "weather"),
+        ([call(), call("now", "{}")], "pass", "now"),
+        ([call(arguments='{"city": 4}')], "fail", "not of type 'string'"),
+        ([call(arguments="{}")], "fail", "required"),
+        ([call(arguments="{city")], "fail", "not JSON"),
+        ([call(), call("hack", "{}")], "fail", "`hack` was called"),
+        ([call("now", '{"x": 1}')], "fail", "`now`"),
+        ([], "fail", "calls no tool"),
+    ],
+)
+def test_each_call_is_one_of_the_tools_with_arguments_of_its_schema(gate, llm, kind, calls, outcome, said):
+    grade = graded(gate, llm, *calls, kind=kind, text=None if calls else "It rains.")
+    assert grade["outcome"] == outcome
+    assert said in grade["reason"]
+
+
+def test_with_not_a_valid_call_must_not_be_made(gate, llm):
+    assert graded(gate, llm, call(), kind="not-is-valid-openai-tools-call")["outcome"] == "fail"
+    assert graded(gate, llm, text="no", kind="not-is-valid-openai-tools-call")["outcome"] == "pass"
+
+
+def test_tools_come_from_files_that_the_config_names(gate, llm, tmp_path):
+    (tmp_path / "weather.json").write_text(json.dumps(TOOLS[:1]))
+    (tmp_path / "now.yaml").write_text("- type: function\n  function: {name: now}\n")
+    for tools in ("file://weather.json", ["file://weather.json", "file://now.yaml"]):
+        assert graded(gate, llm, call(), tools=tools)["outcome"] == "pass"
+    assert llm.bodies[-1]["tools"] == TOOLS
+
+
+@pytest.mark.parametrize(
+    ("tools", "said"),
+    [
+        (None, "names none"),
+        ("file://tools.py:get", "is code"),
+        ("file://none.json", "none.json"),
+        ([{"type": "function", "function": {"name": "w", "parameters": {"type": "strange"}}}], "not a JSON Schema"),
+    ],
+)
+def test_tools_that_cannot_be_had_are_a_mistake_before_any_call(gate, llm, tools, said):
+    config = {
+        "prompts": ["x"],
+        "providers": [llm.spec(**({"tools": tools} if tools else {}))],
+        "tests": [{"assert": [{"type": "is-valid-openai-tools-call"}]}],
+    }
+    assert said in mistakes(gate(config))
+    assert llm.requests == []
+
+
+def test_a_recorded_answer_is_checked_by_tools_of_the_assertion(gate, tmp_path):
+    (tmp_path / "t.json").write_text(json.dumps(TOOLS))
+    named = {"type": "is-valid-function-call", "config": {"tools": "file://t.json"}}
+    assert gate({"tests": [{"providerOutput": [call()], "assert": [named]}]}).grades[0]["outcome"] == "pass"
+    asserted = {"type": "is-valid-function-call", "config": {"tools": TOOLS}}
+    test = {"providerOutput": {"tool_calls": [call()]}, "assert": [asserted]}
+    assert gate({"tests": [test]}).grades[0]["outcome"] == "pass"
+    test["providerOutput"] = "It rains."
+    assert gate({"tests": [test]}).grades[0]["outcome"] == "fail"
+
+
+@pytest.mark.parametrize(
+    ("value", "score", "outcome"),
+    [
+        (["weather", "now"], 1.0, "pass"),
+        ("weather, now", 1.0, "pass"),
+        (["weather"], 2 / 3, "fail"),
+        (["weather", "now", "news"], 0.8, "fail"),
+        (["news"], 0.0, "fail"),
+    ],
+)
+def test_f1_of_the_names(gate, llm, value, score, outcome):
+    grade = graded(gate, llm, call(), call(), call("now", "{}"), kind="tool-call-f1", value=value)
+    assert grade["outcome"] == outcome
+    assert grade["score"] == pytest.approx(score)
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ('I look.\n\n{"type": "tool_use", "id": "t", "name": "weather", "input": {}}', "pass"),
+        ('{"functionCall": {"name": "weather", "args": {}}}', "pass"),
+        ("weather", "fail"),
+        ('I would call {"type": "tool_use", "name": "weather"} for that.', "fail"),
+        ('Now:\n[{"functionCall": {"name": "weather"}}]\nDone.', "pass"),
+        ('[{"name": "weather"}]', "pass"),
+    ],
+)
+def test_f1_reads_calls_that_a_text_quotes(gate, text, outcome):
+    test = {"providerOutput": text, "assert": [{"type": "tool-call-f1", "value": ["weather"]}]}
+    assert gate({"tests": [test]}).grades[0]["outcome"] == outcome
+
+
+def test_a_text_of_many_objects_is_read_in_a_moment(gate):
+    test = {"providerOutput": "{} " * 200_000, "assert": [{"type": "tool-call-f1", "value": ["weather"]}]}
+    assert gate({"tests": [test]}).grades[0]["outcome"] == "fail"
+
+
+@pytest.mark.parametrize(
+    ("value", "config", "score"),
+    [
+        (["weather", "now"], {}, 1.0),
+        (["now", "weather"], {}, 1.0),
+        (["weather", "weather"], {}, 0.5),
+        (["now", "weather"], {"should_consider_ordering": True}, 0.5),
+        (["weather"], {"should_exact_match": True}, 0.0),
+        (["now", "weather"], {"should_exact_match": True}, 1.0),
+        (["now", "weather"], {"should_exact_match": True, "should_consider_ordering": True}, 0.0),
+    ],
+)
+def test_the_share_of_the_expected_tools(gate, llm, value, config, score):
+    grade = graded(gate, llm, call(), call("now", "{}"), kind="tool-correctness", value=value, config=config)
+    assert grade["score"] == score
+
+
+def test_tools_are_part_of_what_is_compared_with_the_base(gate, llm, tmp_path):
+    (tmp_path / "tools.json").write_text(json.dumps(TOOLS))
+    config = {
+        "prompts": ["x"],
+        "providers": [llm.spec(tools="file://tools.json")],
+        "tests": [{"assert": [{"type": "is-valid-function-call"}]}],
+    }
+    (tmp_path / "base").mkdir()
+    shutil.copy(tmp_path / "tools.json", tmp_path / "base/tools.json")
+    (tmp_path / "base/promptfooconfig.yaml").write_text(yaml.safe_dump(config))
+    (tmp_path / "tools.json").write_text(
+        json.dumps([{"type": "function", "function": {"name": "weather", "parameters": {}}}])
+    )
+    llm.reply = lambda path, body: chat("", message={"content": None, "tool_calls": [call(arguments='{"x": 1}')]})
+    ran = gate(config, "--base", "base")
+    assert any("tools" in change["text"] for change in ran.results["gate_changes"]), ran.results["gate_changes"]

@@ -1,0 +1,177 @@
+"""Which tools an answer called, over calls of chat APIs and of recorded answers."""
+
+import json
+
+import pytest
+
+from support.fake_llm import chat
+from support.graded import mistakes
+
+
+def call(name, **arguments):
+    return {"id": "c", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+
+CALLS = [
+    call("search_flights", to="Rome", on="2026-12-01"),
+    call("book", seat={"row": 4, "aisle": True}),
+    call("search_hotels"),
+]
+
+
+def outcome(gate, llm, kind, value, calls=CALLS):
+    message = {"content": None, "tool_calls": calls} if calls else {"content": "nothing to do"}
+    llm.reply = lambda path, body: chat("", message=message, finish_reason="tool_calls" if calls else "stop")
+    ran = gate({"prompts": ["go"], "providers": [llm.spec()], "tests": [{"assert": [{"type": kind, "value": value}]}]})
+    return ran.grades[0]["outcome"]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "negated"),
+    [
+        ("book", "pass", "fail"),
+        ("BO?K", "pass", "fail"),
+        ("BOOK?", "fail", "pass"),
+        ("search_*", "pass", "fail"),
+        (["book", "search_flights"], "pass", "fail"),
+        (["book", "cancel"], "fail", "fail"),  # with not-, none of several may be called
+        (["cancel", "refund"], "fail", "pass"),
+        ({"name": "search_*", "min": 2}, "pass", "fail"),
+        ({"pattern": "search_*", "max": 1}, "fail", "pass"),
+        ({"name": "cancel", "min": 0, "max": 0}, "pass", "fail"),
+    ],
+)
+def test_tool_used(gate, llm, value, expected, negated):
+    assert outcome(gate, llm, "trajectory:tool-used", value) == expected
+    assert outcome(gate, llm, "not-trajectory:tool-used", value) == negated
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (["search_flights", "search_hotels"], "pass"),
+        (["search_hotels", "book"], "fail"),
+        (["search_*", "book", {"pattern": "search_*"}], "pass"),
+        ({"mode": "exact", "steps": ["search_flights", {"name": "book"}, "search_hotels"]}, "pass"),
+        ({"mode": "exact", "steps": ["search_flights", "book"]}, "fail"),
+    ],
+)
+def test_tool_sequence(gate, llm, value, expected):
+    assert outcome(gate, llm, "trajectory:tool-sequence", value) == expected
+    assert outcome(gate, llm, "not-trajectory:tool-sequence", value) == {"pass": "fail", "fail": "pass"}[expected]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"name": "search_*", "args": {"to": "Rome"}}, "pass"),
+        ({"name": "search_*", "args": {"to": "Rome"}, "mode": "exact"}, "fail"),
+        ({"name": "search_*", "args": {"to": "Rome"}, "mode": "exact", "ignore": "o?"}, "pass"),
+        (
+            {"name": "search_flights", "arguments": {"to": "Rome"}, "mode": "exact", "defaults": {"on": "2026-12-01"}},
+            "pass",
+        ),
+        ({"name": "search_flights", "args": {"to": "Paris"}}, "fail"),
+        ({"name": "book", "args": {"seat": {"aisle": True}}}, "pass"),
+        ({"name": "book", "args": {"seat": {"aisle": 1}}}, "fail"),  # as JSON, true is not 1
+        ({"name": "search_hotels", "args": {}, "mode": "exact"}, "pass"),
+        ({"name": "cancel", "args": {}}, "fail"),
+    ],
+)
+def test_tool_args_match(gate, llm, value, expected):
+    assert outcome(gate, llm, "trajectory:tool-args-match", value) == expected
+
+
+SHELL = [call("shell", command=["ls", "-la"]), call("shell"), call("exec_command", cmd="pytest -q")]
+
+
+@pytest.mark.parametrize(
+    ("value", "calls", "expected"),
+    [
+        ({"max": 3}, CALLS, "pass"),
+        ({"max": 2}, CALLS, "fail"),
+        ({"min": 1}, [], "fail"),
+        ({"pattern": "search_*", "min": 2, "max": 2}, CALLS, "pass"),
+        ({"type": "command", "min": 2, "max": 2}, SHELL, "pass"),  # a shell that runs nothing is a tool
+        ({"type": ["tool", "command"], "min": 3}, SHELL, "pass"),
+        ({"type": "command", "pattern": "pytest*", "min": 1}, SHELL, "pass"),
+        ({"type": "command", "pattern": "ls", "min": 1}, SHELL, "pass"),
+    ],
+)
+def test_step_count(gate, llm, value, calls, expected):
+    assert outcome(gate, llm, "trajectory:step-count", value, calls) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "said"),
+    [
+        ("tool-used", {"min": 1}, "names no tool"),
+        ("tool-used", {"name": "book", "max": 0}, "add `min: 0`"),
+        ("tool-used", {"name": "book", "times": 2}, "is not an option"),
+        ("tool-sequence", {"steps": []}, "at least 1 item"),
+        ("tool-sequence", {"steps": ["a"], "mode": "strict"}, "mode"),
+        ("tool-args-match", {"name": "book"}, "has no `args`"),
+        ("step-count", {"type": "tool"}, "neither `min` nor `max`"),
+        ("step-count", {"type": "reasoning", "max": 1}, "not among tool calls"),
+    ],
+)
+def test_a_value_that_cannot_be_meant_is_a_mistake(gate, llm, kind, value, said):
+    config = {
+        "prompts": ["x"],
+        "providers": ["echo"],
+        "tests": [{"assert": [{"type": f"trajectory:{kind}", "value": value}]}],
+    }
+    assert said in mistakes(gate(config))
+
+
+# --- what is known of an answer ---------------------------------------------------------------------------------
+
+
+def recorded(gate, test, kind="trajectory:tool-used"):
+    test = {"assert": [{"type": kind, "value": "book"}], **test}
+    return gate({"prompts": ["x"], "providers": ["echo"], "tests": [test]}).grades[0]
+
+
+@pytest.mark.parametrize("kind", ["trajectory:tool-used", "not-trajectory:tool-used"])
+def test_an_answer_that_does_not_say_what_was_called_is_an_error(gate, kind):
+    grade = recorded(gate, {"providerOutput": "I booked it."}, kind)
+    assert grade["outcome"] == "error"
+    assert "does not say which tools were called" in grade["reason"]
+
+
+def test_a_recorded_answer_may_consist_of_calls(gate):
+    assert recorded(gate, {"providerOutput": [call("book")]})["outcome"] == "pass"
+
+
+def test_calls_are_gathered_over_the_turns_of_a_recorded_conversation(gate):
+    turns = [
+        {"role": "user", "content": "book it"},
+        {"role": "assistant", "content": "", "tool_calls": [{"type": "tool_use", "name": "book", "input": {}}]},
+        {"role": "user", "content": "thanks"},
+        {"role": "assistant", "content": "You are welcome.", "tool_calls": []},
+    ]
+    assert recorded(gate, {"turns": turns})["outcome"] == "pass"
+    turns[1]["tool_calls"] = []
+    assert recorded(gate, {"turns": turns})["outcome"] == "fail"
+
+
+def test_calls_are_gathered_over_the_turns_of_a_held_conversation(gate, llm):
+    replies = iter([chat("", message={"content": None, "tool_calls": [call("book")]}), chat("Done.")])
+    llm.reply = lambda path, body: next(replies)
+    turns = [{"role": "user", "content": "book it"}, {"role": "user", "content": "is it done?"}]
+    test = {"turns": turns, "assert": [{"type": "trajectory:tool-used", "value": "book"}]}
+    ran = gate({"prompts": ["help"], "providers": [llm.spec()], "tests": [test]})
+    assert ran.grades[0]["outcome"] == "pass"
+
+
+def test_a_model_that_writes_of_a_call_has_not_called(gate, llm):
+    llm.reply = lambda path, body: json.dumps([call("book")])
+    test = {"assert": [{"type": "trajectory:tool-used", "value": "book"}]}
+    assert gate({"prompts": ["x"], "providers": [llm.spec()], "tests": [test]}).grades[0]["outcome"] == "fail"
+
+
+def test_calls_without_a_word_are_what_the_answer_shows(gate):
+    turns = [{"role": "user", "content": "book"}, {"role": "assistant", "content": "", "tool_calls": [call("book")]}]
+    ran = gate({"tests": [{"turns": turns, "assert": [{"type": "contains", "value": "book"}]}]})
+    assert ran.code == 0, ran.out
+    assert '"name":"book"' in ran.cases[0]["output"]

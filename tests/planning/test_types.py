@@ -1,0 +1,33 @@
+"""What is said of types of assertions that there are no graders for."""
+
+import pytest
+
+from gradegate.grading.grader import GRADERS
+from gradegate.planning.types import _MEANT, _OTHERS
+from support.graded import mistakes
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("min-length", "did you mean word-count with `value: {min: N, max: N}`, or char_ct_match for characters?"),
+        ("not-empty", "did you mean is_string; or `regex` with the value `\\S` for an answer that is not empty?"),
+        ("valid-json", "did you mean is-json"),
+        ("relevance", "did you mean answer-relevance?"),
+        ("contians", 'did you mean "contains"?'),
+        ("is-sql", "is promptfoo's, and gradegate does not have it -> use regex or llm-rubric"),
+        ("perplexity", "remove it here, or keep it for promptfoo"),
+        ("whatever", "see `gradegate list`"),
+    ],
+)
+def test_a_type_without_a_grader_is_a_mistake_that_names_what_is_meant(gate, kind, said):
+    assert said in mistakes(gate({"tests": [{"providerOutput": "x", "assert": [{"type": kind, "value": "x"}]}]}))
+
+
+def test_what_is_named_is_there():
+    cures = {word.strip(",.:;`") for cure in _OTHERS.values() for word in cure.split()}
+    assert {word for word in cures if "-" in word and not word.startswith("-")} - {"well-formed"} <= set(
+        GRADERS.names()
+    )
+    assert set(_MEANT) <= set(GRADERS.names())
+    assert not {name for names in _MEANT.values() for name in names.split()} & set(GRADERS.names())
