@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from gradegate import __version__
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, at_once, exit_code
 from gradegate.errors import ConfigError, Mistake, Terminated
-from gradegate.flags import add_budget, add_cache, add_filters, add_known, filters
+from gradegate.flags import add_budget, add_cache, add_filters, add_known, add_models, filters
 from gradegate.flags import whole as _whole
 from gradegate.reporting.streams import guard
 from gradegate.settings import (
@@ -138,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     calibrate.add_argument(
         "--asks", type=_whole(1), default=ASKS, metavar="N", help=f"grade each output this often; default {ASKS}"
     )
-    _model_arguments(calibrate)
+    add_models(calibrate)
     _asking_arguments(calibrate, ".json, .md or .html; repeat")
     calibrate.set_defaults(more=[], assertions=[], base="", repeat=None)
     _command(commands, "list", _list, "list assertions, providers, dialects and reports")
@@ -187,32 +187,8 @@ def _config_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="ask this model or application in place of the config's; repeat",
     )
-    _model_arguments(parser)
+    add_models(parser)
     add_known(parser)
-
-
-def _model_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-g",
-        "--grader",
-        action="append",
-        default=[],
-        metavar="[KIND=]ID",
-        help="the model that grades, e.g. openai:chat:MODEL, or text=ID,embedding=ID; repeat",
-    )
-    parser.add_argument(
-        "--allowed-hosts",
-        action="append",
-        default=[],
-        metavar="HOST",
-        help="keys may go there too, and nowhere else; repeat",
-    )
-    parser.add_argument(
-        "--allowed-env", action="append", default=[], metavar="NAME", help="any text of a config may show it; repeat"
-    )
-    parser.add_argument("--allow-exec", action="store_true", help="run code of the repository (docs/exec.md)")
-    parser.add_argument("--exec-env", action="append", default=[], metavar="NAME", help="that code sees it; repeat")
-    parser.add_argument("--python", default="", metavar="PATH", help="runs that code; default python3 of PATH")
 
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:

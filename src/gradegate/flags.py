@@ -45,6 +45,31 @@ REFUSED: Mapping[tuple[str, ...], tuple[Any, str]] = {
 }  # fmt: skip
 
 
+def add_models(parser: argparse.ArgumentParser) -> None:
+    """Who grades, where keys may go, and whether code of the repository runs."""
+    parser.add_argument(
+        "-g",
+        "--grader",
+        action="append",
+        default=[],
+        metavar="[KIND=]ID",
+        help="the model that grades, e.g. openai:chat:MODEL, or text=ID,embedding=ID; repeat",
+    )
+    parser.add_argument(
+        "--allowed-hosts",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="keys may go there too, and nowhere else; repeat",
+    )
+    parser.add_argument(
+        "--allowed-env", action="append", default=[], metavar="NAME", help="any text of a config may show it; repeat"
+    )
+    parser.add_argument("--allow-exec", action="store_true", help="run code of the repository (docs/exec.md)")
+    parser.add_argument("--exec-env", action="append", default=[], metavar="NAME", help="that code sees it; repeat")
+    parser.add_argument("--python", default="", metavar="PATH", help="runs that code; default python3 of PATH")
+
+
 def add_filters(parser: argparse.ArgumentParser) -> None:
     """Which tests are run, and with which variables and keys."""
     parser.add_argument("--filter-pattern", default="", metavar="REGEX", help="only tests whose description matches")
