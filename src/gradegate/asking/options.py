@@ -49,8 +49,12 @@ def check(spec: ProviderSpec, build: Build) -> list[str]:
 
 def _is_meant(name: str, options: tuple[str, ...]) -> bool:
     """Whether an option may be meant for one that there is, or steers something."""
-    words = {word.lower() for word in _WORD.findall(name)}
-    return bool(near(name, options) or suggest(name, options) or words & _STEERING)
+    return bool(near(name, options) or suggest(name, options)) or steers(name)
+
+
+def steers(name: str) -> bool:
+    """Whether the name of an option has a word for what steers a request."""
+    return not _STEERING.isdisjoint(word.lower() for word in _WORD.findall(name))
 
 
 def _mistakes(spec: ProviderSpec, options: tuple[str, ...] | None, unsupported: Mapping[str, str]) -> Iterator[Mistake]:
