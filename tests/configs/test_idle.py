@@ -87,6 +87,8 @@ def test_a_key_that_means_nothing_is_passed_over_with_a_note(gate, place, key):
         ("prompt", "lable"),
         ("provider", "conifg"),
         ("provider", "prompt"),
+        ("provider", "apiBaseUrl"),
+        ("provider", "temperature"),
         ("options", "disable-default-asserts"),
         ("options", "disable_var_expansion"),
         ("options", "treshold"),

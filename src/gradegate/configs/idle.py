@@ -14,7 +14,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gradegate.configs.keys import MISPLACED, UNSUPPORTED, ConfigKeys, GateKeys, RuleKeys
+from gradegate.asking.options import steers
+from gradegate.configs.keys import MISPLACED, UNSUPPORTED, ConfigKeys, GateKeys, ProviderKeys, RuleKeys
 from gradegate.errors import Origin
 from gradegate.files.document import line_of
 from gradegate.registry import near
@@ -50,6 +51,8 @@ def kept(model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list
 def means_something(key: str, model: type[BaseModel]) -> bool:
     """Whether a key that the model does not know may be meant for one that decides something, here or elsewhere."""
     if _WORDS & {word.lower() for word in _WORD.findall(key)}:
+        return True
+    if model is ProviderKeys and steers(key):  # an option that belongs into `config`, such as an address
         return True
     if model is ConfigKeys and key in _known(GateKeys) | _known(RuleKeys) - {"name", "select"}:
         return True

@@ -293,7 +293,8 @@ def _mistake(detail: Any, content: Any, file: str, path: Sequence[str | int], ke
         if keys is ConfigKeys and len(detail["loc"]) == 1 and name in (*GateKeys.model_fields, *_RULES):
             return Mistake(f"`{name}` does not belong here", origin, "write it into the `gate` block")
         close = suggest(name, known_keys(keys, detail["loc"])) or _did_you_mean(near(name, MISPLACED))
-        return Mistake(f"unknown key `{name}`", origin, close or "remove it; keys of your own start with x-")
+        other = "write it into `config`" if keys is ProviderKeys else "remove it; keys of your own start with x-"
+        return Mistake(f"unknown key `{name}`", origin, close or other)
     if detail["type"] == "missing":
         return Mistake(f"`{name}` is missing", origin, "add it")
     return wrong_value(name, detail, origin)

@@ -55,7 +55,8 @@ def _filled(value: Any, content: Any) -> Any:
     if not isinstance(value, list):
         return value
     items = [_filled(item, content) for item in value]
-    whole = all(isinstance(item, list) for item in items)  # files that hold a list each are one list, as in promptfoo
+    # Files that hold a list each are one list, as in promptfoo.
+    whole = any(isinstance(item, str) for item in value) and all(isinstance(item, list) for item in items)
     return [inner for item in items for inner in item] if whole else items
 
 
