@@ -150,13 +150,15 @@ class Transcript:
 
     @property
     def answer(self) -> Any:
-        """The last assistant message as code sees it: as data, where the target or a transform gave data."""
-        if not self.metadata.get(IS_DATA):
+        """The last assistant message as code sees it: as data, where the target or a transform gave data or tool calls."""
+        calls = self.metadata.get("tool_calls")
+        if not (self.metadata.get(IS_DATA) or calls):
             return self.output
         try:
-            return json.loads(self.output)
+            data = json.loads(self.output)
         except (ValueError, RecursionError):
             return self.output
+        return data if self.metadata.get(IS_DATA) or data == calls else self.output
 
 
 # --- what was said before -------------------------------------------------------------------------------------
