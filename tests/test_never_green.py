@@ -47,7 +47,7 @@ def test_nobody_listens(gate, llm):
         ({"providers": []}, "names no provider"),
         ({"tests": [{"vars": {"text": "x"}}]}, "no test asserts anything"),
         ({"tests": [{"vars": {"text": "x"}, "assert": []}]}, "no test asserts anything"),
-        ({"scenarios": []}, "`scenarios` is not supported"),
+        ({"tests": [], "scenarios": []}, "there are no tests"),
         ({"prompts": ["file://none.txt"]}, "does not exist"),
         ({"gate": {"rules": [{"name": "r", "select": {"metric": "typo"}, "min-pass-rate": 1}]}}, "selects nothing"),
         ({"gate": {"rules": [{"name": "r"}]}}, "has no threshold"),

@@ -87,7 +87,7 @@ def test_scenarios_their_entries_and_their_tests_come_from_files(gate, tmp_path)
         ({"config": [{"vars": {"a": 1, "b": 1}}], "test": [{}]}, "unknown key `test`"),
         ("file://none.yaml", "none.yaml"),
         (7, "a scenario is a mapping"),
-        ({"config": ["file://x.py:f"], "tests": [{}]}, "code"),
+        ({"config": ["file://x.py:f"], "tests": [{}]}, "`x.py` does not exist"),
     ],
 )
 def test_a_scenario_that_makes_no_test_is_a_mistake(gate, scenario, said):

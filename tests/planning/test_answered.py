@@ -265,9 +265,9 @@ def test_answers_to_another_version_of_a_case_are_not_taken(grade, gate):
 
 
 def test_mistakes_of_config_and_answers_are_said_together(gate):
-    ran = gate(config(wrong=1), "--answers", "a.jsonl", **{"a.jsonl": '{"id": 1}\n'})
+    ran = gate(config(provders=1), "--answers", "a.jsonl", **{"a.jsonl": '{"id": 1}\n'})
     assert ran.code == 2
-    assert "unknown key `wrong`" in ran.err
+    assert "unknown key `provders`" in ran.err
     assert "a.jsonl:1: `id`" in ran.err
 
 

@@ -65,6 +65,11 @@ def free(config: Mapping[str, object], known: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in config if _is_free(name, known))
 
 
+def steers(name: str) -> bool:
+    """Whether the name is that of an option, or says where a question goes: beside `config`, it stands in the wrong place."""
+    return name in PROMPTFOOS or name in PARAMETERS or bool(_WAY.search(name))
+
+
 def _is_free(name: str, known: Sequence[str]) -> bool:
     return name not in known and name not in PROMPTFOOS
 
