@@ -162,6 +162,8 @@ def _known(provider_id: str) -> tuple[str, str] | None:
         return None
     if first in _MEDIA_VENDORS and any(fnmatchcase(kind, pattern) for pattern in _MEDIA_MODELS):
         return _MEDIA
+    if served and kind in getattr(PROVIDERS.find(served[0]), "kinds", ()):
+        return None
     words = ((pattern, found) for patterns, found in _KINDS.items() for pattern in patterns.split())
     return next((found for pattern, found in words if fnmatchcase(kind, pattern)), None)
 
