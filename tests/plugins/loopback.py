@@ -6,6 +6,7 @@ from gradegate.conversation import Usage
 
 
 class Loopback(Provider):
+    kinds = ("embedding", "classification", "moderation")
     known = ("url",)
 
     def __init__(self, setting):
