@@ -11,7 +11,7 @@ from typing import Any
 from gradegate.changes import NO_CHANGES, GateChanges
 from gradegate.conversation import NO_USAGE, Transcript, Turn, Usage
 from gradegate.errors import Origin
-from gradegate.suite import NO_LIMITS, NOISE, NOWHERE, Limits, Note, Rule
+from gradegate.suite import NO_LIMITS, NOISE, NOWHERE, Limits, Note, Rule, nothing
 
 
 class Outcome(enum.Enum):
@@ -44,7 +44,7 @@ class Verdict:
     score: float
     passed: bool | None = None
     reason: str = ""
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Any] = field(default_factory=nothing)
     unread: str = ""  # a score that the reply has and that is not a number: no mean may be taken over what replaces it
     reverse: Verdict | None = None  # what ``not-`` turns round, where it is another one than this
 
@@ -58,7 +58,7 @@ class Asserted:
     weight: float = 1.0
     metric: str = ""
     blocking: bool = True
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=nothing)
     model_slug: str = ""
     is_set: bool = False
     origin: Origin = NOWHERE
@@ -103,7 +103,7 @@ class Grade:
     score: float | None = None
     threshold: float | None = None  # the one that was applied, None when there was none
     reason: str = ""
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Any] = field(default_factory=nothing)
     usage: Usage = NO_USAGE
     setup: bool = False  # an ERROR that only the user can fix: wrong key, wrong model
     inner: bool = False  # of a member of an assert-set, whose own grade decides

@@ -14,6 +14,12 @@ from gradegate.errors import Mistake, Origin
 NOWHERE = Origin("")
 NOISE = 0.1  # where the gate does not say
 Code = str | Mapping[str, str]  # JavaScript: a snippet, or a file that was read, as `file`, `function` and `code`
+NOTHING: Mapping[str, Any] = {}  # one for all: each of 100,000 tests has several mappings without anything in them
+
+
+def nothing() -> Mapping[str, Any]:
+    """What a mapping is by default."""
+    return NOTHING
 
 
 class Verbatim(str):
@@ -74,9 +80,9 @@ class Assertion:
     weight: float = 1.0
     metric: str = ""
     blocking: bool = True
-    graders: Graders = field(default_factory=dict)
+    graders: Graders = field(default_factory=nothing)
     rubric_prompt: Any = None
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=nothing)
     transform: Code = ""  # of the answer, for this assertion alone
     context_transform: Code = ""
     model_slug: str = ""  # the grader's model by its bare name: --grader says which provider serves it
@@ -97,9 +103,9 @@ class Assertion:
 class CaseOptions:
     """What a test sets for all its assertions."""
 
-    graders: Graders = field(default_factory=dict)
+    graders: Graders = field(default_factory=nothing)
     rubric_prompt: Any = None
-    settings: Mapping[str, Any] = field(default_factory=dict)  # e.g. factuality: {subset: 0.5}
+    settings: Mapping[str, Any] = field(default_factory=nothing)  # e.g. factuality: {subset: 0.5}
     expand_vars: bool = True
     default_assertions: bool = True
     prefix: str = ""
@@ -109,6 +115,9 @@ class CaseOptions:
     transform_vars: Code = ""
 
 
+NO_OPTIONS = CaseOptions()
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One test: its variables and what is asserted of every answer to it."""
@@ -116,7 +125,7 @@ class Case:
     description: str = ""
     vars: Mapping[str, Any] = field(default_factory=dict)
     assertions: tuple[Assertion, ...] = ()
-    options: CaseOptions = CaseOptions()
+    options: CaseOptions = NO_OPTIONS
     threshold: float | None = None
     scoring: Code = ""  # makes the score and the outcome of its answers from their grades
     providers: tuple[str, ...] = ()
@@ -124,7 +133,7 @@ class Case:
     target: ProviderSpec | None = None  # asked in place of the suite's targets
     output: str | None = None  # a recorded answer: the target is not asked
     turns: tuple[Turn, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=nothing)
     origin: Origin = NOWHERE
 
     @property

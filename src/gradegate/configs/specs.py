@@ -14,7 +14,7 @@ from gradegate.configs.dialect import Source
 from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
-from gradegate.suite import KINDS, Graders, ProviderSpec
+from gradegate.suite import KINDS, NOTHING, Graders, ProviderSpec
 from gradegate.texts.envnames import env_names, env_needs
 from gradegate.texts.template import TemplateError, render_env
 
@@ -51,7 +51,7 @@ def targets(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
 def graders(written: Any, source: Source, origin: Origin) -> Graders:
     """One provider for every kind, or a mapping by kind: text, embedding, classification, moderation."""
     if not written or not source.asks_graders:
-        return {}
+        return NOTHING
     if isinstance(written, Mapping) and "id" not in written and any(kind in written for kind in KINDS):
         unknown = [key for key in written if key not in KINDS]
         if unknown:

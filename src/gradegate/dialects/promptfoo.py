@@ -17,7 +17,7 @@ from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document, refs
-from gradegate.suite import Case, CaseOptions, Graders, Note, PromptSpec, ProviderSpec, Suite
+from gradegate.suite import NO_OPTIONS, Case, CaseOptions, Graders, Note, PromptSpec, ProviderSpec, Suite
 
 KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")
 
@@ -212,17 +212,23 @@ class _Reader:
         """A test over the defaults, or over an entry of its scenario: it wins, key by key in vars, options and metadata."""
         base, options = entry or self._default, case.options
         joins = entry is not None or options.default_assertions
-        merged = CaseOptions(
-            graders=options.graders or base.options.graders,
-            default_assertions=options.default_assertions and base.options.default_assertions,
-            rubric_prompt=options.rubric_prompt if options.rubric_prompt is not None else base.options.rubric_prompt,
-            settings={**base.options.settings, **options.settings} if base.options.settings else options.settings,
-            expand_vars=options.expand_vars and base.options.expand_vars,
-            prefix=options.prefix or base.options.prefix,
-            suffix=options.suffix or base.options.suffix,
-            repeat=options.repeat or base.options.repeat,
-            transform=options.transform or base.options.transform,
-            transform_vars=options.transform_vars or base.options.transform_vars,
+        merged = (
+            base.options
+            if options == NO_OPTIONS
+            else CaseOptions(
+                graders=options.graders or base.options.graders,
+                default_assertions=options.default_assertions and base.options.default_assertions,
+                rubric_prompt=options.rubric_prompt
+                if options.rubric_prompt is not None
+                else base.options.rubric_prompt,
+                settings={**base.options.settings, **options.settings} if base.options.settings else options.settings,
+                expand_vars=options.expand_vars and base.options.expand_vars,
+                prefix=options.prefix or base.options.prefix,
+                suffix=options.suffix or base.options.suffix,
+                repeat=options.repeat or base.options.repeat,
+                transform=options.transform or base.options.transform,
+                transform_vars=options.transform_vars or base.options.transform_vars,
+            )
         )
         return replace(
             case,

@@ -13,10 +13,10 @@ from gradegate.conversation import NO_USAGE, Usage
 from gradegate.errors import NoVerdict, ProviderError, Trouble
 from gradegate.figures import scores
 from gradegate.grading.grader import Grader
-from gradegate.grading.rubric import Rubric
+from gradegate.grading.rubric import NO_RUBRIC, Rubric
 from gradegate.limits import exact, reached, weighted_mean
 from gradegate.result import Asserted, Grade, Outcome, Verdict
-from gradegate.suite import Code
+from gradegate.suite import Code, nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Bound:
     asserted: Asserted
     grader: Grader
     threshold: float | None = None
-    models: Mapping[str, Provider] = field(default_factory=dict)
-    rubric: Rubric = field(default_factory=Rubric)
+    models: Mapping[str, Provider] = field(default_factory=nothing)
+    rubric: Rubric = NO_RUBRIC
     again: Again = NEVER_AGAIN
     transform: Code = ""  # of the answer, before it is graded
 

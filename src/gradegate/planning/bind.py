@@ -23,7 +23,7 @@ from gradegate.grading.conclude import NEVER_AGAIN, Again
 from gradegate.grading.grader import Grader
 from gradegate.planning import scripts, toolfiles
 from gradegate.programs.use import ANSWERS, FLAG
-from gradegate.suite import Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
+from gradegate.suite import NOTHING, Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
 from gradegate.texts.code import of_transform
 from gradegate.texts.template import uses
 
@@ -112,7 +112,7 @@ class Binder:
     def models(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> Mapping[str, Provider]:
         """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""
         near, far = (spec.graders, options.graders), (self._command_line(spec), self.suite.graders)
-        return {need: self._model(need, spec, *self._named(need, near, far)) for need in kind.asks.models}
+        return {need: self._model(need, spec, *self._named(need, near, far)) for need in kind.asks.models} or NOTHING
 
     def _command_line(self, spec: Assertion) -> Graders:
         """The grader of the command line; an assertion that names a model gets that model of its provider."""

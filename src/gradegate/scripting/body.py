@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from gradegate.scripting.screen import is_arrow
 from gradegate.scripting.tokens import Token, tokens
@@ -68,7 +69,7 @@ def of_module(code: str) -> str:
     return "".join([*parts, code[done:], assigned])
 
 
-def _export(found: list[Token], number: int) -> tuple[int, str, dict[str, str]]:
+def _export(found: Sequence[Token], number: int) -> tuple[int, str, dict[str, str]]:
     """The token at which a statement goes on behind ``export``, what to put there, and what it exports by which name."""
     words = [token.text for token in found[number + 1 : number + 5]] + [""] * 4
     if words[0] == "default":
@@ -86,7 +87,7 @@ def _export(found: list[Token], number: int) -> tuple[int, str, dict[str, str]]:
     )
 
 
-def _listed(found: list[Token], place: int) -> tuple[int, str, dict[str, str]]:
+def _listed(found: Sequence[Token], place: int) -> tuple[int, str, dict[str, str]]:
     """``export { a, b as c }``."""
     names: dict[str, str] = {}
     while place < len(found) and found[place].text != "}":
