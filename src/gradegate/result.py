@@ -298,6 +298,23 @@ class BaselineReport:
     fresh: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class DerivedMetric:
+    """A metric worked out of others, over the ``answers`` of a target to a prompt whose grades are known.
+
+    ``left_out`` are those whose are not. Where there is no ``value``, ``error`` says why.
+    """
+
+    name: str
+    suite: str
+    provider: str
+    prompt_label: str
+    value: float | None = None
+    error: str = ""
+    answers: int = 0
+    left_out: int = 0
+
+
 @dataclass(frozen=True)
 class RunResult:
     """Everything that was planned, in plan order; what was not run is there as ERROR."""
@@ -317,6 +334,7 @@ class RunResult:
     cache: CacheReport | None = None  # None where no cache was asked for
     confirm: ConfirmReport | None = None
     baseline: BaselineReport | None = None  # None where there is nothing to compare with
+    derived: tuple[DerivedMetric, ...] = ()
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:

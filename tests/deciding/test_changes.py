@@ -118,7 +118,7 @@ WEAKENINGS = {
         "weaker: `contains` of `mean`: counts for less of the mean: 50 % became 0.199 %",
     ),
     "a derived metric": (
-        lambda c: c.update(derivedMetrics=[{"name": "m", "value": "1"}]),
+        lambda c: c.update(derivedMetrics=[{"name": "m", "value": "__count * 2"}]),
         "changed: `derivedMetrics` is another",
     ),
     "less time to answer": (
@@ -938,6 +938,7 @@ def test_at_events_with_secrets_no_second_checkout_is_read(gate, monkeypatch):
 def with_script(files, **keys):
     config = {"prompts": ["{{q}}"], "providers": [{"id": "echo", **keys.pop("provider", {})}]}
     asserted = [{"type": "javascript", **keys.pop("assertion", {"value": "output.length > 3"})}]
+    config["derivedMetrics"] = keys.pop("derivedMetrics", [])
     config["tests"] = [{"description": "one", "vars": {"q": "hi"}, "assert": asserted, **keys}]
     return {"promptfooconfig.yaml": yaml.safe_dump(config), **files}
 
@@ -969,6 +970,12 @@ SCORING = {"checks.js": "module.exports = (scores) => ({pass: true, score: 1, re
         (
             with_script(SCORING, assertScoringFunction="file://checks.js"),
             with_script({"checks.js": SCORING["checks.js"] + " "}, assertScoringFunction="file://checks.js"),
+        ),
+        (
+            with_script(JS, derivedMetrics=[{"name": "f1", "value": "file://checks.js"}]),
+            with_script(
+                {"checks.js": JS["checks.js"] + " "}, derivedMetrics=[{"name": "f1", "value": "file://checks.js"}]
+            ),
         ),
     ],
 )

@@ -20,6 +20,7 @@ from gradegate.result import (
     Counterpart,
     Counts,
     Decision,
+    DerivedMetric,
     GateOutcome,
     Grade,
     Made,
@@ -140,6 +141,9 @@ RUN = st.builds(
     baseline=st.none() | BESIDE,
     made=st.builds(Made, TEXT, TEXT, TEXT, st.dictionaries(TEXT, TEXT, max_size=2)),
     confirm=st.none() | CONFIRM,
+    derived=st.lists(
+        st.builds(DerivedMetric, TEXT, TEXT, TEXT, TEXT, st.none() | NUMBER, TEXT, COUNT, COUNT), max_size=2
+    ).map(tuple),
 )
 DECISION = st.builds(
     Decision,

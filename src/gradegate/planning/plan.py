@@ -16,7 +16,7 @@ from gradegate.configs import idle, made
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
-from gradegate.planning import checks, filters, recall, scripts
+from gradegate.planning import checks, derived, filters, recall, scripts
 from gradegate.planning.assertions import BROUGHT, Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
@@ -92,6 +92,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         keys=tuple(dict.fromkeys(KeyUse(name, it.host) for it in pool.values() for name in it.keys)),
         about={located.suite.file: located.suite.about for located in suites if located.suite.about},
         digests={located.suite.file: located.digest for located in suites},
+        derived={it.suite.file: it.suite.derived for it in suites if it.suite.derived and it.recorded is None},
         commit=settings.commit,
     )
 
@@ -167,12 +168,8 @@ class _Planner:
         recorded = self.located.recorded
         cases = self._filtered() if recorded is None else list(recorded)
         self.size.expect(self.suite, cases)
-        if recorded is not None:
-            jobs = self._jobs(cases, [])
-            self.mistakes += self.names.mistakes()
-            return jobs
-        targets = list(self._targets())
-        if self.settings.listing:
+        targets = list(self._targets()) if recorded is None else []
+        if recorded is not None or self.settings.listing:
             jobs = self._jobs(cases, targets)
             self.mistakes += self.names.mistakes()
             return jobs
@@ -181,6 +178,7 @@ class _Planner:
         except ConfigError as e:
             self.mistakes += e.mistakes
         jobs = self._jobs(cases, targets)
+        self.mistakes += derived.mistakes(self.suite, jobs)
         if len(targets) == len(self.suite.targets):
             self.mistakes += checks.comparisons(jobs)
             self.mistakes += self.names.mistakes()

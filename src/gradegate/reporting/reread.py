@@ -34,6 +34,7 @@ from gradegate.result import (
     Counterpart,
     Counts,
     Decision,
+    DerivedMetric,
     GateOutcome,
     Grade,
     KeyUse,
@@ -96,6 +97,7 @@ def _run(results: Results) -> RunResult:
         cache=_cache(results.cache) if results.cache else None,
         confirm=ConfirmReport(**results.confirm.model_dump()) if results.confirm else None,
         baseline=_baseline(results.baseline) if results.baseline else None,
+        derived=tuple(DerivedMetric(**line.model_dump()) for line in results.derived_metrics),
     )
 
 

@@ -209,6 +209,19 @@ class BaselineLine(_Part):
     fresh: bool = Field(description="The base was asked in the same run.")
 
 
+class DerivedLine(_Part):
+    """A metric worked out of the sums of others, for one provider and prompt. It decides nothing."""
+
+    name: str
+    suite: str
+    provider: str
+    prompt_label: str
+    value: float | None = Field(description="null where it could not be worked out; error says why.")
+    error: str
+    answers: int = Field(description="That it is over.")
+    left_out: int = Field(description="Answers whose grades are not known.")
+
+
 class NoteLine(_Part):
     """Something that the user should know and that does not change the outcome."""
 
@@ -318,6 +331,7 @@ class Head(_Part):
     cache: CacheLine | None = Field(default=None, description="null where the run had none.")
     confirm: ConfirmLine | None = Field(default=None, description="What asking failures again came to.")
     baseline: BaselineLine | None = Field(default=None, description="null where there is nothing to compare with.")
+    derived_metrics: list[DerivedLine] = Field(default=[], description="Of each provider and prompt, in order.")
     about: dict[str, dict[str, Any]] = Field(description="What a dialect keeps of a config, by its file.")
 
 

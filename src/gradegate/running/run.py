@@ -29,6 +29,7 @@ from gradegate.running.beside import Beside
 from gradegate.running.border import guarded
 from gradegate.running.compare import Answered, compared
 from gradegate.running.confirm import Answer, Confirming
+from gradegate.running.derived import derived
 from gradegate.running.estimate import answer_calls, grader_calls, target_calls
 from gradegate.running.grade import grades_of
 from gradegate.running.occasions import Occasions
@@ -92,6 +93,7 @@ class _Run:
         confirming = self._confirming or self._begin_confirming()
         rows = confirming.end(self._no_more())
         others, replies = self._others, self._client.replies
+        metrics = derived(self._plan.derived, rows)
         return RunResult(
             cases=cases_of(rows),
             target_usage=sum((row.usage for row in (*rows, *others)), NO_USAGE),
@@ -113,6 +115,7 @@ class _Run:
             cache=replies.report() if replies else None,
             confirm=confirming.report(),
             baseline=confirming.baseline(rows),
+            derived=metrics,
         )
 
     def _no_more(self) -> str:

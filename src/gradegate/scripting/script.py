@@ -93,6 +93,11 @@ def of_request(code: Code) -> Script:
     return _script(code, ("prompt", "vars", "context"), body.of_request, may_be_function=True)
 
 
+def of_function(code: Code, *parameters: str) -> Script:
+    """A function that is called with these, or a file that exports one."""
+    return _script(code, parameters, lambda text: body.of_function(text, *parameters), may_be_function=True)
+
+
 def shown(value: Any) -> Any:
     """A value as reports show it: of a file of code its name, with a digest that tells another code."""
     if not isinstance(value, CodeFile):
