@@ -52,6 +52,8 @@ class ProviderSpec:
         return self.label or self.id
 
 
+UNREAD = ProviderSpec("")  # in place of a grader that could not be read: what is wrong with it was said
+
 # What a model gives, and so what it can grade by.
 KINDS = ("text", "embedding", "classification", "moderation")
 # The models that may grade, by kind; "*" serves for any kind.

@@ -134,7 +134,8 @@ class _Planner:
     def __post_init__(self) -> None:
         suite, settings = self.located.suite, self.settings
         if any(case.options.transform_vars for case in suite.cases):
-            suite = replace(suite, cases=tuple(map(self._with_made_vars, suite.cases)))
+            suite, mistakes = scripts.with_made_vars(suite)
+            self.mistakes += mistakes
         self.suite = suite
         self.env = javascript(suite.env.texts())
         prompt = suite.prompts[0].text if len(suite.prompts) == 1 else ""
@@ -145,13 +146,6 @@ class _Planner:
         self.stores = any(recall.OPTION in case.options.settings for case in suite.cases)
         defined = {name for case in suite.cases for name in case.vars}
         self.names = Names(defined, suite.env, partial=self.settings.filters.on or self._recorded)
-
-    def _with_made_vars(self, case: Case) -> Case:
-        try:
-            return scripts.with_made_vars(case)
-        except ConfigError as e:
-            self.mistakes += e.mistakes
-            return case
 
     @property
     def _recorded(self) -> bool:
