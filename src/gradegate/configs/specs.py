@@ -15,7 +15,7 @@ from gradegate.configs.dialect import Source
 from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
-from gradegate.suite import KINDS, NOTHING, Graders, ProviderSpec
+from gradegate.suite import KINDS, NOTHING, Graders, Idle, ProviderSpec
 from gradegate.texts.envnames import env_names, env_needs
 from gradegate.texts.template import TemplateError, render_env
 
@@ -105,12 +105,12 @@ def _opened(config: Mapping[str, Any], source: Source, origin: Origin) -> Mappin
     return {**config, **{key: scripts.code(str(config[key]), source, origin) for key in named}} if named else config
 
 
-def _with_id(written: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``{ID: {...}}`` as a mapping with an ``id``; a vendor alone with options of its model is none."""
+def _with_id(written: Mapping[str, Any], asked: bool = True) -> Mapping[str, Any]:
+    """``{ID: {...}}`` as a mapping with an ``id``; where it is asked, a vendor alone with options of its model is none."""
     if "id" not in written and len(written) == 1:
         ((provider_id, rest),) = written.items()
         if isinstance(rest, Mapping) and provider_id not in ProviderKeys.model_fields:
-            is_id = ":" in provider_id or ProviderKeys.model_fields.keys() >= rest.keys()
+            is_id = not asked or ":" in provider_id or ProviderKeys.model_fields.keys() >= rest.keys()
             return document.at_line({"id": provider_id, **rest}, getattr(rest, "line", 0)) if is_id else written
     return written
 
@@ -213,7 +213,10 @@ def _labels(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
         return [spec for item in written for spec in _labels(item, source, _origin(item, origin))]
     if not isinstance(written, Mapping):
         raise ConfigError.at("a provider is a text or a mapping with an `id`", origin, "write e.g. my-application")
-    return [_label(_with_id(written), _origin(written, origin))]
+    named, place = _with_id(written, asked=False), _origin(written, origin)
+    if named.get("transform"):
+        source.idle.append(Idle("transform of a target that is not asked", place))
+    return [_label(named, place)]
 
 
 def _label(written: Mapping[str, Any], origin: Origin) -> ProviderSpec:

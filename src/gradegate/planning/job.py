@@ -13,9 +13,15 @@ from gradegate.recording.answer import Answer
 from gradegate.result import AskedModel, KeyUse
 from gradegate.suite import Case, DerivedSpec, Note, Policy, PromptSpec
 
-# Gives the job that is asked once the answers that it fills in are known, by the names under which they are stored.
-Recall = Callable[[Mapping[str, str]], "Job"]
 Render = Callable[[Sequence[Any]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Gives the job that is asked once the answers that it fills in are known, by the names under which they are stored."""
+
+    names: tuple[str, ...]
+    fill: Callable[[Mapping[str, str]], Job]
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,7 +267,8 @@ class _Planner:
                     in_order=self.stores and bool(kept or recalled or render),
                 )
                 if recalled:
-                    job = replace(job, recall=recall.later(job, recalled, self.binder, self.env, self._render))
+                    subject = self._subject(case, values)
+                    job = replace(job, recall=recall.later(job, recalled, self.binder, subject, self._render))
                 yield job
         if kept:
             self.stored[kept] = None
@@ -312,10 +313,13 @@ class _Planner:
         definition = case_definition(case, values)
         return definition, named(self._bind(case, values), definition)
 
-    def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
+    def _subject(self, case: Case, values: Mapping[str, Any]) -> Subject:
         brought = BROUGHT if self.settings.answers else frozenset()
         about = {"description": case.description, "metadata": case.metadata, "threshold": case.threshold}
-        subject = Subject(case.options, {"env": self.env, **values}, case.turns, brought, about)
+        return Subject(case.options, {"env": self.env, **values}, case.turns, brought, about)
+
+    def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
+        subject = self._subject(case, values)
         bound = []
         for spec in case.assertions if not self.settings.listing else ():
             try:
