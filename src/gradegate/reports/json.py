@@ -230,6 +230,7 @@ def _case(row: Row) -> CaseLine:
         definition=row.definition.hex(),
         base=row.base.value if row.base else None,
         hidden=row.hidden,
+        undone=row.undone,
     )
 
 
@@ -262,6 +263,8 @@ def _grade(grade: Grade) -> GradeLine:
         definition=assertion.definition.hex(),
         status=grade.status,
         base=BaseLine(outcome=grade.base.outcome.value, first=grade.base.first.value) if grade.base else None,
+        undone=grade.undone,
+        unheard=grade.unheard,
     )
 
 
