@@ -70,6 +70,8 @@ GRADE = st.builds(
     confirmed=st.none() | st.booleans(),
     status=STATUS,
     base=st.none() | st.builds(Counterpart, OUTCOME, OUTCOME),
+    undone=st.booleans(),
+    unheard=st.booleans(),
 )
 TURN = st.builds(
     Turn,
@@ -103,6 +105,7 @@ ROW = st.builds(
     key=DIGEST,
     definition=DIGEST,
     base=st.none() | OUTCOME,
+    undone=st.booleans(),
 )
 RULE = st.builds(
     Rule,
@@ -124,7 +127,7 @@ RULE = st.builds(
 BESIDE = st.builds(
     BaselineReport, TEXT, st.none() | COUNT, *[COUNT] * 7, st.lists(TEXT, max_size=2).map(tuple), st.booleans()
 )
-CONFIRM = st.builds(ConfirmReport, st.sampled_from(["off", "answers, grader"]), SHARE, *[COUNT] * 8)
+CONFIRM = st.builds(ConfirmReport, st.sampled_from(["off", "answers, grader"]), SHARE, *[COUNT] * 9)
 COUNTS = st.builds(Counts, COUNT, COUNT, COUNT)
 RUN = st.builds(
     RunResult,
@@ -200,7 +203,13 @@ def test_an_answer_can_be_graded_again_from_what_was_read():
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"", "EOF"), (b"[]", "object"), (b'{"version": 2}', "version"), (b'{"version": 1}', "required")],
+    [
+        (b"", "EOF"),
+        (b"[]", "object"),
+        (b'{"version": 2}', "version"),
+        (b'{"version": true}', "the version is not a whole number at version"),
+        (b'{"version": 1}', "required"),
+    ],
 )
 def test_what_is_no_results_json_is_a_mistake(content, words):
     with pytest.raises(ConfigError, match=words) as error:

@@ -125,6 +125,7 @@ def _row(line: CaseLine) -> Row:
         definition=bytes.fromhex(line.definition),
         base=Outcome(line.base) if line.base else None,
         hidden=line.hidden,
+        undone=line.undone,
         origin=_origin(line.source),
     )
 
@@ -164,6 +165,8 @@ def _grade(line: GradeLine) -> Grade:
         confirmed=line.confirmed,
         status=line.status,
         base=Counterpart(Outcome(line.base.outcome), Outcome(line.base.first)) if line.base else None,
+        undone=line.undone,
+        unheard=line.unheard,
     )
 
 

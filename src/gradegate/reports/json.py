@@ -233,6 +233,7 @@ def _case(row: Row) -> CaseLine:
         definition=row.definition.hex(),
         base=row.base.value if row.base else None,
         hidden=row.hidden,
+        undone=row.undone,
     )
 
 
@@ -265,6 +266,8 @@ def _grade(grade: Grade) -> GradeLine:
         definition=assertion.definition.hex(),
         status=grade.status,
         base=BaseLine(outcome=grade.base.outcome.value, first=grade.base.first.value) if grade.base else None,
+        undone=grade.undone,
+        unheard=grade.unheard,
     )
 
 
