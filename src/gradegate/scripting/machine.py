@@ -35,7 +35,7 @@ def _context() -> tuple[Any, list[Any]]:
     context.set_max_stack_size(SCRIPT_STACK)
     context.set_time_limit(SCRIPT_SECONDS)
     context.eval(f"globalThis.__parts = {_prelude()}")
-    parts = [context.eval(f"__parts[{number}]") for number in range(3)]
+    parts = [context.eval(f"__parts[{number}]") for number in range(4)]
     context.eval("delete globalThis.__parts")
     return context, parts
 
@@ -49,7 +49,7 @@ def run(body: str, parameters: list[str] | None, name: str, given: str) -> dict[
     import quickjs
 
     until = time.process_time() + SCRIPT_SECONDS
-    context, (start, end, _) = _context()
+    context, (start, end, *_) = _context()
     try:
         start(body, None if parameters is None else json.dumps(parameters), name, given)
         for _ in range(_JOBS):
@@ -58,6 +58,10 @@ def run(body: str, parameters: list[str] | None, name: str, given: str) -> dict[
         said: dict[str, Any] = json.loads(end())
     except quickjs.JSException as e:
         return _thrown(e)
+    if said["limit"]:
+        return _beyond(said["limit"], said.get("stack", ""))
+    if said["lacking"]:
+        return _failed(said["lacking"], said.get("stack", ""))
     if len(said.get("text") or "") > MAX_CHARACTERS:
         return {"type": "unreadable", "text": f"it has more than {MAX_CHARACTERS:,} characters", "lines": []}
     return {**said, "line": line_in(said.get("stack", ""))}
@@ -68,11 +72,18 @@ def check(body: str, parameters: list[str]) -> dict[str, Any]:
     import quickjs
 
     try:
-        _, (_, _, parse) = _context()
+        _, (_, _, parse, _) = _context()
         said: dict[str, Any] = json.loads(parse(body, json.dumps(parameters)))
     except quickjs.JSException as e:
         return _thrown(e)
     return {**said, "line": line_in(said.get("stack", ""))}
+
+
+def names() -> list[str]:
+    """The global names that every snippet finds."""
+    _, (*_, listed) = _context()
+    found: list[str] = json.loads(listed())
+    return found
 
 
 def line_in(stack: str) -> int:
@@ -84,8 +95,21 @@ def line_in(stack: str) -> int:
 def _thrown(error: Exception) -> dict[str, Any]:
     """Of what came past the prelude: an interrupted snippet, or memory that is used up."""
     words, _, stack = str(error).partition("\n")
+    return _beyond(words, stack)
+
+
+def _beyond(words: str, stack: str) -> dict[str, Any]:
+    """Of a limit that was hit, whatever the snippet made of it: ``words`` are the engine's."""
+    exceeded = words != "nested"  # which is cheap, and may be an answer's doing alone
     if "interrupted" in words:
         words = f"it takes more than {SCRIPT_SECONDS:g} s"
-    elif "memory" in words or words in ("", "null"):
+    elif "memory" in words or words in ("", "null", "string too long"):
         words = f"it needs more than {SCRIPT_MEMORY // MIB} MiB of memory"
-    return {"type": "thrown", "name": "", "text": words[:500], "line": line_in(stack), "lines": [], "exceeded": True}
+    elif not exceeded:
+        words = "it reads JSON that is nested too deeply"
+    return _failed(words, stack, exceeded=exceeded)
+
+
+def _failed(words: str, stack: str, *, exceeded: bool = False) -> dict[str, Any]:
+    line = line_in(stack)
+    return {"type": "thrown", "name": "", "text": words[:500], "line": line, "lines": [], "exceeded": exceeded}

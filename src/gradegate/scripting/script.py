@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -135,6 +135,7 @@ def _module(code: str, function: str, file: str) -> Script:
     said = _parsed(script.body, ["module", "exports"])
     if said["type"] == "thrown":
         raise _syntax(said, code)
+    _check_names(code, ("module", "exports"))
     return script
 
 
@@ -146,12 +147,30 @@ def _check(text: str, parameters: tuple[str, ...], code: str) -> None:
         raise _syntax(said, code)
     if said["type"] == "returns nothing":
         cure = "add `return` before the value: a text of several lines is a function's body"
+        if "\n" not in code.strip():
+            cure = "end it with the value, such as `const n = output.length; n > 3`"
         raise ScriptError("it returns nothing, whatever the answer is", cure=cure)
+    _check_names(code, parameters)
 
 
 def _parsed(text: str, parameters: list[str]) -> Any:
     try:
         return evaluate(f"{_HERE}:check", text, parameters, account=SCRIPTS)
+    except (Exceeded, Refused) as e:
+        raise ScriptError(str(e), cure="simplify it") from e
+
+
+def _check_names(code: str, parameters: tuple[str, ...]) -> None:
+    found = screen.unknown(code, _globals().union(parameters))
+    if found:
+        raise ScriptError(*found)
+
+
+@cache
+def _globals() -> frozenset[str]:
+    """What every snippet finds. Raises ScriptError."""
+    try:
+        return frozenset(evaluate(f"{_HERE}:names", account=SCRIPTS))
     except (Exceeded, Refused) as e:
         raise ScriptError(str(e), cure="simplify it") from e
 
@@ -175,6 +194,8 @@ def _syntax(said: Any, code: str) -> ScriptError:
         cure = "it looks like TypeScript: remove the types"
     elif "\n" not in code.strip() and code.lstrip().startswith("return"):
         cure = "a single line is an expression: leave `return` out"
+    elif "\n" not in code.strip() and "'return'" in said["text"]:
+        cure = "in a single line the last statement is what it gives: leave its `return` out"
     elif "await" in said["text"] or "await" in code:
         cure = "correct it; `await` stands in an `async` function alone: return the promise"
     return ScriptError(f"it is no JavaScript: {said['text']}", said["line"], cure)
