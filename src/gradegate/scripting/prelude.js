@@ -1,6 +1,7 @@
-// What a snippet is started by: called with its text in a context of its own. Everything that the snippet could change
-// for itself is taken before it runs. What it gives is data: {type, text} with JSON in `text`, and the lines it logged;
-// and, since it could have caught either itself, what it used that is not here, and the limit that it hit.
+// What a snippet is started by: called with its text in a context of its own, and without one for what came of it.
+// Everything that the snippet could change for itself is taken before it runs. What it gives is data: {type, text} with
+// JSON in `text`, and the lines it logged; and, since it could have caught either itself, what it used that is not here, and
+// the limit that it hit.
 (() => {
   "use strict";
   const { parse, stringify } = JSON;
@@ -192,20 +193,5 @@
     }
   };
   const end = () => stringify({ __proto__: null, ...state, lines, lacking, limit });
-  // Only parses. A body that is also right outside of a function has no `return` of its own.
-  const check = (body, parameters) => {
-    try {
-      new Make(...parse(parameters), body);
-    } catch (error) {
-      return stringify(thrown(error));
-    }
-    try {
-      (0, eval)("if (false) {\n" + body + "\n}");
-    } catch {
-      return stringify({ type: "returns" });
-    }
-    return stringify({ type: "returns nothing" });
-  };
-  const names = () => stringify(Object.getOwnPropertyNames(globalThis));
-  return [start, end, check, names];
+  return (body, parameters, name, given) => (body === undefined ? end() : start(body, parameters, name, given));
 })();
