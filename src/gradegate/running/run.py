@@ -300,7 +300,10 @@ def _cache_notes(replies: Replies | None) -> list[Note]:
 
 
 def _graded(job: Job, repeat: int, answer: Transcript, reask: int) -> Row:
-    grades = grades_of(job, answer, reask)
+    return _answered(job, repeat, answer, grades_of(job, answer, reask))
+
+
+def _answered(job: Job, repeat: int, answer: Transcript, grades: tuple[Grade, ...]) -> Row:
     outcome, score, reason = concluded(job.case, grades)
     return replace(
         _blank(job, repeat),
@@ -340,7 +343,10 @@ def _blank(job: Job, repeat: int) -> Row:
 
 
 def _failed(job: Job, repeat: int, error: Exception) -> Row:
-    """The row of an answer that the target did not give; a defect in one provider must not lose the other rows."""
+    """The row of an answer that is not there to be graded; a defect in one provider must not lose the other rows."""
+    if isinstance(error, Untransformed):
+        grades = tuple(grade for binding in job.assertions for grade in unjudged(binding, str(error)))
+        return _answered(job, repeat, error.transcript, grades)
     why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
     return _missing(job, repeat, why, error.trouble if isinstance(error, ProviderError) else None)
 
