@@ -10,23 +10,27 @@ from gradegate.planning.job import Job
 from gradegate.suite import Code
 from gradegate.texts.code import reads
 
+_Written = tuple[Code, bool]  # with whether a snippet is Python
+
 
 def seen(job: Job) -> bytes:
     """A digest of it; empty where no code of the job looks there."""
-    spec, judging = job.target.spec, list(_judging(job.assertions))
-    shaping = (spec.transform if spec else "", job.case.options.transform)
-    found = [job.target.name] if _any(judging, "provider") else []
-    found += ["prompt", job.text] if _any((*judging, *shaping), "prompt") else []
+    spec = job.target.spec
+    shaping = [(code, False) for code in (spec.transform if spec else "", job.case.options.transform)]
+    judging = list(_judging(job.assertions))
+    found = ["target", job.target.name] if _any(judging, "provider") else []
+    found += ["prompt", job.text] if _any([*judging, *shaping], "prompt") else []
     found += ["label", job.prompt.label] if _any(shaping, "prompt") else []
     return digest(found) if found else b""
 
 
-def _any(codes: Sequence[Code], name: str) -> bool:
-    return any(code and reads(code, name) for code in codes)
+def _any(codes: Sequence[_Written], name: str) -> bool:
+    return any(code and reads(code, name, python=python) for code, python in codes)
 
 
-def _judging(bindings: Sequence[Binding]) -> Iterator[Code]:
+def _judging(bindings: Sequence[Binding]) -> Iterator[_Written]:
     for bound in (bound for binding in bindings for bound in binding.bounds):
-        yield bound.transform
-        if bound.grader.written.own_config:  # code, which is told the situation
-            yield getattr(bound.grader, "value", "")
+        written = bound.grader.written
+        yield bound.transform, False
+        if written.own_config:  # code, which is told the situation
+            yield getattr(bound.grader, "value", ""), written.runs_code

@@ -15,6 +15,7 @@ from gradegate.result import Grade, Outcome
 from gradegate.running import converse
 from gradegate.running.border import guarded
 from gradegate.running.grade import grade_of
+from gradegate.running.transforms import Untransformed
 
 Stopped = Callable[[], str]  # says why no more may be asked; empty as long as more may be
 

@@ -18,11 +18,11 @@ from gradegate.baseline import answer_of
 from gradegate.conversation import NO_USAGE, Transcript, Usage
 from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
 from gradegate.figures import many
-from gradegate.grading.conclude import missing
+from gradegate.grading.conclude import missing, unjudged
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.keys import row_key
 from gradegate.programs import desk as programs
-from gradegate.result import Made, Outcome, Row, RunResult, cases_of
+from gradegate.result import Grade, Made, Outcome, Row, RunResult, cases_of
 from gradegate.running import converse
 from gradegate.running.askable import Askable
 from gradegate.running.beside import Beside
@@ -35,6 +35,7 @@ from gradegate.running.grade import grades_of
 from gradegate.running.occasions import Occasions
 from gradegate.running.portions import Portions
 from gradegate.running.scoring import concluded
+from gradegate.running.transforms import Untransformed
 from gradegate.running.unpaid import after_undone, asks, lost, unanswered, ungraded
 from gradegate.suite import Note
 

@@ -101,7 +101,7 @@ def _beyond(words: str, stack: str) -> dict[str, Any]:
     exceeded = words != "nested"  # which is cheap, and may be an answer's doing alone
     if "interrupted" in words:
         words = f"it takes more than {SCRIPT_SECONDS:g} s"
-    elif "memory" in words or words in ("", "null", "string too long"):
+    elif "memory" in words or words in ("", "null", "string too long", "[uninitialized]"):
         words = f"it needs more than {SCRIPT_MEMORY // MIB} MiB of memory"
     elif not exceeded:
         words = "it reads JSON that is nested too deeply"

@@ -71,6 +71,22 @@ def unknown(code: str, known: Collection[str]) -> Refusal | None:
     return _said(code, found[free[name]], f"`{name}` is not declared, and the engine does not have it", cure)
 
 
+def reads(code: str, name: str, whole: str = "") -> bool:
+    """Whether a program names a member, or uses what is called ``whole`` otherwise than by the name of a member."""
+    found = tokens(code)
+    if any(token.text == name for token in found) or re.search(rf"\[\s*([\"'`]){name}\1\s*\]", code):
+        return True
+    uses = (number for number, token in enumerate(found) if token.text == whole and not _is_member(found, number))
+    return any(not _by_name(found, number + 1) for number in uses)
+
+
+def _by_name(found: Sequence[Token], number: int) -> bool:
+    """Whether ``.name``, ``?.name`` or ``["name"]`` stands there."""
+    number += _text(found, number) == "?." and _text(found, number + 1) == "["
+    sign, after = _text(found, number), _text(found, number + 1)
+    return sign in (".", "?.") or (sign == "[" and after == "''" and _text(found, number + 2) == "]")
+
+
 def is_typescript(code: str) -> bool:
     """Whether a program that JavaScript cannot read looks as if it had types."""
     return _TYPES.search(code) is not None

@@ -113,6 +113,13 @@ def mentions(code: Code, *names: str) -> bool:
     return not isinstance(code, str) or any(name in code for name in (*names, *indirect))
 
 
+def reads(code: Code, name: str) -> bool:
+    """Whether JavaScript may look at that part of its context. A file that hands all of it on is not known to."""
+    if isinstance(code, str):
+        return mentions(code) or ("context" in code and screen.reads(code, name, whole="context"))
+    return name in code["code"] and screen.reads(code["code"], name)
+
+
 def _script(
     code: Code, parameters: tuple[str, ...], rule: Callable[[str], str], *, may_be_function: bool = False
 ) -> Script:
