@@ -84,7 +84,10 @@ def test_numbers_that_json_lacks_are_what_they_are(number):
         ("setTimeout(() => {}, 1)", "`setTimeout` waits"),
         ("[...require('fs')]", "`require` loads a module"),
         ("ouput.length", "`ouput` is not declared, and the engine does not have it (line 1) -> did you mean `output`?"),
-        ("const a = 1;\nreturn new URL(output).host", "`URL` is not declared, and the engine does not have it (line 2)"),
+        (
+            "const a = 1;\nreturn new URL(output).host",
+            "`URL` is not declared, and the engine does not have it (line 2)",
+        ),
         ("new Intl.NumberFormat('en').format(1)", "`Intl` is not declared"),
         ("structuredClone(output)", "`structuredClone` is not declared"),
         ("Buffer.from(output).length", "`Buffer` is not declared"),
@@ -353,7 +356,9 @@ PLAIN = st.text(alphabet="abzABZ019 ", max_size=6)
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not here")
 def test_plain_texts_are_compared_as_node_does():
-    texts = ["", " ", "a", "A", "b", "B", "ab", "aB", "Ab", "a b", "a1", "1a", "10", "9", "z", "Z", "aZ", "Az", "zz top"]
+    texts = json.loads(
+        '["", " ", "a", "A", "b", "B", "ab", "aB", "Ab", "a b", "a1", "1a", "10", "9", "z", "Z", "aZ", "Az", "zz top"]'
+    )
     code = f"JSON.stringify({json.dumps(texts)}.map((one) => {json.dumps(texts)}.map((two) => one.localeCompare(two))))"
     node = subprocess.run(["node", "-p", code], capture_output=True, text=True, check=True, env={"LANG": "en_US.UTF-8"})
     assert json.loads(value(code)) == json.loads(node.stdout)
@@ -392,7 +397,9 @@ def test_what_is_logged_is_text_whatever_the_snippet_does_to_texts():
     assert script.of_assertion(f"{tampered}\n{logged}").call("x", {}).lines == ('a {"b":1} (what cannot be shown)',)
 
 
-@pytest.mark.parametrize("code", ["/[", ";", "; ", "\n", "f(", "a.localeCompare(", "`${", "fetch(1);", "export ", "{a:"])
+@pytest.mark.parametrize(
+    "code", ["/[", ";", "; ", "\n", "f(", "a.localeCompare(", "`${", "fetch(1);", "export ", "{a:"]
+)
 def test_a_text_as_long_as_allowed_is_looked_through_at_once(code):
     """These once took minutes."""
     text = (code * 262_144)[:262_100]

@@ -56,7 +56,9 @@ def main() -> None:
     report = {"refused": said} if said else _kept(child, tail)
     _end(child, task["uid"])
     if task["uid"]:
-        _as_user(task["uid"], _clear)
+        import shutil  # which that user perhaps may not read
+
+        _as_user(task["uid"], lambda: _clear(shutil.rmtree))
     with contextlib.suppress(OSError):
         os.write(1, json.dumps(report).encode())
 
@@ -194,18 +196,18 @@ def _as_user(uid: int, action: Callable[[], None]) -> None:
     os.waitpid(other, 0)
 
 
-def _clear() -> None:
+def _clear(remove: Callable[..., None]) -> None:
     """Remove what this user left where everybody may write, as far as that is quickly done."""
-    import shutil
-
     signal.alarm(CLEARED)  # and this process ends
     for folder in SHARED:
+        entries: list[os.DirEntry[str]] = []
         with contextlib.suppress(OSError):
-            for entry in list(os.scandir(folder)):
+            entries = list(os.scandir(folder))
+        for entry in entries:
+            with contextlib.suppress(OSError):  # of another, or gone meanwhile
                 if entry.stat(follow_symlinks=False).st_uid == os.getuid():
-                    shutil.rmtree(entry.path, ignore_errors=True)
-                    with contextlib.suppress(OSError):
-                        os.unlink(entry.path)  # noqa: PTH108 - as the text that it is
+                    remove(entry.path, ignore_errors=True)
+                    os.unlink(entry.path)  # noqa: PTH108 - as the text that it is
 
 
 def _descendants() -> list[int]:

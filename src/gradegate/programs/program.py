@@ -32,10 +32,10 @@ class File:
 class Program(dict[str, str]):
     """A Python file as suites hold it: what tells it from others in every checkout, and beside that where it is."""
 
-    def __init__(self, reference: str, name: str, digest: str, file: File, keys: frozenset[str]) -> None:
+    def __init__(self, reference: str, name: str, digest: str, file: File, words: frozenset[str]) -> None:
         super().__init__(reference=reference, file=name, digest=digest)
         self.file = file
-        self.keys = keys  # the words in quotes, by which it may look into what it is told
+        self.words = words  # those in quotes, by which it may look into what it is told
 
     @property
     def digest(self) -> str:
@@ -66,11 +66,11 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
     """The program that a reference names. Raises ConfigError where it is not a file of the workspace."""
     name, function = split(reference)
     path = workspace.locate(name, folder, origin)
-    digest, keys = hashlib.sha256(), set[str]()
+    digest, words = hashlib.sha256(), set[str]()
     for content in _sources(path, workspace, folder, origin):
         digest.update(hashlib.sha256(content).digest())
-        keys |= quoted(content.decode("utf-8", "replace"))
-    return Program(reference, workspace.name(path), digest.hexdigest(), File(path, function, folder), frozenset(keys))
+        words |= quoted(content.decode("utf-8", "replace"))
+    return Program(reference, workspace.name(path), digest.hexdigest(), File(path, function, folder), frozenset(words))
 
 
 def quoted(source: str) -> set[str]:

@@ -120,8 +120,15 @@ def _languages(found: Sequence[Token]) -> Iterator[tuple[int, str, str]]:
             continue
         most, cure = _OF_LANGUAGES[token.text]
         place = number + 1 + (_text(found, number + 1) == "?.")
-        if place in brackets and brackets[place][1] > most:
+        if place in brackets and _given(found, *brackets[place]) > most:
             yield number, f"`{token.text}` needs the rules of a language, and there are none here", cure
+
+
+def _given(found: Sequence[Token], end: int, arguments: int) -> int:
+    """How many arguments stand before the bracket at ``end``, without those that are `undefined` at the end of them."""
+    while _text(found, end - 1) == "undefined" and _text(found, end - 2) in ("(", ","):
+        end, arguments = end - 2, arguments - 1
+    return arguments
 
 
 def _free(found: Sequence[Token]) -> dict[str, int]:

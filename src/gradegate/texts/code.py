@@ -43,7 +43,7 @@ def of_scoring(code: Code) -> Script | Python:
 def reads(code: Code, name: str, *, python: bool = False) -> bool:
     """Whether code may look at a part of what it is told; ``python``: a snippet is Python."""
     if isinstance(code, Program):
-        return name in code.keys
+        return name in code.words
     if python and isinstance(code, str):
         return name in quoted(code)
     return script.reads(code, name)
