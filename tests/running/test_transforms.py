@@ -73,6 +73,15 @@ def test_one_that_fails_or_gives_nothing_is_an_error_of_all_grades(gate, transfo
     assert ran.cases[0]["output"] == '{"text": "Hi", "n": 2}'  # as the target gave it, which is not to blame
 
 
+def test_one_that_fails_where_nothing_is_asserted_is_an_error_of_the_case(gate):
+    made = config(transform="output.a.b.c")
+    made["tests"].append(config(js("true"))["tests"][0])
+    ran = gate(made)
+    case, _ = ran.cases
+    assert (ran.code, case["outcome"], case["output"]) == (3, "error", None)
+    assert case["error"].startswith("`transform` fails: ")
+
+
 def test_one_of_an_assertion_that_fails_is_an_error_of_its_own(gate):
     ran = gate(config(js("true", transform="output.a.b"), js("true")))
     assert outcomes(ran) == ["error", "pass"]

@@ -347,7 +347,8 @@ def _failed(job: Job, repeat: int, error: Exception) -> Row:
     """The row of an answer that is not there to be graded; a defect in one provider must not lose the other rows."""
     if isinstance(error, Untransformed):
         grades = tuple(grade for binding in job.assertions for grade in unjudged(binding, str(error)))
-        return _answered(job, repeat, error.transcript, grades)
+        row = _answered(job, repeat, error.transcript, grades)
+        return row if grades else replace(row, outcome=Outcome.ERROR, error=str(error), output=None)
     why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
     return _missing(job, repeat, why, error.trouble if isinstance(error, ProviderError) else None)
 

@@ -37,7 +37,8 @@ def concluded(case: Case, grades: Sequence[Grade]) -> Conclusion:
         verdict = returned.verdict(value)
     except (ScriptError, NoVerdict) as e:
         return Conclusion(Outcome.ERROR, None, f"assertScoringFunction: {e}")
-    return Conclusion(Outcome.PASS if verdict.passed else Outcome.FAIL, verdict.score, verdict.reason)
+    outcome = Outcome.PASS if verdict.passed else Outcome.FAIL
+    return Conclusion(outcome, verdict.score, verdict.reason or "assertScoringFunction decides, without a reason")
 
 
 def _named(grades: Sequence[Grade]) -> Mapping[str, float]:
