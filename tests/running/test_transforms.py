@@ -200,3 +200,28 @@ def test_a_target_that_was_told_a_schema_gives_data(gate, llm):
     ]
     plain = gate(config(js("JSON.parse(output).n === 2"), js("typeof output === 'string'"), provider=spec))
     assert outcomes(plain) == ["pass", "pass"]
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("{output: 'a', metadata: {raw_output: 7, output_is_data: true, finish_reason: 5}}", ""),
+        ("{output: '1', metadata: {raw_output: 'b', output_is_data: true}}", ""),
+        ("{output: '', metadata: {tool_calls: 7}}", "answered with an empty text"),
+        ("{output: '', metadata: {tool_calls: 'x'}}", "answered with an empty text"),
+    ],
+)
+def test_an_application_says_nothing_under_our_names(gate, llm, said, words):
+    """Of what is noted beside an answer, that it is data and what it was are ours to say."""
+    llm.reply = lambda path, body: {"a": 1}
+    target = {
+        "id": f"http://127.0.0.1:{llm.port}/app",
+        "config": {"body": {"p": "{{prompt}}"}, "transformResponse": f"({said})"},
+    }
+    code = "typeof output === 'string' && context.providerResponse.raw === output"
+    ran = gate(config(js(code), {**js("output.length === 2"), "transform": "output + '!'"}, provider=target))
+    if words:
+        assert (ran.code, ran.cases[0]["outcome"]) == (3, "error")
+        assert words in ran.cases[0]["error"]
+    else:
+        assert outcomes(ran) == ["pass", "pass"]
