@@ -187,12 +187,13 @@ def _as_user(uid: int, action: Callable[[], None]) -> None:
     """Do something with the rights of a user alone; nobody else is that user."""
     other = os.fork()
     if not other:
-        with contextlib.suppress(OSError):
+        try:
             os.setgroups([])
             os.setresgid(uid, uid, uid)
             os.setresuid(uid, uid, uid)
             action()
-        os._exit(0)
+        finally:
+            os._exit(0)
     os.waitpid(other, 0)
 
 
@@ -204,7 +205,7 @@ def _clear(remove: Callable[..., None]) -> None:
         with contextlib.suppress(OSError):
             entries = list(os.scandir(folder))
         for entry in entries:
-            with contextlib.suppress(OSError):  # of another, or gone meanwhile
+            with contextlib.suppress(OSError, RecursionError):  # of another, gone meanwhile, or too deep
                 if entry.stat(follow_symlinks=False).st_uid == os.getuid():
                     remove(entry.path, ignore_errors=True)
                     os.unlink(entry.path)  # noqa: PTH108 - as the text that it is
