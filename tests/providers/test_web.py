@@ -211,6 +211,8 @@ def test_an_answer_without_its_output_is_an_error(transform: str, body: bytes, w
         ("json.a || undefined", b"{}", "answered null"),
         ("({error: json.a})", b'{"a": "no model"}', "host answered with an error: no model"),
         ("({metadata: json.a, output: null})", b'{"a": {}}', "answered null"),
+        ("json.a / 0", b'{"a": 0}', "transformResponse gives no value for the answer of host: nan"),
+        ("json.a / 0", b'{"a": 1}', "transformResponse gives no value for the answer of host: inf"),
     ],
 )
 def test_a_transform_that_gives_no_output_is_an_error(transform, body, words):
@@ -262,9 +264,18 @@ def test_a_request_may_be_made_by_javascript(llm: FakeLlm, transform, body, sent
     assert llm.bodies == [sent]
 
 
-def test_a_request_that_cannot_be_made_is_an_error(llm: FakeLlm):
-    with pytest.raises(ProviderError, match="transformRequest of http fails: it throws TypeError"):
-        ask(app(llm, {"q": "{{prompt}}"}, transformRequest="vars.a.b.c"), ("user", "hi"))
+@pytest.mark.parametrize(
+    ("transform", "words"),
+    [
+        ("vars.a.b.c", "fails: it throws TypeError"),
+        ("undefined", "gives nothing"),
+        ("0 / 0", r"gives no value \(nan\)"),
+        ("-1 / 0", r"gives no value \(-inf\)"),
+    ],
+)
+def test_a_request_that_cannot_be_made_is_an_error(llm: FakeLlm, transform, words):
+    with pytest.raises(ProviderError, match=f"transformRequest of http {words}"):
+        ask(app(llm, {"q": "{{prompt}}"}, transformRequest=transform), ("user", "hi"))
     assert llm.bodies == []
 
 

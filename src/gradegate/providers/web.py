@@ -8,6 +8,7 @@ The keys are those of promptfoo's provider (https://www.promptfoo.dev/docs/provi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -157,8 +158,9 @@ class Web(Provider):
             made = self._request.call(prompt, variables, {"vars": variables}).value
         except ScriptError as e:
             raise ProviderError(f"transformRequest of {self.name} fails: {e}", Trouble.SETUP) from e
-        if made is None:
-            raise ProviderError(f"transformRequest of {self.name} gives nothing", Trouble.SETUP)
+        if made is None or (isinstance(made, float) and not math.isfinite(made)):
+            shown = "nothing" if made is None else f"no value ({made})"
+            raise ProviderError(f"transformRequest of {self.name} gives {shown}", Trouble.SETUP)
         return made
 
 

@@ -8,7 +8,7 @@ from itertools import dropwhile
 
 from gradegate.asking.shape import finish_reason
 from gradegate.asking.toolcalls import CALLS
-from gradegate.conversation import NO_USAGE, Reply, Transcript, Turn
+from gradegate.conversation import NO_USAGE, RAW, Reply, Transcript, Turn
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.document import to_json
 from gradegate.planning.job import Job
@@ -47,7 +47,7 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
 
 def _others(answer: Answer) -> dict[str, object]:
     """The metadata that the answer brings, without the names that have a meaning here."""
-    return {key: value for key, value in answer.metadata.items() if key not in ("finish_reason", CALLS, "refused")}
+    return {key: value for key, value in answer.metadata.items() if key not in ("finish_reason", CALLS, "refused", RAW)}
 
 
 def _turns(job: Job, answer: Answer, text: str) -> Iterator[Turn]:

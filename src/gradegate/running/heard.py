@@ -27,9 +27,9 @@ def check(reply: Reply, who: str) -> None:
         raise ProviderError(what, Trouble.REFUSED)
     if ended in BROKEN_OFF:
         raise ProviderError(f"{who} did not finish its answer (finish reason {ended})", Trouble.MALFORMED)
-    if not any(sign.isprintable() and not sign.isspace() for sign in reply.text) and not any(
-        reply.metadata.get("tool_calls") or ()
-    ):
+    calls = reply.metadata.get("tool_calls")
+    called = isinstance(calls, list | tuple) and any(calls)
+    if not called and not any(sign.isprintable() and not sign.isspace() for sign in reply.text):
         limit = " at its token limit" if ended == "length" else ""
         raise ProviderError(f"{who} answered with an empty text{limit}", Trouble.MALFORMED)
     try:

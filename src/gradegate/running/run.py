@@ -18,11 +18,11 @@ from gradegate.baseline import answer_of
 from gradegate.conversation import NO_USAGE, Transcript, Usage
 from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
 from gradegate.figures import many
-from gradegate.grading.conclude import missing
+from gradegate.grading.conclude import missing, unjudged
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.keys import row_key
 from gradegate.programs import desk as programs
-from gradegate.result import Made, Outcome, Row, RunResult, cases_of
+from gradegate.result import Grade, Made, Outcome, Row, RunResult, cases_of
 from gradegate.running import converse
 from gradegate.running.askable import Askable
 from gradegate.running.beside import Beside
@@ -35,6 +35,7 @@ from gradegate.running.grade import grades_of
 from gradegate.running.occasions import Occasions
 from gradegate.running.portions import Portions
 from gradegate.running.scoring import concluded
+from gradegate.running.transforms import Untransformed
 from gradegate.running.unpaid import after_undone, asks, lost, unanswered, ungraded
 from gradegate.suite import Note
 
@@ -300,7 +301,10 @@ def _cache_notes(replies: Replies | None) -> list[Note]:
 
 
 def _graded(job: Job, repeat: int, answer: Transcript, reask: int) -> Row:
-    grades = grades_of(job, answer, reask)
+    return _answered(job, repeat, answer, grades_of(job, answer, reask))
+
+
+def _answered(job: Job, repeat: int, answer: Transcript, grades: tuple[Grade, ...]) -> Row:
     outcome, score, reason = concluded(job.case, grades)
     return replace(
         _blank(job, repeat),
@@ -340,7 +344,11 @@ def _blank(job: Job, repeat: int) -> Row:
 
 
 def _failed(job: Job, repeat: int, error: Exception) -> Row:
-    """The row of an answer that the target did not give; a defect in one provider must not lose the other rows."""
+    """The row of an answer that is not there to be graded; a defect in one provider must not lose the other rows."""
+    if isinstance(error, Untransformed):
+        grades = tuple(grade for binding in job.assertions for grade in unjudged(binding, str(error)))
+        row = _answered(job, repeat, error.transcript, grades)
+        return row if grades else replace(row, outcome=Outcome.ERROR, error=str(error), output=None)
     why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
     return _missing(job, repeat, why, error.trouble if isinstance(error, ProviderError) else None)
 
