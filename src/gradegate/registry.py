@@ -22,12 +22,13 @@ def suggest(word: str, candidates: Iterable[str]) -> str:
 
 def near(word: str, candidates: Iterable[str]) -> str:
     """The candidate for which a word may be a slip of the pen, case, hyphens and underscores aside; else empty."""
-    plain = {_plain(candidate): candidate for candidate in candidates}
-    found = difflib.get_close_matches(_plain(word), plain, n=1, cutoff=0.8)
-    return plain[found[0]] if found else ""
+    words = {plain(candidate): candidate for candidate in candidates}
+    found = difflib.get_close_matches(plain(word), words, n=1, cutoff=0.8)
+    return words[found[0]] if found else ""
 
 
-def _plain(word: str) -> str:
+def plain(word: str) -> str:
+    """A word as it is compared: in small letters, without hyphens and underscores."""
     return word.lower().replace("-", "").replace("_", "")
 
 
