@@ -137,6 +137,28 @@ def test_the_context_is_looked_for_in_the_answer_before_it_was_transformed():
     assert seen.metadata == {"finish_reason": "stop", RAW: '{"docs": ["d"], "text": "t"}'}
 
 
+@pytest.mark.parametrize(
+    ("said", "seen"),
+    [
+        ('{ "n": 2.0,\n "l": [1, "é"] }', '{"n":2,"l":[1,"é"]}'),
+        ('{"n":2}', '{"n":2}'),
+        ('"yes"', "yes"),
+        ("[ ]", "[]"),
+        ('{"n": 2', '{"n": 2'),  # no JSON stays as it is
+    ],
+)
+def test_texts_are_graded_over_the_compact_json_of_data(gate, llm, said, seen):
+    llm.reply = lambda path, body: {"choices": [{"message": {"content": said}, "finish_reason": "stop"}]}
+    spec = llm.spec()
+    form = {"type": "json_schema", "json_schema": {"name": "n", "schema": {}}}
+    target = {**spec, "config": {**spec["config"], "response_format": form}}
+    (case,) = gate(config({"type": "equals", "value": seen}, provider=target)).cases
+    assert case["outcome"] == "pass", case
+    assert case["metadata"].get(RAW, said) == said
+    (plain,) = gate(config({"type": "equals", "value": said}, provider=spec)).cases
+    assert plain["outcome"] == "pass"
+
+
 def test_a_target_that_was_told_a_schema_gives_data(gate, llm):
     llm.reply = lambda path, body: {"choices": [{"message": {"content": '{"n": 2}'}, "finish_reason": "stop"}]}
     form = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}

@@ -95,14 +95,15 @@ def _single(job: Job, text: str, repeat: int) -> Transcript:
 
 
 def _is_data(job: Job, text: str) -> bool:
-    """Whether the target was told a JSON Schema and kept to JSON: promptfoo reads such an answer, so code sees data."""
+    """Whether the target was told a JSON Schema and kept to JSON: promptfoo reads such an answer, so all that grades sees data."""
     form = job.target.spec.config.get("response_format") if job.target.spec else None
     if not isinstance(form, Mapping) or form.get("type") != "json_schema":
         return False
     try:
-        return not isinstance(json.loads(text), str)
+        json.loads(text)
     except (ValueError, RecursionError):
         return False
+    return True
 
 
 def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:
