@@ -13,7 +13,6 @@ from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, op
 from gradegate.grading.judge import Judge
 from gradegate.result import Verdict
 
-
 _ROUNDED = 1e-6  # by how much a sum of single precision may miss 1
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from jinja2 import nodes
 
+from gradegate.texts.grammar import UNDEFINED
 from gradegate.texts.operators import COMPARISONS
 
 _KINDS: tuple[type[nodes.Node], ...] = (
@@ -31,7 +32,7 @@ _KINDS: tuple[type[nodes.Node], ...] = (
 _TESTS = frozenset("defined undefined none string number mapping sequence boolean integer float true false".split())
 _DEEPEST = 24  # levels: to compile a chain of filters takes more than the square of its length
 _COMPARED = 4  # comparisons: each may look at the whole of a long list
-_FILTERS = frozenset("default d first last length count string safe trim undefined".split())
+_FILTERS = frozenset(["default", "d", "first", "last", "length", "string", "safe", "trim", UNDEFINED])
 
 
 def is_plain(tree: nodes.Template) -> bool:

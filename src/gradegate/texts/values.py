@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -92,15 +93,15 @@ def to_string(value: Any) -> str:
         return "null" if value is None else "undefined"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float):
-        return _number(value)
+    if isinstance(value, int | float):
+        return str(value) if isinstance(value, int) and abs(value) <= SAFE_INTEGER else _number(number(value))
     if isinstance(value, list | tuple):
         return ",".join(map(show, value))
     if isinstance(value, Mapping):
         return dump(value) if isinstance(value, Printed) else "[object Object]"
-    if callable(value) and not isinstance(value, type):
+    if callable(value):
         raise TypeError("a function is no text: call it, with `()`")
-    return str(value)
+    return str(value) if isinstance(value, date | Decimal) else "[object Object]"  # such as `loop`
 
 
 def to_number(value: Any) -> float:
@@ -157,9 +158,15 @@ def dump(value: Any, indent: float | str | None = None) -> str:
     return text if text.isascii() else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
+def _jsonable_number(value: float) -> float | None:
+    if isinstance(value, int) or not math.isfinite(value):
+        return value if isinstance(value, int) else None
+    return int(Decimal(repr(value))) if value.is_integer() and abs(value) < 1e21 else value  # without an exponent
+
+
 def _jsonable(value: Any) -> Any:
-    if isinstance(value, float):
-        return number(value) if math.isfinite(value) else None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _jsonable_number(number(value))
     if isinstance(value, Mapping):
         return {key: _jsonable(item) for key, item in value.items() if not isinstance(item, jinja2.Undefined)}
     if isinstance(value, list | tuple):
