@@ -22,6 +22,7 @@ _TOKEN = re.compile(
 _IN_SET = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|c[A-Za-z]|.)|.", re.DOTALL)
 _SPACES = r"\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _ANY_BUT_LINES = r"[^\n\r\u2028\u2029]"
+_CLASSES = {r"\d", r"\D", r"\w", r"\W", r"\s", r"\S"}
 _KNOWN = frozenset("dDwWbBntrvf")
 # What means something in other engines, and the letter itself in JavaScript.
 _INSTEAD = {"A": "^", "Z": "$", "z": "$", "h": r"[ \t]", "R": r"\r?\n", "G": "^", "p": "[A-Za-z]", "P": "[^A-Za-z]"}
@@ -33,7 +34,7 @@ def translated(pattern: str) -> str:
 
 
 def _translated(pattern: str) -> Iterator[str]:
-    repeats, numbers = True, 0  # at the beginning there is nothing to repeat
+    repeats = True  # at the beginning there is nothing to repeat
     names = set(re.findall(r"\(\?<([A-Za-z_$][\w$]*)>", pattern))
     for match in _TOKEN.finditer(pattern):
         text, kind = match[0], match.lastgroup
@@ -48,11 +49,10 @@ def _translated(pattern: str) -> Iterator[str]:
             yield _escape(text, names)
         elif kind == "set":
             yield _set(text)
-        elif kind == "group":
-            numbers += text == "("
-            yield text
-        else:
+        elif kind == "sign":
             yield _sign(text, pattern[match.start() : match.start() + 4])
+        else:
+            yield text
 
 
 def _sign(sign: str, ahead: str) -> str:
@@ -86,7 +86,11 @@ def _set(text: str) -> str:
     inside = text[2:-1] if text.startswith("[^") else text[1:-1]
     if not inside:
         return r"[\s\S]" if text == "[^]" else "(?!)"
-    return text[: len(text) - len(inside) - 1] + "".join(map(_member, _IN_SET.findall(inside))) + "]"
+    members = _IN_SET.findall(inside)
+    beside = zip(["", *members], members, [*members[1:], ""], strict=False)
+    # Beside a whole class `-` is itself, and no range.
+    written = [r"\-" if it == "-" and {before, after} & _CLASSES else _member(it) for before, it, after in beside]
+    return text[: len(text) - len(inside) - 1] + "".join(written) + "]"
 
 
 def _member(text: str) -> str:
