@@ -127,20 +127,20 @@ def test_a_key_that_may_be_meant_for_one_that_decides_is_a_mistake(gate, place, 
             "root",
             "min-pass-rate",
             0.8,
-            "write `gate: {rules: [{name: all, min-pass-rate: 0.8}]}` at the top of the file",
+            "write `gate: {rules: [{name: pass rate, min-pass-rate: 0.8}]}`",
         ),
-        ("root", "fail-on-threshold", 90, "write `gate: {rules: [{name: all, min-pass-rate: 0.9}]}` at the top"),
+        ("root", "fail-on-threshold", 90, "write `gate: {rules: [{name: pass rate, min-pass-rate: 0.9}]}`"),
         (
             "root",
             "threshold",
             0.7,
-            "for the share that must pass, write `gate: {rules: [{name: all, min-pass-rate: 0.7}]}`",
+            "write `gate: {rules: [{name: pass rate, min-pass-rate: 0.7}]}`, or, where it is one of a test",
         ),
         ("root", "testCases", [], 'did you mean "tests"?'),
         ("root", "transform", "output", "write it into `options` of a test or of `defaultTest`"),
         ("root", "maxConcurrency", 2, "write it into `evaluateOptions`"),
-        ("gate", "min-pass-rate", 0.8, "write `rules: [{name: all, min-pass-rate: 0.8}]` into it"),
-        ("gate", "threshold", 80, "write `rules: [{name: all, min-pass-rate: 0.8}]` into it"),
+        ("gate", "min-pass-rate", 0.8, "write `rules: [{name: pass rate, min-pass-rate: 0.8}]`"),
+        ("gate", "threshold", 80, "write `rules: [{name: pass rate, min-pass-rate: 0.8}]`"),
         ("gate", "x-note", 1, "remove it: the `gate` block has its own keys alone"),
         ("test", "storeOutputAs", "x", "write it into `options` of a test or of `defaultTest`"),
         ("test", "conversationId", "x", "write it into `metadata`"),
@@ -224,7 +224,7 @@ def test_a_root_key_that_holds_anchors_may_have_any_name(gate):
     config = ANCHORS.replace("threshold: &least 0.5\n", "")
     assert gate(config).code == 0
     said = mistakes(gate(ANCHORS))
-    assert "`threshold` does not belong here" in said
+    assert "`threshold` decides nothing there" in said
     assert "commonAssertions" not in said
     assert "`rules` does not belong here" in mistakes(gate(config.replace("*polite", "hi")))
 

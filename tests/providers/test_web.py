@@ -81,7 +81,7 @@ def test_an_address_may_have_filters(gate, llm: FakeLlm):
     target = {"id": "http", "config": {"url": address, "method": "GET", "transformResponse": "json.said"}}
     test = {"vars": {"q": "a b&c"}, "assert": [{"type": "equals", "value": "fine"}]}
     assert gate({"prompts": ["{{q}}"], "providers": [target], "tests": [test]}).code == 0
-    assert [asked for asked, _, _ in llm.requests] == ["/app/a%20b%26c?u=A%20B%26C"]
+    assert [asked for asked, _, _ in llm.requests] == ["/v1/app/a%20b%26c?u=A%20B%26C"]
 
 
 def test_an_address_that_cannot_be_filled_in_is_named(gate):

@@ -1,5 +1,7 @@
 """Transforms of target, test, assertion and variables: what graders then see, and what is kept of the answer."""
 
+from uuid import UUID
+
 import pytest
 
 from gradegate.conversation import IS_DATA, RAW, Transcript, Turn
@@ -100,6 +102,18 @@ def test_what_cannot_work_is_a_mistake(gate, options, words):
 
 
 SCORE = "module.exports = (scores, context) => ({ pass: scores.a >= 0.5, score: scores.a, reason: `of ${context.componentResults.length}` });"
+
+
+def test_each_test_has_a_uuid_that_is_the_same_in_every_run(gate):
+    made = config(js("context.vars.id.length === 36"), transformVars="({id: context.uuid})")
+    made["tests"] = [*made["tests"] * 2, {**made["tests"][0], "description": "another"}]
+    first, again = gate(made), gate(made)
+    ids = [case["vars"]["id"] for case in first.cases]
+    assert len(set(ids)) == 3
+    assert [case["vars"]["id"] for case in again.cases] == ids
+    assert all(str(UUID(text)) == text and UUID(text).version == 4 for text in ids)
+    made["tests"] = made["tests"][1:]
+    assert [case["vars"]["id"] for case in gate(made).cases] == [ids[0], ids[2]]
 
 
 @pytest.mark.parametrize(("score", "outcome"), [("0.75", "pass"), ("0.25", "fail")])

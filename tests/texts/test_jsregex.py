@@ -23,7 +23,7 @@ def _account():
 @pytest.mark.parametrize(("pattern", "text", "found"), RECORDED)
 def test_an_expression_finds_what_javascript_finds(pattern, text, found):
     if found is None:
-        with pytest.raises(ValueError, match="."):
+        with pytest.raises(ValueError, match=r"."):
             patterns.check_javascript(pattern)
     else:
         patterns.check_javascript(pattern)

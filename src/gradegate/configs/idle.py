@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from gradegate.asking.options import steers
+from gradegate.configs import limits
 from gradegate.configs.keys import (
     INERT,
     AssertionKeys,
@@ -67,7 +68,7 @@ def means_something(key: str, model: type[BaseModel]) -> bool:
     """Whether a key that the model does not know may be meant for one that decides something, here or elsewhere."""
     if model in _STRICT:
         return not documents(key)
-    if is_meant(key, place_of(model)) or speaks_of_checks(key):
+    if is_meant(key, place_of(model)) or speaks_of_checks(key) or limits.is_limit(key):
         return True
     if model is ProviderKeys and steers(key):  # an option that belongs into `config`, such as an address
         return True

@@ -185,6 +185,13 @@ class GateKeys(_Keys):
     )
 
 
+class DerivedKeys(_Keys):
+    """One of ``derivedMetrics``."""
+
+    name: Text
+    value: Text = Field(description="an expression of mathjs over metrics, a function of JavaScript, or a file of it")
+
+
 class EvaluateKeys(_Keys):
     """``evaluateOptions``; what only concerns promptfoo's own display and cache is accepted and has no effect."""
 
@@ -241,7 +248,7 @@ class ConfigKeys(_Keys):
     evaluate_options: EvaluateKeys = Field(default_factory=EvaluateKeys)
     command_line_options: CommandLineKeys = Field(default_factory=CommandLineKeys)
     gate: GateKeys | None = None
-    derived_metrics: Any = None
+    derived_metrics: list[Any] | None = None
     output_path: Any = None
     sharing: Any = None
     tracing: Any = None

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from gradegate.asking.options import steers
+from gradegate.configs import limits
 from gradegate.registry import near, plain, suggest
 
 # What promptfoo knows and gradegate does not do: the key, and what to do instead.
@@ -81,7 +82,6 @@ _MEANT: Mapping[str, Mapping[str, str]] = {
     "root": {
         "testcases cases examples": 'did you mean "tests"?',
         "grader judge": "write `defaultTest: {options: {provider: ...}}`, or --grader",
-        "minscore": "write `threshold` into a test or an assertion, or `gate: {rules: [{name: all, min-score: 0.9}]}`",
     },
     "provider": {
         "model": "the model is a part of the `id`, such as openai:chat:MODEL",
@@ -125,8 +125,8 @@ _INSIDE = re.compile(
     "assert|threshold|rubric|testcase|passrate|transform|postprocess|evaluator|expected|minscore|criteria"
 )
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_SHARES = ("minpassrate", "passrate", "passratethreshold", "failonthreshold", "failthreshold", "passthreshold")
-_OF_ALL = frozenset({"min-pass-rate", "min-score", "min-cases", "confidence", "max-new-failures", "max-drop"})
+# Where a limit is meant for a rule; in a test and in an assertion it is meant for their own threshold.
+_LIMITED = frozenset({"root", "gate", "rule", "evaluateOptions", "command line"})
 
 
 def speaks_of_checks(key: str) -> bool:
@@ -163,13 +163,11 @@ def said(
     word = plain(key)
     if cure := _meant(place).get(word):
         return unknown, cure
-    if cure := _of_the_gate(key, place, value):
-        return f"`{key}` does not belong here", cure
+    if (place in _LIMITED and limits.is_limit(key)) or (place == "test" and limits.of_a_rule(key)):
+        nothing = f"`{key}` is no key of a rule" if place == "rule" else f"`{key}` decides nothing there"
+        return nothing, limits.as_rule(key, value, place)
     if place and (key in MISPLACED or (not documents(key) and elsewhere(key))):
-        cure = MISPLACED.get(key) or f"write it {elsewhere(key)}"
-        if (place, key) == ("root", "threshold"):
-            cure += f", or, for the share that must pass, {_rule('min-pass-rate', value)}"
-        return f"`{key}` does not belong here", cure
+        return f"`{key}` does not belong here", MISPLACED.get(key) or f"write it {elsewhere(key)}"
     if place == "provider" and steers(key):
         return unknown, "write it into `config`"
     return unknown, _nearest(key, place, list(known))
@@ -195,20 +193,3 @@ _DEFAULT = {
         ("gate", "rule", "select", "budget", "errors"), "remove it: the `gate` block has its own keys alone"
     ),
 }
-
-
-def _of_the_gate(key: str, place: str, value: Any) -> str:
-    """The lines of a rule, for a limit that is written at the top or into the `gate` block itself."""
-    word = plain(key)
-    name = "min-pass-rate" if word in _SHARES or (place == "gate" and word == "threshold") else key
-    if place not in ("root", "gate", "test") or name not in _OF_ALL:
-        return ""
-    return _rule(name, value, inside=place == "gate")
-
-
-def _rule(name: str, value: Any, inside: bool = False) -> str:
-    """What to write for a limit on all that is graded; ``inside`` the `gate` block."""
-    limit = value if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 100 else 0.9
-    limit = limit / 100 if name == "min-pass-rate" and limit > 1 else limit
-    rules = f"rules: [{{name: all, {name}: {limit:g}}}]"
-    return f"write `{rules}` into it" if inside else f"write `gate: {{{rules}}}` at the top of the file"

@@ -40,7 +40,10 @@ class Memory:
         """The job with the stored answers that it uses; what it stores itself is forgotten. Raises GradegateError."""
         known = dict(self.stored)
         self.stored.pop(job.stores, None)
-        return job if job.recall is None else job.recall(known)
+        if job.recall is None:
+            return job
+        filled = job.recall.fill(known)  # as it was planned: what was put to the job since stays with it
+        return replace(job, text=filled.text, vars=filled.vars, assertions=filled.assertions, render=filled.render)
 
 
 def chains(jobs: Sequence[Job]) -> list[list[tuple[int, int]]]:

@@ -243,7 +243,7 @@ class NunjucksParser(Parser):
         """A loop."""
         node = super().parse_for()
         if node.test is not None or node.recursive:
-            what = "`recursive`" if node.recursive else "a condition behind `in`: write `{% if %}` into the loop"
+            what = "`recursive`" if node.recursive else "condition of its own: write `{% if %}` into it"
             self.fail(f"a loop of Nunjucks has no {what}", node.lineno)
         return node
 

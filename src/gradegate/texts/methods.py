@@ -6,7 +6,7 @@ import math
 import unicodedata
 from collections.abc import Callable, Mapping
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any
+from typing import Any, Literal
 
 import jinja2
 
@@ -15,6 +15,7 @@ from gradegate.texts.units import units, whole
 from gradegate.texts.values import SAFE_INTEGER, SPACE, Built, number, show, to_number, to_string
 
 UNDEFINED = jinja2.ChainableUndefined
+_FORMS: tuple[Literal["NFC", "NFD", "NFKC", "NFKD"], ...] = ("NFC", "NFD", "NFKC", "NFKD")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -225,10 +226,11 @@ def _exponential(value: float, digits: Any = _NONE) -> str:
 
 
 def _normalized(value: str, form: Any = _NONE) -> str:
-    name = "NFC" if isinstance(form, jinja2.Undefined) else to_string(form)
-    if name not in ("NFC", "NFD", "NFKC", "NFKD"):
-        raise TypeError("`normalize` takes NFC, NFD, NFKC or NFKD")
-    return unicodedata.normalize(name, whole(value))
+    wanted = "NFC" if isinstance(form, jinja2.Undefined) else to_string(form)
+    for name in _FORMS:
+        if name == wanted:
+            return unicodedata.normalize(name, whole(value))
+    raise TypeError("`normalize` takes NFC, NFD, NFKC or NFKD")
 
 
 def _code_point(value: str, index: Any = _NONE) -> Any:
