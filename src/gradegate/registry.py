@@ -16,8 +16,14 @@ T = TypeVar("T")
 
 def suggest(word: str, candidates: Iterable[str]) -> str:
     """``did you mean "contains"?`` for a near miss, else an empty string."""
-    near = difflib.get_close_matches(word.lower(), list(candidates), n=1, cutoff=0.6)
-    return f'did you mean "{near[0]}"?' if near else ""
+    close = closest(word, candidates)
+    return f'did you mean "{close}"?' if close else ""
+
+
+def closest(word: str, candidates: Iterable[str]) -> str:
+    """The candidate that a word may be meant for, however loosely; else empty."""
+    found = difflib.get_close_matches(word.lower(), list(candidates), n=1, cutoff=0.6)
+    return found[0] if found else ""
 
 
 def near(word: str, candidates: Iterable[str]) -> str:
