@@ -178,7 +178,8 @@ class _Planner:
             self.mistakes += checks.comparisons(jobs)
             self.mistakes += self.names.mistakes()
         if not self.mistakes and not self.suite.mistakes:
-            self.mistakes += checks.rules(self.suite, jobs)
+            self.mistakes += checks.graders(self.suite)
+            self.mistakes += checks.rules(self.suite, jobs, filters.leaving_out(self.settings))
             self.notes += checks.unselected(self.suite, jobs)
         self.notes += (*checks.warnings(jobs, cases), *self.names.notes())
         return jobs
