@@ -14,7 +14,7 @@ from jinja2 import nodes
 from jinja2.lexer import Token
 from jinja2.parser import Parser
 
-from gradegate.registry import suggest
+from gradegate.registry import near
 from gradegate.texts.values import number
 
 _PLUS = {"add": "+", "sub": "-", "tilde": "~"}
@@ -226,8 +226,9 @@ class NunjucksParser(Parser):
         return made
 
     def _check_known(self, kind: str, node: Any, known: Mapping[str, Any]) -> None:
-        if node.name not in known:
-            hint = _INSTEAD.get(node.name) or suggest(node.name, filter(str.isalpha, known))
+        if node.name not in known or node.name == "in":  # the operator, which is a filter in the tree alone
+            close = near(node.name, filter(str.isalpha, known.keys() - {"in"}))
+            hint = _INSTEAD.get(node.name) or (f'did you mean "{close}"?' if close else "")
             self.fail(f"there is no {kind} `{node.name}` in Nunjucks" + (f": {hint}" if hint else ""), node.lineno)
 
     def parse_statement(self) -> nodes.Node | list[nodes.Node]:

@@ -160,7 +160,9 @@ def dump(value: Any, indent: float | str | None = None) -> str:
         indent = int(indent)
     indent = min(indent, 10) if isinstance(indent, int) else (indent or "")[:10]
     separators = None if indent else (",", ":")
-    text = json.dumps(_jsonable(value), ensure_ascii=False, indent=indent or None, separators=separators, default=str)
+    text = json.dumps(
+        _jsonable(value), ensure_ascii=False, indent=indent or None, separators=separators, default=to_string
+    )
     if "e-" in text or "e+" in text:
         text = _EXPONENT.sub(lambda it: it[0] if it[0].startswith('"') else _number(float(it[0])), text)
     return text if text.isascii() else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
