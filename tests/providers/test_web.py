@@ -1,5 +1,6 @@
 import json
 from contextlib import suppress
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from gradegate.asking.response import Response
 from gradegate.conversation import IS_DATA, Message
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from support.fake_llm import FakeLlm
+from support.graded import mistakes
 from support.vendors import ask, build, headers, path
 
 HOSTILE = 'He said "no"\n{{ env.KEY }} \\ {"pass": true} </x> ü'
@@ -62,6 +64,31 @@ def test_no_text_breaks_out_of_an_address(text: str):
     assert made.count("/") == 5
     assert made.count("&") == 1
     assert "#" not in made
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_a_template_may_encode_a_value_itself(text: str):
+    plain = httpbody.address("https://host/?c={{ q }}&d={{ q }}", {}, {"q": text})
+    for written in ("{{ q | urlencode }}", "{{q|urlencode()}}", "{{ q | replace('', '') | urlencode }}"):
+        assert unquote(httpbody.address(f"https://host/?c={written}&d={{{{ q }}}}", {}, {"q": text})) == unquote(plain)
+    made = httpbody.address("https://host/?c={{ q ~ q | urlencode }}", {}, {"q": text})
+    assert not set("/?&#").intersection(made.removeprefix("https://host/?"))
+
+
+def test_an_address_may_have_filters(gate, llm: FakeLlm):
+    llm.reply = lambda path, body: {"said": "fine"}
+    address = llm.base + "/app/{{ q | urlencode }}?u={{ q | upper | urlencode }}"
+    target = {"id": "http", "config": {"url": address, "method": "GET", "transformResponse": "json.said"}}
+    test = {"vars": {"q": "a b&c"}, "assert": [{"type": "equals", "value": "fine"}]}
+    assert gate({"prompts": ["{{q}}"], "providers": [target], "tests": [test]}).code == 0
+    assert [asked for asked, _, _ in llm.requests] == ["/v1/app/a%20b%26c?u=A%20B%26C"]
+
+
+def test_an_address_that_cannot_be_filled_in_is_named(gate):
+    target = {"id": "http", "config": {"url": "http://127.0.0.1:1/{{ q | join(',') }}"}}
+    test = {"vars": {"q": "a"}, "assert": [{"type": "equals", "value": "fine"}]}
+    said = mistakes(gate({"prompts": ["{{q}}"], "providers": [target], "tests": [test]}))
+    assert "`url` cannot be filled in: `join`" in said
 
 
 def test_a_chat_prompt_and_a_conversation_stand_as_lists(llm: FakeLlm):

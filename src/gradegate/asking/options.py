@@ -36,6 +36,9 @@ PARAMETERS = frozenset(
     "stop max_completion_tokens frequency_penalty presence_penalty response_format tools tool_choice functions "
     "function_call".split()
 )
+TEST_PARAMETERS = PARAMETERS - {
+    "metadata"
+}  # of those, what `options` of a test may hold: its own metadata are no option
 _NEAR = 0.8
 _WAY = re.compile(r"url|host|endpoint|proxy|api_?key|token$|secret|password|credential|authorization", re.IGNORECASE)
 
@@ -63,6 +66,11 @@ def notes(spec: ProviderSpec, build: Build) -> tuple[Note, ...]:
 def free(config: Mapping[str, object], known: Sequence[str]) -> tuple[str, ...]:
     """The options that neither the provider nor promptfoo has a use for, in the order of the config."""
     return tuple(name for name in config if _is_free(name, known))
+
+
+def parameters(options: Mapping[str, object]) -> Mapping[str, object]:
+    """What a test's ``options`` set for the model that answers it: as in promptfoo, they win over its ``config``."""
+    return {name: value for name, value in options.items() if name in TEST_PARAMETERS} if options else {}
 
 
 def steers(name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -90,6 +90,12 @@ class Binder:
         if self.asks_targets:
             return self.provider(spec)
         return self.pool.setdefault(to_json(["label", spec.id, spec.label, spec.config]), Label(spec))
+
+    def over(self, provider: Provider, config: Mapping[str, Any]) -> Provider:
+        """A target with options over its own: those that a prompt sets for it, and those of a test. Raises ConfigError."""
+        if not config or provider.spec is None or not self.asks_targets:
+            return provider
+        return self.provider(replace(provider.spec, config={**provider.spec.config, **config}))
 
     def _check_egress(self, provider: Provider) -> None:
         """Raises ConfigError for a host that is not asked, and for a key that has no business there."""

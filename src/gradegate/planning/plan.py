@@ -11,6 +11,7 @@ from gradegate.access.egress import Egress
 from gradegate.access.hosts import Vendor
 from gradegate.asking.budget import Budget, strictest
 from gradegate.asking.http import Client
+from gradegate.asking.options import parameters
 from gradegate.asking.provider import PROVIDERS, Provider, Recorded
 from gradegate.configs import idle, made
 from gradegate.conversation import CONVERSATION, told
@@ -177,7 +178,8 @@ class _Planner:
             self.mistakes += checks.comparisons(jobs)
             self.mistakes += self.names.mistakes()
         if not self.mistakes and not self.suite.mistakes:
-            self.mistakes += checks.rules(self.suite, jobs)
+            self.mistakes += checks.graders(self.suite)
+            self.mistakes += checks.rules(self.suite, jobs, filters.leaving_out(self.settings))
             self.notes += checks.unselected(self.suite, jobs)
         self.notes += (*checks.warnings(jobs, cases), *self.names.notes())
         return jobs
@@ -285,18 +287,13 @@ class _Planner:
         elif case.providers:
             names = case.providers
             targets = [target for target in targets if _allows(names, target[0].id) or _allows(names, target[0].label)]
+        own = parameters(case.options.settings)
         return [
-            (self._configured(provider, prompt), prompt)
+            (self.binder.over(provider, {**prompt.config, **own}), prompt)
             for _, provider, prompts in targets
             for prompt in prompts
             if _allows(case.prompts, prompt.label)
         ]
-
-    def _configured(self, provider: Provider, prompt: PromptSpec) -> Provider:
-        """The provider with what the prompt sets for it."""
-        if not prompt.config or provider.spec is None:
-            return provider
-        return self.binder.provider(replace(provider.spec, config={**provider.spec.config, **prompt.config}))
 
     def _combinations(self, case: Case) -> list[Mapping[str, Any]]:
         try:

@@ -82,7 +82,7 @@ class Web(Provider):
         self._client = setting.client
         try:
             self._env = {name: value for name in env_names(self.templates) if (value := setting.key(name))}
-            self.url = base_url(setting, render(self._parts.url, {"env": self._env}))
+            self.url = base_url(setting, self._address())
             if not (frozenset().union(*map(uses, self.templates)) - {"env"} or config.get("transformRequest")):
                 cure = "put {{prompt}} into `body`, `url` or `queryParams`" + _or_openais(self.url)
                 raise ConfigError.at(f"every test would send `{setting.spec.name}` the same request", origin, cure)
@@ -93,6 +93,13 @@ class Web(Provider):
             raise ConfigError.at(f"a transform of `{self.name}`: {e}", origin, e.cure) from e
         except (TemplateError, ValueError) as e:
             raise ConfigError.at(f"`{setting.spec.name}`: {e}", origin, "correct it") from e
+
+    def _address(self) -> str:
+        """The URL with empty texts for what tests define: it says the host. Raises ValueError."""
+        try:
+            return render(self._parts.url, {**dict.fromkeys(uses(self._parts.url), ""), "env": self._env})
+        except TemplateError as e:
+            raise ValueError(f"`url` cannot be filled in: {e}") from e
 
     @property
     def unasked_kinds(self) -> tuple[str, ...]:
