@@ -7,7 +7,7 @@ import pytest
 
 from gradegate.asking import completions, gemini, messages
 from gradegate.asking.shape import finish_reason
-from gradegate.providers import openai_responses
+from gradegate.asking import responses as openai_responses
 from support.fake_llm import FakeLlm, chat
 from support.vendors import ask, build, claude, ollama, output_text, responses, said
 from support.vendors import gemini as gemini_reply

@@ -170,9 +170,9 @@ def test_calls_of_messages_are_counted_once(grade):
 
 
 def test_metadata_sets_nothing_that_has_a_meaning(grade):
-    more = {"finish_reason": "length", "refused": True, "tool_calls": [1], "own": 2}
-    ran = grade(config(), lambda found: [{**row, "metadata": more} for row in hi(found)])
-    assert ran.cases[0]["metadata"] == {"finish_reason": "", "own": 2}
+    more = {"finish_reason": "length", "refused": True, "tool_calls": [1], "tool_calls_untold": "x", "own": 2}
+    ran = grade(config(), lambda found: [{**row, "tool_calls": [], "metadata": more} for row in hi(found)])
+    assert ran.cases[0]["metadata"] == {"finish_reason": "", "tool_calls": [], "own": 2}
 
 
 TURNS = [{"role": "user", "content": "hello"}, {"role": "user", "content": "bye"}]
@@ -291,14 +291,15 @@ def test_what_a_mistake_quotes_commands_neither_runner_nor_terminal(gate):
 
 def test_hostile_answers_are_shown_as_text(grade, tmp_path):
     text = "hi <script>x</script> [a](http://x.test) @everyone\n::error::planted\x1b[31m"
-    row = {"output": text, "retrieval_context": [text], "metadata": {text: text}, "finish_reason": text}
+    row = {"output": text, "retrieval_context": [text], "metadata": {text: text}}
     reports = [it for name in ("r.md", "r.html", "r.xml") for it in ("-o", name)]
+    never = {"assert": [{"type": "contains", "value": "never"}]}
     ran = grade(
-        config({"vars": {"q": "a"}, "assert": [{"type": "contains", "value": "never"}]}),
-        lambda found: [{"id": found[0]["id"], **row}],
+        config({"vars": {"q": "a"}, **never}, {"vars": {"q": "b"}, **never}),
+        lambda found: [{"id": found[0]["id"], **row}, {"id": found[1]["id"], **row, "finish_reason": text}],
         *reports,
     )
-    assert ran.code == 1
+    assert [case["outcome"] for case in ran.cases] == ["fail", "error"]
     assert not any(line.lstrip().startswith("::") for line in ran.out.splitlines())
     assert "\x1b" not in ran.out
     assert "<script>" not in (tmp_path / "r.html").read_text()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from gradegate.asking.toolcalls import CALLS, JsonObject, written
+from gradegate.asking.toolcalls import CALLS, UNTOLD, JsonObject, written
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 
@@ -48,8 +48,12 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
     """The calls of all turns of the assistant, in order; None where it is not known which there were.
 
     An answer of a chat API tells them in a field of their own, so that the absence of calls is known too. Of any other
-    answer the text is read: it may consist of calls.
+    answer the text is read: it may consist of calls. Raises NoVerdict for an answer made elsewhere that does not tell them,
+    or not all of them.
     """
+    untold = transcript.metadata.get(UNTOLD)
+    if untold:
+        raise NoVerdict(str(untold))
     said = [turn for turn in transcript.turns if turn.role == "assistant"]
     told = [turn.metadata.get(CALLS) for turn in said]
     if not any(isinstance(item, list) for item in told) and transcript.metadata.get(CALLS) is not None:
