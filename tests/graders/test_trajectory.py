@@ -175,3 +175,43 @@ def test_calls_without_a_word_are_what_the_answer_shows(gate):
     ran = gate({"tests": [{"turns": turns, "assert": [{"type": "contains", "value": "book"}]}]})
     assert ran.code == 0, ran.out
     assert '"name":"book"' in ran.cases[0]["output"]
+
+
+def written(name, arguments):
+    return {"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+WHOLE = written("book", '{"seat": 4}')
+CUT = written("book", '{"seat": 4')
+DEEP = written("book", '{"seat": ' + "[" * 80 + "]" * 80 + "}")
+SEAT = {"name": "book", "args": {"seat": 4}}
+
+
+@pytest.mark.parametrize(
+    ("calls", "value", "expected", "negated"),
+    [
+        ([CUT], SEAT, "error", "error"),
+        ([DEEP], SEAT, "error", "error"),
+        ([CUT, WHOLE], SEAT, "pass", "fail"),  # one that fits is enough
+        ([CUT], {**SEAT, "name": "cancel"}, "fail", "pass"),  # what is asked for was not called at all
+        ([written("book", "")], SEAT, "fail", "pass"),
+        ([written("book", " ")], {"name": "book", "args": {}}, "pass", "fail"),  # so some vendors say that there are none
+        ([written("book", "seat 4")], {"name": "book", "args": "seat 4"}, "pass", "fail"),
+        ([written("book", "seat 4")], {"name": "book", "args": "seat 5"}, "fail", "pass"),
+    ],
+)
+def test_arguments_that_cannot_be_read_match_nothing_and_rule_nothing_out(gate, llm, calls, value, expected, negated):
+    assert outcome(gate, llm, "trajectory:tool-args-match", value, calls) == expected
+    assert outcome(gate, llm, "not-trajectory:tool-args-match", value, calls) == negated
+
+
+def test_names_are_known_whatever_the_arguments(gate, llm):
+    assert outcome(gate, llm, "trajectory:tool-used", "book", [CUT, DEEP]) == "pass"
+
+
+@pytest.mark.parametrize("arguments", ['{"cmd": "rm -rf', '{"cmd": ' + "[" * 80 + "]" * 80 + "}"])
+def test_what_a_shell_ran_is_read_or_unknown(gate, llm, arguments):
+    none = {"type": "command", "pattern": "rm*", "max": 0}
+    assert outcome(gate, llm, "trajectory:step-count", none, [written("shell", arguments)]) == "error"
+    assert outcome(gate, llm, "not-trajectory:tool-used", "shell", [written("shell", arguments)]) == "error"
+    assert outcome(gate, llm, "trajectory:step-count", none, [call("shell", cmd="ls")]) == "pass"

@@ -20,6 +20,7 @@ _INSIDE = ("function", "functionCall", "custom")  # what may hold the name and t
 _NAMES = ("name", "toolName")
 _IDS = ("call_id", "id", "toolCallId")
 _ARGUMENTS = ("arguments", "args", "input")
+DECLARING = ("tools", "functions")  # keys of a provider's config that name what may be called
 _SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema")
 
 
@@ -91,7 +92,7 @@ def declared(config: JsonObject) -> dict[str, Any] | None:
 
     None where the config names neither. A function without parameters takes none.
     """
-    written = [config[key] for key in ("tools", "functions") if config.get(key)]
+    written = [config[key] for key in DECLARING if config.get(key)]
     if not written:
         return None
     return {name: schema for value in written for name, schema in _functions(value)}

@@ -23,6 +23,7 @@ from gradegate.texts import chat
 MOST = 50  # mistakes of one kind that are said
 _NEAR = 300  # ids that another is compared with, for a suggestion
 _ANEW = "write the cases of this commit with `gradegate cases`, and have them answered"
+_BY_ID = "name its call by the id: the prompt of a case that fills in a stored answer is known only then"
 AGAIN = Note("`confirm: answers` asks the grader again: answers made elsewhere cannot be asked for anew")
 
 
@@ -73,6 +74,7 @@ class _Join:
 
     def __post_init__(self) -> None:
         self._by_id = {call.id: call for call in self.calls}
+        self._recalls = any(call.job.recall for call in self.calls)
         self._by_name: dict[str, str] | None = None  # an id of each case that has a description
         self._index: dict[str, list[Call]] | None = None
         self._searched: dict[tuple[object, ...], _Fitting] = {}
@@ -149,7 +151,7 @@ class _Join:
             what = f"the answer to `{said}` fits several planned calls: {ids}" + ", ..." * (len(found.calls) > 3)
             self._unknown.append(Mistake(what, answer.origin, "name one of them by its id"))
         else:
-            self._unknown.append(Mistake(f"no planned call asks `{said}`", answer.origin, _ANEW))
+            self._unknown.append(Mistake(f"no planned call asks `{said}`", answer.origin, _BY_ID if self._recalls else _ANEW))
 
     def _candidates(self, question: Question) -> Iterable[Call]:
         if self._index is None:

@@ -13,8 +13,8 @@ from gradegate.recording.answer import Answer
 from gradegate.result import AskedModel, KeyUse
 from gradegate.suite import Case, Note, Policy, PromptSpec
 
-# Gives the job that is asked once the answers that it fills in are known, by the names under which they are stored.
-Recall = Callable[[Mapping[str, str]], "Job"]
+# Gives a job as it is asked once the answers that it fills in are known, by the names under which they are stored.
+Recall = Callable[["Job", Mapping[str, str]], "Job"]
 Render = Callable[[Sequence[Any]], str]
 
 

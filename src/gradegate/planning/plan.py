@@ -275,7 +275,8 @@ class _Planner:
                     in_order=self.stores and bool(kept or recalled or render),
                 )
                 if recalled:
-                    job = replace(job, recall=recall.later(job, recalled, self.binder, self.env, self._render))
+                    again = recall.later(recalled, self.binder, self.env, self._subject, self._render)
+                    job = replace(job, recall=again)
                 yield job
         if kept:
             self.stored[kept] = None
@@ -321,10 +322,7 @@ class _Planner:
         return definition, named(self._bind(case, values), definition)
 
     def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
-        brought = BROUGHT if self.settings.answers else frozenset()
-        about = {"description": case.description, "metadata": case.metadata, "threshold": case.threshold}
-        subject = Subject(case.options, {"env": self.env, **values}, case.turns, brought, about)
-        bound = []
+        subject, bound = self._subject(case, values), []
         for spec in case.assertions if not self.settings.listing else ():
             try:
                 bound.append(bind(self.binder, spec, subject))
@@ -332,6 +330,11 @@ class _Planner:
                 self.mistakes += e.mistakes
         self.mistakes += checks.blind_graders(case, bound)
         return tuple(bound)
+
+    def _subject(self, case: Case, values: Mapping[str, Any]) -> Subject:
+        brought = BROUGHT if self.settings.answers else frozenset()
+        about = {"description": case.description, "metadata": case.metadata, "threshold": case.threshold}
+        return Subject(case.options, {"env": self.env, **values}, case.turns, brought, about)
 
     def _render(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> Render | None:
         source = case.options.prefix + prompt.text + case.options.suffix

@@ -15,6 +15,7 @@ from typing import Any
 from gradegate.asking.toolcalls import CALLS, UNTOLD, JsonObject, written
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
+from gradegate.files.lines import MAX_DEPTH, at_line
 
 KINDS = ("tool", "command")
 _SHELLS = ("exec_command", "local_shell", "shell")
@@ -24,12 +25,16 @@ UNKNOWN = "the answer does not say which tools were called: give `tool_calls` wi
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call. ``names`` are what a pattern may match; ``arguments`` are the JSON value, or the text that is none."""
+    """One call. ``names`` are what a pattern may match; ``arguments`` are the JSON value, or the text that is none.
+
+    ``unread`` says why they are none.
+    """
 
     kind: str
     name: str
     names: tuple[str, ...]
     arguments: Any
+    unread: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"
@@ -66,7 +71,7 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
 
 
 def steps(transcript: Transcript) -> Sequence[Step]:
-    """The steps in order. Raises NoVerdict where it is not known which tools were called."""
+    """The steps in order. Raises NoVerdict where it is not known which tools were called, or what a shell ran."""
     called = calls(transcript)
     if called is None:
         raise NoVerdict(UNKNOWN)
@@ -81,15 +86,40 @@ def named(call: JsonObject) -> tuple[str, str]:
     return str(function.get("name") or ""), str(function.get("arguments") or "")
 
 
-def _step(name: str, text: str) -> Step:
+def arguments(name: str, text: str) -> Any:
+    """The arguments of a call as the JSON value that they are. Raises JSONDecodeError, and NoVerdict beyond a limit."""
     try:
-        arguments = json.loads(text)
-    except (ValueError, RecursionError):
-        arguments = text
-    line = _command(arguments) if name.strip().lower() in _SHELLS else ""
+        value = json.loads(text, parse_constant=_no_number)
+        at_line(value, 0, MAX_DEPTH)
+    except json.JSONDecodeError:
+        raise
+    except RecursionError as e:
+        raise NoVerdict(f"the arguments of `{name}` are nested deeper than {MAX_DEPTH} levels") from e
+    except ValueError as e:  # Python turns no more than 4,300 digits into a number
+        raise NoVerdict(f"the arguments of `{name}` hold a number with too many digits") from e
+    return value
+
+
+def _no_number(word: str) -> None:
+    raise json.JSONDecodeError(f"{word} is no number", word, 0)
+
+
+def _step(name: str, text: str) -> Step:
+    given: Any = text
+    unread = ""
+    try:
+        given = arguments(name, text) if text.strip() else {}  # so some vendors write that there are none
+    except json.JSONDecodeError as e:
+        unread = f"the arguments of `{name}` are not JSON: {e}"
+    except NoVerdict as e:
+        unread = str(e)
+    shell = name.strip().lower() in _SHELLS
+    if shell and unread:
+        raise NoVerdict(f"it is not known what was run: {unread}")
+    line = _command(given) if shell else ""
     if line:
-        return Step("command", line, (line, name, line.split()[0]), arguments)
-    return Step("tool", name, (name,), arguments)
+        return Step("command", line, (line, name, line.split()[0]), given)
+    return Step("tool", name, (name,), given, unread)
 
 
 def _command(arguments: Any) -> str:
