@@ -43,7 +43,6 @@ def test_without_a_call_anywhere_none_was_made(grade):
     assert outcome(grade(lambda case: [[traced(root(case), span(2, {"http.url": "/"}, parent=1))]])) == "pass"
 
 
-
 @pytest.mark.parametrize("swapped", [False, True])
 def test_spans_of_one_trace_may_stand_in_several_files(grade, swapped):
     def make(case):

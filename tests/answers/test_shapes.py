@@ -431,7 +431,89 @@ def test_atif_gives_calls_tokens_cost_and_time(tmp_path):
 
 # --- which tools were called ------------------------------------------------------------------------------------
 
-@@@
+
+def test_openai_batch_has_what_the_vendor_ran_itself(tmp_path):
+    search = {
+        "id": "w",
+        "type": "web_search_call",
+        "status": "completed",
+        "action": {"type": "search", "query": "x", "queries": ["x"]},
+    }
+    (called,) = one(tmp_path, batched("x", response(search, message("hi")))).tool_calls
+    assert (called["type"], called["function"]["name"]) == ("web_search_call", "web_search")
+    custom = {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}
+    (called,) = one(tmp_path, batched("x", completion("hi", tool_calls=[custom]))).tool_calls
+    assert called["function"] == {"name": "sql", "arguments": "select 1"}
+
+
+def conversation(**said):
+    turns = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi", **said}]
+    return {"scenario": "s", "turns": turns, "expected_outcome": None, "user_description": None, "context": None}
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        ({"tools_called": [{"name": "look", "inputParameters": {"x": 1}}]}, "fail"),
+        ({"mcp_tools_called": [{"name": "look", "args": {"x": 1}, "result": {}}]}, "fail"),
+        ({"tools_called": []}, "pass"),
+        ({"tools_called": None}, "error"),
+        ({}, "error"),
+    ],
+)
+def test_turns_of_deepeval_tell_their_calls_or_do_not(grade, said, outcome):
+    never = {"type": "not-trajectory:tool-used", "value": "look"}
+    content = config({"turns": [{"role": "user", "content": "hello"}], "assert": [never]}, prompts=["Be kind."])
+    ran = grade(lambda found: [conversation(**said)], content)
+    assert [it["outcome"] for it in ran.grades] == [outcome], ran.err
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"observation": {"results": [{"subagent_trajectory_ref": [{"trajectory_id": "other"}]}]}},
+        {"observation": {"results": [{"content": "done"}]}},
+        {"observation": {"results": [{"source_call_id": "other", "content": "done"}]}},
+        {"toolCalls": [{"name": "look"}]},
+    ],
+)
+def test_steps_of_atif_that_may_hide_calls_leave_them_unknown(grade, step):
+    never = {"type": "not-trajectory:tool-used", "value": "look"}
+    asked = {"step_id": 1, "source": "user", "message": QUESTION}
+    answered = {"step_id": 2, "source": "agent", "message": "hi"}
+    row = {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {"name": "a", "version": "1"}}
+    for steps, outcome in (([asked, answered], "pass"), ([asked, {**answered, **step}], "error")):
+        ran = grade(lambda found, steps=steps: [{**row, "steps": steps}], config({**TESTS[0], "assert": [never]}))
+        assert [it["outcome"] for it in ran.grades] == [outcome], ran.err
+
+
+def test_a_thought_of_an_agent_is_no_empty_answer(grade):
+    steps = trajectory(QUESTION, "hi")["steps"]
+    thought = {"step_id": 3, "source": "agent", "message": "", "reasoning_content": "hm"}
+    row = trajectory(QUESTION, "hi", steps=[*steps[:2], thought, {**steps[3], "step_id": 4}])
+    assert outcomes(grade(lambda found: [row], config(TESTS[0]))) == [("hi", "pass")]
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ({"source": "tool", "message": "x"}, "a step has no source"),
+        ({"source": "agent", "message": "x", "tool_calls": {"function_name": "look"}}, "`tool_calls` of a step"),
+        ({"source": "agent", "message": "x", "tool_calls": [{"tool_call_id": "1"}]}, "a tool call has no name"),
+    ],
+)
+def test_steps_that_cannot_be_read_are_mistakes(grade, step, said):
+    row = {"schema_version": "ATIF-v1.7", "steps": [{"source": "user", "message": QUESTION}, step]}
+    ran = grade(lambda found: [row], config(TESTS[0]))
+    assert ran.code == 2
+    assert f"answers.jsonl:1: {said}" in ran.err
+
+
+def test_promptfoo_says_nothing_of_calls(tmp_path):
+    answer = one(tmp_path, result("p", {}, "x", "hi", response={"output": "hi", "finishReason": "stop"}))
+    assert answer.tool_calls is None
+    assert answer.finish_reason == "stop"
+
 
 # --- all of them ----------------------------------------------------------------------------------------------
 

@@ -195,7 +195,12 @@ SEAT = {"name": "book", "args": {"seat": 4}}
         ([CUT, WHOLE], SEAT, "pass", "fail"),  # one that fits is enough
         ([CUT], {**SEAT, "name": "cancel"}, "fail", "pass"),  # what is asked for was not called at all
         ([written("book", "")], SEAT, "fail", "pass"),
-        ([written("book", " ")], {"name": "book", "args": {}}, "pass", "fail"),  # so some vendors say that there are none
+        (
+            [written("book", " ")],
+            {"name": "book", "args": {}},
+            "pass",
+            "fail",
+        ),  # so some vendors say that there are none
         ([written("book", "seat 4")], {"name": "book", "args": "seat 4"}, "pass", "fail"),
         ([written("book", "seat 4")], {"name": "book", "args": "seat 5"}, "fail", "pass"),
     ],

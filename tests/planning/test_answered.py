@@ -550,7 +550,9 @@ def test_examples_in_a_prompt_are_no_part_of_the_answer(grade):
     never = {"type": "not-trajectory:tool-used", "value": "look"}
     content = config({"vars": {"q": "a"}, "assert": [HI, never]}, prompts=[json.dumps(FEW)])
     hi = {"role": "assistant", "content": "hi"}
-    ran = grade(content, lambda found: [{"id": found[0]["id"], "messages": [*found[0]["messages"], hi], "tool_calls": []}])
+    ran = grade(
+        content, lambda found: [{"id": found[0]["id"], "messages": [*found[0]["messages"], hi], "tool_calls": []}]
+    )
     assert ran.code == 0, ran.out + ran.err
     assert [turn["role"] for turn in ran.cases[0]["turns"] or ()] in ([], ["user", "assistant"])
     ran = grade(content, lambda found: [{**found[0], "output": "hi"}])  # the keys of the case stay in the line
@@ -603,7 +605,9 @@ def test_every_answer_of_a_conversation_is_one(grade, text):
         {"role": "user", "content": "bye"},
         {"role": "assistant", "content": "hi"},
     ]
-    ran = grade(config({"turns": TURNS}, prompts=["Be kind."]), lambda found: [{"id": found[0]["id"], "messages": said}])
+    ran = grade(
+        config({"turns": TURNS}, prompts=["Be kind."]), lambda found: [{"id": found[0]["id"], "messages": said}]
+    )
     assert ran.code == 3
     assert "file://app.py answered with an empty text" in ran.cases[0]["error"]
 
@@ -639,3 +643,12 @@ def test_a_case_that_fills_in_an_answer_is_named_by_its_id(grade):
     ran = grade(config(*tests), lambda found: rows)
     assert ran.code == 2
     assert "answers.jsonl:2: no planned call asks `Is hi one?` -> name its call by the id" in ran.err
+
+
+def test_what_an_answer_retrieved_is_not_known_to_be_true(grade, llm):
+    tests = {"vars": {"q": "a"}, "assert": [{"type": "hallucination", "provider": llm.spec()}]}
+    ran = grade(
+        config(tests), lambda found: [{"id": it["id"], "output": "x", "retrieval_context": ["y"]} for it in found]
+    )
+    assert ran.code == 2
+    assert "`hallucination`: there is no context; give it as `value` or a variable" in ran.err

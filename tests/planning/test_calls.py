@@ -1,7 +1,6 @@
 """What `gradegate cases` writes, and what its ids say."""
 
 import json
-import shutil
 
 import pytest
 import yaml

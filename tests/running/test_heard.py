@@ -8,7 +8,9 @@ from gradegate.conversation import Reply
 from gradegate.errors import ProviderError
 from gradegate.running import heard
 
-WHOLE = "stop end_turn stop_sequence completed COMPLETE end eos tool_calls tool_use function_call length max_tokens".split()
+WHOLE = (
+    "stop end_turn stop_sequence completed COMPLETE end eos tool_calls tool_use function_call length max_tokens".split()
+)
 SPELLED = ["", " ", "Stop", "END_TURN", "end-turn", "endTurn", "end turn", "TOOL-CALLS", "maxTokens", "MAX_TOKENS"]
 
 
@@ -30,7 +32,9 @@ def test_words_have_one_meaning(word, meant):
     assert heard.ended(word) == meant
 
 
-FILTERED = "content_filter content-filter contentFilter SAFETY refusal RECITATION SPII blocklist guardrail_intervened".split()
+FILTERED = (
+    "content_filter content-filter contentFilter SAFETY refusal RECITATION SPII blocklist guardrail_intervened".split()
+)
 BROKEN = (
     "error failed cancelled canceled aborted timeout in_progress queued pause_turn running network_error USER_CANCEL OTHER "
     "ERROR_TOXIC none null banana not_finished requires_action - compaction"

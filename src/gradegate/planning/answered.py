@@ -151,7 +151,9 @@ class _Join:
             what = f"the answer to `{said}` fits several planned calls: {ids}" + ", ..." * (len(found.calls) > 3)
             self._unknown.append(Mistake(what, answer.origin, "name one of them by its id"))
         else:
-            self._unknown.append(Mistake(f"no planned call asks `{said}`", answer.origin, _BY_ID if self._recalls else _ANEW))
+            self._unknown.append(
+                Mistake(f"no planned call asks `{said}`", answer.origin, _BY_ID if self._recalls else _ANEW)
+            )
 
     def _candidates(self, question: Question) -> Iterable[Call]:
         if self._index is None:
