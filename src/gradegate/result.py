@@ -11,7 +11,7 @@ from typing import Any
 from gradegate.changes import NO_CHANGES, GateChanges
 from gradegate.conversation import NO_USAGE, Transcript, Turn, Usage
 from gradegate.errors import Origin
-from gradegate.suite import NO_LIMITS, NOISE, NOWHERE, Limits, Note, Rule
+from gradegate.suite import NO_LIMITS, NOISE, NOWHERE, Limits, Note, Rule, nothing
 
 
 class Outcome(enum.Enum):
@@ -44,7 +44,7 @@ class Verdict:
     score: float
     passed: bool | None = None
     reason: str = ""
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Any] = field(default_factory=nothing)
     unread: str = ""  # a score that the reply has and that is not a number: no mean may be taken over what replaces it
     reverse: Verdict | None = None  # what ``not-`` turns round, where it is another one than this
 
@@ -58,7 +58,7 @@ class Asserted:
     weight: float = 1.0
     metric: str = ""
     blocking: bool = True
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=nothing)
     model_slug: str = ""
     is_set: bool = False
     origin: Origin = NOWHERE
@@ -103,7 +103,7 @@ class Grade:
     score: float | None = None
     threshold: float | None = None  # the one that was applied, None when there was none
     reason: str = ""
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Any] = field(default_factory=nothing)
     usage: Usage = NO_USAGE
     setup: bool = False  # an ERROR that only the user can fix: wrong key, wrong model
     inner: bool = False  # of a member of an assert-set, whose own grade decides
@@ -114,6 +114,8 @@ class Grade:
     confirmed: bool | None = None  # whether asking again confirmed its failure, None where it was not asked again
     status: str = ""  # beside a base: ok, fixed, pre-existing, new-failure, unsteady or undecided
     base: Counterpart | None = None  # None where the base does not have it, or by another definition
+    undone: bool = False  # an ERROR because a budget or a signal ended the run before
+    unheard: bool = False  # an ERROR because a model gave no answer
 
     @property
     def counts(self) -> bool:
@@ -165,6 +167,7 @@ class Row:
     definition: bytes = b""  # SHA-256: what is asked and given: equal where two runs ask for the same
     base: Outcome | None = None  # what the base says of the case, None where it does not have it, or another one
     hidden: bool = False  # a secret is hidden in what was graded, so that it cannot be graded again from here
+    undone: bool = False  # there is no output because a budget or a signal ended the run before
 
     @property
     def counts(self) -> bool:
@@ -203,10 +206,7 @@ def cases_of(rows: Iterable[Row]) -> tuple[CaseResult, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How results came about. ``started`` is UTC in ISO 8601.
-
-    ``configs`` are the SHA-256 of each config by its file, ``answers`` those of files with recorded answers.
-    """
+    """How results came about: ``started`` in UTC (ISO 8601), and by file the SHA-256 of configs and of recorded answers."""
 
     tool: str = ""  # the version of gradegate
     commit: str = ""
@@ -263,7 +263,8 @@ class ConfirmReport:
     """What asking again came to. ``grades`` may be asked again; ``asks`` are all of theirs, the first included.
 
     ``lead``: by so many votes failures had to lead. Of the ``asked_again``, ``overturned`` pass, ``confirmed`` fail and the
-    ``undecided`` are errors; ``not_asked_again`` failed, and no rule needed to know more.
+    ``undecided`` are errors; ``not_asked_again`` failed, and no rule needed to know more: of these, ``pre_existing`` fail on
+    the base, too, and only rules that look at the base take them.
     """
 
     mode: str = "off"
@@ -276,6 +277,7 @@ class ConfirmReport:
     undecided: int = 0
     not_asked_again: int = 0
     asks: int = 0
+    pre_existing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +300,20 @@ class BaselineReport:
     fresh: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class DerivedMetric:
+    """A metric worked out of others, over ``answers`` with known grades, ``left_out`` without; ``error`` where no ``value``."""
+
+    name: str
+    suite: str
+    provider: str
+    prompt_label: str
+    value: float | None = None
+    error: str = ""
+    answers: int = 0
+    left_out: int = 0
+
+
 @dataclass(frozen=True)
 class RunResult:
     """Everything that was planned, in plan order; what was not run is there as ERROR."""
@@ -317,6 +333,7 @@ class RunResult:
     cache: CacheReport | None = None  # None where no cache was asked for
     confirm: ConfirmReport | None = None
     baseline: BaselineReport | None = None  # None where there is nothing to compare with
+    derived: tuple[DerivedMetric, ...] = ()
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -344,8 +361,8 @@ class RuleResult:
     new_failures: int | None = None  # cases, where the rule limits them
     worse: int | None = None  # cases that passed on the base and fail here; the other way round: better
     better: int | None = None
-    bears: bool = False  # met even if each answer on which the grader contradicts itself is a new failure
     p: float | None = None  # the chance of so many worse ones, were both ways alike
+    bears: bool = False  # met even if each answer on which the grader contradicts itself is a new failure
 
 
 @dataclass(frozen=True, slots=True)

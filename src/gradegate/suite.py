@@ -14,6 +14,12 @@ from gradegate.errors import Mistake, Origin
 NOWHERE = Origin("")
 NOISE = 0.1  # where the gate does not say
 Code = str | Mapping[str, str]  # JavaScript: a snippet, or a file that was read, as `file`, `function` and `code`
+NOTHING: Mapping[str, Any] = {}  # one for all: each of 100,000 tests has several mappings without anything in them
+
+
+def nothing() -> Mapping[str, Any]:
+    """What a mapping is by default."""
+    return NOTHING
 
 
 class Verbatim(str):
@@ -46,6 +52,8 @@ class ProviderSpec:
         return self.label or self.id
 
 
+UNREAD = ProviderSpec("")  # in place of a grader that could not be read: what is wrong with it was said
+
 # What a model gives, and so what it can grade by.
 KINDS = ("text", "embedding", "classification", "moderation")
 # The models that may grade, by kind; "*" serves for any kind.
@@ -74,9 +82,9 @@ class Assertion:
     weight: float = 1.0
     metric: str = ""
     blocking: bool = True
-    graders: Graders = field(default_factory=dict)
+    graders: Graders = field(default_factory=nothing)
     rubric_prompt: Any = None
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=nothing)
     transform: Code = ""  # of the answer, for this assertion alone
     context_transform: Code = ""
     model_slug: str = ""  # the grader's model by its bare name: --grader says which provider serves it
@@ -97,9 +105,9 @@ class Assertion:
 class CaseOptions:
     """What a test sets for all its assertions."""
 
-    graders: Graders = field(default_factory=dict)
+    graders: Graders = field(default_factory=nothing)
     rubric_prompt: Any = None
-    settings: Mapping[str, Any] = field(default_factory=dict)  # e.g. factuality: {subset: 0.5}
+    settings: Mapping[str, Any] = field(default_factory=nothing)  # e.g. factuality: {subset: 0.5}
     expand_vars: bool = True
     default_assertions: bool = True
     prefix: str = ""
@@ -109,6 +117,9 @@ class CaseOptions:
     transform_vars: Code = ""
 
 
+NO_OPTIONS = CaseOptions()
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One test: its variables and what is asserted of every answer to it."""
@@ -116,7 +127,7 @@ class Case:
     description: str = ""
     vars: Mapping[str, Any] = field(default_factory=dict)
     assertions: tuple[Assertion, ...] = ()
-    options: CaseOptions = CaseOptions()
+    options: CaseOptions = NO_OPTIONS
     threshold: float | None = None
     scoring: Code = ""  # makes the score and the outcome of its answers from their grades
     providers: tuple[str, ...] = ()
@@ -124,7 +135,7 @@ class Case:
     target: ProviderSpec | None = None  # asked in place of the suite's targets
     output: str | None = None  # a recorded answer: the target is not asked
     turns: tuple[Turn, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=nothing)
     origin: Origin = NOWHERE
 
     @property
@@ -214,6 +225,15 @@ class Policy:
     compare: str = ""  # "base": the answers of the base are asked for in the same run
 
 
+@dataclass(frozen=True, slots=True)
+class DerivedSpec:
+    """A metric that is worked out of the sums of others: by an expression as mathjs has them, or a function."""
+
+    name: str
+    value: Code
+    origin: Origin = NOWHERE
+
+
 class Idle(NamedTuple):
     """A key of a config that means nothing where it stands."""
 
@@ -239,7 +259,7 @@ class Suite:
     max_concurrency: int | None = None
     repeat: int = 1
     timeout: float | None = None  # seconds per call
-    derived_metrics: Any = None  # as promptfoo computes them; here they are only compared with those of a base
+    derived: tuple[DerivedSpec, ...] = ()
     about: Mapping[str, Any] = field(default_factory=dict)  # what the dialect keeps for a report of its own
     notes: tuple[Note, ...] = ()
     idle: tuple[Idle, ...] = ()  # keys that mean nothing, which one note names

@@ -20,9 +20,10 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from gradegate.asking import adapter, deadlines
-from gradegate.asking.adapter import Ask, Connections
+from gradegate.asking.adapter import Connections
 from gradegate.asking.deadlines import Deadlines
 from gradegate.asking.http import Client
+from gradegate.asking.response import Ask
 from gradegate.errors import ProviderError, Trouble
 from support.fake_llm import FakeLlm
 

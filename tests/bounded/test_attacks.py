@@ -75,7 +75,7 @@ def doubled(levels):
 
 SCHEMAS = {
     "allOf": doubled(40),
-    "itself": {"$ref": "#"},
+    "itself": {"allOf": [{"$ref": "#"}]},
     "each other": {
         "definitions": {"a": {"$ref": "#/definitions/b"}, "b": {"$ref": "#/definitions/a"}},
         "$ref": "#/definitions/a",
@@ -93,7 +93,14 @@ def test_a_schema_without_end_is_a_mistake_at_its_line(tmp_path, name):
     spent = spend(tmp_path, recorded("{}", type="is-json", value=SCHEMAS[name]))
     check(spent)
     assert spent.code == 2
-    assert spent.err.startswith("c.yaml:1: `is-json`: ")
+    assert spent.err.startswith(("c.yaml:1: `is-json`: ", "c.yaml:1: `#` refers to itself"))
+
+
+def test_a_reference_to_the_whole_config_is_a_mistake_at_its_line(tmp_path):
+    spent = spend(tmp_path, recorded("{}", type="is-json", value={"$ref": "#"}))
+    check(spent)
+    assert spent.code == 2
+    assert spent.err.startswith("c.yaml:1: `#` refers to itself")
 
 
 @pytest.mark.parametrize("name", CHECKS)

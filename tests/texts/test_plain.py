@@ -14,7 +14,17 @@ from gradegate.texts.template import TemplateError, environment, needs, printed,
 
 VARS = {"a": "text", "b": ["x", {"k": "v"}, []], "c": {"d": {"e": 1.0}, "length": 3}, "n": None, "t": True, "i": 7}
 PATHS = ["a", "b", "c", "n", "t", "i", "missing", "c.d", "c.d.e", "b[1].k", "b[0]", "c['d']", "a.length", "missing.x.y"]
-FILTERS = ["", " | trim", " | length", " | first", " | default('z')", " | default(a)", " | string", " | last"]
+FILTERS = [
+    "",
+    " | trim",
+    " | length",
+    " | first",
+    " | default('z')",
+    " | default(a)",
+    " | string",
+    " | last",
+    " | upper",
+]
 PLAIN = st.recursive(
     st.one_of(
         st.text("ab {}<&\n\"'", max_size=8).filter(lambda text: "{" not in text),
@@ -101,7 +111,7 @@ def expression(draw, depth=0):
     if kind == 2:
         return f"({left} {draw.choice(BINARY)} {expression(draw, depth + 1)})"
     if kind == 3:
-        name = draw.choice(sorted(engine._ENVIRONMENT.filters))
+        name = draw.choice(sorted(engine.ENVIRONMENT.filters))
         arguments = ", ".join(expression(draw, depth + 2) for _ in range(draw.randrange(3)))
         return f"({left} | {name}({arguments}))"
     if kind == 4:

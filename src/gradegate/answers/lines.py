@@ -43,6 +43,8 @@ class LineKeys(BaseModel):
     turns: Any = None
     description: Any = None
     conversation: Any = None
+    stores: Any = None
+    uses: Any = None
 
 
 def recognises(row: Map) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import requests
@@ -22,7 +21,7 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from gradegate.access.hosts import Address, peer
 from gradegate.asking import deadlines
-from gradegate.asking.response import Response, unpacked
+from gradegate.asking.response import Ask, Response, unpacked
 from gradegate.bounded.bounds import MAX_BODY
 from gradegate.errors import ProviderError, Trouble
 
@@ -35,17 +34,6 @@ _UNSENDABLE = (
     requests.exceptions.InvalidHeader,
     UnicodeError,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """One request; ``host`` as messages show it."""
-
-    method: str
-    url: str
-    host: str
-    headers: Mapping[str, str]
-    content: bytes | None
 
 
 # Told the name of a host and the address that it led to; raises ProviderError when that is not asked.

@@ -7,20 +7,22 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from gradegate.access.hosts import Address
 from gradegate.asking import retries
-from gradegate.asking.adapter import Ask, Connections
 from gradegate.asking.budget import Budget
 from gradegate.asking.deadlines import Call, Deadlines, stopped
 from gradegate.asking.guard import Guard
 from gradegate.asking.question import current
 from gradegate.asking.replies import Replies
-from gradegate.asking.response import Response
+from gradegate.asking.response import Ask, Response
 from gradegate.errors import ProviderError, Trouble
 from gradegate.settings import RETRIES, TIMEOUT
+
+if TYPE_CHECKING:
+    from gradegate.asking.adapter import Connections
 
 
 @dataclass(eq=False)
@@ -41,10 +43,20 @@ class Client:
     replies: Replies | None = None  # the cache, where there is one
 
     def __post_init__(self) -> None:
-        self._connections = Connections(self.slots, self.environ, self._look)
+        self._connections: Connections | None = None
+        self._making = threading.Lock()
         self._free = threading.BoundedSemaphore(self.slots)
         self._hosts = retries.Hosts()
         self._deadlines = Deadlines()
+
+    def _sender(self) -> Connections:
+        """Made when something is sent: to import what it takes is a fifth of what it takes to check a config."""
+        with self._making:
+            if self._connections is None:
+                from gradegate.asking.adapter import Connections
+
+                self._connections = Connections(self.slots, self.environ, self._look)
+            return self._connections
 
     def send(
         self, method: str, url: str, *, headers: Mapping[str, str], body: Any = None, timeout: float | None = None
@@ -106,7 +118,7 @@ class Client:
             started = time.monotonic()
             answer: Response | ProviderError
             try:
-                answer = self._connections.send(ask, max(deadline - started, 0.001))
+                answer = self._sender().send(ask, max(deadline - started, 0.001))
             except ProviderError as e:
                 answer = e
             return self._cut_short(answer, call, ask.host, started)

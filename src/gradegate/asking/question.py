@@ -20,10 +20,9 @@ from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from gradegate.access.written import names_secret
-from gradegate.asking.adapter import Ask
 from gradegate.asking.budget import Budget
 from gradegate.asking.replies import Replies
-from gradegate.asking.response import Response
+from gradegate.asking.response import Ask, Response
 from gradegate.asking.stored import SCHEMA, Stored
 from gradegate.conversation import NO_USAGE, Usage
 

@@ -1,4 +1,4 @@
-"""What came back over HTTP."""
+"""What is sent over HTTP, and what came back."""
 
 from __future__ import annotations
 
@@ -13,6 +13,17 @@ from gradegate.bounded.bounds import MAX_BODY_VALUES
 from gradegate.errors import ProviderError, Trouble
 
 DEEPEST = 100  # levels of JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request; ``host`` as messages show it."""
+
+    method: str
+    url: str
+    host: str
+    headers: Mapping[str, str]
+    content: bytes | None
 
 
 @dataclass(frozen=True, slots=True)

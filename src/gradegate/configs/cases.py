@@ -14,7 +14,7 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.code import is_code
 from gradegate.programs.use import INSTEAD, program
-from gradegate.suite import Assertion, Case, CaseOptions, Code, ProviderSpec, Verbatim
+from gradegate.suite import NO_OPTIONS, NOTHING, Assertion, Case, CaseOptions, Code, ProviderSpec, Verbatim
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class CaseReader:
                 target=self._target(keys.provider, test, file),
                 output=_output(keys.provider_output),
                 turns=read_turns(test["turns"], self.desk.source, origin) if test.get("turns") is not None else (),
-                metadata=keys.metadata,
+                metadata=keys.metadata or NOTHING,
                 origin=origin,
             )
         except ConfigError as e:
@@ -80,7 +80,7 @@ class CaseReader:
 
     def _options(self, keys: OptionKeys | None, test: Mapping[str, Any], file: str) -> CaseOptions:
         if keys is None:
-            return CaseOptions()
+            return NO_OPTIONS
         origin = Origin(file, document.line_of(test, ["options", "provider"]))
         extra = dict(keys.model_extra or {})
         for name in [name for name in extra if name in UNSUPPORTED]:
@@ -89,7 +89,7 @@ class CaseReader:
         return CaseOptions(
             graders=self.desk.graders(keys.provider, origin),
             rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
-            settings=extra,
+            settings=extra or NOTHING,
             expand_vars=not keys.disable_var_expansion,
             default_assertions=not keys.disable_default_asserts,
             prefix=keys.prefix,
@@ -130,7 +130,7 @@ class CaseReader:
             blocking=keys.blocking,
             graders=self.desk.graders(keys.provider, Origin(file, document.line_of(item, ["provider"]))),
             rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
-            config=keys.config,
+            config=keys.config or NOTHING,
             transform=scripts.code(keys.transform, self.desk.source, origin),
             context_transform=scripts.code(keys.context_transform, self.desk.source, origin),
             members=tuple(self._assertions(item.get("assert") or (), file, inline)),

@@ -34,6 +34,9 @@ class Rubric:
         return any(message.images for template in self.steps.values() for message in template)
 
 
+NO_RUBRIC = Rubric()
+
+
 @cache
 def default(name: str) -> Template:
     """Our prompt of that name, from ``prompts/NAME.yaml``."""
@@ -87,7 +90,7 @@ def parse(written: Any, steps: Sequence[str] = ()) -> Rubric:
     list with one entry for each.
     """
     if not written:
-        return Rubric()
+        return NO_RUBRIC
     if not steps:
         return Rubric({"": _template(written)})
     if isinstance(written, Mapping):

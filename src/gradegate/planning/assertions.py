@@ -67,7 +67,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         spec = dataclasses.replace(spec, config=config)
     errors: list[ConfigError] = []
     models: Mapping[str, Provider] = {}
-    prompts, again = rubric.Rubric(), NEVER_AGAIN
+    prompts, again = rubric.NO_RUBRIC, NEVER_AGAIN
     try:
         again = binder.again(kind, spec)
         models = binder.models(kind, spec, subject.options)
@@ -230,7 +230,7 @@ def _rubric(kind: type[Grader], spec: Assertion, options: CaseOptions) -> rubric
     written = spec.rubric_prompt if spec.rubric_prompt is not None else options.rubric_prompt
     shared = spec.rubric_prompt is None and kind.asks.skips_shared_prompt and not isinstance(written, Mapping)
     if "text" not in kind.asks.models or shared:
-        return rubric.Rubric()
+        return rubric.NO_RUBRIC
     try:
         return rubric.parse(written, kind.asks.steps)
     except ValueError as e:

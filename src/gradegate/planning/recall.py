@@ -68,21 +68,19 @@ def values(planned: Mapping[str, Any], stored: Mapping[str, str], env: Mapping[s
 
 
 def later(
-    names: Sequence[str],
-    binder: Binder,
-    env: Mapping[str, Any],
-    subject: Callable[[Case, Mapping[str, Any]], Subject],
-    rerender: Callable[..., Render | None],
+    job: Job, names: Sequence[str], binder: Binder, subject: Subject, rerender: Callable[..., Render | None]
 ) -> Recall:
     """Fills a job in once more, with the answers that are stored under these names; raises where one is missing."""
 
-    def recalled(job: Job, stored: Mapping[str, str]) -> Job:
+    def recalled(stored: Mapping[str, str]) -> Job:
         for name in names:
             if name not in stored:
                 raise ProviderError(f"not asked: there is no answer that was stored as `{name}`")
         case, prompt = job.case, job.prompt
+        env = subject.variables["env"]
         filled = values(job.vars, {name: stored[name] for name in names}, env)
-        bindings = [bind(binder, spec, subject(case, filled)) for spec in case.assertions]
+        known = replace(subject, variables={"env": env, **filled})
+        bindings = [bind(binder, spec, known) for spec in case.assertions]
         text = fill(case.options.prefix + prompt.text + case.options.suffix, {"env": env, **filled})
         if chat.broken(text):
             cure = "write {{ name | dump }} without quotes around it"
@@ -95,7 +93,7 @@ def later(
             render=rerender(case, prompt, filled),
         )
 
-    return recalled
+    return Recall(tuple(names), recalled)
 
 
 def _like(new: Any, old: Any) -> Any:

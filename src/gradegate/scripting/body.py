@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from gradegate.scripting.screen import is_arrow
 from gradegate.scripting.tokens import Token, tokens
@@ -43,6 +44,16 @@ def of_request(code: str) -> str:
     return code if re.search(r"\breturn\b", code) else f"return ({code});"
 
 
+def of_function(code: str, *parameters: str) -> str:
+    """A whole that is a function, called with what the parameters are."""
+    return f"return ({_ENDS.sub('', code.strip())})({', '.join(parameters)});"
+
+
+def is_function(code: str) -> bool:
+    """Whether the whole of a text is written as a function of JavaScript."""
+    return re.match(r"\s*(?:async\s+)?function\b", code) is not None or is_arrow(code)
+
+
 def _is_function(code: str) -> bool:
     """As promptfoo tells it, and `json => ...` without brackets, which nobody means as a value."""
     return _FUNCTION.match(code) is not None or is_arrow(code)
@@ -68,7 +79,7 @@ def of_module(code: str) -> str:
     return "".join([*parts, code[done:], assigned])
 
 
-def _export(found: list[Token], number: int) -> tuple[int, str, dict[str, str]]:
+def _export(found: Sequence[Token], number: int) -> tuple[int, str, dict[str, str]]:
     """The token at which a statement goes on behind ``export``, what to put there, and what it exports by which name."""
     words = [token.text for token in found[number + 1 : number + 5]] + [""] * 4
     if words[0] == "default":
@@ -86,7 +97,7 @@ def _export(found: list[Token], number: int) -> tuple[int, str, dict[str, str]]:
     )
 
 
-def _listed(found: list[Token], place: int) -> tuple[int, str, dict[str, str]]:
+def _listed(found: Sequence[Token], place: int) -> tuple[int, str, dict[str, str]]:
     """``export { a, b as c }``."""
     names: dict[str, str] = {}
     while place < len(found) and found[place].text != "}":

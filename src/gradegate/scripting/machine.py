@@ -21,23 +21,21 @@ _JOBS = 100_000  # promises that are looked after
 
 
 @cache
-def _prelude() -> str:
-    """On one line, so that no line of it is taken for one of the snippet."""
-    source = Path(__file__).with_name("prelude.js").read_text("utf-8")
+def _source(name: str) -> str:
+    """A file of ours on one line, so that no line of it is taken for one of the snippet."""
+    source = Path(__file__).with_name(name).read_text("utf-8")
     return " ".join(line.partition("// ")[0].strip() for line in source.splitlines()).rstrip("; ")
 
 
-def _context() -> tuple[Any, list[Any]]:
+def _context(name: str) -> tuple[Any, Any]:
+    """A context of its own, and what our file gives in it."""
     import quickjs
 
     context = quickjs.Context()
     context.set_memory_limit(SCRIPT_MEMORY)
     context.set_max_stack_size(SCRIPT_STACK)
     context.set_time_limit(SCRIPT_SECONDS)
-    context.eval(f"globalThis.__parts = {_prelude()}")
-    parts = [context.eval(f"__parts[{number}]") for number in range(3)]
-    context.eval("delete globalThis.__parts")
-    return context, parts
+    return context, context.eval(_source(name))
 
 
 def run(body: str, parameters: list[str] | None, name: str, given: str) -> dict[str, Any]:
@@ -49,13 +47,13 @@ def run(body: str, parameters: list[str] | None, name: str, given: str) -> dict[
     import quickjs
 
     until = time.process_time() + SCRIPT_SECONDS
-    context, (start, end, _) = _context()
+    context, prelude = _context("prelude.js")
     try:
-        start(body, None if parameters is None else json.dumps(parameters), name, given)
+        prelude(body, None if parameters is None else json.dumps(parameters), name, given)
         for _ in range(_JOBS):
             if time.process_time() > until or not context.execute_pending_job():
                 break
-        said: dict[str, Any] = json.loads(end())
+        said: dict[str, Any] = json.loads(prelude())
     except quickjs.JSException as e:
         return _thrown(e)
     if len(said.get("text") or "") > MAX_CHARACTERS:
@@ -68,8 +66,8 @@ def check(body: str, parameters: list[str]) -> dict[str, Any]:
     import quickjs
 
     try:
-        _, (_, _, parse) = _context()
-        said: dict[str, Any] = json.loads(parse(body, json.dumps(parameters)))
+        _, look = _context("check.js")
+        said: dict[str, Any] = json.loads(look(body, json.dumps(parameters)))
     except quickjs.JSException as e:
         return _thrown(e)
     return {**said, "line": line_in(said.get("stack", ""))}

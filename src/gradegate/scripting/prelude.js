@@ -1,5 +1,6 @@
-// What a snippet is started by: called with its text in a context of its own. Everything that the snippet could change
-// for itself is taken before it runs. What it gives is data: {type, text} with JSON in `text`, and the lines it logged.
+// What a snippet is started by: called with its text in a context of its own, and without one for what came of it.
+// Everything that the snippet could change for itself is taken before it runs. What it gives is data: {type, text} with
+// JSON in `text`, and the lines it logged.
 (() => {
   "use strict";
   const { parse, stringify } = JSON;
@@ -89,19 +90,5 @@
     }
   };
   const end = () => stringify({ __proto__: null, ...state, lines });
-  // Only parses. A body that is also right outside of a function has no `return` of its own.
-  const check = (body, parameters) => {
-    try {
-      new Make(...parse(parameters), body);
-    } catch (error) {
-      return stringify(thrown(error));
-    }
-    try {
-      (0, eval)("if (false) {\n" + body + "\n}");
-    } catch {
-      return stringify({ type: "returns" });
-    }
-    return stringify({ type: "returns nothing" });
-  };
-  return [start, end, check];
+  return (body, parameters, name, given) => (body === undefined ? end() : start(body, parameters, name, given));
 })();

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 _SKIPPED = re.compile(r"(?:\s++|//[^\n]*+|/\*(?s:.*?\*/|.*))++")
 _TEXT = re.compile(r"\"(?:[^\"\\\n]|\\(?s:.))*+\"?|'(?:[^'\\\n]|\\(?s:.))*+'?")
@@ -25,9 +26,10 @@ class Token:
     depth: int
 
 
-def tokens(code: str) -> list[Token]:
+@lru_cache(maxsize=1)  # a program is looked at for one thing after another
+def tokens(code: str) -> tuple[Token, ...]:
     """All of a program, which is supposed to be right; of one that is not, something."""
-    return list(_tokens(code))
+    return tuple(_tokens(code))
 
 
 def _tokens(code: str) -> Iterator[Token]:

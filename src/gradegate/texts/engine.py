@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -73,8 +74,8 @@ def _environment() -> _Environment:
     return environment
 
 
-_ENVIRONMENT = _environment()
-GLOBALS = frozenset(_ENVIRONMENT.globals)
+ENVIRONMENT = _environment()
+GLOBALS = frozenset(ENVIRONMENT.globals)
 _TROUBLE = (
     jinja2.TemplateError,
     ArithmeticError,
@@ -103,7 +104,7 @@ def has_more_tokens(source: str, limit: int) -> bool:
     if len(source) <= limit:
         return False
     try:
-        return next(islice(_ENVIRONMENT.lex(source), limit, None), None) is not None
+        return next(islice(ENVIRONMENT.lex(source), limit, None), None) is not None
     except _TROUBLE:
         return False  # parsing it will say what is wrong
 
@@ -111,24 +112,32 @@ def has_more_tokens(source: str, limit: int) -> bool:
 def parse(source: str) -> nodes.Template:
     """What a template is made of; nothing of it is evaluated. Raises TemplateError."""
     try:
-        return _ENVIRONMENT.parse(source)
+        return ENVIRONMENT.parse(source)
     except _TROUBLE as e:
         raise _error(e) from e
 
 
-def compiled(source: str) -> jinja2.Template:
+_parsed_last = lru_cache(maxsize=1)(parse)  # of the worker: what it was asked about, it is to fill in next
+
+
+def compiled(tree: nodes.Template) -> jinja2.Template:
     """A template to fill in; expressions of constants alone are evaluated already. Raises TemplateError."""
     try:
-        return _ENVIRONMENT.from_string(source)
+        return ENVIRONMENT.from_string(tree)
     except _TROUBLE as e:
         raise _error(e) from e
 
 
 def generate(template: jinja2.Template, variables: Mapping[str, Any]) -> str:
     """The text of a template. Raises TemplateError, also when there is too much of it."""
+    return joined(template.generate(variables))
+
+
+def joined(texts: Iterable[str]) -> str:
+    """The parts of a filled-in template in one. Raises TemplateError when there is too much of it, and for what making them raises."""
     parts, length = [], 0
     try:
-        for part in template.generate(variables):
+        for part in texts:
             length += len(part)
             if length > MAX_CHARACTERS:
                 raise TemplateError(f"the filled-in text has more than {MAX_CHARACTERS:,} characters")
@@ -143,11 +152,20 @@ def asked(source: str) -> tuple[list[str], list[str], list[str], list[str]]:
 
     Raises TemplateError.
     """
-    tree = parse(source)
+    tree = _parsed_last(source)
     try:
         names = meta.find_undeclared_variables(tree) - GLOBALS
     except _TROUBLE as e:
         raise _error(e) from e
+    return _asked(tree, names)
+
+
+def asked_by_plain(tree: nodes.Template) -> tuple[list[str], list[str], list[str], list[str]]:
+    """The same of a template that sets no names: every name in it is a variable."""
+    return _asked(tree, {node.name for node in tree.find_all(nodes.Name)} - GLOBALS)
+
+
+def _asked(tree: nodes.Template, names: set[str]) -> tuple[list[str], list[str], list[str], list[str]]:
     guards = list(_guards(tree))
     tested = {node.name for guard in guards for node in _nodes(guard, nodes.Name)}
     shown, spared = set(_env_names(tree)), {name for guard in guards for name in _env_names(guard)}
@@ -156,10 +174,11 @@ def asked(source: str) -> tuple[list[str], list[str], list[str], list[str]]:
 
 def _guards(tree: nodes.Template) -> Iterator[nodes.Node]:
     """What a template tests or gives a default for."""
-    yield from tree.find_all((nodes.Or, nodes.And, nodes.Test))
-    yield from (branch.test for branch in tree.find_all(nodes.If))
-    yield from (choice.test for choice in tree.find_all(nodes.CondExpr))
-    yield from (call for call in tree.find_all(nodes.Filter) if call.name in ("default", "d"))
+    for node in tree.find_all((nodes.Or, nodes.And, nodes.Test, nodes.If, nodes.CondExpr, nodes.Filter)):
+        if isinstance(node, nodes.If | nodes.CondExpr):
+            yield node.test
+        elif not isinstance(node, nodes.Filter) or node.name in ("default", "d"):
+            yield node
 
 
 def _env_names(tree: nodes.Node) -> Iterator[str]:
@@ -188,7 +207,7 @@ def fill(source: str, variables: Mapping[str, Any], as_json: Iterable[str]) -> s
     """
     template = _kept.get(source)
     if template is None:
-        template = compiled(source)
+        template = compiled(_parsed_last(source))
         if len(_kept) >= KEPT:
             _kept.clear()
         if len(source) <= MAX_CHARACTERS // KEPT:

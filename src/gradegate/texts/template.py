@@ -7,16 +7,14 @@ A template of which it is certain that it takes no more than its variables have 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
-
-import jinja2
 
 from gradegate.bounded.bounds import MAX_SOURCE, MAX_TOKENS
 from gradegate.bounded.evaluate import Exceeded, Refused, Spent, charged, evaluate
-from gradegate.texts import engine
+from gradegate.texts import direct, engine
 from gradegate.texts.engine import TemplateError
 from gradegate.texts.plain import is_plain
 from gradegate.texts.values import Array, Printed, javascript, printed, show
@@ -36,17 +34,18 @@ __all__ = [
 ]
 _MARK = re.compile(r"\{[{%#]")
 _SHORT = 4096  # characters of a template of which many are kept
+_Fill = Callable[[Mapping[str, Any]], str]  # raises TemplateError
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A template: what it asks for and does not work without, the same of ``env``, and itself if it can be filled in here."""
+    """A template: what it asks for and does not work without, the same of ``env``, and what fills it in if that may be here."""
 
     uses: frozenset[str]
     needs: frozenset[str]
     env: frozenset[str] = frozenset()
     env_needs: frozenset[str] = frozenset()
-    template: jinja2.Template | None = None
+    fill: _Fill | None = None
     wrong: str = ""  # why it cannot be read; kept, because to find out may have taken seconds
 
 
@@ -65,11 +64,11 @@ def render(source: str, variables: Mapping[str, Any], ours: bool = False) -> str
     read = _read(source, ours)
     given = {name: variables[name] for name in read.uses if name in variables}
     try:
-        if read.template is None:
+        if read.fill is None:
             as_json = [name for name, value in given.items() if _prints_json(value)]
             return str(evaluate("gradegate.texts.engine:fill", source, given, as_json))
         with charged():
-            return engine.generate(read.template, {name: javascript(value) for name, value in given.items()})
+            return read.fill({name: javascript(value) for name, value in given.items()})
     except (Exceeded, Refused) as e:
         raise TemplateError(str(e)) from e
     except (RecursionError, MemoryError) as e:
@@ -90,8 +89,10 @@ def _looked_at(source: str, ours: bool) -> _Read:
     try:
         with charged():
             tree = None if engine.has_more_tokens(source, MAX_TOKENS) else engine.parse(source)
-            if tree is not None and (ours or is_plain(tree)):
-                return _found(engine.asked(source), engine.compiled(source))
+            if tree is not None and is_plain(tree):
+                return _found(engine.asked_by_plain(tree), partial(direct.fill, tree))
+            if tree is not None and ours:
+                return _found(engine.asked(source), partial(engine.generate, engine.compiled(tree)))
         asked = evaluate("gradegate.texts.engine:asked", source)
     except Spent as e:
         raise TemplateError(str(e)) from e
@@ -102,9 +103,9 @@ def _looked_at(source: str, ours: bool) -> _Read:
     return _found(asked)
 
 
-def _found(asked: Iterable[Iterable[str]], template: jinja2.Template | None = None) -> _Read:
+def _found(asked: Iterable[Iterable[str]], fill: _Fill | None = None) -> _Read:
     uses, needs, env, env_needs = map(frozenset, asked)
-    return _Read(uses, needs, env, env_needs, template)
+    return _Read(uses, needs, env, env_needs, fill)
 
 
 _read_short = lru_cache(maxsize=512)(_looked_at)
