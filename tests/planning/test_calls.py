@@ -200,6 +200,13 @@ def test_a_target_of_a_test_and_of_the_command_line_is_a_label_too(tmp_path, mon
     assert [case["provider"] for case in cases(tmp_path, "--provider", "exec:other")] == ["file://own.py", "exec:other"]
 
 
+def test_a_target_that_a_prompt_configures_is_a_label_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    prompt = {"raw": "Say {{q}}", "label": "p", "config": {"temperature": 0.5}}
+    write(tmp_path, config({"vars": {"q": "a"}}, prompts=[prompt], providers=["my application"]))
+    assert [case["provider"] for case in cases(tmp_path)] == ["my application"]
+
+
 @pytest.mark.parametrize("written", [5, [["x", 5]], [{"config": {}}], [{"id": 5}]])
 def test_what_names_no_target_is_a_mistake(tmp_path, monkeypatch, capsys, written):
     monkeypatch.chdir(tmp_path)

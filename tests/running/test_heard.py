@@ -8,9 +8,7 @@ from gradegate.conversation import Reply
 from gradegate.errors import ProviderError
 from gradegate.running import heard
 
-WHOLE = (
-    "stop end_turn stop_sequence completed COMPLETE end eos tool_calls tool_use function_call length max_tokens".split()
-)
+WHOLE = "stop end_turn stop_sequence completed COMPLETE FINISHED end eos tool_calls tool_use function_call length max_tokens".split()
 SPELLED = ["", " ", "Stop", "END_TURN", "end-turn", "endTurn", "end turn", "TOOL-CALLS", "maxTokens", "MAX_TOKENS"]
 
 

@@ -296,7 +296,7 @@ class _Planner:
         """The provider with what the prompt sets for it."""
         if not prompt.config or provider.spec is None:
             return provider
-        return self.binder.provider(replace(provider.spec, config={**provider.spec.config, **prompt.config}))
+        return self.binder.target(replace(provider.spec, config={**provider.spec.config, **prompt.config}))
 
     def _combinations(self, case: Case) -> list[Mapping[str, Any]]:
         try:

@@ -11,7 +11,7 @@ from gradegate.texts.blank import is_blank
 
 # What vendors and conventions call the end of an answer, in OpenAI's words; case and signs between words do not matter.
 _WORDS = {
-    "stop": "stop end_turn stop_sequence completed complete end eos eos_token end_of_text",
+    "stop": "stop end_turn stop_sequence completed complete finished finish stop_criteria_met end eos eos_token end_of_text",
     "length": "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded token_limit",
     "tool_calls": "tool_calls tool_call tool_use function_call",
     "content_filter": "content_filter content_filtered refusal safety blocklist prohibited_content recitation spii "
