@@ -446,6 +446,40 @@ def test_openai_batch_has_what_the_vendor_ran_itself(tmp_path):
     assert called["function"] == {"name": "sql", "arguments": "select 1"}
 
 
+CALLED = {"role": "assistant", "content": "hi"}
+STRANGE = [
+    {**CALLED, "toolCalls": [CALL]},
+    {**CALLED, "content": [{"type": "text", "text": "hi"}, {"type": "invocation", "name": "look"}]},
+    {**CALLED, "executed_tools": [{"name": "look"}]},
+]
+
+
+@pytest.mark.parametrize("said", STRANGE)
+@pytest.mark.parametrize("kind", ["", "not-"])
+def test_openai_batch_with_what_may_be_a_call_leaves_the_calls_unknown(grade, said, kind):
+    body = {**completion("hi"), "choices": [{"index": 0, "finish_reason": "stop", "message": said}]}
+    asked = {**TESTS[0], "assert": [{"type": f"{kind}trajectory:tool-used", "value": "look"}]}
+    ran = grade(lambda found: [batched(found[0]["id"], body)], config(asked))
+    assert (ran.cases[0]["output"], ran.cases[0]["outcome"]) == ("hi", "error")
+    assert "that is not known" in ran.grades[0]["reason"] or "unknown key" in ran.grades[0]["reason"]
+    body = {"object": "response", "status": "completed", "output": [message("hi"), {"type": "invocation"}]}
+    ran = grade(lambda found: [batched(found[0]["id"], body)], config(asked))
+    assert "an item of the type `invocation`, which is not known" in ran.grades[0]["reason"]
+    ran = grade(lambda found: [batched(found[0]["id"], completion("hi"))], config(asked))
+    assert ran.cases[0]["outcome"] == ("pass" if kind else "fail")
+
+
+def test_openai_batch_with_a_call_that_cannot_be_read_has_no_answer(tmp_path):
+    body = completion("hi")
+    body["choices"][0]["message"]["tool_calls"] = ["look"]
+    assert one(tmp_path, batched("x", body)).error == "the API answered with a tool call that is no object"
+
+
+def test_openai_batch_keeps_the_calls_of_an_answer_that_declines(tmp_path):
+    found = one(tmp_path, batched("x", completion(None, refusal="no", tool_calls=[CALL])))
+    assert (found.output, found.tool_calls) == ("no", (CALL,))
+
+
 def conversation(**said):
     turns = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi", **said}]
     return {"scenario": "s", "turns": turns, "expected_outcome": None, "user_description": None, "context": None}

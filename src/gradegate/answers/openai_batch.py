@@ -6,19 +6,23 @@ the Responses API.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.asking.completions import Completions
 from gradegate.asking.responses import Responses
 from gradegate.asking.shape import NoOutput
 from gradegate.asking.toolcalls import uniform
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.lines import Map
-from gradegate.recording import fields
+from gradegate.recording import fields, messages
 from gradegate.recording.answer import SHAPES, Answer, File, Shape
 
 _OK = 200
+# Items of a response that are no calls, and how the others end.
+_NO_CALLS = ("message", "reasoning", "compaction", "mcp_list_tools")
+_OF_CALLS = ("_call", "_call_output")
 
 
 def recognises(row: Map) -> bool:
@@ -51,10 +55,26 @@ def _answer(row: Map, origin: Origin) -> Answer:
         id=identity,
         output=said.text,
         tool_calls=tuple(uniform(call) for call in said.tool_calls),
+        untold=_untold(body, origin),
         usage=fields.usage(fields.mapping(body.get("usage"))),
         finish_reason=said.finish_reason,
         origin=origin,
     )
+
+
+def _untold(body: Mapping[str, Any], origin: Origin) -> str:
+    """What of a body is not known and might be a call of a tool, as a sentence; empty for nothing."""
+    if body.get("object") == "response":
+        kinds = (str(fields.mapping(item).get("type")) for item in fields.listed(body.get("output")))
+        strange = next((kind for kind in kinds if kind not in _NO_CALLS and not kind.endswith(_OF_CALLS)), "")
+        return f"the response has an item of the type `{excerpt(strange, 60)}`, which is not known" if strange else ""
+    try:
+        messages.turns(
+            [fields.mapping(choice).get("message") for choice in fields.listed(body.get("choices"))[:1]], origin
+        )
+    except ConfigError as e:
+        return e.mistakes[0].what
+    return ""
 
 
 def _error(value: Any) -> str:

@@ -9,13 +9,13 @@ from gradegate.asking.toolcalls import CALLS, UNTOLD, written
 from gradegate.conversation import NO_USAGE, Reply, Transcript, Turn
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.document import to_json
+from gradegate.grading.metrics.calls import ENDED, UNKNOWN
 from gradegate.planning.job import Job
 from gradegate.recording.answer import Answer
 from gradegate.recording.messages import answering, calls
 from gradegate.running import heard
 
 _OWN = ("finish_reason", "refused", CALLS, UNTOLD)  # names with a meaning here, which no answer gives a value
-_SILENT = "the answer does not say which tools were called: give `tool_calls` with it, an empty list for none"
 
 
 def given(job: Job, text: str, repeat: int) -> Transcript:
@@ -67,7 +67,7 @@ def _called(turns: Sequence[Turn], answer: Answer, end: str) -> dict[str, object
     said = [turn for turn in turns if turn.role == "assistant"]
     told = [*calls(said)]
     silent = answer.tool_calls is None and any(CALLS not in turn.metadata for turn in said)
-    untold = answer.untold or (_SILENT if silent else "")
+    untold = answer.untold or (UNKNOWN if silent else "")
     if end == "tool_calls" and not told:
-        untold = untold or "the answer ended in order to call a tool, and tells no call"
+        untold = untold or ENDED
     return {**({UNTOLD: untold} if untold else {}), **({CALLS: told} if told or not silent else {})}

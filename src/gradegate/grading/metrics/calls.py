@@ -21,6 +21,7 @@ KINDS = ("tool", "command")
 _SHELLS = ("exec_command", "local_shell", "shell")
 _LINES = {"cmd": " ", "command": " ", "commands": "; "}  # arguments of a shell that hold what it runs
 UNKNOWN = "the answer does not say which tools were called: give `tool_calls` with it, an empty list for none"
+ENDED = "the answer ended in order to call a tool, and tells no call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
 
     An answer of a chat API tells them in a field of their own, so that the absence of calls is known too. Of any other
     answer the text is read: it may consist of calls. Raises NoVerdict for an answer made elsewhere that does not tell them,
-    or not all of them.
+    or not all of them, and for any that ended in order to call a tool and has no call.
     """
     untold = transcript.metadata.get(UNTOLD)
     if untold:
@@ -65,7 +66,10 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
         told = [transcript.metadata[CALLS]]
     if any(isinstance(item, list) for item in told):
         return [call for item in told if isinstance(item, list) for call in item]
-    if transcript.metadata.get("finish_reason"):
+    finish = transcript.metadata.get("finish_reason")
+    if finish == "tool_calls":
+        raise NoVerdict(ENDED)
+    if finish:
         return []
     return written(transcript.output)
 
