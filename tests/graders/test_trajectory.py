@@ -170,6 +170,26 @@ def test_a_model_that_writes_of_a_call_has_not_called(gate, llm):
     assert gate({"prompts": ["x"], "providers": [llm.spec()], "tests": [test]}).grades[0]["outcome"] == "fail"
 
 
+@pytest.mark.parametrize("kind", ["trajectory:tool-used", "not-trajectory:tool-used"])
+def test_an_answer_that_ended_for_a_call_and_has_none_is_an_error(gate, llm, kind):
+    llm.reply = lambda path, body: chat("I look.", finish_reason="tool_calls")
+    test = {"assert": [{"type": kind, "value": "book"}]}
+    (grade,) = gate({"prompts": ["x"], "providers": [llm.spec()], "tests": [test]}).grades
+    assert (grade["outcome"], "tells no call" in grade["reason"]) == ("error", True)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("web_search", "pass"), ("book", "fail")])
+def test_what_a_vendor_ran_itself_was_called(gate, llm, name, expected):
+    search = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+    said = [search, found, {"type": "text", "text": "It rains."}]
+    llm.reply = lambda path, body: {"content": said, "stop_reason": "end_turn", "usage": {}}
+    test = {"assert": [{"type": "trajectory:tool-used", "value": name}]}
+    target = {**llm.spec(), "id": "anthropic:messages:m"}
+    ran = gate({"prompts": ["x"], "providers": [target], "tests": [test]})
+    assert (ran.grades[0]["outcome"], ran.cases[0]["output"]) == (expected, "It rains.")
+
+
 def test_calls_without_a_word_are_what_the_answer_shows(gate):
     turns = [{"role": "user", "content": "book"}, {"role": "assistant", "content": "", "tool_calls": [call("book")]}]
     ran = gate({"tests": [{"turns": turns, "assert": [{"type": "contains", "value": "book"}]}]})
