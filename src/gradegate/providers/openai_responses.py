@@ -1,4 +1,7 @@
-"""openai:responses: the Responses API."""
+"""openai:responses: the Responses API.
+
+API: https://platform.openai.com/docs/api-reference/responses/create; ``asking/responses.py`` has its shape.
+"""
 
 from __future__ import annotations
 
