@@ -50,7 +50,6 @@ def no_answer(ran, words: str) -> None:
         ("google:m", gemini({"text": "hm", "thought": True})),
         ("openai:responses:m", responses(said(output_text("")))),
         ("ollama:m", ollama("")),
-        ("ollama:m", ollama("", done_reason="load")),
     ],
 )
 def test_an_empty_text(gate, llm: FakeLlm, provider_id: str, answer: dict):
@@ -100,6 +99,8 @@ def test_an_answer_that_a_filter_stopped(gate, llm: FakeLlm, provider_id: str, a
         ("openai:responses:m", responses(said(output_text("The beg")), status="failed")),
         ("openai:responses:m", responses(said(output_text("The beg")), status="cancelled")),
         ("ollama:m", {**ollama("The beg"), "done": False}),
+        ("ollama:m", ollama("", done_reason="load")),
+        ("openai:chat:m", chat("The beg", finish_reason="a word that nobody knows")),
     ],
 )
 def test_an_answer_that_was_broken_off(gate, llm: FakeLlm, provider_id: str, answer: dict):

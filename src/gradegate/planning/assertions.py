@@ -158,7 +158,8 @@ def _grader(kind: type[Grader], options: Mapping[str, Any], spec: Assertion, sub
         grader = kind(**options)
     except ValidationError as e:
         raise ConfigError(*_option_mistakes(e, spec)) from e
-    lacking = grader.needs({**dict.fromkeys(subject.brought, "brought by the answer"), **subject.variables})
+    brought = () if kind.asks.own_context else subject.brought
+    lacking = grader.needs({**dict.fromkeys(brought, "brought by the answer"), **subject.variables})
     if lacking:
         raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "add it to `vars`")
     lacking = grader.needs_turns(subject.turns, subject.variables)

@@ -169,7 +169,9 @@ def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterat
         for bound in judging:
             own = getattr(bound.grader, "tools", None)
             known = target.tools if own is None else declared({"tools": own})
-            if not known:
+            if not known and own is None and target.lacking:
+                yield from target.lacking
+            elif not known:
                 what = f"`{bound.asserted.type}` checks calls by the `tools` of `{target.name}`, which names none"
                 cure = "give them in the `config` of the target, or in that of the assertion as `tools`"
                 yield Mistake(what, bound.asserted.origin, cure)
