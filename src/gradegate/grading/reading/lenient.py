@@ -43,6 +43,7 @@ _COLON = re.compile(r"\s*+:")
 _OPENING = re.compile(
     r"""\{(?:\s*+(?://[^\n]*+|\#[^\n]*+|/\*))?\s*+(?:\}|\Z|["“][^"”\n]{0,200}+(?:\Z|["”]\s*+(?::|\Z))|['`][^'`\n]{0,200}+(?:\Z|['`]\s*+(?::|\Z))|[A-Za-z_$][\w$-]{0,100}+\s*+(?::|\Z))"""
 )
+_HALF = re.compile("[\ud800-\udfff]")
 _STRUCTURE = re.compile(r'["{}]|\\.', re.DOTALL)
 LONGEST_REPAIRED = 65_536  # characters after a brace; what is longer is read as it is written or not at all
 
@@ -113,6 +114,8 @@ def _same(value: Any, other: Any) -> bool:
 
 def _skeleton(key: str) -> str:
     """A key as it looks: signs of full width, letters of other alphabets that look like Latin ones, blanks and signs."""
+    if key.isascii() and key.isalnum():
+        return key.lower()
     plain = unicodedata.normalize("NFKC", key).casefold().translate(_LOOK_ALIKES)
     return "".join(character for character in plain if character.isalnum()) or key
 
@@ -208,7 +211,7 @@ def _string(text: str, position: int, after: re.Pattern[str] | None = None) -> t
 
 def _whole(text: str) -> str:
     r"""Join the halves of characters that JSON escapes as two, ``\ud83d\ude00``; a lone half becomes U+FFFD."""
-    if not any("\ud800" <= character <= "\udfff" for character in text):
+    if text.isascii() or _HALF.search(text) is None:
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
