@@ -101,15 +101,17 @@ def environ(model: both.Model, home: Path) -> dict[str, str]:
 
 def through_promptfoo(config: Path, command: list[str]) -> both.Ran:
     flags = ["--no-cache", "--no-table", "--no-progress-bar", "--no-share", "--no-write"]
-    return _through([*command, "eval", "-c", config.name, *flags], config, both.verdicts_of_promptfoo)
+    return _through(
+        [*command, "eval", "-c", config.name, *flags], config, both.verdicts_of_promptfoo, both.metrics_of_promptfoo
+    )
 
 
 def through_gradegate(config: Path) -> both.Ran:
     command = [sys.executable, "-m", "gradegate", "run", config.name, *ASKED_ONCE, *both.flags(config.stem)]
-    return _through(command, config, both.verdicts_of_gradegate)
+    return _through(command, config, both.verdicts_of_gradegate, both.metrics_of_gradegate)
 
 
-def _through(command: list[str], config: Path, verdicts: Any) -> both.Ran:
+def _through(command: list[str], config: Path, verdicts: Any, metrics: Any) -> both.Ran:
     with both.serve() as model, tempfile.TemporaryDirectory() as home:
         out = Path(home) / "out.json"
         ran = subprocess.run(
@@ -124,7 +126,8 @@ def _through(command: list[str], config: Path, verdicts: Any) -> both.Ran:
             return both.Ran(
                 model.of_targets(), [], (ran.stderr + ran.stdout).strip()[-2000:] or f"exit {ran.returncode}"
             )
-        return both.Ran(model.of_targets(), verdicts(json.loads(out.read_text())))
+        results = json.loads(out.read_text())
+        return both.Ran(model.of_targets(), verdicts(results), metrics=metrics(results))
 
 
 # --- the table ------------------------------------------------------------------------------------------------
@@ -135,6 +138,7 @@ def compare(config: Path, theirs: both.Ran, ours: both.Ran) -> bool:
     meant = both.intended()["configs"].get(config.stem, {})
     asked = both.differences(both.plain_requests(theirs.requests), both.plain_requests(ours.requests))
     decided = both.differences(theirs.cases, ours.cases) or ([] if theirs.cases == ours.cases else ["~ another order"])
+    decided += both.differences(theirs.metrics, ours.metrics)
     waits = both.intended()["waits"].get(config.stem)
     words = [_word(asked, meant.get("requests"), waits), _word(decided, meant.get("verdicts"), waits)]
     print(f"{config.stem:<34}{len(ours.requests):>5} requests {words[0]:<10}{len(ours.cases):>4} cases {words[1]}")

@@ -52,10 +52,13 @@ def test_a_config_is_asked_and_decided_as_in_promptfoo(name, tmp_path: Path, mon
         for variable, value in model.environ().items():
             monkeypatch.setenv(variable, value)
         cli.main(["run", f"{name}.yaml", "-o", str(out), "--retries", "0", "--reask", "0", *both.flags(name)])
-    decided = both.verdicts_of_gradegate(json.loads(out.read_text())) if out.exists() else []
+    results = json.loads(out.read_text()) if out.exists() else {"cases": [], "derived_metrics": []}
+    decided = both.verdicts_of_gradegate(results)
     meant = INTENDED["configs"].get(name, {})
     held(both.plain_requests(model.of_targets()), RECORDED[name], "requests", meant.get("requests"))
     held(decided, RECORDED[name], "cases", meant.get("verdicts"))
+    recorded = RECORDED[name]["gradegate" if meant.get("verdicts") else "promptfoo"]
+    assert both.metrics_of_gradegate(results) == recorded.get("metrics", [])
 
 
 def held(mine: list, recorded: dict, part: str, reason: str | None) -> None:

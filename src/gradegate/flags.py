@@ -144,7 +144,7 @@ def above_zero(text: str) -> float:
     """A number of an option."""
     number = amount(text)
     if number is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0 in plain digits, such as 2 or 0.5")
     return number
 
 

@@ -36,7 +36,7 @@ def schema(of: str) -> str:
 
 
 def _config_schema() -> dict[str, Any]:
-    from gradegate.configs.keys import AssertionKeys, TestKeys
+    from gradegate.configs.keys import AssertionKeys, DerivedKeys, TestKeys
 
     schema = ConfigKeys.model_json_schema()
     tests, assertions = TestKeys.model_json_schema(), AssertionKeys.model_json_schema()
@@ -48,6 +48,8 @@ def _config_schema() -> dict[str, Any]:
     either = {"anyOf": [{"$ref": "#/$defs/Test"}, {"type": "string"}]}
     schema["properties"]["tests"] = {"anyOf": [{"type": "array", "items": either}, {"type": "string"}]}
     schema["properties"]["defaultTest"] = either
+    schema["$defs"] |= {"DerivedMetric": DerivedKeys.model_json_schema()}
+    schema["properties"]["derivedMetrics"] = {"type": "array", "items": {"$ref": "#/$defs/DerivedMetric"}}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 

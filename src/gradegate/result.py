@@ -114,6 +114,8 @@ class Grade:
     confirmed: bool | None = None  # whether asking again confirmed its failure, None where it was not asked again
     status: str = ""  # beside a base: ok, fixed, pre-existing, new-failure, unsteady or undecided
     base: Counterpart | None = None  # None where the base does not have it, or by another definition
+    undone: bool = False  # an ERROR because a budget or a signal ended the run before
+    unheard: bool = False  # an ERROR because a model gave no answer
 
     @property
     def counts(self) -> bool:
@@ -165,6 +167,7 @@ class Row:
     definition: bytes = b""  # SHA-256: what is asked and given: equal where two runs ask for the same
     base: Outcome | None = None  # what the base says of the case, None where it does not have it, or another one
     hidden: bool = False  # a secret is hidden in what was graded, so that it cannot be graded again from here
+    undone: bool = False  # there is no output because a budget or a signal ended the run before
 
     @property
     def counts(self) -> bool:
@@ -263,7 +266,8 @@ class ConfirmReport:
     """What asking again came to. ``grades`` may be asked again; ``asks`` are all of theirs, the first included.
 
     ``lead``: by so many votes failures had to lead. Of the ``asked_again``, ``overturned`` pass, ``confirmed`` fail and the
-    ``undecided`` are errors; ``not_asked_again`` failed, and no rule needed to know more.
+    ``undecided`` are errors; ``not_asked_again`` failed, and no rule needed to know more: of these, ``pre_existing`` fail on
+    the base, too, and only rules that look at the base take them.
     """
 
     mode: str = "off"
@@ -276,6 +280,7 @@ class ConfirmReport:
     undecided: int = 0
     not_asked_again: int = 0
     asks: int = 0
+    pre_existing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +303,23 @@ class BaselineReport:
     fresh: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class DerivedMetric:
+    """A metric worked out of others, over the ``answers`` of a target to a prompt whose grades are known.
+
+    ``left_out`` are those whose are not. Where there is no ``value``, ``error`` says why.
+    """
+
+    name: str
+    suite: str
+    provider: str
+    prompt_label: str
+    value: float | None = None
+    error: str = ""
+    answers: int = 0
+    left_out: int = 0
+
+
 @dataclass(frozen=True)
 class RunResult:
     """Everything that was planned, in plan order; what was not run is there as ERROR."""
@@ -317,6 +339,7 @@ class RunResult:
     cache: CacheReport | None = None  # None where no cache was asked for
     confirm: ConfirmReport | None = None
     baseline: BaselineReport | None = None  # None where there is nothing to compare with
+    derived: tuple[DerivedMetric, ...] = ()
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -344,8 +367,8 @@ class RuleResult:
     new_failures: int | None = None  # cases, where the rule limits them
     worse: int | None = None  # cases that passed on the base and fail here; the other way round: better
     better: int | None = None
-    bears: bool = False  # met even if each answer on which the grader contradicts itself is a new failure
     p: float | None = None  # the chance of so many worse ones, were both ways alike
+    bears: bool = False  # met even if each answer on which the grader contradicts itself is a new failure
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,8 @@ class ProviderSpec:
         return self.label or self.id
 
 
+UNREAD = ProviderSpec("")  # in place of a grader that could not be read: what is wrong with it was said
+
 # What a model gives, and so what it can grade by.
 KINDS = ("text", "embedding", "classification", "moderation")
 # The models that may grade, by kind; "*" serves for any kind.
@@ -223,6 +225,15 @@ class Policy:
     compare: str = ""  # "base": the answers of the base are asked for in the same run
 
 
+@dataclass(frozen=True, slots=True)
+class DerivedSpec:
+    """A metric that is worked out of the sums of others: by an expression as mathjs has them, or a function."""
+
+    name: str
+    value: Code
+    origin: Origin = NOWHERE
+
+
 class Idle(NamedTuple):
     """A key of a config that means nothing where it stands."""
 
@@ -248,7 +259,7 @@ class Suite:
     max_concurrency: int | None = None
     repeat: int = 1
     timeout: float | None = None  # seconds per call
-    derived_metrics: Any = None  # as promptfoo computes them; here they are only compared with those of a base
+    derived: tuple[DerivedSpec, ...] = ()
     about: Mapping[str, Any] = field(default_factory=dict)  # what the dialect keeps for a report of its own
     notes: tuple[Note, ...] = ()
     idle: tuple[Idle, ...] = ()  # keys that mean nothing, which one note names

@@ -141,7 +141,7 @@ def test_a_root_key_that_holds_anchors_may_have_any_name(gate):
     config = ANCHORS.replace("threshold: &least 0.5\n", "")
     assert gate(config).code == 0
     said = mistakes(gate(ANCHORS))
-    assert "`threshold` does not belong here" in said
+    assert "`threshold` decides nothing there" in said
     assert "commonAssertions" not in said
     assert "`rules` does not belong here" in mistakes(gate(config.replace("*polite", "hi")))
 

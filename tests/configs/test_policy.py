@@ -41,6 +41,15 @@ def test_a_rule_that_can_never_fail_is_said(gate, key, limit, said):
     assert (ran.code, f"the rule `a` can never fail: {key} is 0" in ran.out) == (0, said)
 
 
+@pytest.mark.parametrize(("keys", "said"), [({"confidence": 0.95}, True), ({}, False)])
+@pytest.mark.parametrize(("rate", "reachable"), [(1, False), (0.99, True)])
+def test_a_rule_that_no_number_of_passes_meets_is_said_at_its_line(gate, keys, said, rate, reachable):
+    ran = gate(config({"rules": [{"name": "a", "min-pass-rate": rate, **keys}]}))
+    words = "promptfooconfig.yaml:14: the rule `a` can never be met: with `confidence`, no number of passes shows"
+    assert (words in ran.out) == (said and not reachable)
+    assert ran.code == (3 if said else 0)
+
+
 def test_the_keys_of_asking_again_are_read_at_every_level(gate):
     rubric = {"type": "llm-rubric", "value": "x", "provider": "openai:chat:judge"}
     written = config({"confirm": "answers", "noise": 0.2, "second-opinions": ["openai:chat:other"]})

@@ -61,7 +61,7 @@ def test_a_file_of_providers_has_their_options(gate, llm: FakeLlm):
             "`file://p.yaml` names another file of providers -> write the providers",
         ),
         ([{"id": "file://p.yaml", "label": "x"}], "id: echo", "`label` beside `id: file://p.yaml` has no effect"),
-        ("file://p.yaml", "- {label: x}", "p.yaml:1: `id` is missing"),
+        ("file://p.yaml", "- {label: x}", "p.yaml:1: the provider has no `id`, so it names no model"),
         ("file://p.yaml", "7", "a provider is a text or a mapping with an `id`"),
         ("file://q.yaml", "id: echo", "`file://q.yaml` cannot be read"),
     ],

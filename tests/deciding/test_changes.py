@@ -118,7 +118,7 @@ WEAKENINGS = {
         "weaker: `contains` of `mean`: counts for less of the mean: 50 % became 0.199 %",
     ),
     "a derived metric": (
-        lambda c: c.update(derivedMetrics=[{"name": "m", "value": "1"}]),
+        lambda c: c.update(derivedMetrics=[{"name": "m", "value": "__count * 2"}]),
         "changed: `derivedMetrics` is another",
     ),
     "less time to answer": (
@@ -299,6 +299,50 @@ WEAKENINGS = {
         "weaker: errors weigh less than before (`gate.errors`)",
     ),
 }
+
+
+@pytest.mark.parametrize("ignored", ["on neither side", "before", "now"])
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        (None, {"calls": 9}, ["`gate.budget.calls` none became 9"]),
+        ({"calls": 90}, {"calls": 9}, ["`gate.budget.calls` 90 became 9"]),
+        (
+            {"seconds": 2},
+            {"seconds": 0.5, "calls": 3000},
+            ["`gate.budget.seconds` 2 became 0.5", "`gate.budget.calls` none became 3,000"],
+        ),
+        ({"calls": 9}, {"calls": 90}, []),
+        ({"calls": 9, "seconds": 1}, {"seconds": 1}, []),
+        ({"calls": 9}, None, []),
+        ({"calls": 9, "seconds": 5}, {"calls": 9, "seconds": 5}, []),
+    ],
+)
+def test_a_budget_that_is_lower_is_a_finding(ignored, before, now, said):
+    base, head = copy.deepcopy(BASE), copy.deepcopy(BASE)
+    for config, side, budget in ((base, "before", before), (head, "now", now)):
+        config["gate"] |= {"errors": {"ignore-up-to": 0.02} if side == ignored else "inconclusive"}
+        config["gate"] |= {"budget": budget} if budget else {}
+    found = compared({CONFIG: base, **FILES}, {CONFIG: head, **FILES}).found
+    kind = "changed" if ignored == "on neither side" else "weaker"
+    less = [(change.kind.value, change.text) for change in found if "budget" in change.text]
+    assert sorted(less) == sorted((kind, f"less may be asked: {text}") for text in said)
+    assert {change.origin.file for change in found if "budget" in change.text} <= {CONFIG}
+
+
+def test_of_several_configs_the_lowest_budget_counts():
+    def files(*budgets):
+        return {
+            f"{n}.yaml": edited(lambda c, b=b: c["gate"].update(budget={"calls": b})) for n, b in enumerate(budgets)
+        }
+
+    def less(base, head):
+        return [str(it.origin) for it in compared({**base, **FILES}, {**head, **FILES}, configs=("*.yaml",)).found]
+
+    assert less(files(9, 90), files(9, 9)) == []
+    assert less(files(9, 90), files(90, 9)) == []
+    assert less(files(9, 90), files(9, 8)) == ["1.yaml"]
+    assert less(files(9), files(9, 8)) == ["1.yaml"]
 
 
 @pytest.mark.parametrize("name", WEAKENINGS)
@@ -938,6 +982,7 @@ def test_at_events_with_secrets_no_second_checkout_is_read(gate, monkeypatch):
 def with_script(files, **keys):
     config = {"prompts": ["{{q}}"], "providers": [{"id": "echo", **keys.pop("provider", {})}]}
     asserted = [{"type": "javascript", **keys.pop("assertion", {"value": "output.length > 3"})}]
+    config["derivedMetrics"] = keys.pop("derivedMetrics", [])
     config["tests"] = [{"description": "one", "vars": {"q": "hi"}, "assert": asserted, **keys}]
     return {"promptfooconfig.yaml": yaml.safe_dump(config), **files}
 
@@ -969,6 +1014,12 @@ SCORING = {"checks.js": "module.exports = (scores) => ({pass: true, score: 1, re
         (
             with_script(SCORING, assertScoringFunction="file://checks.js"),
             with_script({"checks.js": SCORING["checks.js"] + " "}, assertScoringFunction="file://checks.js"),
+        ),
+        (
+            with_script(JS, derivedMetrics=[{"name": "f1", "value": "file://checks.js"}]),
+            with_script(
+                {"checks.js": JS["checks.js"] + " "}, derivedMetrics=[{"name": "f1", "value": "file://checks.js"}]
+            ),
         ),
     ],
 )

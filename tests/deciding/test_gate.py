@@ -74,6 +74,62 @@ def test_a_mean_score_counts_scores_and_not_errors():
     assert (found.rules[0].score, found.rules[0].outcome) == (pytest.approx(0.7), P)
 
 
+def left(outcome=E, **assertion):
+    return replace(grade(outcome, **assertion), undone=True)
+
+
+SCORES = {"min_score": 0.7}
+BY_METRIC = {"min_score": 0.7, "by_metric": True}
+
+
+@pytest.mark.parametrize(
+    ("keys", "graded", "undone", "outcome"),
+    [
+        ({"min_pass_rate": 0.95}, [P] * 90 + [F] * 5, 5, E),
+        ({"min_pass_rate": 0.95}, [P] * 90 + [F] * 5, 4, F),  # 94 of 99
+        (
+            {"min_pass_rate": 0.95},
+            [P] * 95 + [F] * 5,
+            50,
+            P,
+        ),  # met so far: that the run is inconclusive is said by the errors
+        ({"min_pass_rate": 0.9, "confidence": 0.9}, [P] * 30 + [F] * 30, 300, E),
+        ({"min_pass_rate": 0.9, "confidence": 0.9}, [P] * 30 + [F] * 30, 3, F),
+        (SCORES, [0.6], 1, E),
+        (SCORES, [0.4], 1, E),
+        (SCORES, [0.39], 1, F),
+        ({**SCORES, "min_pass_rate": 1.0}, [0.6, F], 9, F),
+        ({"min_pass_rate": 0.5, "min_cases": 5}, [F, F], 9, E),
+    ],
+)
+def test_a_rule_is_missed_only_if_it_is_with_a_pass_for_all_that_is_undone(keys, graded, undone, outcome):
+    rows = [row(grade(it) if isinstance(it, Outcome) else grade(P, it)) for it in graded]
+    rule = Rule("r", suite="s", **keys)
+    assert decided([*rows, *[row(left())] * undone], rule).rules[0].outcome is outcome
+    without = decided([*rows, *[row(grade(E))] * undone], rule).rules[0]  # an outage changes nothing
+    assert without.outcome is decided(rows, rule).rules[0].outcome
+
+
+def test_a_mean_of_metrics_takes_what_is_undone_for_its_own_metric():
+    rows = [row(grade(P, 0.0, metric="a"))] + [row(grade(P, 1.0, metric="b"))] * 9
+    rule = Rule("r", suite="s", **BY_METRIC)
+    assert decided(rows, rule).rules[0].outcome is F
+    assert decided([*rows, row(left(metric="a"))], rule).rules[0].outcome is E  # 0.75 at best
+    assert decided([*rows, row(left(metric="b"))], rule).rules[0].outcome is F
+
+
+@pytest.mark.parametrize(
+    ("undone", "said"),
+    [
+        (1, "mean score 0.6 is below 0.7 so far, of 1 graded; 1 more was not run to the end, and might meet it"),
+        (9, "mean score 0.6 is below 0.7 so far, of 1 graded; 9 more were not run to the end, and might meet it"),
+    ],
+)
+def test_a_rule_that_might_be_met_says_how_much_was_graded_and_how_much_was_not(undone, said):
+    found = decided([row(grade(P, 0.6)), *[row(left())] * undone], Rule("r", suite="s", min_score=0.7))
+    assert (found.rules[0].reason, found.outcome) == (said, GateOutcome.INCONCLUSIVE)
+
+
 def test_an_advisory_rule_never_blocks():
     found = decided([row(grade(F)), row(grade(P))], Rule("r", min_pass_rate=1, blocking=False, suite="s"))
     assert (found.outcome, found.reason) == (GateOutcome.ADVISORY, "r: pass rate 50% is below 100%")

@@ -50,7 +50,7 @@ def applied(rows, rule=NONE, report=REPORT):
 
 
 MANY = (
-    "2 new failures where at most 1 may be, passing on the base (1a2b3c4, 2 days old), 1 of them with nothing to compare "
+    "2 new failures where at most 1 may be: 1 passing on the base (1a2b3c4, 2 days old), 1 with nothing on it to compare "
     "with; 1 old one not counted"
 )
 OK = [case("ok") for _ in range(20)]
@@ -83,7 +83,14 @@ def test_a_hundred_thousand_changed_cases_take_no_noticeable_time():
     ("rows", "most", "outcome", "new", "reason"),
     [
         ([], 0, P, 0, "no new failure"),
-        ([case("pre-existing", F), case("unsteady")], 0, P, 0, "no new failure; 1 old one not counted"),
+        (
+            [case("pre-existing", F), case("unsteady")],
+            0,
+            P,
+            0,
+            "no new failure; 1 old one and 1 unsteady one not counted",
+        ),
+        ([case("unsteady"), case("unsteady")], 0, P, 0, "no new failure; 2 unsteady ones not counted"),
         ([case("new-failure")], 0, F, 1, "1 new failure, passing on the base (1a2b3c4, 2 days old)"),
         ([case("new-failure", None)], 0, F, 1, "1 new failure, with nothing on the base to compare with"),
         (
@@ -144,6 +151,19 @@ def test_without_a_compared_case_a_drop_cannot_be_told():
     found = decided(rows, Rule("drop", suite="s", max_drop=0.1), report=None)
     assert found.outcome is GateOutcome.INCONCLUSIVE
     assert found.reason == "drop: no case could be compared with the base"
+
+
+@pytest.mark.parametrize(("undone", "base", "outcome"), [(0, F, F), (3, F, E), (3, P, F), (300, P, E), (300, None, F)])
+@pytest.mark.parametrize("answers", [False, True])
+def test_a_drop_is_one_only_if_it_is_with_a_pass_for_all_that_is_undone(undone, base, outcome, answers):
+    first = {"confirm": "answers"} if answers else {}
+    left = case("error", base)
+    left = replace(left, grades=tuple(replace(grade, undone=True) for grade in left.grades))
+    rows = [*(case("new-failure") for _ in range(7)), *OK, *([left] * undone)]
+    rule = decided(rows, Rule("drop", suite="s", max_drop=0.05), **first).rules[0]
+    assert (rule.outcome, rule.worse) == (outcome, 7)
+    if outcome is E:
+        assert rule.reason.endswith(f" so far; {undone} more were not run to the end, and might meet it")
 
 
 def test_a_case_that_fails_by_its_mean_is_new_where_it_passed_before():

@@ -99,6 +99,25 @@ def test_a_mean_and_an_interval_are_never_met_early(keys):
     assert Waves([Rule("r", suite="s", **keys)], rows).next() == [(0, 0)]
 
 
+@pytest.mark.parametrize(("undone", "asked"), [(0, 0), (1, 0), (2, 4)])
+def test_a_rule_that_what_is_undone_might_meet_is_not_missed(undone, asked):
+    """Of four that pass, two that fail and four that are open, and of what is undone: 10 of 12 would do."""
+    left = row(ERROR)
+    left = replace(left, grades=tuple(replace(grade, undone=True) for grade in left.grades))
+    rows = [Opened(row(PASS))] * 4 + [Opened(row(FAIL))] * 2 + [Opened(row(FAIL), frozenset([0]))] * 4
+    rule = Rule("r", min_pass_rate=0.83, suite="s")
+    assert len(Waves([rule], [*rows, *[Opened(left)] * undone, Opened(row(ERROR))]).needed()) == asked
+
+
+def test_what_is_undone_makes_no_enough_cases_of_too_few():
+    left = row(ERROR)
+    left = replace(left, grades=tuple(replace(grade, undone=True) for grade in left.grades))
+    rows = [Opened(row(FAIL))] * 3 + [Opened(row(FAIL), frozenset([0]))]
+    rule = Rule("r", min_pass_rate=0.9, min_cases=5, suite="s")
+    assert len(Waves([rule], [*rows, *[Opened(left)] * 9]).needed()) == 1
+    assert Waves([replace(rule, min_cases=4)], [*rows, *[Opened(left)] * 9]).needed() == []
+
+
 STATES = st.sampled_from(["pass", "fail", "error", "open"])
 RULES = st.sampled_from(
     [

@@ -321,11 +321,3 @@ def test_a_regular_expression_that_explodes_is_no_verdict(gate):
     )
     assert [grade["outcome"] for grade in ran.grades] == ["error", "error"]
     assert ran.code == 3
-
-
-def test_derived_metrics_are_noted_and_not_computed(gate):
-    tests = [{"vars": {"q": "a"}, "assert": [{"type": "contains", "value": "a", "metric": "m"}]}]
-    derived = [{"name": "half", "value": "m / 2"}]
-    ran = gate({"prompts": ["{{q}}"], "providers": ["echo"], "tests": tests, "derivedMetrics": derived})
-    assert ran.code == 0
-    assert "`derivedMetrics` are not computed" in ran.err + ran.out

@@ -53,6 +53,30 @@ def test_the_set_decides_in_the_place_of_its_members(gate, llm):
     assert ran(gate, llm, GOOD, BAD).code == 1
 
 
+@pytest.mark.parametrize(
+    ("members", "threshold", "said"),
+    [
+        ([GOOD, BAD], 0.6, "the weighted mean 0.5 is below the threshold 0.6 of the set"),
+        (
+            [BAD, {**BAD, "weight": 2}, RUBRIC],
+            0.6,
+            "the weighted mean 0 is below the threshold 0.6 of the set, and 0.25 at most, whatever the errors come to",
+        ),
+    ],
+)
+def test_a_mean_that_misses_the_threshold_whatever_errors_come_to_is_the_score_that_is_shown(
+    gate, llm, members, threshold, said
+):
+    grade = ran(gate, llm, *members, threshold=threshold).grades[0]
+    assert (grade["outcome"], grade["reason"].partition(";")[0]) == ("fail", said)
+    assert f"the weighted mean {grade['score']:g} " in said
+
+
+def test_a_mean_that_an_error_may_lift_to_the_threshold_is_an_error(gate, llm):
+    grade = ran(gate, llm, GOOD, BAD, RUBRIC, threshold=0.6).grades[0]
+    assert (grade["outcome"], grade["score"]) == ("error", 0.5)
+
+
 def test_the_reason_names_what_failed(gate, llm):
     assert ran(gate, llm, GOOD, BAD).grades[0]["reason"] == 'contains: the answer does not hold "absent"'
 

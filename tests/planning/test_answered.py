@@ -160,6 +160,27 @@ def test_no_calls_are_told_from_calls_that_nobody_speaks_of(grade, answer, known
     assert ran.cases[0]["metadata"].get("tool_calls") == known
 
 
+@pytest.mark.parametrize("reason", ["stop", "end_turn", "tool_calls", "length"])
+@pytest.mark.parametrize("kind", ["", "not-"])
+def test_how_an_answer_ended_does_not_say_that_nothing_was_called(grade, gate, kind, reason):
+    asserted = [
+        {"type": f"{kind}trajectory:tool-used", "value": "look"},
+        {"type": f"{kind}trajectory:step-count", "value": {"max": 3}},
+        {"type": f"{kind}tool-correctness", "value": ["look"]},
+    ]
+    content = config({"vars": {"q": "a"}, "assert": asserted})
+    ran = grade(content, lambda found: [{"id": found[0]["id"], "output": "hi", "finish_reason": reason}])
+    assert [it["outcome"] for it in ran.grades] == ["error"] * 3
+    assert "does not say which tools were called: give `tool_calls` with it" in ran.grades[0]["reason"]
+    ran = grade(
+        content, lambda found: [{"id": found[0]["id"], "output": "hi", "finish_reason": reason, "tool_calls": []}]
+    )
+    assert "error" not in [it["outcome"] for it in ran.grades]
+    text = json.dumps([{"name": "look", "arguments": {}}])
+    ran = grade(content, lambda found: [{"id": found[0]["id"], "output": text, "finish_reason": reason}])
+    assert "error" not in [it["outcome"] for it in ran.grades]
+
+
 def test_calls_of_messages_are_counted_once(grade):
     call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     messages = [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "assistant", "content": "hi"}]
@@ -213,6 +234,54 @@ def test_a_prompt_with_the_conversation_is_filled_in_with_the_answers(grade):
     prompt = "{% for it in _conversation %}[{{ it.output }}]{% endfor %}{{q}}"
     ran = grade(config(*TWO, prompts=[prompt]), hi)
     assert [case["prompt"] for case in ran.cases] == ["a", "[hi]b"]
+
+
+def test_the_transform_of_a_target_is_not_applied_and_that_of_a_test_is(grade):
+    target = {"id": "file://app.py", "transform": "'of the target'"}
+    content = config({"vars": {"q": "a"}, "options": {"transform": "output + '!'"}}, providers=[target])
+    ran = grade(content, hi)
+    assert (ran.cases[0]["output"], ran.cases[0]["metadata"]["raw_output"]) == ("hi!", "hi")
+    notes = [note["text"] for note in ran.results["notes"]]
+    assert "has no meaning here, and is passed over: `transform of a target that is not asked`" in notes
+
+
+def test_a_stored_answer_is_the_recorded_one(grade):
+    tests = (
+        {"vars": {"q": "Name a fruit."}, "options": {"storeOutputAs": "fruit", "repeat": 2}},
+        {
+            "vars": {"q": "Is {{fruit}} sour?"},
+            "description": "used",
+            "options": {"repeat": 2},
+            "assert": [
+                {"type": "contains", "value": "{{fruit}}"},
+                {"type": "context-recall", "value": "{{fruit}}", "provider": "echo"},
+                {"type": "javascript", "value": "context.test.description === 'used'"},
+            ],
+        },
+    )
+
+    def made(found):
+        names = iter(("hi pear", "hi plum"))
+        stored = {}
+        for case in found:
+            prompt = case["prompt"]
+            if "stores" in case:
+                stored[case["repeat"]] = prompt = next(names)
+            for name in case.get("uses", ()):
+                prompt = prompt.replace(f"{{{{{name}}}}}", stored[case["repeat"]])
+            yield {**case, "output": prompt, "retrieval_context": ["a text"]}
+
+    ran = grade(config(*tests, prompts=["{{q}}"]), made)
+    assert [case["prompt"] for case in ran.cases] == [
+        *["Name a fruit."] * 2,
+        "Is hi pear sour?",
+        "Is hi plum sour?",
+    ]
+    for case in ran.cases[2:]:
+        assert [it["outcome"] for it in case["grades"]][::2] == ["pass", "pass"]
+        assert case["error"] == ""
+    only = grade(config(*tests, prompts=["{{q}}"]), lambda found: [row for row in made(found) if "uses" in row])
+    assert [case["outcome"] for case in only.cases] == ["error"] * 4
 
 
 def test_recorded_answers_are_graded_as_the_same_answers_are_live(grade, gate, llm, tmp_path):

@@ -65,6 +65,27 @@ def test_prompts_that_tell_the_conversation_name_it(tmp_path, monkeypatch):
     assert first["prompt"] == "a"
 
 
+def test_a_stored_answer_is_named_where_it_is_made_and_where_it_is_used(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tests = (
+        {"vars": {"q": "Name a fruit."}, "options": {"storeOutputAs": "fruit"}},
+        {"vars": {"q": "Is {{fruit}} sour?"}, "options": {"storeOutputAs": "sour"}},
+        {"vars": {"q": "Bye."}, "assert": [{"type": "contains", "value": "{{fruit}}"}]},
+        {"vars": {"q": "Both?"}, "options": {"suffix": " {{fruit}} {{ sour }}"}},
+    )
+    write(tmp_path, config(*tests, prompts=["{{q}}"]))
+    found = cases(tmp_path)
+    assert len({case["conversation"] for case in found}) == 1
+    assert [case.get("stores") for case in found] == ["fruit", "sour", None, None]
+    assert [case.get("uses") for case in found] == [None, ["fruit"], None, ["fruit", "sour"]]
+    assert [case["prompt"] for case in found] == [
+        "Name a fruit.",
+        "Is {{fruit}} sour?",
+        "Bye.",
+        "Both? {{fruit}} {{sour}}",
+    ]
+
+
 def test_what_the_config_answers_itself_is_no_call(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path, config({"vars": {"q": "a"}, "providerOutput": "hi"}, {"vars": {"q": "b"}}))
@@ -162,6 +183,7 @@ NAMES = [
     ([{"python:app.py": {"label": "app"}}, {"exec:./run": {}}], ["app", "exec:./run"]),
     ("file://providers.yaml", ["one", "two"]),
     ([{"label": "only a label"}], ["only a label"]),
+    ([{"application": {"port": 1}}], ["application"]),
 ]
 
 

@@ -267,7 +267,7 @@ def test_a_map_that_lacks_the_kind_is_a_mistake(mistaken, assertion, what):
     [
         (["openai:chat:a", "openai:chat:b"], "a grader is one provider, not several"),
         ({"text": "openai:chat:a", "embeding": "openai:embeddings:e"}, "unknown kind of grader `embeding`"),
-        ({"config": {"temperature": 0}}, "`id` is missing"),
+        ({"config": {"temperature": 0}}, "the provider has no `id`, so it names no model"),
         ("opnai:chat:a", 'no such provider `opnai:chat:a` -> did you mean "openai"?'),
         ("file://judge.rb", "`file://judge.rb` is code, of a kind that gradegate does not run"),
         (7, "a provider is a text or a mapping with an `id`"),
@@ -280,6 +280,39 @@ def test_what_is_no_grader_is_a_mistake(mistaken, grader, what, level):
     else:
         said = mistaken(config(RUBRIC, **{level: grader}))
     assert what in said
+
+
+@pytest.mark.parametrize(
+    ("grader", "cure"),
+    [
+        ({"temperature": 0}, "provider: {id: openai:chat:MODEL, config: {temperature: ...}}"),
+        ({"config": {"temperature": 0}}, "provider: {id: openai:chat:MODEL, config: {temperature: ...}}"),
+        ({"text": {"temperature": 0}}, "provider: {text: {id: openai:chat:MODEL, config: {temperature: ...}}}"),
+        ({"anthropic": {"modelName": "m", "top_p": 1}}, "provider: {id: anthropic:MODEL, config: {top_p: ...}}"),
+        ({"text": {"openai": {"model": "m"}}}, "provider: {text: {id: openai:MODEL}}"),
+        ({"label": "judge", "seed": 1}, "provider: {id: openai:chat:MODEL, config: {seed: ...}}"),
+        ({"id": None}, "provider: {id: openai:chat:MODEL}"),
+        ([{"model": "m"}], "provider: {id: openai:chat:MODEL}"),
+        (
+            {"config": dict.fromkeys("abcdefgh", 1)},
+            "provider: {id: openai:chat:MODEL, config: {a: ..., b: ..., c: ..., d: ..., e: ..., f: ..., ...}}",
+        ),
+    ],
+)
+@pytest.mark.parametrize("level", ["default", "options", "assertion"])
+def test_a_grader_without_an_id_is_one_mistake_with_the_words_to_write(mistaken, grader, cure, level):
+    if level == "assertion":
+        said = mistaken(config({**RUBRIC, "provider": grader}, RUBRIC, options="echo"))
+    else:
+        said = mistaken(config(RUBRIC, **{level: grader}))
+    assert f"the provider has no `id`, so it names no model -> write `{cure}`" in said
+    assert "1 mistake; nothing was asked" in said
+
+
+def test_an_id_as_a_key_has_its_options_beneath(mistaken):
+    said = mistaken(config(RUBRIC, options={"openai:chat:m": {"temperature": 0}}))
+    assert "unknown key `temperature` -> write it into `config`" in said
+    assert "1 mistake; nothing was asked" in said
 
 
 def test_an_unknown_grader_of_the_command_line_is_a_mistake(mistaken):

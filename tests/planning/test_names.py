@@ -1,6 +1,7 @@
 """A variable that a template asks for and no test defines is a mistake at its line; one that some define is noted."""
 
 import pytest
+import yaml
 
 from gradegate.texts.template import needs
 from support.fake_llm import FakeLlm
@@ -118,3 +119,17 @@ def test_a_key_of_a_variable_that_is_not_set_is_a_mistake(gate, llm: FakeLlm, mo
     ran = gate({**config("x", case()), "providers": [target]})
     assert (ran.code, llm.requests) == (2, [])
     assert "`apiKeyEnvar` of `openai:chat:m` names SHOP_KEY, which is not set" in ran.err
+
+
+@pytest.mark.parametrize("written", ["{{uuid}}", "{{context.uuid}}"])
+def test_an_id_that_a_request_is_not_given_has_a_cure_that_works(gate, llm: FakeLlm, written):
+    web = {"id": "http", "config": {"url": f"{llm.base}/ask", "body": {"session": written, "text": "{{prompt}}"}}}
+    made = {**config("x", case(name="Ada"), case(name="Bob")), "providers": [web]}
+    ran = gate(made)
+    assert ran.code == 2
+    cure = "defaultTest: {options: {transformVars: '({...vars, uuid: context.uuid})'}}"
+    assert f"for an id of each test's own write `{{{{uuid}}}}`, and `{cure}`" in ran.err
+    web["config"]["body"]["session"] = "{{uuid}}"
+    ran = gate({**made, **yaml.safe_load(cure)})
+    assert ran.code == 0, ran.err
+    assert len({body["session"] for body in llm.bodies}) == 2

@@ -113,6 +113,15 @@ def test_what_is_no_label_with_a_score_is_an_error(gate, llm: FakeLlm, answer):
     assert "answered without labels and scores" in ran.grades[0]["reason"]
 
 
+def test_a_label_has_one_score():
+    rows = [{"label": "a", "score": 0.1}, {"label": "a", "score": 0.1}, {"label": "b", "score": 1}]
+    assert wire.labels(rows, "host") == {"a": 0.1, "b": 1.0}
+    with pytest.raises(ProviderError, match="gave the label 'b' two scores"):
+        wire.labels([*rows, {"label": "b", "score": 0.9}], "host")
+    with pytest.raises(ProviderError, match="without labels and scores"):
+        wire.labels({"a": 10**400}, "host")
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.text(),

@@ -83,6 +83,8 @@ def broken(path, edit):
     ("edit", "words"),
     [
         (lambda c: c.update(version=2), "version"),
+        (lambda c: c.update(version=True), "the version is not a whole number"),
+        (lambda c: c.update(version=1.0), "the version is not a whole number"),
         (lambda c: c.pop("version"), "version"),
         (lambda c: c.pop("made"), "made"),
         (lambda c: c.update(cases={}), "cases"),

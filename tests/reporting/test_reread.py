@@ -20,6 +20,7 @@ from gradegate.result import (
     Counterpart,
     Counts,
     Decision,
+    DerivedMetric,
     GateOutcome,
     Grade,
     Made,
@@ -69,6 +70,8 @@ GRADE = st.builds(
     confirmed=st.none() | st.booleans(),
     status=STATUS,
     base=st.none() | st.builds(Counterpart, OUTCOME, OUTCOME),
+    undone=st.booleans(),
+    unheard=st.booleans(),
 )
 TURN = st.builds(
     Turn,
@@ -102,6 +105,7 @@ ROW = st.builds(
     key=DIGEST,
     definition=DIGEST,
     base=st.none() | OUTCOME,
+    undone=st.booleans(),
 )
 RULE = st.builds(
     Rule,
@@ -123,7 +127,7 @@ RULE = st.builds(
 BESIDE = st.builds(
     BaselineReport, TEXT, st.none() | COUNT, *[COUNT] * 7, st.lists(TEXT, max_size=2).map(tuple), st.booleans()
 )
-CONFIRM = st.builds(ConfirmReport, st.sampled_from(["off", "answers, grader"]), SHARE, *[COUNT] * 8)
+CONFIRM = st.builds(ConfirmReport, st.sampled_from(["off", "answers, grader"]), SHARE, *[COUNT] * 9)
 COUNTS = st.builds(Counts, COUNT, COUNT, COUNT)
 RUN = st.builds(
     RunResult,
@@ -140,6 +144,9 @@ RUN = st.builds(
     baseline=st.none() | BESIDE,
     made=st.builds(Made, TEXT, TEXT, TEXT, st.dictionaries(TEXT, TEXT, max_size=2)),
     confirm=st.none() | CONFIRM,
+    derived=st.lists(
+        st.builds(DerivedMetric, TEXT, TEXT, TEXT, TEXT, st.none() | NUMBER, TEXT, COUNT, COUNT), max_size=2
+    ).map(tuple),
 )
 DECISION = st.builds(
     Decision,
@@ -196,7 +203,13 @@ def test_an_answer_can_be_graded_again_from_what_was_read():
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"", "EOF"), (b"[]", "object"), (b'{"version": 2}', "version"), (b'{"version": 1}', "required")],
+    [
+        (b"", "EOF"),
+        (b"[]", "object"),
+        (b'{"version": 2}', "version"),
+        (b'{"version": true}', "the version is not a whole number at version"),
+        (b'{"version": 1}', "required"),
+    ],
 )
 def test_what_is_no_results_json_is_a_mistake(content, words):
     with pytest.raises(ConfigError, match=words) as error:

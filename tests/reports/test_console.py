@@ -52,6 +52,8 @@ def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
         "\n"
         "rule facts (blocking): missed; 2 of 3 passed (66.7%), 3 could not be decided; required: at least 95% pass\n"
         "rule style (advisory): missed; mean score 0.4; required: mean score at least 0.8\n"
+        f"metric f1 {about}: 0.8571 (over 3 of 6 answers: the grades of the others are not known)\n"
+        f"metric f2 {about}: could not be worked out: it gives NaN, as 0 / 0 does\n"
         f"note: {samples.CONFIG}:55: the threshold 0 can never fail\n"
         "models: openai:chat:gpt-5 at api.openai.com, openai:chat:gpt-5-mini at api.openai.com\n"
         "target: 5 calls, 298 tokens, 0.0012 USD; grader: 6 calls, 2,140 tokens, cost unknown, asked again 1 time; 6.8 s\n"

@@ -80,6 +80,8 @@ def test_the_promised_keys_are_there() -> None:
         "definition": "",
         "status": "",
         "base": None,
+        "undone": False,
+        "unheard": False,
         "confirmed": None,
     }
 

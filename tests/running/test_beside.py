@@ -102,6 +102,7 @@ def test_a_pair_is_judged_as_the_specification_does(vector, gate, run, scripted,
     if rule is NEW:
         code = {"new-failure": 1, "undecided": 3}.get(vector["status"], 0)
         assert ran.code == code
+        assert ("1 unsteady one not counted" in ran.results["reason"]) == (vector["status"] == "unsteady")
     assert ran.code != 0 or vector["status"] in ("ok", "fixed", "pre-existing", "unsteady")
 
 
@@ -143,6 +144,29 @@ def test_old_failures_do_not_block_and_cost_one_ask_each(gate, run, scripted, ll
     assert (ran.code, scripted.asks[HEAD]) == (0, 30)
     assert ran.results["rules"][0]["reason"] == "no new failure; 30 old ones not counted"
     assert "FAILED ON THE BASE, TOO  case 0" in ran.out
+    assert ran.out.endswith("Passed: no new failure; 30 old ones not counted\n")  # named once
+    head = ran.results["confirm"]
+    assert (head["not_asked_again"], head["pre_existing"]) == (30, 30)
+    own = {**conf, "gate": {**conf["gate"], "rules": [NEW, {"name": "some", "min-pass-rate": 0}]}}
+    scripted.asks.clear()
+    ran = run(own, "--baseline", "base.json")
+    assert (ran.code, ran.results["confirm"]["pre_existing"]) == (0, 0)
+    assert ran.out.endswith("30 old ones not counted; pass rate 0%, at least 0%; 30 failures not asked again\n")
+
+
+def test_old_failures_are_named_once_where_new_ones_block(gate, run, scripted, llm):
+    scripted.target = lambda prompt: scripted.answer if "it 0" in prompt else f"{scripted.answer} too"
+    conf = config(llm, tests=3)
+    scripted.scripts = {f"{BASE} too": "FF", BASE: "P"}
+    scripted.answer = BASE
+    gate({**conf, "gate": {"rules": [{"name": "all", "min-pass-rate": 0}]}}, "--confirm", "off")
+    (Path.cwd() / "base.json").write_bytes((Path.cwd() / "results.json").read_bytes())
+    scripted.asks.clear()
+    scripted.answer = HEAD
+    scripted.scripts = {f"{HEAD} too": "FF", HEAD: "FFF", BASE: "PP"}
+    ran = run(conf, "--baseline", "base.json")
+    said = "1 new failure, confirmed here and passing on the base (0 days old); 2 old ones not counted"
+    assert (ran.code, ran.results["reason"]) == (1, f"regressions: {said}")
 
 
 def test_a_rule_over_the_run_has_old_failures_asked_again_as_any_other(gate, run, scripted, llm):

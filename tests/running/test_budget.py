@@ -128,6 +128,13 @@ def test_a_mistaken_argument_is_one_too(llm, gate, argument):
     assert llm.requests == []
 
 
+@pytest.mark.parametrize("number", ["1e-9", "0", "-1", "two"])
+def test_what_is_no_amount_is_told_how_one_is_written(llm, gate, number):
+    ran = gate(config(llm, 1), f"--max-usd={number}")
+    assert ran.code == 2
+    assert f"'{number}' is not a number above 0 in plain digits, such as 2 or 0.5" in ran.err
+
+
 def test_the_strictest_limit_holds():
     assert strictest([Limits(3, None, 5.0), Limits(None, 0.5), Limits(2, 1.0, 9.0)]) == Limits(2, 0.5, 5.0)
     assert strictest([]) == Limits()

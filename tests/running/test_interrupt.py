@@ -54,6 +54,37 @@ def test_a_signal_stops_calls_and_keeps_the_reports(llm, tmp_path, number, code)
     assert len(suite.findall(".//error")) == 9
 
 
+def test_what_a_signal_left_undone_is_known_as_such_and_misses_no_rule(llm, tmp_path):
+    """Of ten answers the first two are there, and fail; half of them would do."""
+
+    def reply(path, body):
+        if "slow" in json.dumps(body):
+            time.sleep(600)
+        return "quick"
+
+    llm.reply = reply
+    rivals = [{"type": "equals", "value": "slow"}, {"type": "select-best", "value": "best", "provider": llm.spec()}]
+    config = {
+        "prompts": ["{{x}}", "again {{x}}"],
+        "providers": [llm.spec()],
+        "tests": [{"vars": {"x": x}, "assert": rivals} for x in ["quick", *["slow"] * 4]],
+        "gate": {"rules": [{"name": "r", "select": {"assertion": "equals"}, "min-pass-rate": 0.5}]},
+    }
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    command = [sys.executable, "-m", "gradegate", "run", "c.yaml", "-j", "1", "-o", "results.json"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    deadline = time.monotonic() + PATIENCE
+    while len(llm.requests) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, out
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert (results["outcome"], results["rules"][0]["outcome"]) == ("inconclusive", "error")
+    found = [(case["undone"], *(grade["undone"] for grade in case["grades"])) for case in results["cases"]]
+    assert found == [(False, False, True)] * 2 + [(True, True, True)] * 8
+
+
 def test_a_signal_while_threads_are_started_loses_no_row(llm, tmp_path):
     first = threading.Lock()
 

@@ -1,5 +1,7 @@
 """Transforms of target, test, assertion and variables: what graders then see, and what is kept of the answer."""
 
+from uuid import UUID
+
 import pytest
 
 from gradegate.conversation import IS_DATA, RAW, Transcript, Turn
@@ -102,6 +104,18 @@ def test_what_cannot_work_is_a_mistake(gate, options, words):
 SCORE = "module.exports = (scores, context) => ({ pass: scores.a >= 0.5, score: scores.a, reason: `of ${context.componentResults.length}` });"
 
 
+def test_each_test_has_a_uuid_that_is_the_same_in_every_run(gate):
+    made = config(js("context.vars.id.length === 36"), transformVars="({id: context.uuid})")
+    made["tests"] = [*made["tests"] * 2, {**made["tests"][0], "description": "another"}]
+    first, again = gate(made), gate(made)
+    ids = [case["vars"]["id"] for case in first.cases]
+    assert len(set(ids)) == 3
+    assert [case["vars"]["id"] for case in again.cases] == ids
+    assert all(str(UUID(text)) == text and UUID(text).version == 4 for text in ids)
+    made["tests"] = made["tests"][1:]
+    assert [case["vars"]["id"] for case in gate(made).cases] == [ids[0], ids[2]]
+
+
 @pytest.mark.parametrize(("score", "outcome"), [("0.75", "pass"), ("0.25", "fail")])
 def test_a_scoring_function_decides_the_case(gate, score, outcome):
     made = config(js(score, metric="a"), js("false"))
@@ -135,6 +149,28 @@ def test_the_context_is_looked_for_in_the_answer_before_it_was_transformed():
     assert resolve(seen, parse("output.docs")).chunks == ("d",)
     assert resolve(seen, parse("output.docs.concat('e')")).chunks == ("d", "e")
     assert seen.metadata == {"finish_reason": "stop", RAW: '{"docs": ["d"], "text": "t"}'}
+
+
+@pytest.mark.parametrize(
+    ("said", "seen"),
+    [
+        ('{ "n": 2.0,\n "l": [1, "é"] }', '{"n":2,"l":[1,"é"]}'),
+        ('{"n":2}', '{"n":2}'),
+        ('"yes"', "yes"),
+        ("[ ]", "[]"),
+        ('{"n": 2', '{"n": 2'),  # no JSON stays as it is
+    ],
+)
+def test_texts_are_graded_over_the_compact_json_of_data(gate, llm, said, seen):
+    llm.reply = lambda path, body: {"choices": [{"message": {"content": said}, "finish_reason": "stop"}]}
+    spec = llm.spec()
+    form = {"type": "json_schema", "json_schema": {"name": "n", "schema": {}}}
+    target = {**spec, "config": {**spec["config"], "response_format": form}}
+    (case,) = gate(config({"type": "equals", "value": seen}, provider=target)).cases
+    assert case["outcome"] == "pass", case
+    assert case["metadata"].get(RAW, said) == said
+    (plain,) = gate(config({"type": "equals", "value": said}, provider=spec)).cases
+    assert plain["outcome"] == "pass"
 
 
 def test_a_target_that_was_told_a_schema_gives_data(gate, llm):

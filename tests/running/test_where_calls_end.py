@@ -41,12 +41,19 @@ def unsteady(seed: float = 0.0):
 
 
 def story(ran) -> object:
-    """All that a run decided, and what for."""
+    """All that a run decided, what for, and what each part of it took."""
     grades = [
         (grade["outcome"], grade["reason"], [vote["outcome"] for vote in grade["votes"]], grade.get("status"))
         for grade in ran.grades
     ]
-    return ran.code, ran.results["reason"], ran.results["budget"]["calls"], grades
+    took = [_took(of["usage"]) for case in ran.cases for of in (case, *case["grades"])]
+    summary = ran.results["summary"]
+    calls = summary["target"]["calls"] + summary["grader"]["calls"]  # whose the last ones were is chance
+    return ran.code, ran.results["reason"], ran.results["budget"]["calls"], calls, grades, took
+
+
+def _took(usage: dict) -> dict:
+    return {name: number for name, number in usage.items() if name != "seconds"}
 
 
 def stories(gate, llm, written, most: int, *arguments) -> list[object]:
@@ -125,7 +132,23 @@ def test_what_was_paid_and_came_to_nothing_is_on_the_bill(gate, llm):
     ran = gate(written, "--max-calls", "3", confirm="")
     assert [grade["outcome"] for grade in ran.grades] == ["pass", "pass", "error", "error"]
     assert {grade["reason"] for grade in ran.grades[2:]} == {"not run: the budget of 3 calls is used up"}
+    assert [grade["usage"]["calls"] for grade in ran.grades] == [1, 1, 0, 0]  # whose the last one was is chance
+    assert ran.results["summary"]["grader"]["calls"] == 3
     assert ran.results["summary"]["cost_usd"] == pytest.approx(ran.results["budget"]["usd"])
+
+
+@pytest.mark.parametrize("most", [2, 4, 7])
+def test_what_a_target_took_for_an_answer_that_came_to_nothing_is_too(gate, llm, most):
+    """Two answers, and then new ones for failures; the last call is for an answer whose graders are not asked."""
+    rubric = {"type": "llm-rubric", "value": "is good"}
+    written = flips.suite(llm.spec("judge", cost=0.01), 2, providers=[llm.spec("target", cost=0.01)])
+    written["defaultTest"]["assert"] = [rubric, {**rubric, "value": "is kind"}]
+    llm.reply = lambda path, body: flips.BAD if body["model"] == "judge" else f"case {len(llm.requests)}"
+    ran = gate(written, "--max-calls", str(most), "-j", "1", "--confirm", "answers", confirm="")
+    summary = ran.results["summary"]
+    assert summary["target"]["calls"] + summary["grader"]["calls"] == most
+    assert summary["cost_usd"] == pytest.approx(ran.results["budget"]["usd"])
+    assert sum(case["usage"]["calls"] for case in ran.cases) < summary["target"]["calls"]
 
 
 # --- portions -------------------------------------------------------------------------------------------------

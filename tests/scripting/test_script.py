@@ -62,7 +62,7 @@ def test_numbers_that_json_lacks_are_what_they_are(number):
         ("const a = output", "it returns nothing"),
         ("output => output.length", "a function, which nobody calls"),
         ("async (output, context) => true", "a function, which nobody calls"),
-        ("return true", "leave `return` out"),
+        ("return true", "no JavaScript"),
         ("((output: string) => true)(output)", "remove the types"),
         ("const x: any = 1;\nreturn x;", "remove the types"),
         ("a b", "no JavaScript: expecting ';' (line 1)"),
@@ -271,3 +271,12 @@ def test_any_text_runs_or_is_refused(text):
         json.dumps(script.of_assertion(text).call("x", {}).value)
     except ScriptError:
         return
+
+
+@pytest.mark.parametrize("code", ["return true", "return output.length > 0;", "const ok = output > 1; return ok"])
+def test_a_return_on_the_only_line_has_a_cure_that_works(code):
+    with pytest.raises(ScriptError) as told:
+        script.of_assertion(code)
+    assert told.value.cure.startswith("remove `return`: one line is an expression")
+    script.of_assertion(code.replace("return ", ""))
+    script.of_assertion("const ok = output > 1;\nreturn ok;")

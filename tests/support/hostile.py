@@ -11,6 +11,7 @@ from gradegate.result import (
     AskedModel,
     Asserted,
     Decision,
+    DerivedMetric,
     GateOutcome,
     Grade,
     Outcome,
@@ -289,7 +290,14 @@ class Hostile:
         models = tuple(AskedModel(self.text(), self.text()) for _ in range(2))
         result = self._random.choice(list(GateOutcome))
         more = {"interrupted": self._random.choice(["", self.text()]), "notes": notes, "models": models}
+        more["derived"] = tuple(self._derived(row) for row in listed[:2])
         return decision(result, self.text(), *listed, rules=rules, **more)
+
+    def _derived(self, row: Row) -> DerivedMetric:
+        value = self._random.choice([None, 0.25])
+        return DerivedMetric(
+            self.text(), row.suite, row.provider, row.prompt_label, value, "" if value else self.text(), 3, 1
+        )
 
     def _rule(self) -> RuleResult:
         least = self._random.choice([None, 0.5])

@@ -14,6 +14,7 @@ from gradegate.result import (
     Asserted,
     Counts,
     Decision,
+    DerivedMetric,
     GateOutcome,
     Grade,
     Outcome,
@@ -163,7 +164,14 @@ def blocked() -> Decision:
     notes = (Note("the threshold 0 can never fail", Origin(CONFIG, 55)),)
     reason = 'The rule "facts" is missed: 66.7% of its assertions pass, and 95% must.'
     models = tuple(AskedModel(f"openai:chat:{name}", "api.openai.com") for name in ("gpt-5", "gpt-5-mini"))
-    return decision(GateOutcome.BLOCKED, reason, *rows, rules=rules, notes=notes, models=models)
+    return decision(GateOutcome.BLOCKED, reason, *rows, rules=rules, notes=notes, models=models, derived=derived())
+
+
+def derived() -> tuple[DerivedMetric, ...]:
+    """One that is known, over some of the answers, and one that is not."""
+    of = (CONFIG, "openai:chat:gpt-5", "What is the capital of {{state}}?")
+    whole = DerivedMetric("f1", *of, 6 / 7, answers=3, left_out=3)
+    return whole, DerivedMetric("f2", *of, error="it gives NaN, as 0 / 0 does", answers=6)
 
 
 def advisory() -> Decision:
@@ -222,6 +230,7 @@ def odd() -> Decision:
         notes=notes,
         models=tuple(AskedModel(text, text) for text in NASTY),
         interrupted=NASTY[1],
+        derived=tuple(DerivedMetric(*[text] * 4, float("nan"), text, 10**9, 3) for text in NASTY),
     )
     return replace(made, changes=GateChanges(changed, approved=NASTY[2], refused=NASTY[3]))
 

@@ -236,15 +236,20 @@ def serve() -> Iterator[Model]:
 
 @dataclass(frozen=True)
 class Ran:
-    """What one tool asked its targets, and the verdict of each case: [outcome, [[assertion, outcome], ...]]."""
+    """What one tool asked its targets, and the verdict of each case: [outcome, [[assertion, outcome], ...]].
+
+    ``metrics`` are the derived ones: [name, value], of each prompt and target in turn.
+    """
 
     requests: list[dict[str, Any]]
     cases: list[Any]
     refused: str = ""  # why the tool did not run the config at all
+    metrics: list[Any] = field(default_factory=list)
 
     def plain(self) -> dict[str, Any]:
         """As JSON, without what a tool says about this machine."""
-        return {"requests": self.requests, "cases": self.cases}
+        derived = {"metrics": self.metrics} if self.metrics else {}
+        return {"requests": self.requests, "cases": self.cases, **derived}
 
 
 def verdicts_of_gradegate(results: Mapping[str, Any]) -> list[Any]:
@@ -276,6 +281,22 @@ def _components(row: Mapping[str, Any]) -> Iterator[list[str]]:
             yield [kind, "pass" if part["pass"] else "fail"]
             for _ in part.get("componentResults") or ():  # what a script's result is made of comes after it
                 next(parts, None)
+
+
+def metrics_of_gradegate(results: Mapping[str, Any]) -> list[Any]:
+    """Of results.json."""
+    return [[line["name"], _rounded(line["value"])] for line in results["derived_metrics"]]
+
+
+def metrics_of_promptfoo(results: Mapping[str, Any]) -> list[Any]:
+    """Of its JSON output, where they are among the scores of a prompt; true is 1."""
+    names = [metric["name"] for metric in results["config"].get("derivedMetrics") or ()]
+    prompts = [prompt["metrics"]["namedScores"] for prompt in results["results"]["prompts"]]
+    return [[name, _rounded(scores[name])] for scores in prompts for name in names]
+
+
+def _rounded(value: Any) -> Any:
+    return round(float(value), 12) if isinstance(value, int | float) else value
 
 
 # --- what differs ---------------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ def test_what_is_no_path_runs_as_javascript(written, expected):
     ("written", "words"),
     [
         ("output.list.map(", "no JavaScript"),
-        ("return output.context", "leave `return` out"),
+        ("return output.context", "remove `return`"),
         ("output => output.context", "a function, which nobody calls"),
         ("const a = output;\na.context", "it returns nothing"),
         ("require('fs')", "`require` loads a module"),

@@ -40,6 +40,8 @@ class LineKeys(BaseModel):
     turns: Any = None
     description: Any = None
     conversation: Any = None
+    stores: Any = None
+    uses: Any = None
 
 
 def recognises(rows: Rows) -> bool:

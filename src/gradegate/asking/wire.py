@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -163,17 +163,21 @@ def vector(numbers: Any, host: str) -> list[float]:
 
 
 def labels(rows: Any, host: str) -> dict[str, float]:
-    """Labels with scores, ``[{"label", "score"}]`` or ``{label: score}``. Raises ProviderError."""
+    """Labels with scores, ``[{"label", "score"}]`` or ``{label: score}``. Raises ProviderError, also for one with two scores."""
     pairs = list(rows.items()) if isinstance(rows, dict) else None
     if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
         pairs = [(row.get("label"), row.get("score")) for row in rows]
     if pairs is None or not all(isinstance(label, str) and _is_number(score) for label, score in pairs):
         raise ProviderError(f"{host} answered without labels and scores", Trouble.MALFORMED)
-    return {label: float(score) for label, score in pairs}
+    found = {label: float(score) for label, score in pairs}
+    twice = next((label for label, score in pairs if found[label] != score), None)
+    if twice is not None:
+        raise ProviderError(f"{host} gave the label {excerpt(twice, 60)!r} two scores", Trouble.MALFORMED)
+    return found
 
 
 def _is_number(part: Any) -> bool:
-    return isinstance(part, int | float) and not isinstance(part, bool) and math.isfinite(part)
+    return isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= sys.float_info.max
 
 
 # --- tokens and prices ----------------------------------------------------------------------------------------

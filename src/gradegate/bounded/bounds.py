@@ -46,3 +46,5 @@ MAX_BODY = 4 * MIB  # bytes of one response; that of a model that says all it ca
 MAX_BODY_VALUES = 200_000  # of its JSON, by its commas; 64 embeddings have that many
 MAX_SAID = 128 * MIB  # characters of all answers of a run, which reports keep
 MAX_RULES = 100  # of a gate; each looks at every grade
+MAX_DERIVED = 100  # derived metrics of a config; each is worked out for every prompt and target
+MAX_DERIVED_VALUES = 10_000  # of a config; one takes 0.5 ms

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ from gradegate.configs.dialect import Source
 from gradegate.configs.keys import mistakes
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
-from gradegate.suite import Graders, Note, ProviderSpec
+from gradegate.suite import UNREAD, Graders, Note, ProviderSpec
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -43,9 +43,14 @@ class Desk:
     def check(self, model: type[M], value: Mapping[str, Any], content: Any, file: str) -> M | None:
         """The value without the keys that hold a mistake, so that the rest is looked at too.
 
-        Keys that mean nothing are passed over where promptfoo's own tables are, not in those of the gate.
+        Keys that mean nothing are passed over where promptfoo's own tables are, not in those of the gate. A key with
+        nothing behind it, or comments alone, is none.
         """
         value = idle.kept(model, value, file, self.source.idle)
+        try:
+            return model.model_validate(value)
+        except ValidationError as e:
+            value = _without_nothing(value, e)
         try:
             return model.model_validate(value)
         except ValidationError as e:
@@ -57,12 +62,12 @@ class Desk:
             return None  # what is missing was said
 
     def graders(self, written: Any, origin: Origin) -> Graders:
-        """The models that ``written`` names; none when it holds a mistake."""
+        """The models that ``written`` names; ``UNREAD`` when it holds a mistake."""
         try:
             return specs.graders(written, self.source, origin)
         except ConfigError as e:
             self.mistakes += e.mistakes
-            return {}
+            return {"*": UNREAD}
 
     def models(self, written: Any, origin: Origin) -> tuple[ProviderSpec, ...]:
         """The models of a list, or the one that ``written`` names; none when it holds a mistake."""
@@ -71,3 +76,23 @@ class Desk:
         except ConfigError as e:
             self.mistakes += e.mistakes
             return ()
+
+
+def _without_nothing(value: Mapping[str, Any], error: ValidationError) -> Mapping[str, Any]:
+    """The value without those of its keys of which the error says that null is no value for them."""
+    for detail in error.errors(include_url=False):
+        path = [step for step in detail["loc"] if isinstance(step, str)]
+        if detail["input"] is None:
+            value = _without(value, path)
+    return value
+
+
+def _without(value: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
+    """A copy without the null at a path, which may end in words of the check itself."""
+    key = path[0] if path else ""
+    if key not in value:
+        return value
+    if value[key] is None:
+        return {name: item for name, item in value.items() if name != key}
+    inner = value[key]
+    return {**value, key: _without(inner, path[1:])} if isinstance(inner, Mapping) else value

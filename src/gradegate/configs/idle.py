@@ -6,7 +6,6 @@ gates, and when it is such a key of another place. These stay mistakes, since wh
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -15,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from gradegate.asking.options import steers
+from gradegate.configs import limits
 from gradegate.configs.keys import MISPLACED, UNSUPPORTED, ConfigKeys, GateKeys, ProviderKeys, RuleKeys
 from gradegate.errors import Origin
 from gradegate.files.document import line_of
@@ -24,9 +24,8 @@ from gradegate.suite import Idle, Note
 OWN = ("x-", "_", ".")  # how keys begin that a config has for itself
 TOO_MANY = 1000  # keys of one mapping that are looked at
 MOST = 12  # keys that a note names
-_WORDS = frozenset("assert asserts assertion assertions threshold thresholds gate gates blocking".split())
+_WORDS = frozenset("assert asserts assertion assertions gate gates blocking".split()) | limits.WORDS
 _INERT = frozenset({"tags", "sharing", "display", "outputPath", "writeLatestResults", "$schema"})
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
 def kept(model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list[Idle]) -> Mapping[str, Any]:
@@ -50,11 +49,13 @@ def kept(model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list
 @lru_cache(maxsize=4096)
 def means_something(key: str, model: type[BaseModel]) -> bool:
     """Whether a key that the model does not know may be meant for one that decides something, here or elsewhere."""
-    if _WORDS & {word.lower() for word in _WORD.findall(key)}:
+    if _WORDS & {word.lower() for word in limits.WORD.findall(key)}:
         return True
     if model is ProviderKeys and steers(key):  # an option that belongs into `config`, such as an address
         return True
-    if model is ConfigKeys and key in _known(GateKeys) | _known(RuleKeys) - {"name", "select"}:
+    if model is ConfigKeys and (
+        key in _known(GateKeys) | _known(RuleKeys) - {"name", "select"} or limits.is_limit(key)
+    ):
         return True
     return bool(near(key, [*_known(model) - _INERT, *MISPLACED, *UNSUPPORTED]))
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.alias_generators import to_camel
 
 from gradegate.bounded.bounds import MAX_MISTAKES
+from gradegate.configs.limits import as_rule, is_limit
 from gradegate.errors import Mistake, Origin
 from gradegate.files.document import line_of
 from gradegate.options import Number, Share, Whole
@@ -220,6 +221,13 @@ class GateKeys(_Keys):
     )
 
 
+class DerivedKeys(_Keys):
+    """One of ``derivedMetrics``."""
+
+    name: Text
+    value: Text = Field(description="an expression of mathjs over metrics, a function of JavaScript, or a file of it")
+
+
 class EvaluateKeys(_Keys):
     """``evaluateOptions``; what only concerns promptfoo's own display and cache is accepted and has no effect."""
 
@@ -261,7 +269,7 @@ class ConfigKeys(_Keys):
     evaluate_options: EvaluateKeys = Field(default_factory=EvaluateKeys)
     command_line_options: CommandLineKeys = Field(default_factory=CommandLineKeys)
     gate: GateKeys | None = None
-    derived_metrics: Any = None
+    derived_metrics: list[Any] | None = None
     output_path: Any = None
     sharing: Any = None
     tracing: Any = None
@@ -288,6 +296,10 @@ def _mistake(detail: Any, content: Any, file: str, path: Sequence[str | int], ke
     if detail["type"] == "extra_forbidden":
         if name in UNSUPPORTED:
             return Mistake(f"`{name}` is not supported", origin, UNSUPPORTED[name])
+        if keys is ConfigKeys and is_limit(name):
+            where = detail["loc"][:-1]
+            what = f"`{name}` is no key of a rule" if "rules" in where else f"`{name}` decides nothing there"
+            return Mistake(what, origin, as_rule(name, detail["input"], where))
         if name in MISPLACED:
             return Mistake(f"`{name}` does not belong here", origin, MISPLACED[name])
         if keys is ConfigKeys and len(detail["loc"]) == 1 and name in (*GateKeys.model_fields, *_RULES):

@@ -14,8 +14,12 @@ from gradegate.configs.keys import PromptKeys
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.code import is_code
-from gradegate.suite import PromptSpec
+from gradegate.suite import Note, PromptSpec
 
+_LONGEST = 60  # characters of a word that may be a name
+_WORD = re.compile(r"[^\s{}]+")
+_NAME = re.compile(r"\w[\w.-]*[./_-][\w./-]*\w|\.{0,2}/[\w./-]*\w")  # one word that looks like the name of something
+_FILES = ("file", "path")  # keys of a prompt under which nobody looks for its file
 _PATHS = (".txt", ".md", ".j2", ".json", ".yaml", ".yml", ".jsonl", ".csv")
 
 
@@ -47,9 +51,14 @@ def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
         keys = desk.check(PromptKeys, item, item, origin.file)
         if keys is None or len(desk.mistakes) > before:  # one mistake for one prompt
             return
+        if keys.raw is None and (name := next((item[key] for key in _FILES if isinstance(item.get(key), str)), "")):
+            cure = f"write `raw: file://{name.removeprefix('file://')}`"
+            raise ConfigError.at("the file of a prompt is named by `raw` or `id`, and by nothing else", origin, cure)
         text = keys.raw if keys.raw is not None else keys.id
         if text is None:
             raise ConfigError.at("a prompt needs `raw` or `id`", origin, "add the text as `raw`")
+        if keys.raw is None and _is_word(text, _WORD) and not _is_path(text):
+            desk.notes.append(_as_text(text, origin))
         label = keys.label or keys.display
         for prompt in _prompt(text, origin, desk):
             yield replace(prompt, label=label or prompt.label, config=keys.config or {})
@@ -65,7 +74,19 @@ def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
     elif item.startswith(("langfuse://", "portkey://", "helicone://")):
         raise ConfigError.at(f"`{item}` is not fetched or run", origin, "put the prompt into the repository")
     else:
+        if _is_word(item, _NAME):
+            desk.notes.append(_as_text(item, origin))
         yield PromptSpec(item, item, origin)
+
+
+def _is_word(text: str, kind: re.Pattern[str]) -> bool:
+    return len(text) <= _LONGEST and kind.fullmatch(text) is not None
+
+
+def _as_text(word: str, origin: Origin) -> Note:
+    return Note(
+        f"the prompt is the word `{word}`, and is sent as it is: a file is named by `file://` or its ending", origin
+    )
 
 
 def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:

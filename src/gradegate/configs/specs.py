@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
 
 from gradegate.access.environment import Environment, is_runners
+from gradegate.asking.provider import PROVIDERS
 from gradegate.configs import idle, scripts
 from gradegate.configs.dialect import Source
 from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
-from gradegate.suite import KINDS, NOTHING, Graders, ProviderSpec
+from gradegate.suite import KINDS, NOTHING, Graders, Idle, ProviderSpec
 from gradegate.texts.envnames import env_names, env_needs
 from gradegate.texts.template import TemplateError, render_env
 
+_OPTIONS = 6  # that a cure names
+_NAMES = (
+    "model",
+    "modelName",
+    "model_name",
+    "modelId",
+    "name",
+    "provider",
+)  # where people look for the name of a model
 TRANSFORMS = ("transformResponse", "responseParser", "transformRequest", "requestTransform")  # of `http:`
 
 
-def providers(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
-    """A string, a mapping, ``{ID: {...}}``, ``file://providers.yaml``, or a list of these. Raises ConfigError."""
+def providers(written: Any, source: Source, origin: Origin, form: str = "%s") -> list[ProviderSpec]:
+    """A string, a mapping, ``{ID: {...}}``, ``file://providers.yaml``, or a list of these. Raises ConfigError.
+
+    ``form`` is where a cure writes such a mapping.
+    """
     file = _file(written)
     if file:
         return providers(*_from_file(file, written, source, origin))
@@ -32,14 +45,14 @@ def providers(written: Any, source: Source, origin: Origin) -> list[ProviderSpec
         specs, errors = [], []
         for item in written:
             try:
-                specs += providers(item, source, _origin(item, origin))
+                specs += providers(item, source, _origin(item, origin), form)
             except ConfigError as e:
                 errors.append(e)
         if errors:
             raise ConfigError.join(errors)
         return specs
     if isinstance(written, Mapping):
-        return [_mapping(written, source, _origin(written, origin))]
+        return [_mapping(written, source, _origin(written, origin), form)]
     raise ConfigError.at("a provider is a text or a mapping with an `id`", origin, "write e.g. openai:chat:MODEL")
 
 
@@ -57,18 +70,22 @@ def graders(written: Any, source: Source, origin: Origin) -> Graders:
         if unknown:
             cure = "the kinds are " + ", ".join(KINDS)
             raise ConfigError.at(f"unknown kind of grader `{unknown[0]}`", _origin(written, origin), cure)
-        return {kind: providers(spec, source, _origin(spec, origin))[0] for kind, spec in written.items() if spec}
+        of_kinds = ((kind, f"provider: {{{kind}: %s}}", spec) for kind, spec in written.items() if spec)
+        return {kind: providers(spec, source, _origin(spec, origin), form)[0] for kind, form, spec in of_kinds}
     if isinstance(written, list) and len(written) != 1:
         raise ConfigError.at("a grader is one provider, not several", origin, "name one")
-    return {"*": providers(written, source, origin)[0]}
+    return {"*": providers(written, source, origin, "provider: %s")[0]}
 
 
 def _origin(written: Any, origin: Origin) -> Origin:
     return Origin(origin.file, getattr(written, "line", 0) or origin.line)
 
 
-def _mapping(written: Mapping[str, Any], source: Source, origin: Origin) -> ProviderSpec:
+def _mapping(written: Mapping[str, Any], source: Source, origin: Origin, form: str) -> ProviderSpec:
     written = _with_id(written)
+    if written.get("id") is None:
+        cure = f"write `{form % _with_model(written)}`"
+        raise ConfigError.at("the provider has no `id`, so it names no model", origin, cure)
     if "transformResponse" in written:
         raise ConfigError.at("`transformResponse` belongs into `config` of the provider", origin, "move it there")
     meant = idle.kept(ProviderKeys, written, origin.file, source.idle)
@@ -88,13 +105,30 @@ def _opened(config: Mapping[str, Any], source: Source, origin: Origin) -> Mappin
     return {**config, **{key: scripts.code(str(config[key]), source, origin) for key in named}} if named else config
 
 
-def _with_id(written: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``{ID: {...}}`` as a mapping with an ``id``."""
+def _with_id(written: Mapping[str, Any], asked: bool = True) -> Mapping[str, Any]:
+    """``{ID: {...}}`` as a mapping with an ``id``; where it is asked, a vendor alone with options of its model is none."""
     if "id" not in written and len(written) == 1:
         ((provider_id, rest),) = written.items()
         if isinstance(rest, Mapping) and provider_id not in ProviderKeys.model_fields:
-            return {"id": provider_id, **rest}
+            is_id = not asked or ":" in provider_id or ProviderKeys.model_fields.keys() >= rest.keys()
+            return document.at_line({"id": provider_id, **rest}, getattr(rest, "line", 0)) if is_id else written
     return written
+
+
+def _with_model(written: Mapping[str, Any]) -> str:
+    """The mapping as it is meant: what is no key of a provider is an option of its model. Values may be secret."""
+    vendor, inner = next(iter(written.items()), ("", None))
+    vendors = {name.partition(":")[0] for name in PROVIDERS.names()}
+    if len(written) == 1 and isinstance(inner, Mapping) and vendor in vendors:  # as in `{anthropic: {modelName: ...}}`
+        return _with_options(f"{vendor}:MODEL", [key for key in inner if key not in _NAMES])
+    config = written.get("config")
+    options = [key for key in written if key not in (*ProviderKeys.model_fields, *_NAMES)]
+    return _with_options("openai:chat:MODEL", [*options, *(config if isinstance(config, Mapping) else ())])
+
+
+def _with_options(provider_id: str, options: Sequence[str]) -> str:
+    shown = [f"{key}: ..." for key in options[:_OPTIONS]] + ["..."] * (len(options) > _OPTIONS)
+    return f"{{id: {provider_id}, config: {{{', '.join(shown)}}}}}" if shown else f"{{id: {provider_id}}}"
 
 
 def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:
@@ -179,7 +213,10 @@ def _labels(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
         return [spec for item in written for spec in _labels(item, source, _origin(item, origin))]
     if not isinstance(written, Mapping):
         raise ConfigError.at("a provider is a text or a mapping with an `id`", origin, "write e.g. my-application")
-    return [_label(_with_id(written), _origin(written, origin))]
+    named, place = _with_id(written, asked=False), _origin(written, origin)
+    if named.get("transform"):
+        source.idle.append(Idle("transform of a target that is not asked", place))
+    return [_label(named, place)]
 
 
 def _label(written: Mapping[str, Any], origin: Origin) -> ProviderSpec:

@@ -60,13 +60,18 @@ def asked_again(counted: Iterable[tuple[Outcome, Sequence[Grade]]]) -> AskedAgai
 
 def spared(report: ConfirmReport | None, missed: bool) -> str:
     """Why some failures were not asked again; an empty string where all were, or none could be."""
-    number = report.not_asked_again if report else 0
+    number = report.not_asked_again - report.pre_existing if report else 0  # those are named as old ones
     if not number:
         return ""
     if not missed:
         return f"; {many(number, 'failure')} not asked again"
     verb, them = ("was", "it") if number == 1 else ("were", "them")
     return f"; {many(number, 'further failure')} {verb} not asked again: the rule is missed without {them}"
+
+
+def left_undone(number: int) -> str:
+    """Say ``5 more were not run to the end``, of what a budget or a signal left undone."""
+    return f"{number:,} more {'was' if number == 1 else 'were'} not run to the end, and might meet it"
 
 
 def members(grades: Sequence[Grade], position: int) -> range:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
+from gradegate.asking.budget import strictest
 from gradegate.changes import ChangeKind, GateChange
 from gradegate.deciding.answers import Lost, Match, compare_answers
 from gradegate.deciding.weaker import CHANGED, REMOVED, WEAKER, Found, compare_models, milder
 from gradegate.errors import Mistake, Origin
-from gradegate.figures import many
+from gradegate.figures import figure, many
 from gradegate.planning.stakes import ModelStake, SuiteStakes
-from gradegate.suite import Policy, Rule
+from gradegate.suite import Limits, Policy, Rule
 
 _NAMED = 3  # tests that a finding names
 _STRICTNESS = {"block": 2.0, "inconclusive": 1.0}
@@ -43,6 +44,8 @@ def compare(
             found.append(GateChange(kind, f"the config `{old.file}` {what}", Origin(new.file if new else old.file)))
         if new is not None:
             found += _suites(old, new)
+    if base and not problems:
+        found += _budgets(base, head)
     kinds = list(ChangeKind)
     return tuple(sorted(dict.fromkeys(found), key=lambda change: kinds.index(change.kind)))
 
@@ -173,6 +176,19 @@ def _asked_again(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
     if now.noise > before.noise:
         what = f"more flips of the grader are forgiven: `gate.noise` {before.noise:g} became {now.noise:g}"
         yield GateChange(WEAKER, what, Origin(new.file))
+
+
+def _budgets(base: Sequence[SuiteStakes], head: Sequence[SuiteStakes]) -> Iterator[GateChange]:
+    """Whether less may be asked: of all configs of a run the lowest limit counts."""
+    policies = [policy for suite in (*base, *head) for policy in suite.policies]
+    kind = WEAKER if any(policy.errors == "ignore" and policy.errors_up_to for policy in policies) else CHANGED
+    before, now = (strictest(policy.budget for suite in it for policy in suite.policies) for it in (base, head))
+    for name in (field.name for field in fields(Limits)):
+        most, less = getattr(before, name), getattr(now, name)
+        if less is not None and (most is None or less < most):
+            file = next(suite.file for suite in head for it in suite.policies if getattr(it.budget, name) == less)
+            what = f"less may be asked: `gate.budget.{name}` {'none' if most is None else figure(most)} became {figure(less)}"
+            yield GateChange(kind, what, Origin(file))
 
 
 def blocks(policies: Iterable[Policy]) -> bool:

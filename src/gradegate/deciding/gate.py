@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from gradegate.changes import NO_CHANGES, GateChanges
 from gradegate.deciding.asked import spared
+from gradegate.deciding.errored import Errors, errors_of
 from gradegate.deciding.regressions import with_base
 from gradegate.deciding.rules import apply, count, takes
-from gradegate.deciding.votes import CONTRADICTION, is_contradicted
 from gradegate.figures import many
-from gradegate.limits import exact
 from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult
 from gradegate.suite import Policy, Rule
 
@@ -25,7 +22,7 @@ def decide(run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO
         *(result for policy in policies for result in _applied(policy, run)),
         *([_guard(changes)] if changes.found and changes.block else ()),
     )
-    errors = _errors(run.rows, policies, rules)
+    errors = errors_of(run, policies, rules)
     outcome, reason = _outcome(run, rules, errors, changes)
     return Decision(
         outcome=outcome,
@@ -59,78 +56,11 @@ def _done(changes: GateChanges) -> str:
     return f"this pull request {verb} its own gate in {many(len(changes.found), 'place')}"
 
 
-# --- errors ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Errors:
-    """What the ERRORs that count come to under the policies: "", "inconclusive" or "block"."""
-
-    effect: str = ""
-    number: int = 0
-    setup: bool = False
-    first: str = ""  # the reason of the first
-    contradicted: int = 0  # by the grader itself, asked again
-
-    @property
-    def said(self) -> str:
-        """How many, and the first of them."""
-        if self.contradicted == self.number:
-            first = "the first: " * (self.number > 1) + self.first.removeprefix(f"{CONTRADICTION}: ")
-            return f"{CONTRADICTION} on {many(self.number, 'case')} ({first})"
-        return f"{many(self.number, 'verdict')} could not be reached; the first: {self.first}"
-
-
-def _errors(rows: Sequence[Row], policies: Sequence[Policy], rules: Sequence[RuleResult]) -> _Errors:
-    setup = any(grade.outcome is Outcome.ERROR and grade.setup for row in rows for grade in row.grades)
-    errors = _Errors(setup=setup)
-    by_suite = {rule.suite: policy for policy in policies for rule in policy.rules}
-    for suite, policy in by_suite.items():
-        suite_rows = [row for row in rows if row.suite == suite]
-        counted = [grade for row in suite_rows for grade in row.grades if grade.counts]
-        errored = [
-            grade
-            for row in suite_rows
-            for grade in row.grades
-            if grade.counts and grade.outcome is Outcome.ERROR and not _is_borne(row, grade, rules)
-        ]
-        silent = [
-            row for row in suite_rows if row.error and not row.grades
-        ]  # nothing was asserted, and nothing answered
-        reasons = [*(grade.reason for grade in errored), *(row.error for row in silent)]
-        if reasons:
-            share = Fraction(len(reasons), len(counted) + len(silent))
-            effect = _effect(policy, share)
-            errors = replace(
-                errors,
-                effect="block" if "block" in (effect, errors.effect) else effect or errors.effect,
-                number=errors.number + len(reasons),
-                contradicted=errors.contradicted + sum(reason.startswith(f"{CONTRADICTION}: ") for reason in reasons),
-                first=errors.first or reasons[0],
-            )
-    return errors
-
-
-def _is_borne(row: Row, grade: Grade, rules: Sequence[RuleResult]) -> bool:
-    """Whether every blocking rule that looks at a contradicted grade is met even if it is a new failure."""
-    if not is_contradicted(grade):
-        return False
-    looking = [result for result in rules if result.rule.blocking and takes(result.rule, row, grade)]
-    return bool(looking) and all(result.bears for result in looking)
-
-
-def _effect(policy: Policy, share: Fraction) -> str:
-    """What errors do under a policy, when they are this share of what counts."""
-    if policy.errors == "ignore":
-        return "inconclusive" if share > exact(policy.errors_up_to) else ""
-    return policy.errors
-
-
 # --- the outcome ----------------------------------------------------------------------------------------------
 
 
 def _outcome(
-    run: RunResult, rules: Sequence[RuleResult], errors: _Errors, changes: GateChanges
+    run: RunResult, rules: Sequence[RuleResult], errors: Errors, changes: GateChanges
 ) -> tuple[GateOutcome, str]:
     blocking = [rule for rule in rules if rule.rule.blocking]
     failed = [rule for rule in blocking if rule.outcome is Outcome.FAIL]
@@ -174,10 +104,11 @@ def _green(run: RunResult, rules: Sequence[RuleResult], blocking: Sequence[RuleR
 
 
 def _is_advice(row: Row, grade: Grade, rules: Sequence[RuleResult]) -> bool:
-    """Whether a grade did not pass and no rule looks at it."""
+    """Whether a grade failed and no rule looks at it, or could not be told and no rule that blocks does."""
     if grade.outcome is Outcome.PASS or grade.inner:
         return False
-    return not grade.counts or not any(takes(result.rule, row, grade) for result in rules)
+    looking = (result.rule for result in rules if takes(result.rule, row, grade))
+    return not grade.counts or not any(rule.blocking or grade.outcome is Outcome.FAIL for rule in looking)
 
 
 def _named(results: Iterable[RuleResult]) -> str:

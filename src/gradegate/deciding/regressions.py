@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from gradegate.baseline import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, fails, of_base, standing
-from gradegate.deciding.asked import AskedAgain
+from gradegate.baseline import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
+from gradegate.deciding.asked import AskedAgain, left_undone
 from gradegate.deciding.rules import takes
 from gradegate.deciding.votes import is_contradicted
 from gradegate.figures import figure, many, percent
@@ -101,9 +101,8 @@ def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | N
     ]
     known = {id(case) for case in (*new, *unsure)}
     contradicted = [case for case in cases if id(case) not in known and any(map(is_contradicted, case.grades))]
-    old = sum(kind == PRE_EXISTING for kind, _ in kinds)
     overturned = sum(grade.outcome is Outcome.PASS and bool(grade.votes) for case in cases for grade in case.grades)
-    beside = (f"; {many(old, 'old one')} not counted" if old else "") + AskedAgain(0, overturned).said(0)
+    beside = _uncounted([kind for kind, _ in kinds]) + AskedAgain(0, overturned).said(0)
     result = replace(result, new_failures=len(new))
     if len(new) > most:
         allowed = f" where at most {most:,} may be" if most else ""
@@ -121,6 +120,13 @@ def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | N
     return result, Outcome.PASS, f"{what}, at most {most:,} may be: {_names(may_be)}{beside}"
 
 
+def _uncounted(kinds: Sequence[str]) -> str:
+    """``; 4 old ones and 1 unsteady one not counted``."""
+    pairs = ((kinds.count(PRE_EXISTING), "old one"), (kinds.count(UNSTEADY), "unsteady one"))
+    said = " and ".join(many(number, noun) for number, noun in pairs if number)
+    return f"; {said} not counted" if said else ""
+
+
 def _is(cases: Sequence[Case]) -> str:
     return "is" if len(cases) == 1 else "are"
 
@@ -131,10 +137,11 @@ def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
     confirmed = ", confirmed here" if all(_confirmed(case) for case in new) else ""
     if not passed:
         return f"{confirmed}, with nothing on the base to compare with"
-    rest = len(new) - len(passed)
-    apart = f", {rest:,} of them with nothing to compare with" if rest else ""
+    if rest := len(new) - len(passed):
+        there = f"{len(passed):,} passing on the base{of_base(report)}"
+        return f"{confirmed}: {there}, {rest:,} with nothing on it to compare with"
     joined = f"{confirmed} and passing" if confirmed else ", passing"
-    return f"{joined} on the base{of_base(report)}{apart}"
+    return f"{joined} on the base{of_base(report)}"
 
 
 def _confirmed(case: Case) -> bool:
@@ -185,8 +192,26 @@ def _dropped(result: RuleResult, cases: Sequence[Case], answers: bool) -> tuple[
     result = replace(result, worse=sign.worse, better=sign.better, p=p)
     counted = f"{sign.worse:,} worse and {sign.better:,} better of {many(sign.compared, 'compared case')}"
     share = percent(max(0.0, (sign.worse - sign.better) / sign.compared))
-    missed = sign.drops(result.rule.max_drop or 0.0)
-    return result, Outcome.FAIL if missed else Outcome.PASS, f"{counted}: a drop of {share}, p = {figure(p, 6)}"
+    most, said = result.rule.max_drop or 0.0, f"{counted}: a drop of {share}, p = {figure(p, 6)}"
+    if not sign.drops(most):
+        return result, Outcome.PASS, said
+    undone = _undone(cases, answers)
+    if undone and not _at_best(sign, undone, answers).drops(most):
+        return result, Outcome.ERROR, f"{said} so far; {left_undone(len(undone))}"
+    return result, Outcome.FAIL, said
+
+
+def _undone(cases: Iterable[Case], answers: bool) -> list[Case]:
+    """The cases that a budget or a signal left before the end, as far as they are not compared."""
+    left = [case for case in cases if any(grade.undone for grade in case.grades)]
+    return [case for case in left if not answers or None in case.firsts]
+
+
+def _at_best(sign: Sign, undone: Iterable[Case], answers: bool) -> Sign:
+    """The same with these passing."""
+    bases = [case.firsts[0] if answers else case.base for case in undone]
+    better = sign.better + bases.count(Outcome.FAIL)
+    return Sign(sign.worse, better, sign.compared + sum(base is not None for base in bases))
 
 
 def _finals(cases: Iterable[Case]) -> Sign:

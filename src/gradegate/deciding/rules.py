@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
-from gradegate.deciding.asked import asked_again, members
+from gradegate.deciding.asked import asked_again, left_undone, members
 from gradegate.deciding.chances import Interval, wilson
 from gradegate.figures import many, percent, percents, scores
 from gradegate.limits import mean, reached
@@ -21,7 +22,7 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     grades = [row.grades[place] for row, place in places]
     counts = count(grade.outcome for grade in grades)
     strange = next((grade.strange for grade in grades if grade.strange), "")
-    average = _average(rule, grades) if any(grade.score is not None for grade in grades) else None
+    average = _average(rule, grades)
     if counts.pass_rate is None:
         outcome, reason = Outcome.ERROR, "nothing that it selects could be graded"
     elif too_few := _too_few(rule, counts):
@@ -29,7 +30,7 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     elif rule.min_score is not None and strange:
         outcome, reason = Outcome.ERROR, strange
     elif misses := _misses(rule, counts, average):
-        outcome, reason = Outcome.FAIL, "; ".join(misses)
+        outcome, reason = _missed(rule, grades, counts, misses)
     else:
         outcome = by_counts(rule, counts)
         reason = "; ".join(_meets(rule, counts, average))
@@ -102,14 +103,28 @@ def count(outcomes: Iterable[Outcome]) -> Counts:
     return Counts(passed, failed, errored)
 
 
-def _average(rule: Rule, grades: Sequence[Grade]) -> Fraction:
-    """The mean score, or for a rule by metric the mean of the metrics' means."""
+def _average(rule: Rule, grades: Sequence[Grade], undone: float | None = None) -> Fraction | None:
+    """The mean score, or for a rule by metric the mean of the metrics' means; None where nothing has one.
+
+    What is ``undone`` takes that score.
+    """
     by_metric: dict[str, list[float]] = {}
     for grade in grades:
-        if grade.score is not None:
+        score = undone if grade.undone else grade.score
+        if score is not None:
             name = (grade.metric or grade.assertion.type) if rule.by_metric else ""
-            by_metric.setdefault(name, []).append(grade.score)
-    return mean(mean(scores) for scores in by_metric.values())
+            by_metric.setdefault(name, []).append(score)
+    return mean(mean(scores) for scores in by_metric.values()) if by_metric else None
+
+
+def _missed(rule: Rule, grades: Sequence[Grade], counts: Counts, misses: Sequence[str]) -> tuple[Outcome, str]:
+    """What a rule comes to that is missed by what was graded: only if it is with a PASS for all that is undone, too."""
+    undone = sum(grade.undone for grade in grades)
+    best = replace(counts, passed=counts.passed + undone, errored=counts.errored - undone)
+    if not undone or _misses(rule, best, _average(rule, grades, undone=1.0)):
+        return Outcome.FAIL, "; ".join(misses)
+    graded = counts.passed + counts.failed
+    return Outcome.ERROR, f"{'; '.join(misses)} so far, of {graded:,} graded; {left_undone(undone)}"
 
 
 def _every_case(rule: Rule, rows: Sequence[Row]) -> RuleResult:

@@ -70,6 +70,16 @@ def undecided(grade: Grade, why: str) -> Grade:
     return replace(grade, outcome=Outcome.ERROR, score=None, reason=why, unread="")
 
 
+def undone(grade: Grade, why: str) -> Grade:
+    """The same of a grade that a budget or a signal left before its end."""
+    return replace(undecided(grade, why), undone=True, unheard=False)
+
+
+def began_as_failure(grade: Grade) -> bool:
+    """Whether an ERROR was a FAIL when it was asked first."""
+    return grade.outcome is Outcome.ERROR and any(vote.outcome is Outcome.FAIL for vote in grade.votes)
+
+
 def is_contradicted(grade: Grade) -> bool:
     """Whether the asks of a grade lead to neither side."""
     return grade.outcome is Outcome.ERROR and grade.reason.startswith(f"{CONTRADICTION}: ")

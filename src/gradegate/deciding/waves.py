@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.baseline import NEW_FAILURE
@@ -18,6 +18,8 @@ LEAST = 8  # cases or grades of a wave, as far as so many are open
 
 Place = tuple[int, int]  # of a grade: the number of its row, and its position there
 Unit = tuple[Place, ...]  # the open grades of what a rule counts: of a case, of a set, or one grade
+# The outcome of what a rule counts, its open grades (none where the outcome is for good), and whether it is undone.
+_Counted = tuple[Outcome, Sequence[int], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +34,15 @@ class Opened:
 class Tally:
     """What a rule counts: what passed and what failed for good, and what is open, in plan order. ERRORs are in none.
 
-    ``unsure``: those of them that may be new failures, because the grader contradicts itself.
+    ``unsure``: those of them that may be new failures, because the grader contradicts itself. ``undone``: those that a
+    budget or a signal left before their end, which might pass.
     """
 
     passed: int = 0
     failed: int = 0
     open: tuple[Unit, ...] = ()
     unsure: int = 0
+    undone: int = 0
 
 
 @dataclass(slots=True)
@@ -49,13 +53,15 @@ class _Part:
     passed: int = 0
     failed: int = 0
     unsure: int = 0
+    undone: int = 0
 
     def count(self, opened: Opened) -> None:
         """Take a row of which nothing is open."""
-        for outcome, _ in _counted(self.rule, opened):
+        for outcome, _, undone in _counted(self.rule, opened):
             self.passed += outcome is Outcome.PASS
             self.failed += outcome is Outcome.FAIL
             self.unsure += outcome is Outcome.ERROR
+            self.undone += undone
 
     def tally(self, active: Mapping[int, Opened]) -> Tally:
         """What it counts together with rows of which something is open, by their numbers."""
@@ -63,7 +69,8 @@ class _Part:
         passed = self.passed + sum(tally.passed for tally in tallies)
         failed = self.failed + sum(tally.failed for tally in tallies)
         unsure = self.unsure + sum(tally.unsure for tally in tallies)
-        return Tally(passed, failed, tuple(unit for tally in tallies for unit in tally.open), unsure)
+        undone = self.undone + sum(tally.undone for tally in tallies)
+        return Tally(passed, failed, tuple(unit for tally in tallies for unit in tally.open), unsure, undone)
 
 
 class Waves:
@@ -111,12 +118,13 @@ class Waves:
 
 
 def missed(rule: Rule, tally: Tally) -> bool:
-    """Whether the rule is missed with every open one passing."""
+    """Whether the rule is missed with every open one passing, and with every one that is undone passing, too."""
     if rule.beside_base:
         most = rule.max_new_failures
         return most is not None and rule.max_drop is None and tally.failed > most
-    counts = Counts(tally.passed + len(tally.open), tally.failed)
-    return rule.confidence is None and by_counts(rule, counts) is Outcome.FAIL
+    passed = tally.passed + len(tally.open)
+    ends = (Counts(passed, tally.failed), Counts(passed + tally.undone, tally.failed))
+    return rule.confidence is None and all(by_counts(rule, end) is Outcome.FAIL for end in ends)
 
 
 def settled(rule: Rule, tally: Tally, compared: bool = False) -> bool:
@@ -149,31 +157,32 @@ def width(rule: Rule, tally: Tally) -> int:
 
 def tallied(rule: Rule, number: int, opened: Opened) -> Tally:
     """What the rule counts of one row, which has that number."""
-    passed = failed = unsure = 0
+    passed = failed = unsure = undone = 0
     open_: list[Unit] = []
-    for outcome, positions in _counted(rule, opened):
+    for outcome, positions, left in _counted(rule, opened):
         if positions:
             open_.append(tuple((number, position) for position in positions))
         else:
             passed += outcome is Outcome.PASS
             failed += outcome is Outcome.FAIL
             unsure += outcome is Outcome.ERROR
-    return Tally(passed, failed, tuple(open_), unsure)
+            undone += left
+    return Tally(passed, failed, tuple(open_), unsure, undone)
 
 
-def _counted(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, list[int]]]:
-    """The outcome of each thing that the rule counts, and its open grades; none where the outcome is for good."""
+def _counted(rule: Rule, opened: Opened) -> Iterator[_Counted]:
+    """Each thing that the rule counts."""
     row = opened.row
     if rule.beside_base:
         yield from _beside_base(rule, opened)
         return
     if rule.every_case:
         if counted(rule, row):
-            yield row.outcome, _open_in_case(opened)
+            yield row.outcome, _open_in_case(opened), False
         return
     for position, grade in enumerate(row.grades):
         if takes(rule, row, grade):
-            yield grade.outcome, _open_in_grade(opened, position)
+            yield grade.outcome, _open_in_grade(opened, position), grade.undone
 
 
 def parts_of(rule: Rule) -> Iterator[Rule]:
@@ -185,7 +194,7 @@ def parts_of(rule: Rule) -> Iterator[Rule]:
         yield rule
 
 
-def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, list[int]]]:
+def _beside_base(rule: Rule, opened: Opened) -> Iterator[_Counted]:
     """A case that is a new failure as FAIL; what may become one with its open grades, and for drops what was old, too."""
     row = opened.row
     taken = [place for place, grade in enumerate(row.grades) if takes(rule, row, grade)]
@@ -194,7 +203,7 @@ def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, list[int
     found = {place: _open_in_grade(opened, place) for place in taken}
     for_good = Case(row, tuple(row.grades[place] for place in taken if not found[place]))
     if rule.max_drop is None and for_good.grades and for_good.standing == NEW_FAILURE:
-        yield Outcome.FAIL, []
+        yield Outcome.FAIL, [], False
         return
     asked = [
         inner
@@ -204,7 +213,7 @@ def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, list[int
     ]
     is_new = Case(row, tuple(row.grades[place] for place in taken)).standing == NEW_FAILURE
     certain = Outcome.ERROR if any(is_contradicted(row.grades[place]) for place in taken) else Outcome.PASS
-    yield (Outcome.FAIL if is_new or asked else certain), sorted(set(asked))
+    yield (Outcome.FAIL if is_new or asked else certain), sorted(set(asked)), False
 
 
 # --- what is open ---------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 from gradegate.access.environment import Environment
 from gradegate.configs import idle, specs
 from gradegate.configs.cases import CaseReader
+from gradegate.configs.derived import derived
 from gradegate.configs.desk import Desk
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.configs.keys import ConfigKeys, EvaluateKeys, ScenarioKeys
@@ -17,7 +18,7 @@ from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document, refs
-from gradegate.suite import NO_OPTIONS, Case, CaseOptions, Graders, Note, PromptSpec, ProviderSpec, Suite
+from gradegate.suite import NO_OPTIONS, Case, CaseOptions, Graders, PromptSpec, ProviderSpec, Suite
 
 KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")
 
@@ -56,10 +57,7 @@ class _Reader:
         if not cases and not self.desk.mistakes:
             self.desk.say("there are no tests, so nothing would be checked", self.desk.line("tests"), "add `tests:`")
         given = keys.targets or keys.providers or (cases and all(case.recorded for case in cases))
-        if keys.derived_metrics:
-            what = "`derivedMetrics` are not computed: a rule of the gate with `min-score` looks at a metric"
-            self.desk.notes.append(Note(what, self.desk.line("derivedMetrics")))
-        rules = policy(keys.gate, self.desk)
+        rules, metrics = policy(keys.gate, self.desk), tuple(derived(keys.derived_metrics or (), self.desk))
         return Suite(
             file=self.desk.file,
             description=keys.description,
@@ -72,7 +70,7 @@ class _Reader:
             env=self.desk.source.env,
             max_concurrency=keys.command_line_options.max_concurrency or evaluate.max_concurrency,
             repeat=keys.command_line_options.repeat or evaluate.repeat or 1,
-            derived_metrics=keys.derived_metrics,
+            derived=metrics,
             timeout=evaluate.timeout_ms / 1000 if evaluate.timeout_ms else None,
             notes=tuple(self.desk.notes),
             idle=tuple(self.desk.source.idle),

@@ -7,13 +7,13 @@ promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/classif
 
 from __future__ import annotations
 
-import math
-
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict, ProviderError, Trouble
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.result import Verdict
+
+_ROUNDED = 1e-6  # by how much a sum of single precision may miss 1
 
 
 @GRADERS.register("classifier")
@@ -32,8 +32,10 @@ class Classifier(Grader):
         labels = judge.classify(transcript.output)
         if not labels:
             raise NoVerdict("the classification model gave no labels")
-        if not all(map(math.isfinite, labels.values())):
-            raise ProviderError("the classification model gave a score that is not a finite number", Trouble.MALFORMED)
+        wrong = next((score for score in labels.values() if not -_ROUNDED <= score <= 1 + _ROUNDED), None)
+        if wrong is not None:
+            what = f"the classification model gave a score of {wrong:.3g}, and a score is from 0 to 1"
+            raise ProviderError(what, Trouble.MALFORMED)
         best = max(labels, key=labels.__getitem__)
         chosen = best if self.value is None else self.value
         scores = ", ".join(f"{label} {score:.3g}" for label, score in labels.items())

@@ -135,18 +135,28 @@ def error(bound: Binding, cause: BaseException | str, usage: Usage) -> Grade:
     evidence: dict[str, Any] = {}
     if isinstance(cause, NoVerdict) and cause.replies:
         evidence["replies"] = list(cause.replies)
-    setup = isinstance(cause, ProviderError) and cause.trouble is Trouble.SETUP
     plain = isinstance(cause, str | NoVerdict | ProviderError)
     reason = str(cause) if plain else f"{type(cause).__name__}: {cause}"
-    return Grade(bound.asserted, Outcome.ERROR, None, bound.threshold, reason, evidence, usage, setup)
+    grade = Grade(bound.asserted, Outcome.ERROR, None, bound.threshold, reason, evidence, usage)
+    return _troubled(grade, cause.trouble if isinstance(cause, ProviderError) else None)
 
 
-def missing(binding: Binding, why: str, setup: bool = False) -> list[Grade]:
-    """The grades of an assertion whose answer is missing: its own ERROR, and one for each member of a set."""
+def _troubled(grade: Grade, trouble: Trouble | None) -> Grade:
+    """An ERROR that knows whether a provider's trouble is behind it."""
+    undone = trouble is Trouble.STOPPED
+    unheard = trouble is not None and not undone
+    return replace(grade, setup=trouble is Trouble.SETUP, undone=undone, unheard=unheard)
+
+
+def missing(binding: Binding, why: str, trouble: Trouble | None = None) -> list[Grade]:
+    """The grades of an assertion whose answer is missing: its own ERROR, and one for each member of a set.
+
+    ``trouble`` is that of the target.
+    """
     grades = [error(binding, f"the target gave no answer: {why}", NO_USAGE)]
     if isinstance(binding, BoundSet):
         grades += [replace(error(member, why, NO_USAGE), inner=True) for member in binding.bounds]
-    return [replace(grade, setup=setup) for grade in grades]
+    return [_troubled(grade, trouble) for grade in grades]
 
 
 # --- from grades to a set and to a case -----------------------------------------------------------------------
@@ -162,7 +172,7 @@ class Conclusion(NamedTuple):
 
 def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
     """The grade of an assert-set from those of its members."""
-    outcome, score, why = conclude_case(members, binding.threshold)
+    outcome, score, why = conclude_case(members, binding.threshold, "set")
     if binding.asserted.negated and any(grade.counts and grade.outcome is Outcome.ERROR for grade in members):
         outcome, score, why = Outcome.ERROR, None, ""  # a failure beside it must not become a pass
     reason = "; ".join(filter(None, (why, _members_reason(members, outcome))))
@@ -170,7 +180,9 @@ def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
         reason = "" if outcome is Outcome.FAIL else f"must not hold, but does ({binding.asserted.type})"
         outcome = Outcome.PASS if outcome is Outcome.FAIL else Outcome.FAIL
         score = None if score is None else _reversed(score)
-    return Grade(binding.asserted, outcome, score, binding.threshold, reason)
+    errors = [grade for grade in members if grade.counts and outcome is Outcome.ERROR]
+    undone, unheard = any(grade.undone for grade in errors), any(grade.unheard for grade in errors)
+    return Grade(binding.asserted, outcome, score, binding.threshold, reason, undone=undone, unheard=unheard)
 
 
 def _members_reason(members: Sequence[Grade], outcome: Outcome) -> str:
@@ -178,19 +190,19 @@ def _members_reason(members: Sequence[Grade], outcome: Outcome) -> str:
     return "; ".join(f"{grade.assertion.type}: {grade.reason}" for grade in bad)
 
 
-def conclude_case(grades: Sequence[Grade], threshold: float | None) -> Conclusion:
-    """What the grades of one answer come to.
+def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "test") -> Conclusion:
+    """What the grades of one answer come to, or those of a set.
 
-    The worst of the grades that count decides: a FAIL, even beside an ERROR, then an ERROR. A ``threshold`` replaces
-    that by their weighted mean. Where no grade counts, all of them show what the answer has; such a case is in no
-    blocking rule.
+    The worst of the grades that count decides: a FAIL, even beside an ERROR, then an ERROR. A ``threshold`` ``of`` the test
+    or the set replaces that by their weighted mean. Where no grade counts, all of them show what the answer has; such a
+    case is in no blocking rule.
     """
     outer = [grade for grade in grades if not grade.inner]
     deciding = [grade for grade in outer if grade.counts] or outer
     mean = _mean(deciding)
     score = None if mean is None else float(mean)
     if threshold is not None and any(grade.assertion.weight for grade in deciding):
-        outcome, reason = _by_threshold(deciding, threshold)
+        outcome, reason = _by_threshold(deciding, threshold, of)
         return Conclusion(outcome, score, reason)
     outcomes = {grade.outcome for grade in deciding}
     worst = next((outcome for outcome in (Outcome.FAIL, Outcome.ERROR) if outcome in outcomes), Outcome.PASS)
@@ -204,13 +216,14 @@ def _mean(grades: Sequence[Grade], errors_score: float | None = None) -> Fractio
     return weighted_mean(pairs) if any(weight for _, weight in pairs) else None
 
 
-def _by_threshold(grades: Sequence[Grade], threshold: float) -> tuple[Outcome, str]:
+def _by_threshold(grades: Sequence[Grade], threshold: float, of: str) -> tuple[Outcome, str]:
     strange = next((grade.strange for grade in grades if grade.strange), "")
     if strange:
         return Outcome.ERROR, strange
-    best = _mean(grades, errors_score=1.0)
+    best, errored = _mean(grades, errors_score=1.0), any(grade.outcome is Outcome.ERROR for grade in grades)
     if best is not None and not reached(best, threshold):
-        shown = scores(float(best), threshold)
-        return Outcome.FAIL, f"the weighted mean {shown[0]} is below the threshold {shown[1]} of the test"
-    errored = any(grade.outcome is Outcome.ERROR for grade in grades)
+        graded = _mean(grades)
+        mean, least = scores(float(best if graded is None else graded), threshold)
+        at_most = f", and {scores(float(best), threshold)[0]} at most, whatever the errors come to" if errored else ""
+        return Outcome.FAIL, f"the weighted mean {mean} is below the threshold {least} of the {of}{at_most}"
     return (Outcome.ERROR, "") if errored else (Outcome.PASS, "")

@@ -23,7 +23,7 @@ from gradegate.grading.conclude import NEVER_AGAIN, Again
 from gradegate.grading.grader import Grader
 from gradegate.planning import scripts, toolfiles
 from gradegate.programs.use import ANSWERS, FLAG
-from gradegate.suite import NOTHING, Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
+from gradegate.suite import NOTHING, UNREAD, Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
 from gradegate.texts.code import of_transform
 from gradegate.texts.template import uses
 
@@ -54,7 +54,9 @@ class Binder:
     shared: dict[Again, Again] = field(default_factory=dict)  # one for all assertions that are asked again alike
 
     def provider(self, spec: ProviderSpec) -> Provider:
-        """Raises ConfigError for an unknown id, a missing key, a wrong option."""
+        """Raises ConfigError for an unknown id, a missing key, a wrong option; an empty one where that was said already."""
+        if spec is UNREAD:
+            raise ConfigError
         spec = shown(spec, self.suite.env)  # of the command line, and of an assertion's `config`
         spec = toolfiles.read_in(spec, self.workspace, self.folder, self.documents)
         where = str(self.folder) if runs_code(spec.id) else ""  # the same path is another file elsewhere

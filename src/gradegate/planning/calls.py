@@ -78,7 +78,16 @@ def line(call: Call) -> Mapping[str, Any]:
         "provider": job.target.name,
         "repeat": call.repeat,
         **told,
+        **({"stores": job.stores} if job.stores else {}),
+        **({"uses": uses} if (uses := _uses(job)) else {}),
     }
+
+
+def _uses(job: Job) -> list[str]:
+    """The stored answers of which the prompt or a variable speaks; `{{name}}` stands for each in what is asked."""
+    case, names = job.case, job.recall.names if job.recall else ()
+    written = [job.prompt.text, case.options.prefix, case.options.suffix, *map(str, case.vars.values())]
+    return [name for name in names if any(name in text for text in written)]
 
 
 def _message(role: str, content: str) -> dict[str, Any]:

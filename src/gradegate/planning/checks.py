@@ -13,7 +13,7 @@ from gradegate.files.document import to_json
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.planning.job import Job
 from gradegate.result import Asserted
-from gradegate.suite import Case, Limits, Note, Rule, Suite
+from gradegate.suite import Case, Limits, Note, Rule, Select, Suite
 from gradegate.texts import schemas
 
 
@@ -36,8 +36,18 @@ def rules(suite: Suite, jobs: Sequence[Job]) -> Iterator[Mistake]:
     """A rule that selects nothing checks nothing."""
     for rule in suite.policy.rules:
         if not rule.every_case and not any(_selects(rule, job) for job in jobs):
+            what = f"the rule `{rule.name}` selects nothing"
             cure = "correct `select`; its patterns are assertion, metric, provider and description"
-            yield Mistake(f"the rule `{rule.name}` selects nothing", rule.origin, cure)
+            if metric := _derived(rule, suite):
+                what = f"{what}: `{metric}` is a derived metric, which is shown and decides nothing"
+                cure = "select the metrics that it is made of"
+            yield Mistake(what, rule.origin, cure)
+
+
+def _derived(rule: Rule, suite: Suite) -> str:
+    """The derived metric that the pattern of a rule means; empty where it means none."""
+    means = Select(metric=rule.select.metric)
+    return next((it.name for it in suite.derived if means.metric and means.takes("", it.name, "", "")), "")
 
 
 def _selects(rule: Rule, job: Job) -> bool:

@@ -11,11 +11,17 @@ from gradegate.baseline import Baseline
 from gradegate.grading.conclude import Binding
 from gradegate.recording.answer import Answer
 from gradegate.result import AskedModel, KeyUse
-from gradegate.suite import Case, Note, Policy, PromptSpec
+from gradegate.suite import Case, DerivedSpec, Note, Policy, PromptSpec
 
-# Gives the job that is asked once the answers that it fills in are known, by the names under which they are stored.
-Recall = Callable[[Mapping[str, str]], "Job"]
 Render = Callable[[Sequence[Any]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Gives the job that is asked once the answers that it fills in are known, by the names under which they are stored."""
+
+    names: tuple[str, ...]
+    fill: Callable[[Mapping[str, str]], Job]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,7 @@ class Plan:
     about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what dialects keep for reports, by file
     digests: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each config, by file
     recorded: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each file with recorded answers
+    derived: Mapping[str, tuple[DerivedSpec, ...]] = field(default_factory=dict)  # of each config that has any, by file
     commit: str = ""  # what was checked out, where it is known
     baseline: Baseline | None = None  # the recorded run that this one is compared with
     base: Other | None = None  # the other side, where its jobs are among these

@@ -16,7 +16,7 @@ from gradegate.configs import idle, made
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
-from gradegate.planning import checks, filters, recall, scripts
+from gradegate.planning import checks, derived, filters, recall, scripts
 from gradegate.planning.assertions import BROUGHT, Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Plan, Render
@@ -92,6 +92,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         keys=tuple(dict.fromkeys(KeyUse(name, it.host) for it in pool.values() for name in it.keys)),
         about={located.suite.file: located.suite.about for located in suites if located.suite.about},
         digests={located.suite.file: located.digest for located in suites},
+        derived={it.suite.file: it.suite.derived for it in suites if it.suite.derived and it.recorded is None},
         commit=settings.commit,
     )
 
@@ -133,7 +134,8 @@ class _Planner:
     def __post_init__(self) -> None:
         suite, settings = self.located.suite, self.settings
         if any(case.options.transform_vars for case in suite.cases):
-            suite = replace(suite, cases=tuple(map(self._with_made_vars, suite.cases)))
+            suite, mistakes = scripts.with_made_vars(suite)
+            self.mistakes += mistakes
         self.suite = suite
         self.env = javascript(suite.env.texts())
         prompt = suite.prompts[0].text if len(suite.prompts) == 1 else ""
@@ -144,13 +146,6 @@ class _Planner:
         self.stores = any(recall.OPTION in case.options.settings for case in suite.cases)
         defined = {name for case in suite.cases for name in case.vars}
         self.names = Names(defined, suite.env, partial=self.settings.filters.on or self._recorded)
-
-    def _with_made_vars(self, case: Case) -> Case:
-        try:
-            return scripts.with_made_vars(case)
-        except ConfigError as e:
-            self.mistakes += e.mistakes
-            return case
 
     @property
     def _recorded(self) -> bool:
@@ -167,12 +162,8 @@ class _Planner:
         recorded = self.located.recorded
         cases = self._filtered() if recorded is None else list(recorded)
         self.size.expect(self.suite, cases)
-        if recorded is not None:
-            jobs = self._jobs(cases, [])
-            self.mistakes += self.names.mistakes()
-            return jobs
-        targets = list(self._targets())
-        if self.settings.listing:
+        targets = list(self._targets()) if recorded is None else []
+        if recorded is not None or self.settings.listing:
             jobs = self._jobs(cases, targets)
             self.mistakes += self.names.mistakes()
             return jobs
@@ -181,6 +172,7 @@ class _Planner:
         except ConfigError as e:
             self.mistakes += e.mistakes
         jobs = self._jobs(cases, targets)
+        self.mistakes += derived.mistakes(self.suite, jobs)
         if len(targets) == len(self.suite.targets):
             self.mistakes += checks.comparisons(jobs)
             self.mistakes += self.names.mistakes()
@@ -275,7 +267,8 @@ class _Planner:
                     in_order=self.stores and bool(kept or recalled or render),
                 )
                 if recalled:
-                    job = replace(job, recall=recall.later(job, recalled, self.binder, self.env, self._render))
+                    subject = self._subject(case, values)
+                    job = replace(job, recall=recall.later(job, recalled, self.binder, subject, self._render))
                 yield job
         if kept:
             self.stored[kept] = None
@@ -320,10 +313,13 @@ class _Planner:
         definition = case_definition(case, values)
         return definition, named(self._bind(case, values), definition)
 
-    def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
+    def _subject(self, case: Case, values: Mapping[str, Any]) -> Subject:
         brought = BROUGHT if self.settings.answers else frozenset()
         about = {"description": case.description, "metadata": case.metadata, "threshold": case.threshold}
-        subject = Subject(case.options, {"env": self.env, **values}, case.turns, brought, about)
+        return Subject(case.options, {"env": self.env, **values}, case.turns, brought, about)
+
+    def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
+        subject = self._subject(case, values)
         bound = []
         for spec in case.assertions if not self.settings.listing else ():
             try:

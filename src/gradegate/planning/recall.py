@@ -68,7 +68,7 @@ def values(planned: Mapping[str, Any], stored: Mapping[str, str], env: Mapping[s
 
 
 def later(
-    job: Job, names: Sequence[str], binder: Binder, env: Mapping[str, Any], rerender: Callable[..., Render | None]
+    job: Job, names: Sequence[str], binder: Binder, subject: Subject, rerender: Callable[..., Render | None]
 ) -> Recall:
     """Fills a job in once more, with the answers that are stored under these names; raises where one is missing."""
 
@@ -77,9 +77,10 @@ def later(
             if name not in stored:
                 raise ProviderError(f"not asked: there is no answer that was stored as `{name}`")
         case, prompt = job.case, job.prompt
+        env = subject.variables["env"]
         filled = values(job.vars, {name: stored[name] for name in names}, env)
-        subject = Subject(case.options, {"env": env, **filled}, case.turns)
-        bindings = [bind(binder, spec, subject) for spec in case.assertions]
+        known = replace(subject, variables={"env": env, **filled})
+        bindings = [bind(binder, spec, known) for spec in case.assertions]
         text = fill(case.options.prefix + prompt.text + case.options.suffix, {"env": env, **filled})
         if chat.broken(text):
             cure = "write {{ name | dump }} without quotes around it"
@@ -92,7 +93,7 @@ def later(
             render=rerender(case, prompt, filled),
         )
 
-    return recalled
+    return Recall(tuple(names), recalled)
 
 
 def _like(new: Any, old: Any) -> Any:

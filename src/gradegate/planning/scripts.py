@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any
+from uuid import UUID
 
 from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.planning.digests import sha256
 from gradegate.scripting.script import Script, ScriptError
-from gradegate.suite import Case, Code
+from gradegate.suite import Case, Code, Suite
 from gradegate.texts.code import Python, of_transform
 
 
@@ -41,14 +45,31 @@ def check_case(case: Case) -> None:
         raise ConfigError.join(errors)
 
 
-def with_made_vars(case: Case) -> Case:
-    """The test with what its ``transformVars`` makes of its variables. Raises ConfigError, also for what it throws."""
+def with_made_vars(suite: Suite) -> tuple[Suite, list[Mistake]]:
+    """The suite with what each ``transformVars`` makes of the variables of its test, and the mistakes of those that fail."""
+    cases, mistakes = [], list[Mistake]()
+    seen: Counter[bytes] = Counter()
+    for case in suite.cases:
+        try:
+            cases.append(_with_made_vars(case, _uuid(suite, case, seen)) if case.options.transform_vars else case)
+        except ConfigError as e:
+            cases.append(case)
+            mistakes += e.mistakes
+    return replace(suite, cases=tuple(cases)), mistakes
+
+
+def _uuid(suite: Suite, case: Case, seen: Counter[bytes]) -> str:
+    """An id of the test's own: the same in every run, so that answers, replies and baselines are known again by it."""
+    asked = sha256([PurePosixPath(suite.file).name, case.description, case.vars])
+    seen[asked] += 1
+    return str(UUID(bytes=sha256([asked.hex(), seen[asked]])[:16], version=4))
+
+
+def _with_made_vars(case: Case, uuid: str) -> Case:
     code = case.options.transform_vars
-    if not code:
-        return case
     try:
         given: dict[str, Any] = dict(case.vars)
-        made = of_transform(code, "vars").call(given, {"prompt": {}, "vars": given}).value
+        made = of_transform(code, "vars").call(given, {"prompt": {}, "vars": given, "uuid": uuid}).value
     except ScriptError as e:
         raise ConfigError(mistake(e, code, "`transformVars`", case.origin)) from e
     if not isinstance(made, Mapping):

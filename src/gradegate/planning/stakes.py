@@ -148,7 +148,7 @@ def _suite(file: str, located: Sequence[Located], jobs: Sequence[Job]) -> SuiteS
         env={name: digest(text) for name, text in own.items()},
         apart={
             "evaluateOptions.timeoutMs": digest(located[0].suite.timeout),
-            "derivedMetrics": digest(located[0].suite.derived_metrics),
+            "derivedMetrics": digest([[it.name, it.value] for it in located[0].suite.derived]),
             "gate.second-opinions": digest([_spelled(spec) for spec in located[0].suite.policy.second_opinions]),
         },
         prompts=tuple(prompt.label for prompt in written),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gradegate.changes import GateChange, GateChanges
@@ -10,6 +10,7 @@ from gradegate.figures import many, spent
 from gradegate.reporting.findings import Findings, sort
 from gradegate.reporting.markdown import code, details, fit, inline, link, table
 from gradegate.reporting.markdown_case import Scope, block, several
+from gradegate.reporting.metrics import worth
 from gradegate.reporting.report import Links
 from gradegate.reporting.saved import saved
 from gradegate.reporting.wording import (
@@ -31,10 +32,11 @@ from gradegate.reporting.wording import (
     verdict,
     weight,
 )
-from gradegate.result import Decision, GateOutcome, Row, RuleResult
+from gradegate.result import Decision, DerivedMetric, GateOutcome, Row, RuleResult
 from gradegate.suite import Note
 
 _OPEN = 10  # cases of one kind that are shown open; the rest is folded
+_METRICS = 20  # values of derived metrics that are shown open
 _RESERVE = 600  # for the sentences that say what was left out
 
 
@@ -77,10 +79,11 @@ def _head(decision: Decision, scope: Scope, form: PageForm) -> str:
         lines += [f"**{inline(unasked, 400)}.**\n\n"]
     if said := recorded(decision.run.made):
         lines += [f"{inline(said, 1200)}.\n\n"]
-    rules = _rules(decision, scope, form)
+    rules, metrics = _rules(decision, scope, form), _derived(decision.run.derived, scope, form)
     if decision.outcome is GateOutcome.PASS:
-        return "".join(lines) + (details(many(len(decision.rules), "rule"), rules) + "\n" if rules else "")
-    return "".join(lines) + rules
+        folded = details(many(len(decision.rules), "rule"), rules) + "\n" if rules else ""
+        return "".join(lines) + metrics + folded
+    return "".join(lines) + rules + metrics
 
 
 def _changes(changes: GateChanges, scope: Scope, form: PageForm) -> str:
@@ -114,6 +117,25 @@ def _cells(result: RuleResult, scope: Scope) -> tuple[str, ...]:
     sign = {"pass": "✅", "error": "❔"}.get(result.outcome.value, "❌" if result.rule.blocking else "⚠️")
     title = inline(titled(result.rule, scope.suites))
     return (title, weight(result.rule), f"{sign} {verdict(result)}", inline(measured(result)), inline(required(result)))
+
+
+def _derived(metrics: Sequence[DerivedMetric], scope: Scope, form: PageForm) -> str:
+    """The derived metrics; who was asked what, where there are several."""
+    if not metrics:
+        return ""
+    columns = ("Derived metric", *(["Provider"] if scope.providers else []), *(["Prompt"] if scope.prompts else []))
+    lines = table((*columns, "Value"), (_metric(metric, scope) for metric in metrics))
+    taken = fit(lines, form.limit // 8, form.measure)
+    left = len(lines) - len(taken)
+    text = "".join(taken) + (f"\n{many(left, 'more metric')} in results.json.\n" if left else "")
+    return text + "\n" if len(metrics) <= _METRICS else details(many(len(metrics), "derived metric"), text) + "\n"
+
+
+def _metric(metric: DerivedMetric, scope: Scope) -> Iterator[str]:
+    yield inline(metric.name, 100) + (f" ({code(metric.suite, 100)})" if scope.suites else "")
+    yield from [code(metric.provider, 80)] if scope.providers else []
+    yield from [inline(metric.prompt_label, 60)] if scope.prompts else []
+    yield inline(worth(metric), 400)
 
 
 # --- the cases ------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -18,7 +18,7 @@ from gradegate.baseline import BaseAnswer, BaseGrade, Baseline
 from gradegate.bounded.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MIB
 from gradegate.reporting.plain import shown
 from gradegate.reporting.reread import turn_of
-from gradegate.reporting.results import TurnLine, Word
+from gradegate.reporting.results import TurnLine, Version, Word
 from gradegate.reporting.visible import one_line
 from gradegate.result import Counterpart, Outcome
 
@@ -81,7 +81,7 @@ class _Confirm(_Part):
 
 
 class _Head(_Part):
-    version: Literal[1]
+    version: Version
     made: _Made
     asked: list[_Asked] = []
     confirm: _Confirm | None = None

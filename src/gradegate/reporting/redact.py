@@ -11,7 +11,19 @@ from gradegate.access.hiding import Hide, unchanged
 from gradegate.changes import GateChange, GateChanges
 from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.result import AskedModel, Asserted, BaselineReport, CaseResult, Grade, KeyUse, Made, Row, RunResult, Vote
+from gradegate.result import (
+    AskedModel,
+    Asserted,
+    BaselineReport,
+    CaseResult,
+    DerivedMetric,
+    Grade,
+    KeyUse,
+    Made,
+    Row,
+    RunResult,
+    Vote,
+)
 from gradegate.suite import Note, Policy, Rule
 
 T = TypeVar("T")
@@ -27,6 +39,7 @@ _OPEN = (
     KeyUse,
     Made,
     BaselineReport,
+    DerivedMetric,
     Note,
     Turn,
     Policy,

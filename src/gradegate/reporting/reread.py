@@ -34,6 +34,7 @@ from gradegate.result import (
     Counterpart,
     Counts,
     Decision,
+    DerivedMetric,
     GateOutcome,
     Grade,
     KeyUse,
@@ -96,6 +97,7 @@ def _run(results: Results) -> RunResult:
         cache=_cache(results.cache) if results.cache else None,
         confirm=ConfirmReport(**results.confirm.model_dump()) if results.confirm else None,
         baseline=_baseline(results.baseline) if results.baseline else None,
+        derived=tuple(DerivedMetric(**line.model_dump()) for line in results.derived_metrics),
     )
 
 
@@ -123,6 +125,7 @@ def _row(line: CaseLine) -> Row:
         definition=bytes.fromhex(line.definition),
         base=Outcome(line.base) if line.base else None,
         hidden=line.hidden,
+        undone=line.undone,
         origin=_origin(line.source),
     )
 
@@ -162,6 +165,8 @@ def _grade(line: GradeLine) -> Grade:
         confirmed=line.confirmed,
         status=line.status,
         base=Counterpart(Outcome(line.base.outcome), Outcome(line.base.first)) if line.base else None,
+        undone=line.undone,
+        unheard=line.unheard,
     )
 
 

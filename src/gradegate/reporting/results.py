@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+
+def _is_whole(version: Any) -> Any:
+    """In JSON, neither true nor 1.0 is the version 1, although they are equal in Python."""
+    if type(version) is not int:
+        raise ValueError("the version is not a whole number")
+    return version
+
+
+Version = Annotated[Literal[1], BeforeValidator(_is_whole)]
 VERSION = 1  # grows when a key changes its meaning or goes away; further keys may join without it
 
 Word = Literal["pass", "fail", "error"]
@@ -142,6 +151,8 @@ class GradeLine(_Part):
     )
     status: Status = Field(default="", description="Beside the base; empty without one, and where it was not settled.")
     base: BaseLine | None = Field(default=None, description="null where the base has nothing to compare with.")
+    undone: bool = Field(default=False, description="An error because a budget or a signal ended the run before.")
+    unheard: bool = Field(default=False, description="An error because a model gave no answer.")
 
 
 class ImageLine(_Part):
@@ -191,6 +202,9 @@ class CaseLine(_Part):
     definition: Digest = Field(default="", description="SHA-256 of what the case gives and asks for.")
     base: Word | None = Field(default=None, description="What the base says of the case; null where it has none.")
     hidden: bool = Field(default=False, description="A secret is hidden in what was graded.")
+    undone: bool = Field(
+        default=False, description="There is no output because a budget or a signal ended the run before."
+    )
 
 
 class BaselineLine(_Part):
@@ -207,6 +221,19 @@ class BaselineLine(_Part):
     new: int = Field(description="Cases that the base does not have, or has by another definition.")
     removed: list[str] = Field(description="Cases of the base that the run does not have.")
     fresh: bool = Field(description="The base was asked in the same run.")
+
+
+class DerivedLine(_Part):
+    """A metric worked out of the sums of others, for one provider and prompt. It decides nothing."""
+
+    name: str
+    suite: str
+    provider: str
+    prompt_label: str
+    value: float | None = Field(description="null where it could not be worked out; error says why.")
+    error: str
+    answers: int = Field(description="That it is over.")
+    left_out: int = Field(description="Answers whose grades are not known.")
 
 
 class NoteLine(_Part):
@@ -291,12 +318,16 @@ class ConfirmLine(_Part):
     undecided: int
     not_asked_again: int = Field(description="That failed, and no rule needed to know more.")
     asks: int = Field(description="Of these grades, the first of each included.")
+    pre_existing: int = Field(
+        default=0,
+        description="Of those not asked again, failures of the base, too, that no rule but those of the base takes.",
+    )
 
 
 class Head(_Part):
     """All of the results but the cases."""
 
-    version: Literal[1]
+    version: Version
     made: MadeLine
     commit: str = Field(default="", description="What was checked out; empty where that is not known.")
     outcome: Literal["pass", "advisory", "blocked", "inconclusive"]
@@ -318,6 +349,7 @@ class Head(_Part):
     cache: CacheLine | None = Field(default=None, description="null where the run had none.")
     confirm: ConfirmLine | None = Field(default=None, description="What asking failures again came to.")
     baseline: BaselineLine | None = Field(default=None, description="null where there is nothing to compare with.")
+    derived_metrics: list[DerivedLine] = Field(default=[], description="Of each provider and prompt, in order.")
     about: dict[str, dict[str, Any]] = Field(description="What a dialect keeps of a config, by its file.")
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from gradegate.changes import GateChanges
 from gradegate.figures import many, spent
 from gradegate.reporting.commands import harmless
 from gradegate.reporting.explain import explain
 from gradegate.reporting.findings import Finding, sort
+from gradegate.reporting.metrics import of, worth
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.saved import saved
 from gradegate.reporting.visible import one_line, visible
@@ -30,10 +31,11 @@ from gradegate.reporting.wording import (
     verdict,
     weight,
 )
-from gradegate.result import Decision, Row
+from gradegate.result import Decision, DerivedMetric, Row
 
 _MOST = 1000  # cases of one kind; a log that nobody can scroll helps nobody
 _MOST_CHANGES = 100
+_MOST_METRICS = 200
 _TEXT = 500  # characters of one text
 
 
@@ -51,6 +53,7 @@ def _texts(decision: Decision) -> Iterator[str]:
     yield from _cases("FAILED ON THE BASE, TOO", findings.known)
     yield from _cases("ADVISORY", findings.advisory)
     yield from _rules(decision)
+    yield from _derived(run.derived)
     yield from _changes(decision.changes)
     for note in notes(decision):
         yield f"note: {': '.join(filter(None, (place(note.origin), one_line(note.text, _TEXT))))}"
@@ -103,6 +106,13 @@ def _changes(changes: GateChanges) -> Iterator[str]:
         yield f"GATE  {len(changes.found) - _MOST_CHANGES:,} more in results.json"
     if changes.found:
         yield f"{changed(changes)}. {cure(changes)}".strip()
+
+
+def _derived(metrics: Sequence[DerivedMetric]) -> Iterator[str]:
+    for metric in metrics[:_MOST_METRICS]:
+        yield f"metric {one_line(metric.name, 100)} [{of(metric)}]: {worth(metric)}"
+    if len(metrics) > _MOST_METRICS:
+        yield f"{many(len(metrics) - _MOST_METRICS, 'more metric')} in results.json"
 
 
 def _names(finding: Finding) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradegate.reporting import wording
+from gradegate.reporting import metrics, wording
 from gradegate.reporting.browser import filled
 from gradegate.reporting.findings import Finding, kind, sort
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
@@ -10,6 +10,7 @@ from gradegate.reporting.saved import saved
 from gradegate.result import Decision
 
 _MOST = 2000  # cases of one kind; a browser does not bear many more
+_MOST_METRICS = 2000
 
 
 def render(decision: Decision, links: Links) -> Document:
@@ -20,6 +21,8 @@ def render(decision: Decision, links: Links) -> Document:
         sections=_sections(decision),
         several=len({result.rule.suite for result in decision.rules}) > 1,
         words=wording,
+        metrics=metrics,
+        most_metrics=_MOST_METRICS,
         saved=saved,
         links=links,
         line=lambda origin: links.line(origin.file, origin.line),

@@ -22,6 +22,7 @@ from gradegate.reporting.results import (
     ChangeLine,
     ConfirmLine,
     Counted,
+    DerivedLine,
     GradeLine,
     Head,
     ImageLine,
@@ -44,6 +45,7 @@ from gradegate.result import (
     CacheReport,
     Counts,
     Decision,
+    DerivedMetric,
     Grade,
     Made,
     Row,
@@ -92,6 +94,7 @@ def _head(decision: Decision) -> Head:
         cache=_cache(run.cache) if run.cache else None,
         confirm=ConfirmLine(**asdict(run.confirm)) if run.confirm else None,
         baseline=_baseline(run.baseline) if run.baseline else None,
+        derived_metrics=[_derived(metric) for metric in run.derived],
         about={encodable(file): _object(about) for file, about in run.about.items()},
     )
 
@@ -230,6 +233,7 @@ def _case(row: Row) -> CaseLine:
         definition=row.definition.hex(),
         base=row.base.value if row.base else None,
         hidden=row.hidden,
+        undone=row.undone,
     )
 
 
@@ -262,6 +266,8 @@ def _grade(grade: Grade) -> GradeLine:
         definition=assertion.definition.hex(),
         status=grade.status,
         base=BaseLine(outcome=grade.base.outcome.value, first=grade.base.first.value) if grade.base else None,
+        undone=grade.undone,
+        unheard=grade.unheard,
     )
 
 
@@ -290,6 +296,12 @@ def _turn(turn: Turn) -> TurnLine:
         images=[encodable(image) for image in turn.images],
         metadata=_object(turn.metadata),
     )
+
+
+def _derived(metric: DerivedMetric) -> DerivedLine:
+    texts = {name: encodable(text) for name, text in asdict(metric).items() if isinstance(text, str)}
+    value = finite(metric.value)
+    return DerivedLine(**texts, value=value, answers=metric.answers, left_out=metric.left_out)
 
 
 def _note(note: Note) -> NoteLine:

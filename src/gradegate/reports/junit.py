@@ -12,11 +12,12 @@ from gradegate.baseline import standing
 from gradegate.changes import GateChanges
 from gradegate.reporting.explain import explain, explain_grade
 from gradegate.reporting.findings import Finding, unchecked
+from gradegate.reporting.metrics import worth
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.saved import saved
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import called, changed, fails, name, place, recorded, remarks
-from gradegate.result import Decision, Grade, Made, Outcome, Row, RunResult
+from gradegate.result import Decision, Grade, Outcome, Row, RunResult
 
 _MOST_CHANGES = 100
 _TEXT = 20_000  # characters of one text
@@ -38,12 +39,14 @@ def _parts(run: RunResult, changes: GateChanges) -> Iterator[str]:
     several = len({file for file, _, _ in suites}) > 1
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     yield _opening("testsuites", _totals(rows))
-    said = _properties(
-        tuple(saved(run)), run.made, changes, [note.text for note in run.notes]
-    )  # of the first suite: the format knows none of the whole run
+    said = [*_whole(run, changes)]  # by the first suite: the format knows nothing of the whole run
+    derived: dict[_Key, list[tuple[str, str]]] = {}
+    for metric in run.derived:
+        pairs = derived.setdefault((metric.suite, metric.prompt_label, metric.provider), [])
+        pairs.append((f"derived {one_line(metric.name, 100)}", worth(metric)))
     for key, members in suites.items():
-        yield from _suite(_title(key, several), members, said)
-        said = ""
+        yield from _suite(_title(key, several), members, _properties([*said, *derived.get(key, ())]))
+        said = []
     yield "</testsuites>\n"
 
 
@@ -58,25 +61,30 @@ def _suite(title: str, rows: list[Row], properties: str) -> Iterator[str]:
     yield "</testsuite>\n"
 
 
-def _properties(saved: Sequence[str], made: Made, changes: GateChanges, notes: Sequence[str]) -> str:
-    """What the run saved and notes, which answers were recorded, and what the pull request does to its gate, as properties."""
-    if not saved and not made.answers and not changes.found and not notes:
-        return ""
-    properties = ET.Element("properties")
-    if said := recorded(made):
-        ET.SubElement(properties, "property", name="recorded", value=said)
-    for text in dict.fromkeys(notes[:_MOST_CHANGES]):
-        ET.SubElement(properties, "property", name="note", value=one_line(text, 500))
-    for text in saved:
-        ET.SubElement(properties, "property", name="saved", value=text)
+def _whole(run: RunResult, changes: GateChanges) -> Iterator[tuple[str, str]]:
+    """What the run saved and notes, which answers were recorded, and what the pull request does to its gate."""
+    if said := recorded(run.made):
+        yield "recorded", said
+    for text in dict.fromkeys([note.text for note in run.notes][:_MOST_CHANGES]):
+        yield "note", one_line(text, 500)
+    for text in saved(run):
+        yield "saved", text
     if changes.found:
-        ET.SubElement(properties, "property", name="gate", value=changed(changes))
+        yield "gate", changed(changes)
     for change in changes.found[:_MOST_CHANGES]:
         text = ": ".join(filter(None, (place(change.origin), one_line(change.text, 500))))
-        ET.SubElement(properties, "property", name=f"gate {change.kind.value}", value=text)
+        yield f"gate {change.kind.value}", text
     if len(changes.found) > _MOST_CHANGES:
-        more = f"{len(changes.found) - _MOST_CHANGES:,} more in results.json"
-        ET.SubElement(properties, "property", name="gate", value=more)
+        yield "gate", f"{len(changes.found) - _MOST_CHANGES:,} more in results.json"
+
+
+def _properties(pairs: Sequence[tuple[str, str]]) -> str:
+    """Names and values as the properties of a suite; nothing where there are none."""
+    if not pairs:
+        return ""
+    properties = ET.Element("properties")
+    for key, value in pairs:
+        ET.SubElement(properties, "property", name=key, value=value)
     return ET.tostring(properties, encoding="unicode") + "\n"
 
 

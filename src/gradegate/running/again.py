@@ -34,7 +34,8 @@ class Asking:
     reask: int
     anew: bool = False
     answers: list[str] = field(default_factory=list)  # the new ones
-    usage: Usage = NO_USAGE  # the target's, of these
+    usages: list[Usage] = field(default_factory=list)  # the target's, of these
+    lost_answers: Usage = NO_USAGE  # the target's, of answers that came to nothing
     lost: Usage = NO_USAGE  # the graders', of asks that came to nothing
     _times: int = 0
     _last: list[int] = field(default_factory=list)  # where the last time gave an ask
@@ -67,6 +68,12 @@ class Asking:
         for place in self._last:
             self.lost += self.asks[place].pop().usage
         self._last = []
+        self.lost_answers += self.usages.pop() if self.usages else NO_USAGE
+
+    @property
+    def usage(self) -> Usage:
+        """What the target took for new answers."""
+        return sum(self.usages, NO_USAGE)
 
     @property
     def open(self) -> list[int]:
@@ -99,9 +106,10 @@ class Asking:
     def _keep(self, answer: Transcript | Exception) -> None:
         if self.anew and isinstance(answer, Transcript):
             self.answers.append(answer.output)
-            self.usage += answer.usage
+            self.usages.append(answer.usage)
         elif self.anew:
             self.answers.append(f"(no answer: {answer})")
+            self.usages.append(NO_USAGE)
 
 
 def opinion(bound: Bound, number: int) -> Bound:

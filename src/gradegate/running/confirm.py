@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gradegate.conversation import NO_USAGE, Transcript, Usage
 from gradegate.deciding import selfcheck
 from gradegate.deciding.asked import chief, members
-from gradegate.deciding.votes import undecided
+from gradegate.deciding.votes import undone
 from gradegate.deciding.waves import Opened, Place, Waves
 from gradegate.grading.conclude import Binding, BoundSet, conclude_set
 from gradegate.planning.job import Job
@@ -41,6 +41,7 @@ class Confirming:
         self._open = {number: places for number, it in enumerate(answers) if (places := self._failing(it))}
         self._wave: list[tuple[int, Asking]] = []  # what is asked now
         self._lost = NO_USAGE  # what graders took for asks that came to nothing
+        self.lost_answers = NO_USAGE  # what targets took for answers that came to nothing
         self._seen: set[int] = set(self._open)  # the answers of which something was open
         self._state(range(len(self._answers)))
 
@@ -64,7 +65,7 @@ class Confirming:
             self._state(self._seen)
         for number, position in self._waves().needed() if why else ():
             grade = self._answers[number].row.grades[position]
-            self._change(number, {position: undecided(grade, f"failed, and was not asked again: {why}")})
+            self._change(number, {position: undone(grade, f"failed, and was not asked again: {why}")})
             self._state([number])
         return [answer.row for answer in self._answers]
 
@@ -113,6 +114,7 @@ class Confirming:
             row = self._answers[number].row
             self._answers[number] = replace(self._answers[number], row=replace(row, usage=row.usage + asking.usage))
             self._lost += asking.lost
+            self.lost_answers += asking.lost_answers
             self._open[number] -= {place for place, grade in grades.items() if grade.confirmed is not None}
             self._wave.pop()
             numbers.append(number)
@@ -186,7 +188,8 @@ class Confirming:
             overturned=outcomes.count(Outcome.PASS),
             confirmed=sum(grade.confirmed is True for grade in asked),
             undecided=outcomes.count(Outcome.ERROR),
-            not_asked_again=sum(map(self._left, self._open)),
+            not_asked_again=sum(1 for number in self._open for _ in self._left(number)),
+            pre_existing=sum(self._is_old(number, place) for number in self._open for place in self._left(number)),
             asks=self._askable.grades - unanswered + sum(len(grade.votes) - 1 for grade in asked),
         )
 
@@ -195,11 +198,16 @@ class Confirming:
         held = all(self._askable.lead(suite).held for suite in self._askable.policies)
         return selfcheck.doubts(self.report(), list(self._asked_again()), held)
 
-    def _left(self, number: int) -> int:
-        """How many open grades of an answer fail; what a set tolerates of its members does not."""
+    def _left(self, number: int) -> Iterator[int]:
+        """The positions of open grades of an answer that fail; what a set tolerates of its members does not."""
         grades = self._answers[number].row.grades
-        pairs = ((grades[place], grades[chief(grades, place)]) for place in self._open[number])
-        return sum(grade.outcome is whole.outcome is Outcome.FAIL for grade, whole in pairs)
+        for place in self._open[number]:
+            if grades[place].outcome is grades[chief(grades, place)].outcome is Outcome.FAIL:
+                yield place
+
+    def _is_old(self, number: int, place: int) -> bool:
+        answer = self._answers[number]
+        return self._beside is not None and self._beside.remembers(answer.job, answer.row, place)
 
     def _asked_again(self) -> Iterator[Grade]:
         return (grade for number in sorted(self._seen) for grade in self._answers[number].row.grades if grade.votes)

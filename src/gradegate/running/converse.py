@@ -40,7 +40,10 @@ class Memory:
         """The job with the stored answers that it uses; what it stores itself is forgotten. Raises GradegateError."""
         known = dict(self.stored)
         self.stored.pop(job.stores, None)
-        return job if job.recall is None else job.recall(known)
+        if job.recall is None:
+            return job
+        filled = job.recall.fill(known)  # as it was planned: what was put to the job since stays with it
+        return replace(job, text=filled.text, vars=filled.vars, assertions=filled.assertions, render=filled.render)
 
 
 def chains(jobs: Sequence[Job]) -> list[list[tuple[int, int]]]:
@@ -95,14 +98,15 @@ def _single(job: Job, text: str, repeat: int) -> Transcript:
 
 
 def _is_data(job: Job, text: str) -> bool:
-    """Whether the target was told a JSON Schema and kept to JSON: promptfoo reads such an answer, so code sees data."""
+    """Whether the target was told a JSON Schema and kept to JSON: promptfoo reads such an answer, so all that grades sees data."""
     form = job.target.spec.config.get("response_format") if job.target.spec else None
     if not isinstance(form, Mapping) or form.get("type") != "json_schema":
         return False
     try:
-        return not isinstance(json.loads(text), str)
+        json.loads(text)
     except (ValueError, RecursionError):
         return False
+    return True
 
 
 def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import dropwhile
 
 from gradegate.asking.shape import finish_reason
+from gradegate.asking.toolcalls import CALLS
 from gradegate.conversation import NO_USAGE, Reply, Transcript, Turn
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.document import to_json
@@ -31,8 +32,8 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
     if answer.error:
         raise ProviderError(f"{job.target.name}: {answer.error}")
     turns = tuple(_turns(job, answer, text))
-    told = [turn.metadata["tool_calls"] for turn in turns if "tool_calls" in turn.metadata]
-    own = {"tool_calls": [call for calls in told for call in calls]} if told else {}
+    told = [calls for turn in turns if (calls := turn.metadata.get(CALLS)) is not None]
+    own = {CALLS: [call for calls in told for call in calls]} if told else _calls(answer)
     documents = {"retrieval_context": list(answer.retrieval_context)} if answer.retrieval_context else {}
     beside = {**documents, **_others(answer)}
     reply = Reply(turns[-1].content, answer.usage, finish_reason(answer.finish_reason, _ENDED), metadata=beside | own)
@@ -46,9 +47,7 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
 
 def _others(answer: Answer) -> dict[str, object]:
     """The metadata that the answer brings, without the names that have a meaning here."""
-    return {
-        key: value for key, value in answer.metadata.items() if key not in ("finish_reason", "tool_calls", "refused")
-    }
+    return {key: value for key, value in answer.metadata.items() if key not in ("finish_reason", CALLS, "refused")}
 
 
 def _turns(job: Job, answer: Answer, text: str) -> Iterator[Turn]:
@@ -63,17 +62,20 @@ def _turns(job: Job, answer: Answer, text: str) -> Iterator[Turn]:
     last = said[-1] if ends else Turn("assistant", "")
     metadata = {**_calls(answer), **last.metadata}
     # An answer that is calls alone has them as its text, as one that is asked for now.
-    text = last.content or (to_json(metadata["tool_calls"]) if metadata.get("tool_calls") else "")
+    text = last.content or (to_json(metadata[CALLS]) if metadata.get(CALLS) else "")
     yield replace(last, content=text if answer.output is None else answer.output, metadata=metadata)
 
 
 def _calls(answer: Answer) -> dict[str, object]:
-    """The calls of the answer itself; none where its messages have them, and unknown where nobody says."""
-    if any("tool_calls" in turn.metadata for turn in answer.messages):
-        return {"tool_calls": []}
+    """The calls of the answer itself; none where its messages have them.
+
+    Where nobody says, there is None beside how it ended: that alone would say that a chat API told all of it.
+    """
+    if any(CALLS in turn.metadata for turn in answer.messages):
+        return {CALLS: []}
     if answer.tool_calls is None:
-        return {"tool_calls": []} if answer.messages else {}
-    return {"tool_calls": list(answer.tool_calls)}
+        return {CALLS: []} if answer.messages else {CALLS: None} if answer.finish_reason else {}
+    return {CALLS: list(answer.tool_calls)}
 
 
 def _after_question(messages: Sequence[Turn]) -> Sequence[Turn]:

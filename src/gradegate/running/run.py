@@ -15,7 +15,7 @@ from gradegate.asking.http import Client
 from gradegate.asking.question import at
 from gradegate.asking.replies import Replies
 from gradegate.baseline import answer_of
-from gradegate.conversation import NO_USAGE, Transcript
+from gradegate.conversation import NO_USAGE, Transcript, Usage
 from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
 from gradegate.figures import many
 from gradegate.grading.conclude import missing
@@ -29,12 +29,13 @@ from gradegate.running.beside import Beside
 from gradegate.running.border import guarded
 from gradegate.running.compare import Answered, compared
 from gradegate.running.confirm import Answer, Confirming
+from gradegate.running.derived import derived
 from gradegate.running.estimate import answer_calls, grader_calls, target_calls
 from gradegate.running.grade import grades_of
 from gradegate.running.occasions import Occasions
 from gradegate.running.portions import Portions
 from gradegate.running.scoring import concluded
-from gradegate.running.unpaid import asks, unanswered, ungraded
+from gradegate.running.unpaid import after_undone, asks, lost, unanswered, ungraded
 from gradegate.suite import Note
 
 T = TypeVar("T")
@@ -72,6 +73,8 @@ class _Run:
         self._askable = Askable(plan)
         self._portions = Portions(client.budget, self._in_threads)
         self._cut: list[Place] = []  # in the midst of which the budget's calls ended
+        self._compared: set[Place] = set()  # the first answer of each comparison that was made
+        self._lost: tuple[Usage, Usage] = (NO_USAGE, NO_USAGE)  # what target and graders took and no row has
         self._confirming: Confirming | None = None
         self._others: list[Row] = []  # the answers of a base that is asked in the same run
 
@@ -91,11 +94,12 @@ class _Run:
             self._wait_for_last_words()
         confirming = self._confirming or self._begin_confirming()
         rows = confirming.end(self._no_more())
-        others, replies = self._others, self._client.replies
+        replies, (target, graders) = self._client.replies, self._spent(rows, confirming)
+        metrics = derived(self._plan.derived, rows)
         return RunResult(
             cases=cases_of(rows),
-            target_usage=sum((row.usage for row in (*rows, *others)), NO_USAGE),
-            grader_usage=sum((grade.usage for row in (*rows, *others) for grade in row.grades), confirming.unseen),
+            target_usage=target,
+            grader_usage=graders,
             interrupted=self._stopped,
             notes=(*self._plan.notes, *_notes(rows), *map(Note, confirming.doubts()), *_cache_notes(replies)),
             seconds=time.monotonic() - clock,
@@ -113,7 +117,14 @@ class _Run:
             cache=replies.report() if replies else None,
             confirm=confirming.report(),
             baseline=confirming.baseline(rows),
+            derived=metrics,
         )
+
+    def _spent(self, rows: Sequence[Row], confirming: Confirming) -> tuple[Usage, Usage]:
+        """What target and graders took, of rows and of what came to nothing."""
+        every = (*rows, *self._others)
+        target = sum((row.usage for row in every), self._lost[0] + confirming.lost_answers)
+        return target, sum((grade.usage for row in every for grade in row.grades), self._lost[1] + confirming.unseen)
 
     def _no_more(self) -> str:
         """Why nothing more is asked; an empty string as long as something may be."""
@@ -124,6 +135,7 @@ class _Run:
 
     def _begin_confirming(self) -> Confirming:
         """All planned answers in plan order; those that are missing are there as ERROR."""
+        self._leave_uncompared()
         answers: list[Answer] = []
         others: list[Row | None] = []
         for index, job in enumerate(self._plan.jobs):
@@ -140,7 +152,7 @@ class _Run:
 
     def _asked_of(self, index: int, job: Job, repeat: int) -> Asked:
         why = f"not run: the run was {self._stopped}"
-        return self._answers.get((index, repeat)) or Asked(_missing(job, repeat, why))
+        return self._answers.get((index, repeat)) or Asked(_missing(job, repeat, why, Trouble.STOPPED))
 
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""
@@ -171,12 +183,15 @@ class _Run:
             thread.join(max(0.0, until - time.monotonic()))
 
     def _answer_chain(self, chain: Sequence[Place]) -> None:
-        memory = converse.Memory()
+        memory, undone = converse.Memory(), False
         for place in chain:
             ended = self._client.budget.out_of_calls
             answer = self._asked(*place, memory)
             if self._stopped:
                 return
+            if undone and answer.row.error:
+                answer = replace(answer, row=after_undone(answer.row))
+            undone = undone or answer.row.undone
             if self._client.budget.out_of_calls and not ended:
                 self._cut.append(place)
             self._answers[place] = answer
@@ -209,9 +224,15 @@ class _Run:
         for place in self._cut if len(chains) == 1 else [place for chain in chains for place in chain]:
             job, asked = self._plan.jobs[place[0]], self._answers[place]
             if target_calls(job):
-                self._answers[place] = Asked(unanswered(job, asked.row, why))
+                self._put(place, Asked(unanswered(job, asked.row, why)))
             else:
-                self._answers[place] = replace(asked, row=ungraded(job, asked.row, why, asks))
+                self._put(place, replace(asked, row=ungraded(job, asked.row, why, asks)))
+
+    def _put(self, place: Place, asked: Asked) -> None:
+        """Take this in place of what was there; what that took is on the account of the run from here on."""
+        target, graders = lost(self._answers[place].row, asked.row)
+        self._lost = self._lost[0] + target, self._lost[1] + graders
+        self._answers[place] = asked
 
     def _calls_to_compare(self, group: Sequence[Place]) -> int:
         bindings = self._plan.jobs[group[0][0]].assertions
@@ -219,21 +240,34 @@ class _Run:
 
     def _take_back_comparisons(self, groups: Sequence[Sequence[Place]]) -> None:
         why = f"not run: {self._no_more()}"
-        for place in (place for group in groups for place in group):
-            row = ungraded(self._plan.jobs[place[0]], self._answers[place].row, why, lambda it: it.compares)
-            self._answers[place] = replace(self._answers[place], row=row)
+        for place in (place for group in groups for place in group if self._transcript(place)):
+            asked = self._answers[place]
+            row = ungraded(self._plan.jobs[place[0]], asked.row, why, lambda it: it.compares)
+            self._put(place, replace(asked, row=row))
 
     # --- comparisons ------------------------------------------------------------------------------------------
 
     def _comparisons(self) -> list[list[Place]]:
         """The places of answers that are compared with one another; none where an answer is missing."""
+        return [group for group in self._groups() if all(self._transcript(place) for place in group)]
+
+    def _leave_uncompared(self) -> None:
+        """What was not compared since the run ended, or one of the answers is undone, is undone as well."""
+        left = [group for group in self._groups() if group[0] not in self._compared]
+        self._take_back_comparisons([group for group in left if self._stopped or any(map(self._is_undone, group))])
+
+    def _is_undone(self, place: Place) -> bool:
+        return place in self._answers and self._answers[place].row.undone
+
+    def _groups(self) -> list[list[Place]]:
+        """The places of answers that are to be compared with one another."""
         groups: dict[tuple[str, int, int], list[Place]] = {}
         for index, job in enumerate(self._plan.jobs):
             if not any(binding.compares for binding in job.assertions):
                 continue
             for repeat in range(job.repeats):
                 groups.setdefault((job.suite, job.number, repeat), []).append((index, repeat))
-        return [group for group in groups.values() if all(self._transcript(place) for place in group)]
+        return list(groups.values())
 
     def _transcript(self, place: Place) -> Transcript | None:
         answer = self._answers.get(place)
@@ -245,6 +279,9 @@ class _Run:
         compare = [Answered(a.job or self._plan.jobs[i], a.row, a.transcript) for (i, _), a in parts if a.transcript]
         with at(self._occasions.of_comparison(*group[0])):
             rows = compared(compare, self._reask)
+        if self._stopped:
+            return
+        self._compared.add(group[0])
         for place, answer, row in zip(group, answers, rows, strict=True):
             self._answers[place] = replace(answer, row=row)
 
@@ -305,10 +342,10 @@ def _blank(job: Job, repeat: int) -> Row:
 def _failed(job: Job, repeat: int, error: Exception) -> Row:
     """The row of an answer that the target did not give; a defect in one provider must not lose the other rows."""
     why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
-    return _missing(job, repeat, why, setup=isinstance(error, ProviderError) and error.trouble is Trouble.SETUP)
+    return _missing(job, repeat, why, error.trouble if isinstance(error, ProviderError) else None)
 
 
-def _missing(job: Job, repeat: int, why: str, setup: bool = False) -> Row:
+def _missing(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row:
     """The row of an answer that is missing: every planned grade is there, as ERROR."""
-    grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, setup))
-    return replace(_blank(job, repeat), error=why, grades=grades)
+    grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, trouble))
+    return replace(_blank(job, repeat), error=why, grades=grades, undone=trouble is Trouble.STOPPED)

@@ -8,6 +8,7 @@ from typing import Any
 from gradegate.errors import NoVerdict
 from gradegate.grading import returned
 from gradegate.grading.conclude import Conclusion, conclude_case
+from gradegate.grading.named import named_scores
 from gradegate.limits import weighted_mean
 from gradegate.result import Grade, Outcome
 from gradegate.scripting.script import ScriptError
@@ -23,7 +24,7 @@ def concluded(case: Case, grades: Sequence[Grade]) -> Conclusion:
         return found
     about = {"threshold": case.threshold, "componentResults": [_component(grade) for grade in counted]}
     try:
-        verdict = returned.verdict(of_scoring(case.scoring).call(_named(counted), about).value)
+        verdict = returned.verdict(of_scoring(case.scoring).call(_named(grades), about).value)
     except (ScriptError, NoVerdict) as e:
         return Conclusion(Outcome.ERROR, None, f"assertScoringFunction: {e}")
     if verdict.passed is None:
@@ -36,9 +37,8 @@ def concluded(case: Case, grades: Sequence[Grade]) -> Conclusion:
 def _named(grades: Sequence[Grade]) -> Mapping[str, float]:
     """The weighted mean of each metric, as promptfoo's ``namedScores``."""
     pairs: dict[str, list[tuple[float, float]]] = {}
-    for grade in grades:
-        if grade.metric and grade.score is not None:
-            pairs.setdefault(grade.metric, []).append((grade.score, grade.assertion.weight))
+    for name, score, weight in named_scores(grades):
+        pairs.setdefault(name, []).append((score, weight))
     return {name: float(weighted_mean(scores)) if any(w for _, w in scores) else 0.0 for name, scores in pairs.items()}
 
 

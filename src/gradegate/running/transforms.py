@@ -21,14 +21,26 @@ _KEPT = 20_000  # characters of an answer as it was
 
 
 def of_job(job: Job, transcript: Transcript) -> Transcript:
-    """The answers as the target's and the test's transforms make them. Raises NoVerdict."""
+    """The answers as the target's and the test's transforms make them, data as compact JSON. Raises NoVerdict."""
     spec = job.target.spec
     first: Code = spec.transform if spec else ""
     second = job.case.options.transform
     if not first and not second:
-        return transcript
+        return _compact(transcript)
     made = _with(first, transcript, job)
     return replace(_with(second, made, job), before=made.answer) if second else made
+
+
+def _compact(transcript: Transcript) -> Transcript:
+    """An answer that is data, with the text that ``JSON.stringify`` gives: what graders of a text see, as in promptfoo."""
+    if not transcript.metadata.get(IS_DATA):
+        return transcript
+    *before, last = transcript.turns
+    value = transcript.answer
+    if (value if isinstance(value, str) else dump(value)) == last.content:
+        return transcript
+    turn = _with_value(last, {**transcript.metadata, **last.metadata}, value)
+    return replace(transcript, turns=(*before, turn), metadata=turn.metadata)
 
 
 def _with(code: Code, transcript: Transcript, job: Job) -> Transcript:

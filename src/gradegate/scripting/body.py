@@ -44,6 +44,16 @@ def of_request(code: str) -> str:
     return code if re.search(r"\breturn\b", code) else f"return ({code});"
 
 
+def of_function(code: str, *parameters: str) -> str:
+    """A whole that is a function, called with what the parameters are."""
+    return f"return ({_ENDS.sub('', code.strip())})({', '.join(parameters)});"
+
+
+def is_function(code: str) -> bool:
+    """Whether the whole of a text is written as a function of JavaScript."""
+    return re.match(r"\s*(?:async\s+)?function\b", code) is not None or is_arrow(code)
+
+
 def _is_function(code: str) -> bool:
     """As promptfoo tells it, and `json => ...` without brackets, which nobody means as a value."""
     return _FUNCTION.match(code) is not None or is_arrow(code)

@@ -16,6 +16,7 @@ from typing import Any
 from gradegate.bounded.bounds import MAX_SCRIPT, SCRIPT_RUNAWAYS
 from gradegate.bounded.evaluate import SCRIPTS, Exceeded, Refused, Spent, evaluate
 from gradegate.scripting import body, screen
+from gradegate.scripting.tokens import tokens
 from gradegate.suite import Code
 
 _HERE = "gradegate.scripting.machine"
@@ -91,6 +92,11 @@ def of_response(code: Code) -> Script:
 def of_request(code: Code) -> Script:
     """``transformRequest`` of ``http:``, which may be a function."""
     return _script(code, ("prompt", "vars", "context"), body.of_request, may_be_function=True)
+
+
+def of_function(code: Code, *parameters: str) -> Script:
+    """A function that is called with these, or a file that exports one."""
+    return _script(code, parameters, lambda text: body.of_function(text, *parameters), may_be_function=True)
 
 
 def shown(value: Any) -> Any:
@@ -173,8 +179,8 @@ def _syntax(said: Any, code: str) -> ScriptError:
     cure = "correct it"
     if screen.is_typescript(code):
         cure = "it looks like TypeScript: remove the types"
-    elif "\n" not in code.strip() and code.lstrip().startswith("return"):
-        cure = "a single line is an expression: leave `return` out"
+    elif "\n" not in code.strip() and any(token.text == "return" and not token.depth for token in tokens(code)):
+        cure = "remove `return`: one line is an expression; or write `const ok = ...;` and `return ok;` on two lines"
     elif "await" in said["text"] or "await" in code:
         cure = "correct it; `await` stands in an `async` function alone: return the promise"
     return ScriptError(f"it is no JavaScript: {said['text']}", said["line"], cure)

@@ -47,16 +47,17 @@ def matches(name: str, pattern: str) -> bool:
 def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
     """The calls of all turns of the assistant, in order; None where it is not known which there were.
 
-    An answer of a chat API tells them in a field of their own, so that the absence of calls is known too. Of any other
-    answer the text is read: it may consist of calls.
+    An answer of a chat API tells them in a field of their own, so that the absence of calls is known too; one made
+    elsewhere has None there where nobody says. Of any other answer the text is read: it may consist of calls.
     """
     said = [turn for turn in transcript.turns if turn.role == "assistant"]
     told = [turn.metadata.get(CALLS) for turn in said]
+    untold = any(turn.metadata.get(CALLS, ()) is None for turn in said)
     if not any(isinstance(item, list) for item in told) and transcript.metadata.get(CALLS) is not None:
         told = [transcript.metadata[CALLS]]
     if any(isinstance(item, list) for item in told):
         return [call for item in told if isinstance(item, list) for call in item]
-    if transcript.metadata.get("finish_reason"):
+    if transcript.metadata.get("finish_reason") and not untold:
         return []
     return written(transcript.output)
 

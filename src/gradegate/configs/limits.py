@@ -1,0 +1,45 @@
+"""Keys that speak of thresholds where no tool reads any: what they are meant for is a rule of the gate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from gradegate.registry import near
+
+WORDS = frozenset(("threshold", "thresholds"))
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_RULES = ("min-pass-rate", "min-score", "max-new-failures", "max-drop", "min-cases")
+_COUNTS = ("max-new-failures", "min-cases")
+_EXAMPLE = 0.9
+
+
+def is_limit(key: str) -> bool:
+    """Whether a key speaks of a threshold, or is nearly one of a rule."""
+    return bool(WORDS & {word.lower() for word in WORD.findall(key)}) or bool(near(key, _RULES))
+
+
+def as_rule(key: str, value: Any, path: Sequence[str | int]) -> str:
+    """What to write in place of such a key at the top of a config (``path`` is empty), in its options or in its gate."""
+    wanted = near(key, _RULES) or ("min-score" if "score" in key.lower() else "min-pass-rate")
+    limit = f"{wanted}: {_number(value) if wanted in _COUNTS else _share(value)}"
+    if "rules" in path:
+        return f"write `{limit}`" if wanted != "min-pass-rate" else f"write `{limit}` or `min-score`"
+    rule = f"rules: [{{name: {'mean score' if wanted == 'min-score' else 'pass rate'}, {limit}}}]"
+    if path and path[0] == "gate":
+        return f"write `{rule}`"
+    of_one = ", or, where it is one of a test or an assertion, write it there" if key == "threshold" else ""
+    return f"write `gate: {{{rule}}}`{of_one}"
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _share(value: Any) -> str:
+    """A share from 0 to 1 as it is meant: 80 and "80%" are 0.8."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", str(value)) if not isinstance(value, bool) else None
+    number = float(match[1]) if match else _EXAMPLE
+    number = number / 100 if number > 1 or (match and match[2]) else number
+    return f"{number if number <= 1 else _EXAMPLE:.10g}"

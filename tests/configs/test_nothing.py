@@ -1,0 +1,82 @@
+"""A key with nothing behind it, or with comments alone, is none: at the top, in tests, assertions, providers and the gate."""
+
+import pytest
+
+from support.graded import mistakes
+
+EMPTY = """description:
+tags:
+metadata:
+prompts: ["{{q}}"]
+providers:
+  - id: echo
+    label:
+    config:
+      # temperature: 0
+    prompts:
+    env:
+    transform:
+    delay:
+env:
+evaluateOptions:
+  maxConcurrency:
+commandLineOptions:
+scenarios:
+derivedMetrics:
+defaultTest:
+  vars:
+  options:
+  assert:
+  metadata:
+tests:
+  - description:
+    vars: {q: hi, nothing: }
+    options:
+      provider:
+      transform:
+      prefix:
+      repeat:
+    threshold:
+    metadata:
+    provider:
+    providers:
+    prompts:
+    assertScoringFunction:
+    assert:
+      - type: contains
+        value: hi
+        threshold:
+        weight:
+        metric:
+        provider:
+        config:
+        blocking:
+        transform:
+        contextTransform:
+        rubricPrompt:
+gate:
+  rules:
+  errors:
+  changes:
+"""
+
+
+def test_nothing_is_none(gate):
+    ran = gate(EMPTY)
+    assert ran.code == 0, ran.err
+    assert ran.cases[0]["vars"] == {"q": "hi", "nothing": None}
+    assert ran.grades[0]["blocking"] is True
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("        value: hi", "`contains` has no `value`"), ("      - type: contains", "`type` is missing")],
+)
+def test_what_is_needed_is_missing_then(gate, line, words):
+    assert words in mistakes(gate(EMPTY.replace(line, line.partition(":")[0] + ":")))
+
+
+def test_a_mistake_beside_it_is_said_with_its_line(gate):
+    said = mistakes(gate(EMPTY.replace("    threshold:\n    metadata:", "    threshold: high\n    metadata:")))
+    assert "`threshold` should be a valid number" in said
+    assert "1 mistake; nothing was asked" in said
