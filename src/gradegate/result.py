@@ -206,10 +206,7 @@ def cases_of(rows: Iterable[Row]) -> tuple[CaseResult, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How results came about. ``started`` is UTC in ISO 8601.
-
-    ``configs`` are the SHA-256 of each config by its file, ``answers`` those of files with recorded answers.
-    """
+    """How results came about: ``started`` in UTC (ISO 8601), and by file the SHA-256 of configs and of recorded answers."""
 
     tool: str = ""  # the version of gradegate
     commit: str = ""
@@ -305,10 +302,7 @@ class BaselineReport:
 
 @dataclass(frozen=True, slots=True)
 class DerivedMetric:
-    """A metric worked out of others, over the ``answers`` of a target to a prompt whose grades are known.
-
-    ``left_out`` are those whose are not. Where there is no ``value``, ``error`` says why.
-    """
+    """A metric worked out of others, over ``answers`` with known grades, ``left_out`` without; ``error`` where no ``value``."""
 
     name: str
     suite: str
