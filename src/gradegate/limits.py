@@ -32,6 +32,9 @@ def mean(scores: Iterable[float | Fraction]) -> Fraction:
 
 def weighted_mean(pairs: Iterable[tuple[float | Fraction, float | Fraction]]) -> Fraction:
     """The exact mean of (score, weight). Raises ZeroDivisionError when nothing has weight."""
+    pairs = list(pairs)
+    if len(pairs) == 1 and exact(pairs[0][1]):
+        return exact(pairs[0][0])  # the mean of one is that one, and most answers have one grade
     total, weights = Fraction(0), Fraction(0)
     for score, weight in pairs:
         total += exact(score) * exact(weight)
