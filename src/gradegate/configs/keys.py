@@ -12,7 +12,7 @@ from gradegate.bounded.bounds import MAX_MISTAKES
 from gradegate.configs.limits import as_rule, is_limit
 from gradegate.errors import Mistake, Origin
 from gradegate.files.document import line_of
-from gradegate.options import Number, Share, Whole
+from gradegate.grading.numbers import Number, Share, Whole
 from gradegate.registry import near, suggest
 from gradegate.suite import NOISE
 

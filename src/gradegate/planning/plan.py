@@ -9,6 +9,7 @@ from typing import Any
 
 from gradegate.access.egress import Egress
 from gradegate.access.hosts import Vendor
+from gradegate.account import AskedModel, KeyUse
 from gradegate.asking.budget import Budget, strictest
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider
@@ -26,7 +27,6 @@ from gradegate.planning.names import Names
 from gradegate.planning.pairs import Pairs, Target
 from gradegate.planning.size import Size, TooLarge
 from gradegate.planning.variables import Variables
-from gradegate.result import AskedModel, KeyUse
 from gradegate.settings import CONCURRENCY, TIMEOUT, Settings
 from gradegate.suite import Case, Limits, Note, PromptSpec
 from gradegate.texts import chat

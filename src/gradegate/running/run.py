@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from gradegate import __version__
+from gradegate.account import Made
 from gradegate.asking.http import Client
 from gradegate.asking.question import at
 from gradegate.asking.replies import Replies
@@ -22,7 +23,7 @@ from gradegate.grading.conclude import missing
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.keys import row_key
 from gradegate.programs import desk as programs
-from gradegate.result import Made, Outcome, Row, RunResult, cases_of
+from gradegate.result import Outcome, Row, RunResult, cases_of
 from gradegate.running import converse
 from gradegate.running.askable import Askable
 from gradegate.running.beside import Beside
