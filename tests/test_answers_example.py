@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from support.patience import PATIENCE
+
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOW = ROOT / "examples" / "workflow-answers.yml"
 CONFIG = "examples/answers/promptfooconfig.yaml"
@@ -36,7 +38,12 @@ def run(tmp_path):
         program, *arguments = command
         keyless = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), **environ}
         return subprocess.run(
-            [*programs[program], *arguments], cwd=tmp_path, env=keyless, capture_output=True, text=True, timeout=120
+            [*programs[program], *arguments],
+            cwd=tmp_path,
+            env=keyless,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         )
 
     return run

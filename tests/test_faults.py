@@ -15,6 +15,7 @@ import yaml
 
 from gradegate import cli
 from gradegate.reports import junit
+from support.patience import PATIENCE
 
 GATE = (sys.executable, "-m", "gradegate")
 ENVIRON = {"PATH": os.environ["PATH"]}
@@ -40,7 +41,7 @@ def shell(folder, words, **environ):
     """Run a line of bash in which $GATE is the command."""
     line = words.replace("$GATE", shlex.join(GATE))
     return subprocess.run(
-        ["bash", "-c", line], cwd=folder, env={**ENVIRON, **environ}, capture_output=True, text=True, timeout=60
+        ["bash", "-c", line], cwd=folder, env={**ENVIRON, **environ}, capture_output=True, text=True, timeout=PATIENCE
     )
 
 
@@ -99,7 +100,7 @@ def test_a_sign_that_cannot_be_written_changes_no_verdict(folder, environ):
 @slow
 def test_a_name_that_is_no_text_is_said(folder):
     name = os.fsdecode(b"\xff.yaml")
-    done = subprocess.run([*GATE, "run", name], cwd=folder, env=ENVIRON, capture_output=True, timeout=60)
+    done = subprocess.run([*GATE, "run", name], cwd=folder, env=ENVIRON, capture_output=True, timeout=PATIENCE)
     assert done.returncode == 2
     assert b"\\udcff.yaml` does not exist" in done.stderr
 
@@ -141,7 +142,7 @@ def test_a_full_disk_leaves_the_old_report(folder):
 
     command = [*GATE, "run", "pass.yaml", "-o", "r.json", "-o", "new.json", "-o", "r.md"]
     done = subprocess.run(
-        command, cwd=folder, env=ENVIRON, capture_output=True, text=True, preexec_fn=limited, timeout=60
+        command, cwd=folder, env=ENVIRON, capture_output=True, text=True, preexec_fn=limited, timeout=PATIENCE
     )
     assert done.returncode == 0
     assert done.stderr == "".join(f"{name} could not be written: File too large\n" for name in ("r.json", "new.json"))
@@ -189,7 +190,7 @@ def test_a_signal_ends_a_run_at_any_moment_without_a_traceback(folder, number):
         ) as run:
             time.sleep(moment)
             run.send_signal(number)
-            said = run.communicate(timeout=20)[1]
+            said = run.communicate(timeout=PATIENCE)[1]
         # Python itself has no handlers in its first milliseconds: then the signal's own way to end it.
         early = run.returncode == -number or b"site" in said
         assert early or b"Traceback" not in said, said
@@ -211,7 +212,7 @@ def test_a_second_signal_ends_a_run_at_once(folder, llm):
         run.send_signal(signal.SIGINT)
         time.sleep(0.2)
         run.send_signal(signal.SIGINT)
-        assert run.wait(timeout=20) == 130
+        assert run.wait(timeout=PATIENCE) == 130
 
 
 @slow

@@ -36,6 +36,6 @@ LONG = 1_000_000
     ],
 )
 def test_any_text_is_looked_at_in_time(look, unit):
-    started = time.monotonic()
+    started = time.process_time()
     look("@" + unit * (LONG // len(unit)) + "http://x")
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20

@@ -15,7 +15,7 @@ from gradegate.errors import ProviderError, Trouble
 from support.fake_llm import FakeLlm
 
 # Seconds that a busy machine may take; what a wrong client would wait for takes far longer.
-PATIENCE = 20.0
+PATIENCE = 50.0
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 
 

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from support.calibrated import Scripted, case, config, label, lines
+from support.patience import PATIENCE
 
 TOKEN = re.compile(r"\b[0-9a-f]{32}\b")
 
@@ -253,7 +254,7 @@ def test_ctrl_c_keeps_what_was_graded(llm, tmp_path):
     process = subprocess.Popen(
         command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, out
     data = json.loads((tmp_path / "o.json").read_text())
     assert data["interrupted"] == "interrupted"

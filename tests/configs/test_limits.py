@@ -28,6 +28,8 @@ RATE = "gate: {rules: [{name: pass rate, min-pass-rate: %s}]}"
         ({"thresholds": {"a": 1}}, RATE % 0.9),
         ({"threshold": 1e9}, RATE % 0.9),
         ({"threshold": True}, RATE % 0.9),
+        ({"threshold": "9" * 6000}, RATE % 0.9),
+        ({"max-new-failures": True}, "gate: {rules: [{name: pass rate, max-new-failures: 0}]}"),
         ({"minScore": 0.7}, "gate: {rules: [{name: mean score, min-score: 0.7}]}"),
         ({"scoreThreshold": 0.7}, "gate: {rules: [{name: mean score, min-score: 0.7}]}"),
         ({"max-new-failures": 2}, "gate: {rules: [{name: pass rate, max-new-failures: 2}]}"),

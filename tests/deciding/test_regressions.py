@@ -21,6 +21,7 @@ from gradegate.result import (
     Outcome,
     Row,
     RunResult,
+    Vote,
     cases_of,
 )
 from gradegate.suite import Policy, Rule, Select
@@ -164,6 +165,16 @@ def test_a_drop_is_one_only_if_it_is_with_a_pass_for_all_that_is_undone(undone, 
     assert (rule.outcome, rule.worse) == (outcome, 7)
     if outcome is E:
         assert rule.reason.endswith(f" so far; {undone} more were not run to the end, and might meet it")
+
+
+def test_what_is_undone_and_has_its_first_verdict_is_compared_once():
+    """With `confirm: answers` the first verdicts of both sides count: 7 of 20 are worse, and 2 of these were asked again."""
+    torn = case("error")
+    torn = replace(torn, grades=(replace(torn.grades[0], undone=True, votes=(Vote(F), Vote(P))),))
+    rows = [*(case("new-failure") for _ in range(5)), torn, torn, *OK[:13]]
+    for most, outcome in ((0.34, F), (0.35, P)):  # 7 of 22 would be 31.8 %
+        rule = decided(rows, Rule("drop", suite="s", max_drop=most), confirm="answers").rules[0]
+        assert (rule.outcome, rule.worse) == (outcome, 7)
 
 
 def test_a_case_that_fails_by_its_mean_is_new_where_it_passed_before():

@@ -109,6 +109,14 @@ def test_a_rule_that_what_is_undone_might_meet_is_not_missed(undone, asked):
     assert len(Waves([rule], [*rows, *[Opened(left)] * undone, Opened(row(ERROR))]).needed()) == asked
 
 
+def test_what_is_undone_counts_beside_what_is_open_in_the_same_answer():
+    torn = row(ERROR, FAIL)
+    torn = replace(torn, grades=(replace(torn.grades[0], undone=True), torn.grades[1]))
+    rows = [Opened(row(FAIL))] * 2 + [Opened(torn, frozenset([1]))] * 2
+    assert Waves([Rule("r", min_pass_rate=0.6, suite="s")], rows).needed() == [(2, 1), (3, 1)]  # 4 of 6 at best
+    assert Waves([Rule("r", min_pass_rate=0.7, suite="s")], rows).needed() == []
+
+
 def test_what_is_undone_makes_no_enough_cases_of_too_few():
     left = row(ERROR)
     left = replace(left, grades=tuple(replace(grade, undone=True) for grade in left.grades))

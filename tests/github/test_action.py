@@ -17,6 +17,7 @@ from support.events import pull_request
 from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
 from support.intruder import intrude
+from support.patience import PATIENCE
 from support.scenarios import Scenarios, step
 from support.step import CANARY, Local, Step
 
@@ -158,7 +159,7 @@ class Cancelled(Local):
                 assert run.poll() is None
                 time.sleep(0.01)
             run.send_signal(self.number)
-            out, err = run.communicate(timeout=60)
+            out, err = run.communicate(timeout=PATIENCE)
         return subprocess.CompletedProcess(command, run.returncode, out, err)
 
 

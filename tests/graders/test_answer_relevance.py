@@ -8,6 +8,7 @@ from gradegate.errors import Unreadable
 from gradegate.grading.reading import questions
 from gradegate.grading.reading.answer import parse
 from support.graded import Script, config, mistakes
+from support.patience import PATIENCE
 
 DIRECTIONS = {
     "What is it?": [1.0, 0.0],
@@ -53,7 +54,7 @@ def test_the_query_and_the_exact_questions_are_embedded_at_once(gate, llm):
 
 
 def test_the_questions_are_asked_in_parallel(gate, llm):
-    meeting = threading.Barrier(3, timeout=20)  # passes only when three requests are there at once
+    meeting = threading.Barrier(3, timeout=PATIENCE)  # passes only when three requests are there at once
 
     def reply(path, body):
         if path.endswith("/embed"):

@@ -8,6 +8,7 @@ from gradegate.errors import Unreadable
 from gradegate.grading.reading import lists, numbers
 from gradegate.grading.reading.answer import parse
 from support.graded import Script, config, mistakes
+from support.patience import PATIENCE
 
 STEPS = {"steps": ["Check facts", "Check tone"]}
 
@@ -98,7 +99,7 @@ def test_several_criteria_give_their_mean(gate, llm):
 
 
 def test_criteria_are_asked_in_parallel(gate, llm):
-    meeting, scripted = threading.Barrier(3, timeout=20), by_criterion(one=7, two=7, three=7)
+    meeting, scripted = threading.Barrier(3, timeout=PATIENCE), by_criterion(one=7, two=7, three=7)
 
     def reply(path, body):
         meeting.wait()

@@ -17,6 +17,7 @@ from gradegate.programs.desk import Failed
 from gradegate.programs.leave import NO_LEAVE, Leave
 from gradegate.programs.program import read
 from support.intruder import SOURCE
+from support.patience import PATIENCE
 
 PYTHON = "/usr/bin/python3"
 pytestmark = [
@@ -177,7 +178,7 @@ def test_daemons_of_every_kind_end_with_their_worker(job: Job):
     )
     assert job.call(source) == 1
     desk.end()
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE
     while processes_of_users(job) and time.monotonic() < until:
         time.sleep(0.05)
     assert processes_of_users(job) == []
@@ -198,7 +199,7 @@ def test_a_keeper_that_is_killed_takes_its_worker_with_it(job: Job):
     parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     assert keeper.__file__.encode() in Path(f"/proc/{parent}/cmdline").read_bytes()
     os.kill(parent, 9)
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE
     while processes_of_users(job) and time.monotonic() < until:
         time.sleep(0.05)
     assert processes_of_users(job) == []

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gradegate.programs import desk
 from gradegate.programs.desk import Failed, Place
 from gradegate.programs.leave import NO_LEAVE, Leave
+from support.patience import PATIENCE
 
 
 def alive(pid: int) -> bool:
@@ -23,7 +24,7 @@ def alive(pid: int) -> bool:
 
 
 def gone(pid: int) -> bool:
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE
     while alive(pid) and time.monotonic() < until:
         time.sleep(0.02)
     return not alive(pid)
@@ -142,7 +143,7 @@ def test_the_end_of_a_run_ends_daemons_and_wakes_who_waits(run, tmp_path):
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE
     while not (note.exists() and note.read_text()) and time.monotonic() < until:
         time.sleep(0.02)
     desk.end()
@@ -254,7 +255,7 @@ def test_a_command_that_fails_gave_no_answer(run, argv, said):
 def test_a_program_that_a_command_leaves_behind_holds_nothing_up(run):
     started = time.monotonic()
     assert command("sh", "-c", "sleep 300 >/dev/null 2>&1 & echo a") == "a"
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < PATIENCE
 
 
 def test_an_interpreter_that_is_not_there_is_said(run):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.deciding.chances import lead
+from support.patience import PATIENCE
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())["pair"]
 NEW = {"name": "regressions", "max-new-failures": 0}
@@ -368,11 +369,11 @@ def test_a_signal_while_the_base_is_graded_again_calls_nothing_new(gate, scripte
     ]
     llm.requests.clear()
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while len(llm.requests) < 5 and time.monotonic() < deadline:  # the target, three asks, and one of the base
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, out
     results = json.loads((tmp_path / "after.json").read_text())
     (grade,) = results["cases"][0]["grades"]

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from support.kept import TRUSTED, config, passing
+from support.patience import PATIENCE
 
 
 def foreign(path: Path) -> None:
@@ -108,16 +109,16 @@ def test_after_a_kill_only_what_is_missing_is_asked(llm, tmp_path):
     llm.reply, llm.latency = passing, 0.02
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(config(llm, 60)))
     process = started(tmp_path, "-j", "4")
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while len(llm.requests) < 50 and time.monotonic() < until:
         time.sleep(0.01)
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     while llm.in_flight:
         time.sleep(0.01)
     first = len(llm.requests)
     assert 50 <= first < 120
-    out, _ = started(tmp_path, "-j", "4").communicate(timeout=120)
+    out, _ = started(tmp_path, "-j", "4").communicate(timeout=PATIENCE)
     again = len(llm.requests) - first
     assert 120 - first <= again <= 120 - first + 4  # four were in flight
     assert f"{120 - again} of 120 answers from the cache".encode() in out
@@ -132,12 +133,12 @@ def test_two_processes_use_one_cache(llm, tmp_path):
         (tmp_path / name / "c.yaml").write_text(yaml.safe_dump(written))
     both = [started(tmp_path / name, "--cache", "../kept") for name in ("a", "b")]
     for process in both:
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, out
         assert b"note: the cache" not in out
     assert len(llm.requests) == 80
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(config(llm, 40)))
-    started(tmp_path, "--cache", "kept").communicate(timeout=120)
+    started(tmp_path, "--cache", "kept").communicate(timeout=PATIENCE)
     assert len(llm.requests) == 80
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import PATIENCE
+
 pytestmark = pytest.mark.slow
 SOURCE = (
     "import os, subprocess, time\n"
@@ -42,7 +44,7 @@ def test_code_ends_with_the_run(tmp_path: Path, number: int, code: int):
 
 
 def waited(path: Path) -> list[int]:
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         if path.exists() and "ready" in path.read_text():
             return [int(line) for line in path.read_text().split() if line.isdigit()]
@@ -51,7 +53,7 @@ def waited(path: Path) -> list[int]:
 
 
 def gone(pid: int) -> bool:
-    until = time.monotonic() + 15
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         try:
             if "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text():

@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from support.flips import BAD, GOOD, case_in, suite
+from support.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
-PATIENCE = 60  # seconds: far more than a busy machine takes, far less than the server holds its answers
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from support.fake_github import FakeGitHub
+from support.patience import PATIENCE
 from support.runner import Command, commands, read_outputs, read_summary, shown
 
 FOLDERS = ("workspace", "home", "workflow", "file_commands", "runner_temp")
@@ -40,7 +41,7 @@ class Local:
             env={"PATH": os.environ["PATH"], **environ},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE,
         )
 
 

@@ -13,6 +13,7 @@ WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _RULES = ("min-pass-rate", "min-score", "max-new-failures", "max-drop", "min-cases")
 _COUNTS = ("max-new-failures", "min-cases")
 _EXAMPLE = 0.9
+_LARGEST = 1_000_000  # number that a cure repeats
 
 
 def is_limit(key: str) -> bool:
@@ -34,12 +35,13 @@ def as_rule(key: str, value: Any, path: Sequence[str | int]) -> str:
 
 
 def _number(value: Any) -> int:
-    return value if isinstance(value, int) else 0
+    return value if type(value) is int and 0 <= value <= _LARGEST else 0
 
 
 def _share(value: Any) -> str:
     """A share from 0 to 1 as it is meant: 80 and "80%" are 0.8."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", str(value)) if not isinstance(value, bool) else None
+    text = value if isinstance(value, str) else repr(value) if type(value) in (int, float) and abs(value) <= 100 else ""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", text)
     number = float(match[1]) if match else _EXAMPLE
     number = number / 100 if number > 1 or (match and match[2]) else number
     return f"{number if number <= 1 else _EXAMPLE:.10g}"
