@@ -7,8 +7,9 @@ import pytest
 
 from gradegate.errors import ConfigError
 from gradegate.files.vouched import FREE
+from gradegate.github.inputs import from_inputs
 from gradegate.programs.leave import NO_LEAVE, may_run, objection
-from gradegate.settings import Settings, from_inputs
+from gradegate.settings import Settings
 
 STRANGERS = ["pull_request_target", "workflow_run", "issue_comment", "issues", "discussion", "check_run", "of_tomorrow"]
 

@@ -55,13 +55,14 @@ class Completions(Shape):
     def __init__(
         self, model: str, config: JsonObject, sent: Sequence[str] = SENT, *, reasoning: bool | None = None
     ) -> None:
-        self._model, self._sent = model, sent
+        self._model = model
         self._reasons = reasons(model) if reasoning is None else reasoning
+        self._options = picked(config, sent)
         super().__init__(config, Structure(_json_schema), Temperature(config, taken=not self._reasons))
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body, with the model."""
-        options = {**picked(self.config, self._sent), **request.options}
+        options = {**self._options, **request.options}
         options.pop("temperature", None)  # sent where the model takes any
         options |= self.config.get("passthrough") or {}
         if self._reasons and "max_tokens" in options:

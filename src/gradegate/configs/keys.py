@@ -14,7 +14,7 @@ from gradegate.bounded.bounds import MAX_MISTAKES
 from gradegate.configs import wrongkeys
 from gradegate.errors import Mistake, Origin
 from gradegate.files.document import line_of
-from gradegate.options import Number, Share, Whole
+from gradegate.grading.numbers import Number, Share, Whole
 from gradegate.registry import near
 from gradegate.suite import NOISE
 

@@ -51,12 +51,20 @@ class Binder:
     asks_targets: bool = True
     idle: list[Idle] = field(default_factory=list)  # what assertions and options have that means nothing
     documents: dict[str, Any] = field(default_factory=dict)  # files that configs of providers name, read once
+    bound: dict[int, tuple[ProviderSpec, Provider]] = field(
+        default_factory=dict
+    )  # by identity: the same for many cases
     shared: dict[Again, Again] = field(default_factory=dict)  # one for all assertions that are asked again alike
 
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option; an empty one where that was said already."""
         if spec is UNREAD:
             raise ConfigError
+        if id(spec) not in self.bound:  # beside it is the spec itself, so that no other can have its number
+            self.bound[id(spec)] = spec, self._provider(spec)
+        return self.bound[id(spec)][1]
+
+    def _provider(self, spec: ProviderSpec) -> Provider:
         spec = shown(spec, self.suite.env)  # of the command line, and of an assertion's `config`
         spec = toolfiles.read_in(spec, self.workspace, self.folder, self.documents)
         where = str(self.folder) if runs_code(spec.id) else ""  # the same path is another file elsewhere

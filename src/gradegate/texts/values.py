@@ -70,7 +70,7 @@ def printed(value: Any) -> Any:
 
 def javascript(value: Any) -> Any:
     """A value as templates see it; what has been through this once is not converted again."""
-    if isinstance(value, Array | Object):
+    if isinstance(value, str | Array | Object):  # first what most are
         return value
     if isinstance(value, Mapping):
         return Object({key: javascript(item) for key, item in value.items()})
