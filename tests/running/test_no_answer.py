@@ -41,7 +41,6 @@ def no_answer(ran, words: str) -> None:
         ("openai:chat:m", chat("")),
         ("openai:chat:m", chat(" \n")),
         ("openai:chat:m", chat("\u200b\ufeff\u2060")),
-        ("openai:chat:m", chat("", message={"tool_calls": [None]})),
         ("openai:chat:m", chat("", message={"reasoning_content": "I think so."})),
         ("openai:chat:m", chat("", message={"content": [{"type": "thinking", "thinking": "so"}]})),
         ("openai:chat:m", chat("", message={"tool_calls": []})),
@@ -55,6 +54,11 @@ def no_answer(ran, words: str) -> None:
 def test_an_empty_text(gate, llm: FakeLlm, provider_id: str, answer: dict):
     llm.reply = lambda path, body: answer
     no_answer(run(gate, one(llm, provider_id)), f"127.0.0.1:{llm.port} answered with an empty text")
+
+
+def test_a_tool_call_that_is_none(gate, llm: FakeLlm):
+    llm.reply = lambda path, body: chat("", message={"tool_calls": [None]})
+    no_answer(run(gate, one(llm, "openai:chat:m")), "answered with a tool call that is no object")
 
 
 @pytest.mark.parametrize(
