@@ -29,20 +29,7 @@ def says(seen: Seen):
 
 @pytest.fixture
 def cloud(gate, monkeypatch, tmp_path):
-    """Every vendor's host in the environment of a job that may ask for an identity token."""
-    with fake.clouds(world(*ENDPOINTS, answer=says)) as (clouds, port):
-        for name in ("NO_PROXY", "no_proxy"):
-            monkeypatch.delenv(name, raising=False)
-        settings = {
-            **RUNNER,
-            "HTTPS_PROXY": f"http://127.0.0.1:{port}",
-            "https_proxy": f"http://127.0.0.1:{port}",
-            "REQUESTS_CA_BUNDLE": fake.trust(tmp_path),
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_EVENT_NAME": "pull_request",
-        }
-        for name, value in settings.items():
-            monkeypatch.setenv(name, value)
+    with fake.job(monkeypatch, tmp_path, world(*ENDPOINTS, answer=says)) as clouds:
         yield clouds
 
 

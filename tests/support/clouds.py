@@ -10,11 +10,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import pytest
 import trustme
 
 from support.loopback import JsonHandler, listening
@@ -77,6 +79,7 @@ class _Inside(JsonHandler):
 
     clouds: Clouds
     host: str
+    date = ""
 
     def respond(self) -> None:
         raw, headers = self.read(), {name.lower(): text for name, text in self.headers.items()}
@@ -90,7 +93,12 @@ class _Inside(JsonHandler):
             self.clouds.seen.append(seen)
         answer = self.clouds.reply(seen)
         status, content, *more = answer if isinstance(answer, tuple) else (200, answer)
-        self.answer(status, content, *more)
+        headers = dict(*more)
+        self.date = headers.pop("Date", "")
+        self.answer(status, content, headers)
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        return self.date or super().date_time_string(timestamp)
 
 
 class _Proxy(JsonHandler):
@@ -123,6 +131,25 @@ def trust(folder: Path) -> str:
     path = folder / "authority.pem"
     authority().cert_pem.write_to_path(path)
     return str(path)
+
+
+@contextmanager
+def job(monkeypatch: pytest.MonkeyPatch, folder: Path, reply: Callable[[Seen], Answer]) -> Iterator[Clouds]:
+    """Every vendor's host, in the environment of a job on GitHub that may ask for an identity token."""
+    with clouds(reply) as (fake, port):
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        settings = {
+            **RUNNER,
+            "HTTPS_PROXY": f"http://127.0.0.1:{port}",
+            "https_proxy": f"http://127.0.0.1:{port}",
+            "REQUESTS_CA_BUNDLE": trust(folder),
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_EVENT_NAME": "pull_request",
+        }
+        for name, value in settings.items():
+            monkeypatch.setenv(name, value)
+        yield fake
 
 
 # --- GitHub, and the endpoints for tokens -----------------------------------------------------------------------
@@ -232,3 +259,58 @@ def world(*endpoints: Endpoint, answer: Callable[[Seen], Answer]) -> Callable[[S
         return found[0](seen) if found else answer(seen)
 
     return reply
+
+
+# --- Google ---------------------------------------------------------------------------------------------------
+
+PROVIDER = "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/github"
+ACCOUNT = (
+    "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/evals@p.iam.gserviceaccount.com"
+    ":generateAccessToken"
+)
+FEDERATED, OF_ACCOUNT = "ya29.federated-canary-0123456789", "ya29.account-canary-0123456789"
+_IMPERSONATE = "https://www.googleapis.com/auth/iam"
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+
+
+def google_file(account: str = ACCOUNT, **more: Any) -> dict:
+    """What google-github-actions/auth writes."""
+    asks = f"{IDENTITY}&audience=https%3A%2F%2Fiam.googleapis.com%2F{PROVIDER[21:].replace('/', '%2F')}"
+    return {
+        "type": "external_account",
+        "audience": PROVIDER,
+        "subject_token_type": JWT,
+        "token_url": "https://sts.googleapis.com/v1/token",
+        "credential_source": {
+            "url": asks,
+            "headers": {"Authorization": f"bearer {REQUEST_TOKEN}"},
+            "format": {"type": "json", "subject_token_field_name": "value"},
+        },
+        **({"service_account_impersonation_url": account} if account else {}),
+        **more,
+    }
+
+
+def google(seen: Seen) -> Answer | None:
+    """The endpoints for tokens at Google, which refuse what their documentation does; None for other hosts."""
+    if (seen.host, seen.path) == ("sts.googleapis.com", "/v1/token"):
+        ours = seen.body.pop("subject_token", "")
+        scope = seen.body.get("scope") if seen.body.get("scope") == _IMPERSONATE else _SCOPE
+        wanted = {
+            "grant_type": EXCHANGE, "audience": PROVIDER, "scope": scope, "subject_token_type": JWT,
+            "requested_token_type": "urn:ietf:params:oauth:token-type:access_token",
+        }  # fmt: skip
+        if seen.body != wanted:
+            return 400, {"error": "invalid_request", "error_description": "Invalid value for audience."}
+        if told(ours)["aud"] != f"https:{PROVIDER}":
+            return 400, {"error": "invalid_grant", "error_description": "The audience in ID Token does not match."}
+        return {"access_token": FEDERATED, "issued_token_type": wanted["requested_token_type"],
+                "token_type": "Bearer", "expires_in": 3599}  # fmt: skip
+    if seen.host == "iamcredentials.googleapis.com":
+        if seen.headers["authorization"] != f"Bearer {FEDERATED}" or f"https://{seen.host}{seen.path}" != ACCOUNT:
+            return 403, {"error": {"code": 403, "message": "Permission denied", "status": "PERMISSION_DENIED"}}
+        if seen.body != {"delegates": None, "scope": [_SCOPE], "lifetime": "3600s"}:
+            return 400, {"error": {"code": 400, "message": "Request contains an invalid argument."}}
+        end = datetime.now(UTC) + timedelta(hours=1)
+        return {"accessToken": OF_ACCOUNT, "expireTime": end.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    return None

@@ -38,12 +38,13 @@ from gradegate.asking.identity import (
 )
 from gradegate.asking.provider import Setting
 from gradegate.asking.response import Response
-from gradegate.asking.tokens import Minted, Token, life
+from gradegate.asking.tokens import Minted, Token
 from gradegate.errors import ConfigError, ProviderError, Trouble
 
 FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 ACCESS_TOKENS = ("GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN")
 STS, SCOPE = "https://sts.googleapis.com/v1/token", "https://www.googleapis.com/auth/cloud-platform"
+IMPERSONATE = "https://www.googleapis.com/auth/iam"
 _ACCESS = "urn:ietf:params:oauth:token-type:access_token"
 _ACCOUNT = re.compile(
     r"https://iamcredentials\.googleapis\.com/v1/projects/-/serviceAccounts/[\w.@-]{1,200}:generateAccessToken",
@@ -72,7 +73,7 @@ class ExternalAccount:
         asks = {
             "grant_type": EXCHANGE,
             "audience": self.audience,
-            "scope": SCOPE,
+            "scope": IMPERSONATE if self.account else SCOPE,  # no more than is needed
             "requested_token_type": _ACCESS,
             "subject_token": ours,
             "subject_token_type": JWT,
@@ -155,7 +156,6 @@ def _as_oauth(answer: Response, content: Mapping[str, Any]) -> Response:
     try:
         end = datetime.fromisoformat(str(content.get("expireTime")))
         left = (end - email.utils.parsedate_to_datetime(answer.headers.get("date", ""))).total_seconds()
-        life(left)
     except (ValueError, TypeError) as e:
         raise ProviderError(
             f"no token of the service account: {answer.host} does not say when it ends", Trouble.MALFORMED
