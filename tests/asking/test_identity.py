@@ -1,6 +1,7 @@
 """Tokens of vendors for GitHub's identity: what is sent where, what is refused, and what nobody is shown."""
 
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -267,3 +268,58 @@ def test_an_echo_of_a_token_is_hidden(gate, cloud, monkeypatch):
     ran = gate(config("openai:chat:m"), *REPORTS)
     assert ran.code == 0, ran.err
     assert not [canary for canary in CANARIES if canary in shown(ran)]
+
+
+# --- beside the vendors' own packages -----------------------------------------------------------------------------
+
+
+def exchanged(cloud, endpoint) -> list[tuple]:
+    return [
+        (
+            seen.method,
+            seen.path,
+            {name: text for name, text in seen.headers.items() if name == "anthropic-beta"},
+            seen.body,
+        )
+        for seen in cloud.to(endpoint.host)
+        if seen.path == endpoint.path
+    ]
+
+
+def openais() -> str:
+    from openai.auth._workload import WorkloadIdentityAuth
+
+    provider = {"token_type": "jwt", "get_token": lambda: fake.jwt(OPENAI.audience)}
+    ids = {"identity_provider_id": "idp_1", "service_account_id": "sa_1"}
+    return WorkloadIdentityAuth(workload_identity={**ids, "provider": provider}).get_token()
+
+
+def anthropics() -> str:
+    from anthropic.lib.credentials import WorkloadIdentityCredentials
+
+    names = ("federation_rule_id", "organization_id", "service_account_id", "workspace_id")
+    ids = dict(zip(names, IDS["anthropic"].values(), strict=True))
+    with WorkloadIdentityCredentials(identity_token_provider=lambda: fake.jwt(ANTHROPIC.audience), **ids) as made:
+        return made().token
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("vendor", "theirs"), [("openai", openais), ("anthropic", anthropics)])
+def test_the_vendors_package_exchanges_in_the_same_way(gate, cloud, monkeypatch, vendor, theirs):
+    target, _, endpoint = TARGETS[vendor]
+    setenv(monkeypatch, **IDS[vendor])
+    assert gate(config(target)).code == 0
+    ours = exchanged(cloud, endpoint)
+    cloud.seen.clear()
+    monkeypatch.setenv("SSL_CERT_FILE", os.environ["REQUESTS_CA_BUNDLE"])
+    assert theirs() == endpoint.token
+    assert exchanged(cloud, endpoint) == ours
+
+
+@pytest.mark.slow
+def test_the_beta_of_tokens_is_that_of_the_package():
+    from anthropic.lib.credentials import _constants as theirs
+
+    from gradegate.providers import anthropic as ours
+
+    assert (ours.TOKENS, ours.EXCHANGES) == (theirs.OAUTH_API_BETA_HEADER, theirs.FEDERATION_BETA_HEADER)

@@ -249,6 +249,24 @@ def test_the_vendors_words_are_told(llm: FakeLlm, status):
         ask(bedrock(llm, answer=(status, {"message": "You don't have access to the model"})))
 
 
+@pytest.mark.parametrize(
+    ("name", "rates"),
+    [
+        ("anthropic.claude-sonnet-4-5-20250929-v1:0", (3.3, 16.5)),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", (3.3, 16.5)),
+        ("global.anthropic.claude-sonnet-4-5-20250929-v1:0", (3, 15)),
+        ("eu.amazon.nova-lite-v1:0", (0.06, 0.24)),
+        ("arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-lite-v1:0", (0.06, 0.24)),
+        ("amazon.nova-lite-v1:0:300k", None),
+        ("arn:aws:bedrock:us-east-1:1:application-inference-profile/abc", None),
+        ("nobodys.model-v1:0", None),
+    ],
+)
+def test_a_model_costs_what_the_table_says_of_its_place(name, rates):
+    found = build(f"bedrock:{name}", {"apiKey": "k"}).rates
+    assert found == (None if rates is None else pytest.approx([rate / 1e6 for rate in rates]))
+
+
 # --- who is signed in -----------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,9 @@ from gradegate.access.hosts import Vendor
 from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.converse import OPTIONS, Converse
 from gradegate.asking.presigned import SECONDS, Credentials, bearer
+from gradegate.asking.prices import price
 from gradegate.asking.provider import PROVIDERS, Setting, secret
+from gradegate.asking.shape import JsonObject
 from gradegate.asking.signed import Headers, signed
 from gradegate.asking.tokens import Minted, Token
 from gradegate.asking.wire import PRICES, base_url, host_of, need_model, own_headers
@@ -36,6 +38,19 @@ VENDOR = Vendor(
 )
 # Served by an API in OpenAI's form at another host, and not by Converse.
 _ELSEWHERE = re.compile(r"(?:[a-z]+\.)?(?:openai\.(?!gpt-oss)|xai\.grok-)")
+_PLACES = (
+    "us",
+    "us-gov",
+    "eu",
+    "apac",
+    "au",
+    "jp",
+    "ca",
+    "in",
+    "sa",
+    "global",
+)  # of inference profiles, before the model
+_VERSION = re.compile(r"(-v\d+)?(:\d+)?$")
 _SIGN_IN = "aws-actions/configure-aws-credentials signs the job in (docs/keys.md)"
 
 
@@ -64,6 +79,19 @@ class Bedrock(ChatModel):
         base = base_url(setting, given or f"https://bedrock-runtime.{region}.amazonaws.com")
         url = f"{base}/model/{quote(model, safe='')}/converse"
         super().__init__(setting, Converse(model, config), url, _headers(setting, url, region), model)
+
+    def _priced_as(self, response: JsonObject) -> str:
+        return priced_as(self._model)
+
+
+def priced_as(model: str) -> str:
+    """The name of a model in the table of prices: with ``global.`` or ``regional.`` before it where that makes a difference."""
+    bare = _VERSION.sub("", model.rpartition("/")[2])
+    place, dot, rest = bare.partition(".")
+    placed = dot and place in _PLACES
+    worldwide = placed and place == "global"
+    rest = rest if placed else bare
+    return next((name for name in (f"{'global' if worldwide else 'regional'}.{rest}", rest) if price(name)), bare)
 
 
 def _region(setting: Setting) -> str:
