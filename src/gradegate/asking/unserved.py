@@ -86,13 +86,13 @@ _KINDS = {
     "agentcore agents-* kb knowledge-base": _AGENT,
     "amazon.nova-reel* amazon.nova-sonic* audio image live luma* nova-reel nova-sonic realtime speech transcription tts video "
     "voice": _MEDIA,
-    "embedding embeddings": _VECTORS,
     "completion text-generation": _OLD,
     "mantle messages responses": _API,
     "moderation": ("moderates by an API that gradegate does not speak", "name openai:moderation"),
 }
 _MEDIA_MODELS = ("gpt-live-*", "*-realtime*", "gpt-realtime*", "*-tts*", "tts-*", "*-transcribe*", "whisper*",
                  "dall-e*", "*-image", "*-image-*", "gpt-image*", "sora*", "imagen-*", "veo-*")  # fmt: skip
+_CLOUDS = frozenset({"bedrock", "vertex"})
 _MEDIA_VENDORS = frozenset({"openai", "azure", "google", "vertex"})
 
 # Names of models by how they begin, and the prefix that serves them; the first that fits.
@@ -171,6 +171,8 @@ def _known(provider_id: str) -> tuple[str, str] | None:
         return _MEDIA
     if served and kind in getattr(PROVIDERS.find(served[0]), "kinds", ()):
         return None
+    if first in _CLOUDS and kind in ("embedding", "embeddings"):
+        return _VECTORS
     words = ((pattern, found) for patterns, found in _KINDS.items() for pattern in patterns.split())
     return next((found for pattern, found in words if fnmatchcase(kind, pattern)), None)
 
