@@ -2,10 +2,16 @@
 
 import json
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
+from gradegate.access.environment import Environment
+from gradegate.asking.http import Client
+from gradegate.asking.identity import claims, identity_token
+from gradegate.errors import ProviderError
 from support import clouds as fake
 from support.clouds import ANTHROPIC, ENDPOINTS, ENTRA, IDS, OPENAI, OPENROUTER, REQUEST_TOKEN, RUNNER, Seen, world
 from support.fake_llm import chat
@@ -101,6 +107,8 @@ def test_an_empty_key_is_none(gate, cloud, monkeypatch):
         "https://evil.example.com/{host}/v1",
         "https://evil.example.com\\@{host}/v1",
         "https://xn--{host}/v1",
+        "https://{host}/v1/files?",
+        "https://{host}/v1/files#",
     ],
 )
 def test_no_token_goes_to_a_foreign_address(gate, cloud, monkeypatch, vendor, base):
@@ -113,7 +121,7 @@ def test_no_token_goes_to_a_foreign_address(gate, cloud, monkeypatch, vendor, ba
         assert not [seen for seen in cloud.seen if "authorization" in seen.headers]
         if vendor != "openai" and "xn--" not in base:
             assert "no key for" in ran.err
-            assert "its own hosts alone" in ran.err
+            assert "its own API alone" in ran.err
 
 
 def test_the_environment_names_the_resource_at_azure(gate, cloud, monkeypatch):
@@ -256,18 +264,54 @@ def test_replies_of_the_cache_need_no_token(gate, cloud, monkeypatch, tmp_path):
     assert len(cloud.seen) == before
 
 
-def test_an_echo_of_a_token_is_hidden(gate, cloud, monkeypatch):
+@pytest.mark.parametrize(("status", "code"), [(200, 0), (400, 3), (401, 2), (500, 3)])
+def test_an_echo_of_a_token_is_hidden(gate, cloud, monkeypatch, status, code):
     """A server that says what it was sent: token, GitHub's token and the runner's own."""
 
     def answer(seen):
         ours = next(request.body["subject_token"] for request in cloud.seen if request.host == OPENAI.host)
-        return chat(f"yes {json.dumps(seen.headers)} {ours} {REQUEST_TOKEN}")
+        text = f"yes {json.dumps(seen.headers)} {ours} {REQUEST_TOKEN}"
+        return chat(text) if status == 200 else (status, {"error": {"message": text}})
 
     cloud.reply = world(*ENDPOINTS, answer=answer)
     setenv(monkeypatch, **IDS["openai"])
     ran = gate(config("openai:chat:m"), *REPORTS)
-    assert ran.code == 0, ran.err
+    assert ran.code == code, ran.err
     assert not [canary for canary in CANARIES if canary in shown(ran)]
+
+
+def test_fifty_calls_at_once_share_one_exchange(gate, cloud, monkeypatch):
+    setenv(monkeypatch, **IDS["openai"])
+    ran = gate(config("openai:chat:m", cases=50), "-j", "50")
+    assert ran.code == 0, ran.err
+    assert len(cloud.to(OPENAI.host)) == len(cloud.to("pipelines.actions.example.com")) == 1
+    assert len(cloud.to("api.openai.com")) == 50
+
+
+def test_a_run_that_is_stopped_waits_for_no_token(cloud):
+    begun, go = threading.Event(), threading.Event()
+
+    def never(seen):
+        begun.set()
+        assert go.wait(60)
+        return {"value": "x"}
+
+    cloud.reply = never
+    client, env = Client(environ=dict(os.environ)), Environment(dict(os.environ))
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(identity_token, client, env, "a")
+        assert begun.wait(60)
+        client.stop()
+        with pytest.raises(ProviderError, match="the run was stopped"):
+            asked.result(60)
+        go.set()
+    with pytest.raises(ProviderError, match="the run was stopped"):
+        client.sign_in("GET", fake.IDENTITY, headers={})
+
+
+@pytest.mark.parametrize("token", ["a.b.c", "a.!!.c", "a..c", "a.e30.c", "a.W10.c", "a.InMi.c"])
+def test_claims_that_cannot_be_read_are_left_out(token):
+    assert claims(token) == ""
 
 
 # --- beside the vendors' own packages -----------------------------------------------------------------------------

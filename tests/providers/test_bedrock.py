@@ -375,6 +375,13 @@ def test_no_key_goes_to_a_foreign_host(gate, cloud, monkeypatch, options, env):
         assert cloud.tunnels == []
 
 
+def test_a_signed_key_asks_no_other_path_than_it_seems(gate, cloud, monkeypatch):
+    setenv(monkeypatch, **AWS)
+    ran = gate(config(endpoint="https://bedrock-runtime.us-east-1.amazonaws.com/model/x?"))
+    assert (ran.code, cloud.tunnels) == (2, [])
+    assert "goes to its own API alone" in ran.err
+
+
 @pytest.mark.parametrize(
     ("env", "options", "words"),
     [

@@ -246,6 +246,7 @@ def test_without_an_identity_token_the_message_says_what_to_allow(gate, cloud, m
         "https://aiplatform.googleapis.com.evil.example.com",
         "https://evil-aiplatform.googleapis.com",
         "https://bucket.storage.googleapis.com",
+        "https://aiplatform.googleapis.com/v1/projects/x?",
     ],
 )
 def test_no_token_goes_to_a_foreign_host(gate, cloud, monkeypatch, tmp_path, base):
@@ -253,7 +254,7 @@ def test_no_token_goes_to_a_foreign_host(gate, cloud, monkeypatch, tmp_path, bas
     for allowed in ((), ("--allowed-hosts", "evil.example.com")):
         ran = gate(config(apiBaseUrl=base), *allowed)
         assert (ran.code, cloud.tunnels) == (2, [])
-        assert "tokens of Google go to its own hosts alone" in ran.err
+        assert "tokens of Google go to its own API alone" in ran.err
 
 
 REFUSALS = {

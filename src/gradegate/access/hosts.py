@@ -180,3 +180,11 @@ class Vendor:
         if host is None or (host.scheme, host.port) != ("https", 443):
             return False
         return host.name in self.hosts or any(re.fullmatch(form, host.name) for form in self.forms)
+
+    def serves(self, url: str) -> bool:
+        """Whether a token that was minted may go to an address: one of its own, and no other than it seems.
+
+        A config that ends an address with a query would turn the path that is added to it into a part of that, and have
+        another path asked.
+        """
+        return self.owns(url) and not {"?", "#"} & set(url)

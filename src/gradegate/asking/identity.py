@@ -73,11 +73,12 @@ class Federation:
             names = " and ".join(self.ids.values())
             cure = f"{static}; or have GitHub's identity sign in: {names} (docs/keys.md)"
             raise ConfigError.at(f"no key for `{setting.spec.id}`", where, cure)
-        if not self.own.owns(url):
+        if not self.own.serves(url):
             if not needed:
                 return None
-            host = host_at(url)
-            what = f"no key for `{setting.spec.id}`: tokens of {self.vendor} go to its own hosts alone, not to {host}"
+            what = (
+                f"no key for `{setting.spec.id}`: tokens of {self.vendor} go to its own API alone, not to {shown(url)}"
+            )
             raise ConfigError.at(what, where, static)
         self._check(setting, values, static)
         setting.read.update(name for name in self.ids.values() if values[name])
@@ -112,6 +113,12 @@ class Federation:
         names = ", ".join((*self.ids.values(), *self.optional.values()))
         variable = f" ({self.audience_variable})" if self.audience_variable else ""
         return f"check {names} and the audience {audience}{variable} against the vendor's rule{claims(ours)}"
+
+
+def shown(url: str) -> str:
+    """An address without a user name and password, as messages show it."""
+    scheme, mark, rest = url.rpartition("://")
+    return excerpt(scheme + mark + rest.rpartition("@")[2], 200)
 
 
 # --- GitHub's token ---------------------------------------------------------------------------------------------

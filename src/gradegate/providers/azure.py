@@ -58,7 +58,7 @@ class AzureChat(ChatModel):
         reasoning = bool(config.get("isReasoningModel")) or reasons(deployment)
         url = _url(setting, deployment, "chat/completions")
         shape = Completions(deployment, config, reasoning=reasoning)
-        super().__init__(setting, shape, url, _headers(setting, url), deployment)
+        super().__init__(setting, shape, url, _headers(setting), deployment)
 
     def _priced_as(self, response: JsonObject) -> str:
         return _priced_as(self._config, response)
@@ -73,7 +73,7 @@ class AzureEmbeddings(Embeddings):
     def __init__(self, setting: Setting) -> None:
         deployment = _deployment(setting)
         url = _url(setting, deployment, "embeddings")
-        super().__init__(setting, url, _headers(setting, url), deployment)
+        super().__init__(setting, url, _headers(setting), deployment)
 
     def _priced_as(self, response: JsonObject) -> str:
         return _priced_as(self._config, response)
@@ -87,9 +87,9 @@ def _deployment(setting: Setting) -> str:
     return name
 
 
-def _headers(setting: Setting, url: str) -> Headers:
+def _headers(setting: Setting) -> Headers:
     key = secret(setting, *_KEYS)
-    token = None if key else FEDERATION.token(setting, url, _KEYS, needed=True)
+    token = None if key else FEDERATION.token(setting, _base(setting), _KEYS, needed=True)
     return signed({**({"api-key": key} if key else {}), **own_headers(setting.spec.config)}, token)
 
 

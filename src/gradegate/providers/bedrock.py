@@ -15,13 +15,14 @@ from urllib.parse import quote
 from gradegate.access.hosts import Vendor
 from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.converse import OPTIONS, Converse
+from gradegate.asking.identity import shown
 from gradegate.asking.presigned import SECONDS, Credentials, bearer
 from gradegate.asking.prices import price
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject
 from gradegate.asking.signed import Headers, signed
 from gradegate.asking.tokens import Minted, Token
-from gradegate.asking.wire import PRICES, base_url, host_of, need_model, own_headers
+from gradegate.asking.wire import PRICES, base_url, need_model, own_headers
 from gradegate.errors import ConfigError
 
 _KEY = "AWS_BEARER_TOKEN_BEDROCK"
@@ -113,8 +114,8 @@ def _headers(setting: Setting, url: str, region: str) -> Headers:
 
 
 def _token(setting: Setting, url: str, region: str, credentials: Credentials) -> Minted:
-    if not Vendor(forms=VENDOR.forms).owns(url):
-        what = f"no key for `{setting.spec.id}`: one that AWS credentials sign goes to hosts of AWS alone, not to {host_of(url)}"
+    if not Vendor(forms=VENDOR.forms).serves(url):
+        what = f"no key for `{setting.spec.id}`: one that AWS credentials sign goes to its own API alone, not to {shown(url)}"
         raise ConfigError.at(what, setting.spec.origin, f"set {_KEY}, or `apiKey` in its config")
     return setting.client.tokens.of(
         (region, credentials), lambda: Token(bearer(credentials, region), SECONDS)

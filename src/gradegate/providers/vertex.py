@@ -18,11 +18,12 @@ from gradegate.asking import gemini, messages
 from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.gemini import Gemini
 from gradegate.asking.google_account import ACCESS_TOKENS, FILE, access_token
+from gradegate.asking.identity import shown
 from gradegate.asking.messages import Messages
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject, members
 from gradegate.asking.signed import Headers, signed
-from gradegate.asking.wire import ACCESS, PRICES, base_url, host_of, need_model, own_headers
+from gradegate.asking.wire import ACCESS, PRICES, base_url, need_model, own_headers
 from gradegate.conversation import Request
 from gradegate.errors import ConfigError
 
@@ -103,8 +104,8 @@ def _signed(setting: Setting, url: str) -> Headers:
     token, own = access_token(setting), own_headers(setting.spec.config)
     if isinstance(token, str):
         return {"Authorization": f"Bearer {token}", **own}
-    if not VENDOR.owns(url):
-        what = f"no key for `{setting.spec.id}`: tokens of Google go to its own hosts alone, not to {host_of(url)}"
+    if not VENDOR.serves(url):
+        what = f"no key for `{setting.spec.id}`: tokens of Google go to its own API alone, not to {shown(url)}"
         raise ConfigError.at(what, setting.spec.origin, f"set {ACCESS_TOKENS[0]}")
     return signed(own, token)
 
