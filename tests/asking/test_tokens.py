@@ -78,10 +78,26 @@ def test_one_that_has_ended_is_replaced():
 
 def test_one_that_is_due_serves_until_another_is_there(monkeypatch):
     monkeypatch.setattr("gradegate.asking.tokens.RENEWED", 0.0)  # each is due at once
-    mint = Mint(Token("first-token", LONG), ProviderError("down"), Token("third-token", LONG))
+    mint = Mint(Token("first-token", LONG), refusal(), Token("third-token", LONG))
     token = Minted(mint)
     assert [token.take(), token.take(), token.take()] == ["first-token"] * 3
-    assert mint.calls == 2  # a failure is not tried again by every call
+    assert mint.calls == 2  # a refusal is not asked for again by every call
+
+
+def test_what_may_pass_is_tried_again_and_not_for_ever():
+    down = [ProviderError("cannot be reached", Trouble.UNREACHABLE) for _ in range(5)]
+    token = Minted(Mint(down[0], down[1], Token("third-token", LONG)))
+    for _ in range(2):
+        with pytest.raises(ProviderError, match="cannot be reached"):
+            token.take()
+    assert token.take() == "third-token"
+    mint = Mint(*down)
+    token = Minted(mint)
+    for _ in range(10):
+        with pytest.raises(ProviderError, match="cannot be reached") as caught:
+            token.take()
+        assert caught.value.trouble is Trouble.UNREACHABLE
+    assert mint.calls == 3
 
 
 def test_while_one_thread_renews_the_others_take_the_one_before(monkeypatch):

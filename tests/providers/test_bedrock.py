@@ -121,6 +121,8 @@ TOOLS = [
         ({"type": "function", "function": {"name": "find"}}, {"tool": {"name": "find"}}),
         ({"type": "tool", "name": "find"}, {"tool": {"name": "find"}}),
         ({"any": {}}, {"any": {}}),
+        ({"mode": "required"}, {"any": {}}),
+        ({"mode": "tool", "toolName": "find"}, {"tool": {"name": "find"}}),
     ],
 )
 def test_tools_may_be_written_as_any_vendor_does(llm: FakeLlm, tool, choice, sent):
@@ -130,8 +132,9 @@ def test_tools_may_be_written_as_any_vendor_does(llm: FakeLlm, tool, choice, sen
     assert checked(llm)["toolConfig"] == expected
 
 
-def test_tools_that_nobody_may_call_are_left_out(llm: FakeLlm):
-    ask(bedrock(llm, tools=TOOLS[:1], toolChoice="none"))
+@pytest.mark.parametrize("choice", ["none", {"type": "none"}, {"mode": "none"}])
+def test_tools_that_nobody_may_call_are_left_out(llm: FakeLlm, choice):
+    ask(bedrock(llm, tools=TOOLS[:1], toolChoice=choice))
     assert "toolConfig" not in checked(llm)
 
 
@@ -178,6 +181,29 @@ def test_a_temperature_that_is_refused_is_left_out(llm: FakeLlm):
 def test_an_image_at_an_address_is_an_error(llm: FakeLlm):
     with pytest.raises(ProviderError, match="as data or from s3"):
         ask(bedrock(llm), Message("user", "what?", ("https://example.com/cat.jpg",)))
+
+
+def test_a_prompt_in_the_form_of_converse(llm: FakeLlm, gate):
+    """As promptfoo takes it: parts without a type, an image in base64 or as a data URI, a document."""
+    data = PIXEL.partition("base64,")[2]
+    document = {"document": {"format": "txt", "name": "d", "source": {"text": "t"}}}
+    image = {"image": {"format": "png", "source": {"bytes": data}}}
+    other = {"image": {"format": "png", "source": {"bytes": PIXEL}}}
+    prompt = [
+        {"role": "system", "content": [{"text": "Be brief."}]},
+        {"role": "user", "content": [image, other, {"text": "say {{x}}"}, document]},
+    ]
+    llm.reply = lambda path, body: YES
+    target = {
+        "id": "bedrock:amazon.nova-lite-v1:0",
+        "config": {"endpoint": llm.base.removesuffix("/v1"), "apiKey": "k"},
+    }
+    tests = [{"vars": {"x": "it"}, "assert": PASSES}]
+    ran = gate({"prompts": ["file://p.json"], "providers": [target], "tests": tests}, **{"p.json": json.dumps(prompt)})
+    assert ran.code == 0, ran.err
+    body = checked(llm)
+    assert body["system"] == [{"text": "Be brief."}]
+    assert body["messages"] == [{"role": "user", "content": [image, image, {"text": "say it"}, document]}]
 
 
 # --- what comes back ------------------------------------------------------------------------------------------

@@ -37,6 +37,14 @@ def test_gemini_is_asked_in_its_own_form(llm: FakeLlm):
     assert "anthropic_version" not in body
 
 
+def test_model_armor_screens_prompts_and_answers(llm: FakeLlm):
+    blocked = {"promptFeedback": {"blockReason": "MODEL_ARMOR", "blockReasonMessage": "Blocked by a template."}}
+    armor = {"promptTemplate": "projects/p/locations/l/templates/t"}
+    reply = ask(vertex(llm, "gemini-2.5-flash", blocked, modelArmor=armor))
+    assert llm.bodies[-1]["modelArmorConfig"] == {"promptTemplateName": armor["promptTemplate"]}
+    assert (reply.text, reply.finish_reason, reply.refused) == ("Blocked by a template.", "content_filter", True)
+
+
 def test_claude_is_asked_with_messages(llm: FakeLlm):
     provider = vertex(llm, SONNET, claude({"type": "text", "text": "yes"}), region="us-east5", max_tokens=5)
     reply = ask(provider, ("system", "Be brief."), ("user", "so?"))

@@ -48,6 +48,7 @@ OPTIONS = (
     *INFERENCE, *_ALIASES, "top_k", *_GROUPS, *BESIDE, *_MODELS, *_GUARDRAIL,
     "additionalModelRequestFields", "tools", "toolChoice", "tool_choice", "passthrough",
 )  # fmt: skip
+_BLOCKS = ("document", "video", "audio", "toolUse", "toolResult", "cachePoint", "guardContent")
 TOOL = "give_verdict"
 _FINISHED = {
     "end_turn": "stop",
@@ -147,15 +148,14 @@ def _flat(config: JsonObject) -> dict[str, Any]:
 
 
 def _tools(options: JsonObject) -> Iterator[tuple[str, Any]]:
-    choice = options.get("toolChoice") or options.get("tool_choice")
-    tools = options.get("tools")
-    if not isinstance(tools, list) or not tools or choice == "none":  # Converse has no word for none
+    tools, choice = objects(options.get("tools")), options.get("toolChoice") or options.get("tool_choice")
+    word, name = _choice(choice)
+    if not tools or word == "none":  # Converse has no word for none
         return
-    chosen = _choice(choice)
-    yield (
-        "toolConfig",
-        {"tools": [_spec(tool) for tool in objects(tools)], **({"toolChoice": chosen} if chosen else {})},
+    chosen: JsonObject = (
+        {"tool": {"name": name}} if name else {"any": {}} if word in ("any", "required") else {"auto": {}}
     )
+    yield "toolConfig", {"tools": [_spec(tool) for tool in tools], **({"toolChoice": chosen} if choice else {})}
 
 
 def _spec(tool: JsonObject) -> JsonObject:
@@ -167,19 +167,14 @@ def _spec(tool: JsonObject) -> JsonObject:
     return {"toolSpec": {**picked(function, ("name", "description", "strict")), "inputSchema": {"json": schema}}}
 
 
-def _choice(choice: Any) -> JsonObject | None:
-    """Which tool is to be called, as Converse, OpenAI or Anthropic write it."""
-    word = choice.get("type") if isinstance(choice, Mapping) else choice
-    if isinstance(choice, Mapping):
-        name = (
-            members(choice.get("tool")).get("name") or members(choice.get("function")).get("name") or choice.get("name")
-        )
-        if name:
-            return {"tool": {"name": name}}
-        word = next((word for word in ("auto", "any") if word in choice), word)
-    if word in ("any", "required"):
-        return {"any": {}}
-    return {"auto": {}} if word else None
+def _choice(choice: Any) -> tuple[str, str]:
+    """Whether a tool is to be called, and which, as Converse, OpenAI, Anthropic or promptfoo write it."""
+    if not isinstance(choice, Mapping):
+        return str(choice or ""), ""
+    inside = [members(choice.get(key)).get("name") for key in ("tool", "function")]
+    name = next(filter(None, (*inside, choice.get("name"), choice.get("toolName"))), "")
+    word = choice.get("type") or choice.get("mode") or next((word for word in ("auto", "any") if word in choice), "")
+    return str(word), str(name)
 
 
 def _guardrail(options: JsonObject) -> Iterator[tuple[str, Any]]:
@@ -214,11 +209,19 @@ def _tool(schema: JsonObject) -> JsonObject:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    texts = [{"text": message.content}] if message.content or not message.images else []
+    own = tuple(_own(message))
+    texts = [{"text": message.content}] if message.content or not (message.images or own) else []
     return {
         "role": "assistant" if message.role == "assistant" else "user",
-        "content": [*map(_image, message.images), *texts],
+        "content": [*map(_image, message.images), *texts, *own],
     }
+
+
+def _own(message: Message) -> Iterator[JsonObject]:
+    """What a chat prompt holds in Converse's form beside texts and images."""
+    for part in objects((message.written or {}).get("content")):
+        if "type" not in part and any(name in part for name in _BLOCKS):
+            yield part
 
 
 def _image(image: str) -> Mapping[str, Any]:

@@ -12,7 +12,8 @@ from gradegate.access import minted
 from gradegate.errors import ProviderError, Trouble
 
 RENEWED = 2 / 3  # of a token's life, after which another is minted
-PATIENCE = 30.0  # seconds after a failure to mint before it is tried again
+PATIENCE = 30.0  # seconds before it is tried again after a refusal, or after
+FAILURES = 3  # in a row of a kind that may pass, each of which has been tried for several seconds
 LONGEST = 43_200.0  # seconds of a life: who says more is not believed
 
 
@@ -46,6 +47,7 @@ class Minted:
         self._accepted = ""  # the last token that was answered
         self._failure: ProviderError | None = None
         self._failed = -math.inf  # when
+        self._failures = 0  # in a row
 
     def take(self) -> str:
         """A token that has not ended. Raises ProviderError where none can be minted."""
@@ -88,16 +90,18 @@ class Minted:
             return held.text
 
     def _minted(self, now: float) -> str:
-        if self._failure is not None and now < self._failed + PATIENCE:
-            raise ProviderError(str(self._failure), self._failure.trouble, self._failure.status)
+        failure = self._failure
+        lasts = failure is not None and (failure.trouble is Trouble.SETUP or self._failures >= FAILURES)
+        if failure is not None and lasts and now < self._failed + PATIENCE:
+            raise ProviderError(str(failure), failure.trouble)
         try:
             token = self._mint()
         except ProviderError as e:
-            self._failure, self._failed = e, time.monotonic()
+            self._failure, self._failed, self._failures = e, time.monotonic(), self._failures + 1
             raise
         minted.remember(token.text)
         life = min(token.seconds, LONGEST)
-        self._failure = None
+        self._failure, self._failures = None, 0
         self._held = _Held(token.text, now + life * RENEWED, now + life)  # from when it was asked for
         return token.text
 

@@ -50,7 +50,7 @@ class Vertex(ChatModel):
         dict.fromkeys(
             (
                 *gemini.OPTIONS, *messages.OPTIONS, *ACCESS, *PRICES, "region", "projectId", "publisher", "apiVersion",
-                "expressMode", "anthropic_version", "anthropicVersion",
+                "expressMode", "anthropic_version", "anthropicVersion", "modelArmor",
             )
         )
     )  # fmt: skip
@@ -70,10 +70,9 @@ class Vertex(ChatModel):
         url = _express(setting, model) if key else _url(setting, model, claude=claude)
         headers = _keyed(setting, key) if key else _signed(setting, url)
         version = config.get("anthropic_version") or config.get("anthropicVersion") or ANTHROPIC_VERSION
-        beside = {"anthropic_version": version} if claude else None
-        super().__init__(
-            setting, VertexMessages(model, config) if claude else Gemini(config), url, headers, model, beside
-        )
+        beside = {"anthropic_version": version} if claude else _armor(config)
+        shape = VertexMessages(model, config) if claude else Gemini(config)
+        super().__init__(setting, shape, url, headers, model, beside)
 
     def _priced_as(self, response: JsonObject) -> str:
         return self._model.partition("@")[0]
@@ -93,6 +92,14 @@ class VertexMessages(Messages):
         body = super().body(request)
         told = self.config.get("systemInstruction")
         return {"system": told, **body} if isinstance(told, str) and told else body
+
+
+def _armor(config: JsonObject) -> JsonObject:
+    """Google's screening of prompts and answers, whose templates promptfoo names shorter."""
+    given = members(config.get("modelArmor"))
+    names = {"promptTemplate": "promptTemplateName", "responseTemplate": "responseTemplateName"}
+    armor = {name: given[other] for other, name in names.items() if given.get(other)}
+    return {"modelArmorConfig": armor} if armor else {}
 
 
 def _keyed(setting: Setting, key: str) -> Headers:
