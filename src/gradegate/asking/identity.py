@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -57,31 +57,25 @@ class Federation:
     headers: Mapping[str, str] = field(default_factory=dict)
     form: bool = False  # it is sent as a form, not as JSON
 
-    def token(self, setting: Setting, url: str, keys: Iterable[str], *, needed: bool) -> Minted | None:
+    def token(self, setting: Setting, url: str, keys: Sequence[str], *, needed: bool) -> Minted | None:
         """The token for calls to an address; None where none is set up and none is ``needed``. Raises ConfigError.
 
-        Nothing is asked before the first call.
+        ``keys`` are the variables of static keys. Nothing is asked before the first call.
         """
-        env = setting.env
+        env, what, where = setting.env, f"no key for `{setting.spec.id}`", setting.spec.origin
         values = {name: env.workflow(name).strip() for name in (*self.ids.values(), *self.optional.values())}
-        first, *others = (*keys, "`apiKey`")
-        static = f"set {first}, or {' or '.join((*others[-1:], '`apiKeyEnvar`'))} in its config"
-        where = setting.spec.origin
-        if not any(values[name] for name in self.ids.values()):
-            if not needed:
-                return None
-            names = " and ".join(self.ids.values())
-            cure = f"{static}; or have GitHub's identity sign in: {names} (docs/keys.md)"
-            raise ConfigError.at(f"no key for `{setting.spec.id}`", where, cure)
-        if not self.own.serves(url):
-            if not needed:
-                return None
-            what = (
-                f"no key for `{setting.spec.id}`: tokens of {self.vendor} go to its own API alone, not to {shown(url)}"
-            )
-            raise ConfigError.at(what, where, static)
+        named, own = any(values[name] for name in self.ids.values()), self.own.serves(url)
+        if not needed and not (named and own):
+            return None
+        static = f"set {keys[0]}, or `apiKey` or `apiKeyEnvar` in its config"
+        if not named:
+            cure = f"{static}; or have GitHub's identity sign in: {' and '.join(self.ids.values())} (docs/keys.md)"
+            raise ConfigError.at(what, where, cure)
+        if not own:
+            told = f"tokens of {self.vendor} go to its own API alone, not to {shown(url)}"
+            raise ConfigError.at(f"{what}: {told}", where, static)
         self._check(setting, values, static)
-        setting.read.update(name for name in self.ids.values() if values[name])
+        setting.read.update(self.ids.values())
         return setting.client.tokens.of((self.url, *values.values()), lambda: self._mint(setting.client, env, values))
 
     def _check(self, setting: Setting, values: Mapping[str, str], static: str) -> None:
@@ -203,6 +197,7 @@ def granted(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> T
     text, kind = content.get("access_token"), content.get("token_type", "Bearer")
     if not isinstance(text, str) or not _TOKEN.fullmatch(text) or str(kind).lower() != "bearer":
         raise ProviderError(f"{what}: {answer.host} answered without a bearer token", Trouble.MALFORMED)
+    minted.remember(text)
     try:
         return Token(text, life(content.get("expires_in")))
     except ProviderError as e:
