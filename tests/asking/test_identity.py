@@ -15,7 +15,7 @@ from gradegate.errors import ProviderError
 from support import clouds as fake
 from support.clouds import ANTHROPIC, ENDPOINTS, ENTRA, IDS, OPENAI, OPENROUTER, REQUEST_TOKEN, RUNNER, Seen, world
 from support.fake_llm import chat
-from support.vendors import claude
+from support.vendors import claude, embeddings, output_text, responses, said
 
 PASSES = [{"type": "contains", "value": "yes"}]
 TARGETS = {
@@ -74,6 +74,39 @@ def test_githubs_identity_stands_for_a_key(gate, cloud, monkeypatch, vendor):
     assert not [canary for canary in CANARIES if canary in shown(ran)]
     assert {key["host"] for key in ran.results["keys"]} == {host}
     assert {key["name"] for key in ran.results["keys"]} <= set(IDS[vendor])
+
+
+KINDS = {
+    "openai:responses:m": ("openai", "text", "/v1/responses"),
+    "openai:embedding:m": ("openai", "similar", "/v1/embeddings"),
+    "openai:moderation": ("openai", "moderation", "/v1/moderations"),
+    "openrouter:embedding:m": ("openrouter", "similar", "/api/v1/embeddings"),
+    "azure:embedding:d": ("azure", "similar", "/openai/deployments/d/embeddings"),
+}
+
+
+@pytest.mark.parametrize("target", KINDS)
+def test_it_signs_in_for_every_kind_of_model(gate, cloud, monkeypatch, target):
+    vendor, kind, path = KINDS[target]
+
+    def answer(seen):
+        assert seen.headers["authorization"].startswith("Bearer ")
+        if kind == "similar":
+            return embeddings(*([1.0, 0.0] for _ in seen.body["input"]))
+        if kind == "moderation":
+            return {"results": [{"flagged": False, "categories": {"hate": False}}]}
+        return responses(said(output_text("yes")))
+
+    cloud.reply = world(*ENDPOINTS, answer=answer)
+    setenv(monkeypatch, **IDS[vendor])
+    checks = {"type": kind, "provider": target, **({"value": "yes"} if kind == "similar" else {})}
+    asked = config("echo") if kind != "text" else config(target)
+    if kind != "text":
+        asked["tests"] = [{"vars": {"x": "yes"}, "assert": [checks]}]
+    ran = gate(asked)
+    assert ran.code == 0, ran.err + ran.out
+    assert cloud.seen[-1].path.partition("?")[0] == path
+    assert len(cloud.to("pipelines.actions.example.com")) == 1
 
 
 def test_the_betas_of_anthropic_are_named_beside_ones_own(gate, cloud, monkeypatch):

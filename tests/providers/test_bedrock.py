@@ -411,7 +411,11 @@ def test_a_signed_key_asks_no_other_path_than_it_seems(gate, cloud, monkeypatch)
 @pytest.mark.parametrize(
     ("env", "options", "words"),
     [
-        ({}, {}, "aws-actions/configure-aws-credentials signs the job in (docs/keys.md), which sets AWS_ACCESS_KEY_ID"),
+        (
+            {},
+            {},
+            "let aws-actions/configure-aws-credentials sign the job in (docs/keys.md), which sets AWS_ACCESS_KEY_ID",
+        ),
         ({"AWS_ACCESS_KEY_ID": "a"}, {}, "AWS_SECRET_ACCESS_KEY is not set"),
         ({"AWS_SECRET_ACCESS_KEY": "a"}, {}, "AWS_ACCESS_KEY_ID is not set"),
         (AWS, {"accessKeyId": "a"}, "no `secretAccessKey`"),

@@ -52,7 +52,7 @@ _PLACES = (
     "global",
 )  # of inference profiles, before the model
 _VERSION = re.compile(r"(-v\d+)?(:\d+)?$")
-_SIGN_IN = "aws-actions/configure-aws-credentials signs the job in (docs/keys.md)"
+_SIGN_IN = "let aws-actions/configure-aws-credentials sign the job in (docs/keys.md)"
 
 
 class Bedrock(ChatModel):
