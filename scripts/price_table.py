@@ -14,12 +14,14 @@ Rates = tuple[Decimal, Decimal]  # US dollars per million tokens: input, output
 
 PACKAGE = "genai-prices"
 # Those that gradegate has providers for. Where two sell a model under one name, the first here sets its price.
-VENDORS = ("openai", "anthropic", "google", "mistral", "x-ai", "deepseek", "azure", "groq", "together")
+VENDORS = ("openai", "anthropic", "google", "mistral", "x-ai", "deepseek", "azure", "groq", "together", "aws")
 # What counts in units other than tokens of text: no pair of rates says what a call costs.
 OTHER_UNITS = ("output_audio_mtok", "output_image_mtok", "output_video_mtok", "audio_hours", "input_audio_hours")
 # Names of nothing that gradegate asks for text: tuned models have names of their own, the weights that OpenAI publishes
 # are sold by others, and a search or an image costs more than its tokens.
 SKIPPED = re.compile(r"^ft:|:|[^A-Za-z0-9]$|^gpt-oss|audio|image|search|tts|realtime|transcribe|computer-use|ocr")
+# The end of an id at Bedrock, which ``gradegate.providers.bedrock`` leaves out as well.
+VERSION = re.compile(r"(-v\d+)?(:\d+)?$")
 
 HEAD = """\
 # {package} {version}, {day}. Made from that package by `make generated`: do not edit.
@@ -62,6 +64,9 @@ def _rates(provider: Provider, day: date) -> Iterator[tuple[str, Rates]]:
         if sent is None or received is None or any(getattr(price, unit, None) is not None for unit in OTHER_UNITS):
             continue
         if provider.id == "google" and model.id.startswith("claude"):  # at Google's cloud, which is not AI Studio
+            continue
+        if provider.id == "aws":  # whose names, and where what they cost depends on it their regions, are in its ids
+            yield VERSION.sub("", model.id), (sent, received)
             continue
         for name in _names(model.match) | {model.id}:
             if not SKIPPED.search(name) and provider.find_model(name) is model:

@@ -1,4 +1,5 @@
 import base64
+import hashlib
 import html
 import json
 from urllib.parse import quote
@@ -99,6 +100,14 @@ def test_a_long_part_of_a_long_key_is_hidden_anywhere():
     assert part(f"it is {long[8:]}, so") == "it is ***, so"
     assert part(f"it is {long[:30]} and {long[-24:]}!") == "it is *** and ***!"
     assert part("the prefix sk-proj- and a1B2c3 are no secret") == "the prefix sk-proj- and a1B2c3 are no secret"
+
+
+def test_a_long_part_of_a_token_is_hidden_wherever_it_begins():
+    """Of two thousand letters and more: a token of a cloud. Not one letter of such a part is left."""
+    token = "".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(38))
+    hidden = redactor([token])
+    for start in range(0, len(token) - 100, 7):
+        assert hidden(f"it is {token[start : start + 100]}, so") == "it is ***, so"
 
 
 @pytest.mark.parametrize("key", ["s3cr", "pw-42!", "hunter2"])

@@ -118,11 +118,13 @@ AGENTS = [
     "openai:codex-sdk:gpt-5", "openai:agents:my-agent", "openai:assistant:asst_1", "openai:chatkit:wf", "opencode:sdk",
     "opencode", "openclaw:x", "a2a:https://host", "browser", "mcp", "mcp:server", "n8n:https://host", "slack:C1",
     "azure:assistant:x", "azure:foundry-agent:x", "promptfoo:simulated-user", "bedrock-agent:x",
+    "bedrock:kb:x", "bedrock:agents:x",
 ]  # fmt: skip
 MEDIA = [
     "openai:realtime", "openai:realtime:gpt-realtime", "openai:image:dall-e-3", "openai:tts:x", "openai:gpt-4o-mini-tts",
     "openai:gpt-4o-realtime-preview", "openai:gpt-live-1", "elevenlabs:tts:rachel", "xai:image:grok-2-image", "fal:image:x",
     "google:live:gemini-2.0-flash-live", "google:gemini-2.5-flash-image", "hyperbolic:audio:m", "azure:realtime:d",
+    "bedrock:nova-sonic", "bedrock:amazon.nova-sonic-v1:0", "bedrock:video:x", "vertex:video:veo-3", "vertex:gemini-2.5-flash-image",
 ]  # fmt: skip
 
 
@@ -136,9 +138,10 @@ def test_what_is_no_model_is_told_of_answers_made_elsewhere(written):
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("vertex:gemini-2.5-pro", "its cloud's own credentials, which gradegate cannot do yet"),
-        ("bedrock:anthropic.claude-3-haiku", "its cloud's own credentials, which gradegate cannot do yet"),
-        ("bedrock:converse:amazon.nova", "its cloud's own credentials, which gradegate cannot do yet"),
+        ("bedrock:embeddings:amazon.titan-embed-text-v2:0", "such as openai:embedding:MODEL"),
+        ("vertex:embedding:text-embedding-005", "such as openai:embedding:MODEL"),
+        ("bedrock:messages:anthropic.claude-x", "asks another API of that vendor"),
+        ("bedrock:mantle:openai.gpt-oss-20b", "asks another API of that vendor"),
         ("sagemaker:x", "its cloud's own credentials, which gradegate cannot do yet"),
         ("github:openai/gpt-4.1", "was closed in July 2026, its API too -> name the vendor of the model"),
         ("palm:chat-bison", "-> write google:MODEL"),

@@ -117,8 +117,8 @@ def test_a_file_inside_a_chat_is_a_mistake(gate):
         "xai:voice:grok",
         "azure:assistant:asst_1",
         "azure:responses:mine",
-        "bedrock:anthropic.claude",
-        "vertex:gemini-2.5-pro",
+        "bedrock:kb:mine",
+        "sagemaker:mine",
     ],
 )
 def test_what_is_no_model_is_one_mistake(gate, provider):

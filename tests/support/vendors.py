@@ -140,6 +140,16 @@ def gemini(*parts: dict, finish: str = "STOP", **more) -> dict:
     }
 
 
+def converse(*content: dict, stop: str = "end_turn", **more) -> dict:
+    return {
+        "metrics": {"latencyMs": 5},
+        "output": {"message": {"role": "assistant", "content": list(content)}},
+        "stopReason": stop,
+        "usage": {"inputTokens": 50, "outputTokens": 10, "totalTokens": 60},
+        **more,
+    }
+
+
 def ollama(content: str, done_reason: str = "stop", **message) -> dict:
     return {
         "model": "llama3.2",

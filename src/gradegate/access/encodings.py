@@ -27,6 +27,7 @@ _PROBE, _STEP, _WHOLE = (
     24,
 )  # parts of a secret of twelve letters and digits, from every eighth on; of a shorter one two thirds
 _PLACEHOLDERS = frozenset("test none null dummy empty fake ollama local unused true false".split())
+_MOST_PARTS = 32
 _INVISIBLE = (
     "\u0000-\u0008\u000b\u000c\u000e-\u001a\u001c-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"
@@ -174,8 +175,13 @@ def _base64(secret: bytes) -> Iterator[str]:
 
 
 def _parts(bones: bytes) -> Iterator[bytes]:
-    """Parts of a secret, one of which is in every part of it that is long; words without a digit give nothing away."""
-    size, step = (_PROBE, _STEP) if len(bones) >= _WHOLE else (max(9, len(bones) * 2 // 3), 1)
+    """Parts of a secret, one of which is in every part of it that is long; words without a digit give nothing away.
+
+    What is long is so for its secret: a token has a thousand letters, of which fifty are of no use, and each part costs a search in every text.
+    """
+    size, step = (
+        (_PROBE, max(_STEP, len(bones) // _MOST_PARTS)) if len(bones) >= _WHOLE else (max(9, len(bones) * 2 // 3), 1)
+    )
     for start in range(0, len(bones) - size + 1, step):
         part = bones[start : start + size]
         if not part.isalpha() and not part.isdigit():

@@ -66,6 +66,13 @@ class Environment:
         """The first of these that is set: an address, or what else a provider takes beside a key."""
         return next(filter(None, map(self.get, names)), "")
 
+    def workflow(self, name: str) -> str:
+        """The value that the workflow or the runner set, whatever a config lays over it; empty when it is not set.
+
+        For what signs in to vendors and is sent to them alone: no text of a config is given it.
+        """
+        return self.variables.get(name, "")
+
     def sources(self, name: str) -> frozenset[str]:
         """The variables that reading a name gives away: itself, unless it is plain, open, or written in the config."""
         if name in self.literals:

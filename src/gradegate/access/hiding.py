@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from gradegate.access import minted
 from gradegate.access.encodings import CUT, Traces, short_pattern
 
 HIDDEN = "***"
@@ -19,17 +20,18 @@ def redactor(secrets: Iterable[str], short: bool = True) -> Hide:
     """A function that replaces every form of every secret in a text.
 
     Of fewer than eight characters only whole words are hidden, and none when ``short`` is off: in a finished document
-    they might be part of its own words.
+    they might be part of its own words. Tokens that are minted later are hidden, too, where there is any secret.
     """
     values = {stripped for secret in secrets for stripped in (secret.strip(),) if stripped}
     traces = Traces.of(values)
     words = short_pattern(values) if short else None
-    if not traces.forms and words is None:
+    if not traces.forms and words is None and not minted.traces().forms:
         return unchanged
 
     def hide(text: str) -> str:
-        if traces.forms:
-            text = _covered(text, traces.spans(text))
+        for found in (traces, minted.traces()):
+            if found.forms:
+                text = _covered(text, found.spans(text))
         return words.sub(HIDDEN, text) if words else text
 
     return hide

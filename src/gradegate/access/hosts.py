@@ -159,13 +159,32 @@ def covers(hosts: Iterable[Host], url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """Who serves an API: the variables that hold its keys, its own hosts, and the variables that name another address."""
+    """Who serves an API: the variables that hold its keys, its own hosts, and the variables that name another address.
+
+    ``forms`` are patterns of whole names of hosts, one for each region: of names that nobody but the vendor can make.
+    """
 
     keys: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ()
 
     def takes(self, url: str, variables: Mapping[str, str]) -> bool:
         """Whether its keys may go to an address: at a host of its own over TLS, or where the environment says."""
         named = filter(None, (bound_by(variables.get(name, "")) for name in self.addresses))
-        return covers((*(Host(name, 443, "https") for name in self.hosts), *named), url)
+        return self.owns(url) or covers(named, url)
+
+    def owns(self, url: str) -> bool:
+        """Whether an address is at a host of the vendor's own, over TLS and at its usual port."""
+        host = host_at(url)
+        if host is None or (host.scheme, host.port) != ("https", 443):
+            return False
+        return host.name in self.hosts or any(re.fullmatch(form, host.name) for form in self.forms)
+
+    def serves(self, url: str) -> bool:
+        """Whether a token that was minted may go to an address: one of its own, and no other than it seems.
+
+        A config that ends an address with a query would turn the path that is added to it into a part of that, and have
+        another path asked.
+        """
+        return self.owns(url) and not {"?", "#"} & set(url)

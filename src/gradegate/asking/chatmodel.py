@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from gradegate.asking.provider import Provider, Setting
 from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape
+from gradegate.asking.signed import Headers
 from gradegate.asking.toolcalls import CALLS, uniform
 from gradegate.asking.wire import post, rates, token_usage
 from gradegate.conversation import Reply, Request, Usage
@@ -23,7 +23,7 @@ class ChatModel(Provider):
         setting: Setting,
         shape: Shape,
         url: str,
-        headers: Mapping[str, str],
+        headers: Headers,
         model: str,
         beside: JsonObject | None = None,
     ) -> None:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from gradegate.asking.provider import Provider, Setting
 from gradegate.asking.shape import picked
+from gradegate.asking.signed import Headers
 from gradegate.asking.wire import ACCESS, PRICES, post, rates, token_usage, vectors
 from gradegate.conversation import Usage
 
@@ -19,7 +20,7 @@ class Embeddings(Provider):
     options: tuple[str, ...] = ("dimensions", "user", *ACCESS, *PRICES)
     most: ClassVar[int] = 2048  # texts that one request may hold
 
-    def __init__(self, setting: Setting, url: str, headers: Mapping[str, str], model: str) -> None:
+    def __init__(self, setting: Setting, url: str, headers: Headers, model: str) -> None:
         self.name = setting.spec.name
         self._client, self._config = setting.client, setting.spec.config
         self.url, self._headers, self._model = url, headers, model

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from contextvars import Context
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -18,11 +19,15 @@ from gradegate.asking.guard import Guard
 from gradegate.asking.question import current
 from gradegate.asking.replies import Replies
 from gradegate.asking.response import Ask, Response
+from gradegate.asking.tokens import Tokens
 from gradegate.errors import ProviderError, Trouble
 from gradegate.settings import RETRIES, TIMEOUT
 
 if TYPE_CHECKING:
     from gradegate.asking.adapter import Connections
+
+SIGN_IN_SECONDS, SIGN_IN_RETRIES = 10.0, 2
+Sign = Callable[[], Mapping[str, str]]
 
 
 @dataclass(eq=False)
@@ -41,6 +46,7 @@ class Client:
     guard: Guard = Guard()
     budget: Budget = field(default_factory=Budget)
     replies: Replies | None = None  # the cache, where there is one
+    tokens: Tokens = field(default_factory=Tokens)  # that requests are signed in with
 
     def __post_init__(self) -> None:
         self._connections: Connections | None = None
@@ -48,6 +54,20 @@ class Client:
         self._free = threading.BoundedSemaphore(self.slots)
         self._hosts = retries.Hosts()
         self._deadlines = Deadlines()
+        self._aside: Client | None = None
+
+    def sign_in(self, method: str, url: str, *, headers: Mapping[str, str], body: Any = None) -> Response:
+        """One request for a token. It is no question: on no account, in no cache, and over connections of its own.
+
+        Raises ProviderError when there is no answer within a few seconds.
+        """
+        with self._making:
+            if self._aside is None:
+                self._aside = Client(SIGN_IN_SECONDS, SIGN_IN_RETRIES, environ=self.environ)
+            aside = self._aside
+        if self._deadlines.stopped:
+            aside.stop()
+        return Context().run(aside.send, method, url, headers=headers, body=body)
 
     def _sender(self) -> Connections:
         """Made when something is sent: to import what it takes is a fifth of what it takes to check a config."""
@@ -59,9 +79,19 @@ class Client:
             return self._connections
 
     def send(
-        self, method: str, url: str, *, headers: Mapping[str, str], body: Any = None, timeout: float | None = None
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: Any = None,
+        timeout: float | None = None,
+        sign: Sign | None = None,
     ) -> Response:
-        """One request; ``body`` is sent as JSON, bytes as they are. Raises ProviderError when there is no answer."""
+        """One request; ``body`` is sent as JSON, bytes as they are. Raises ProviderError when there is no answer.
+
+        ``sign`` gives headers under the others; it is asked only for a request that is sent.
+        """
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         self.guard.check(url, headers, content)
         ask = Ask(method, url, _host(url), headers, content)
@@ -69,6 +99,9 @@ class Client:
         known = question.known(ask, self.guard.keys.values()) if question else None
         if known is not None:  # whether a run is stopped or its budget used up: this costs nothing
             return known
+        if sign is not None:
+            ask = replace(ask, headers={**sign(), **headers})
+            self.guard.check(url, ask.headers, None)
         with self._free:  # kept while it waits to ask again, so that a host which is overrun is asked by fewer
             response = self._send(ask, time.monotonic() + (timeout or self.timeout))
         if question:
@@ -81,6 +114,9 @@ class Client:
     def stop(self) -> None:
         """Cut every call in flight and refuse further ones."""
         self._deadlines.stop()
+        aside = self._aside
+        if aside is not None:
+            aside.stop()
 
     def _send(self, ask: Ask, deadline: float) -> Response:
         left = 0 if self._hosts.is_down(ask.host) else self.retries

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from gradegate.access.hosts import Vendor
+from gradegate.asking.identity import EXCHANGE, JWT, Federation
 from gradegate.asking.provider import Setting, secret
+from gradegate.asking.signed import Headers, signed
 from gradegate.asking.wire import base_url, own_headers
-from gradegate.errors import ConfigError
 
-VENDOR = Vendor(("OPENAI_API_KEY",), ("api.openai.com",), ("OPENAI_API_HOST", "OPENAI_API_BASE_URL", "OPENAI_BASE_URL"))
+_IDS = {"identity_provider_id": "OPENAI_IDENTITY_PROVIDER_ID", "service_account_id": "OPENAI_SERVICE_ACCOUNT_ID"}
+VENDOR = Vendor(
+    ("OPENAI_API_KEY", *_IDS.values()),
+    ("api.openai.com",),
+    ("OPENAI_API_HOST", "OPENAI_API_BASE_URL", "OPENAI_BASE_URL"),
+)
+# https://developers.openai.com/api/reference/workload-identity-federation
+FEDERATION = Federation(
+    "OpenAI",
+    "https://auth.openai.com/oauth/token",
+    Vendor(hosts=VENDOR.hosts),
+    {"grant_type": EXCHANGE, "subject_token_type": JWT},
+    subject="subject_token",
+    ids=_IDS,
+    audience="https://api.openai.com/v1",
+    audience_variable="OPENAI_IDENTITY_AUDIENCE",
+)
 ACCESS = "model apiKey apiKeyEnvar apiKeyRequired apiHost apiBaseUrl organization headers passthrough".split()
 
 
@@ -22,15 +39,15 @@ def base(setting: Setting) -> str:
     return base_url(setting, f"https://{host}/v1" if host else named)
 
 
-def headers(setting: Setting, url: str) -> dict[str, str]:
+def headers(setting: Setting, url: str) -> Headers:
     """Authorization and the config's own headers. Raises ConfigError when OpenAI itself would get no key."""
-    key = secret(setting, "OPENAI_API_KEY")
-    if not key and "://api.openai.com/" in f"{url}/":
-        cure = "set OPENAI_API_KEY, or `apiKey` or `apiKeyEnvar` in its config"
-        raise ConfigError.at(f"no key for `{setting.spec.id}`", setting.spec.origin, cure)
+    key = secret(setting, *VENDOR.keys[:1])
+    needed = "://api.openai.com/" in f"{url}/"
+    token = None if key else FEDERATION.token(setting, url, VENDOR.keys[:1], needed=needed)
     organization = setting.spec.config.get("organization") or setting.env.get("OPENAI_ORGANIZATION")
-    return {
+    plain = {
         **({"Authorization": f"Bearer {key}"} if key else {}),
         **({"OpenAI-Organization": str(organization)} if organization else {}),
         **own_headers(setting.spec.config),
     }
+    return signed(plain, token)

@@ -13,8 +13,10 @@ from gradegate.asking import options
 from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.completions import SENT, Completions
 from gradegate.asking.embeddings import Embeddings
+from gradegate.asking.identity import Federation
 from gradegate.asking.provider import Provider, Setting, secret, split_id
 from gradegate.asking.shape import JsonObject, ModelOutput, members
+from gradegate.asking.signed import Headers, signed
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
 from gradegate.conversation import Usage
 from gradegate.errors import ConfigError
@@ -40,6 +42,7 @@ class Service:
     keyless: bool = False  # a server of one's own may ask for no key
     open: bool = False  # any parameter of a model goes into the request
     tells_cost: bool = False
+    federation: Federation | None = None  # takes GitHub's identity for a key
 
     def __call__(self, setting: Setting) -> Provider:
         """Raises ConfigError."""
@@ -71,7 +74,8 @@ class Service:
         place = urlsplit(self.base)
         own = place.scheme == "https" and place.hostname is not None
         given = tuple(variable for option, variable in self.parts.items() if self.base.startswith(f"{{{option}}}"))
-        return Vendor(self.keys, (str(place.hostname),) if own else (), (*self.addresses, *given))
+        ids = tuple(self.federation.ids.values()) if self.federation else ()
+        return Vendor((*self.keys, *ids), (str(place.hostname),) if own else (), (*self.addresses, *given))
 
     def url(self, setting: Setting) -> str:
         """``apiHost`` or ``apiBaseUrl``, else the address of the environment, else its own. Raises ConfigError."""
@@ -96,11 +100,17 @@ class Service:
             url = url.replace(f"{{{option}}}", value.rstrip("/") if first else quote(value, safe=""))
         return url
 
-    def headers(self, setting: Setting) -> dict[str, str]:
+    def headers(self, setting: Setting, url: str) -> Headers:
         """The key and the config's own headers. Raises ConfigError where a key is missing."""
-        own = self.keyless or setting.spec.config.get("apiKeyRequired") is False
-        key = secret(setting, *self.keys) if own else need_key(setting, *self.keys)
-        return {**({"Authorization": f"Bearer {key}"} if key else {}), **own_headers(setting.spec.config)}
+        needed = not self.keyless and setting.spec.config.get("apiKeyRequired") is not False
+        key, token = secret(setting, *self.keys), None
+        if not key and self.federation:
+            token = self.federation.token(setting, url, self.keys, needed=needed)
+        elif needed:
+            key = need_key(setting, *self.keys)
+        return signed(
+            {**({"Authorization": f"Bearer {key}"} if key else {}), **own_headers(setting.spec.config)}, token
+        )
 
     def config(self, written: JsonObject) -> JsonObject:
         """The options as OpenAI's API names them."""
@@ -115,7 +125,7 @@ class CompatibleChat(ChatModel):
         url, config = service.url(setting), service.config(setting.spec.config)
         more = options.free(config, service.options) if service.open else ()
         shape = Completions(model, config, (*SENT, *service.extra, *more))
-        super().__init__(setting, shape, f"{url}/chat/completions", service.headers(setting), model)
+        super().__init__(setting, shape, f"{url}/chat/completions", service.headers(setting, url), model)
         self._tells_cost = service.tells_cost
 
     @property
@@ -137,7 +147,8 @@ class CompatibleEmbeddings(Embeddings):
     def __init__(self, setting: Setting, service: Service) -> None:
         prefix = _prefix(setting) + (":embedding" if service.chats else "")
         model = need_model(setting, f"{prefix}:MODEL")
-        super().__init__(setting, f"{service.url(setting)}/embeddings", service.headers(setting), model)
+        url = service.url(setting)
+        super().__init__(setting, f"{url}/embeddings", service.headers(setting, url), model)
 
 
 def _cost(response: JsonObject) -> float | None:

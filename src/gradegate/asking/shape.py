@@ -50,13 +50,17 @@ class Shape:
         schema = None if self.sets_format(body) else request.schema
 
         def in_form(form: JsonObject) -> Reply:
-            return self._temperature.ask(request.options, lambda heat: send(joined(heat, body, form)))
+            return self._temperature.ask(request.options, lambda heat: send(joined(self.heated(heat), body, form)))
 
         return self._structure.ask(schema, in_form)
 
     def body(self, request: Request) -> dict[str, Any]:
         """The body of a request, without what names the model where the URL does."""
         raise NotImplementedError
+
+    def heated(self, heat: JsonObject) -> JsonObject:
+        """Where in a body the temperature goes; ``heat`` has it, or is empty."""
+        return heat
 
     def sets_format(self, body: JsonObject) -> bool:
         """Whether the config itself says in which form the answer comes; False where the API has only one."""

@@ -2,7 +2,8 @@
 
 Forms: https://platform.openai.com/docs/api-reference/chat and /responses, https://platform.claude.com/docs/en/api/messages
 (``tool_use``), https://ai.google.dev/api/generate-content (``functionCall``), https://docs.ollama.com/api (arguments as an object),
-https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message (``tool-call``).
+https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message (``tool-call``),
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolSpecification.html.
 """
 
 from __future__ import annotations
@@ -92,7 +93,9 @@ def declared(config: JsonObject) -> dict[str, Any] | None:
 
     None where the config names neither. A function without parameters takes none.
     """
-    written = [config[key] for key in DECLARING if config.get(key)]
+    inside = config.get("toolConfig")  # where Bedrock's Converse has them, and Gemini which of them may be called
+    beside = [inside["tools"]] if isinstance(inside, Mapping) and inside.get("tools") else []
+    written = [*(config[key] for key in DECLARING if config.get(key)), *beside]
     if not written:
         return None
     return {name: schema for value in written for name, schema in _functions(value)}
@@ -106,9 +109,11 @@ def _functions(value: Any) -> Iterator[tuple[str, Any]]:
         if inside is not None:
             yield from ((name, _lower(schema)) for name, schema in _functions(inside))
             continue
-        function = item.get("function") if isinstance(item.get("function"), Mapping) else item
+        function = next((item[key] for key in ("function", "toolSpec") if isinstance(item.get(key), Mapping)), item)
         if isinstance(function, Mapping) and isinstance(function.get("name"), str):
             schema = next((function[key] for key in _SCHEMAS if function.get(key) is not None), None)
+            inner = function.get("inputSchema")  # of Bedrock's Converse
+            schema = inner.get("json") if schema is None and isinstance(inner, Mapping) else schema
             yield function["name"], NO_PARAMETERS if schema is None else schema
 
 

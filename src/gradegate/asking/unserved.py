@@ -26,6 +26,10 @@ _CLOUD = (
     "is signed in to with its cloud's own credentials, which gradegate cannot do yet",
     f"ask a gateway that speaks OpenAI's API ({COMPATIBLE}), or {ELSEWHERE}",
 )
+_VECTORS = (
+    "asks for embeddings by an API that gradegate does not speak",
+    "name another vendor's, such as openai:embedding:MODEL or google:embedding:MODEL",
+)
 _RED = ("belongs to promptfoo's red teaming", "gradegate gates evals; run red teaming as its own job")
 _OWN = ("has an API of its own, which gradegate does not speak", f"ask it with `http`, or through {COMPATIBLE}")
 _LOCAL = ("runs a model inside promptfoo's own process", f"serve it, and ask it with {COMPATIBLE} or ollama:chat:MODEL")
@@ -42,7 +46,7 @@ _FAMILIES: dict[str, tuple[str, str]] = {
     **dict.fromkeys("a2a acp browser mcp n8n openclaw opencode openinterpreter slack".split(), _AGENT),
     **dict.fromkeys("claude-agent-sdk claude-code codex codex-sdk bedrock-agent agentic".split(), _AGENT),
     **dict.fromkeys("elevenlabs fal modelslab quiverai".split(), _MEDIA),
-    **dict.fromkeys("vertex bedrock sagemaker".split(), _CLOUD),
+    "sagemaker": _CLOUD,
     **dict.fromkeys("cloudera jfrog qwak snowflake watsonx f5".split(), _OWN),
     **dict.fromkeys("transformers transformers.js".split(), _LOCAL),
     **dict.fromkeys("golang ruby".split(), _PROGRAM),
@@ -79,14 +83,17 @@ _FAMILIES: dict[str, tuple[str, str]] = {
 _KINDS = {
     "agents agents-api assistant chatkit claude-agent-sdk* claude-code* codex* foundry-agent interactions "
     "managed-agents* sdk": _AGENT,
-    "audio image live realtime speech transcription tts video voice": _MEDIA,
+    "agentcore agents-* kb knowledge-base": _AGENT,
+    "amazon.nova-reel* amazon.nova-sonic* audio image live luma* nova-reel nova-sonic realtime speech transcription tts video "
+    "voice": _MEDIA,
     "completion text-generation": _OLD,
-    "messages responses": _API,
+    "mantle messages responses": _API,
     "moderation": ("moderates by an API that gradegate does not speak", "name openai:moderation"),
 }
 _MEDIA_MODELS = ("gpt-live-*", "*-realtime*", "gpt-realtime*", "*-tts*", "tts-*", "*-transcribe*", "whisper*",
                  "dall-e*", "*-image", "*-image-*", "gpt-image*", "sora*", "imagen-*", "veo-*")  # fmt: skip
-_MEDIA_VENDORS = frozenset({"openai", "azure", "google"})
+_CLOUDS = frozenset({"bedrock", "vertex"})
+_MEDIA_VENDORS = frozenset({"openai", "azure", "google", "vertex"})
 
 # Names of models by how they begin, and the prefix that serves them; the first that fits.
 _MODELS = (
@@ -187,6 +194,8 @@ def _known(provider_id: str) -> tuple[str, str] | None:
         return _MEDIA
     if served and kind in getattr(PROVIDERS.find(served[0]), "kinds", ()):
         return None
+    if first in _CLOUDS and kind in ("embedding", "embeddings"):
+        return _VECTORS
     words = ((pattern, found) for patterns, found in _KINDS.items() for pattern in patterns.split())
     return next((found for pattern, found in words if fnmatchcase(kind, pattern)), None)
 

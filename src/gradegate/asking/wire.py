@@ -13,6 +13,7 @@ from gradegate.asking.http import Client
 from gradegate.asking.prices import price
 from gradegate.asking.provider import Setting, secret
 from gradegate.asking.response import Response
+from gradegate.asking.signed import Headers, send
 from gradegate.conversation import Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.figures import many
@@ -76,7 +77,7 @@ def own_headers(config: Mapping[str, Any]) -> dict[str, str]:
 # --- sending --------------------------------------------------------------------------------------------------
 
 
-def post(client: Client, url: str, headers: Mapping[str, str], body: Any) -> tuple[dict[str, Any], float]:
+def post(client: Client, url: str, headers: Headers, body: Any) -> tuple[dict[str, Any], float]:
     """Send JSON, give the JSON object that came back and the seconds it took. Raises ProviderError."""
     content, seconds = post_any(client, url, headers, body)
     if not isinstance(content, dict):
@@ -84,9 +85,9 @@ def post(client: Client, url: str, headers: Mapping[str, str], body: Any) -> tup
     return content, seconds
 
 
-def post_any(client: Client, url: str, headers: Mapping[str, str], body: Any) -> tuple[Any, float]:
+def post_any(client: Client, url: str, headers: Headers, body: Any) -> tuple[Any, float]:
     """As ``post``, for an API that answers with any JSON. Raises ProviderError."""
-    answer = client.send("POST", url, headers=headers, body=body)
+    answer = send(client, url, headers, body)
     if not 200 <= answer.status < 300:
         raise refusal(answer)
     content = answer.json()

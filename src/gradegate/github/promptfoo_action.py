@@ -16,6 +16,8 @@ _BASE = "give `base`, a checkout of the base commit (docs/github.md)"
 _KEY = "set the variable by `env:` of the step: `{}: ${{{{ secrets.{} }}}}`"
 _REFUSED = "leave it out: gradegate does not ask this vendor; name a provider with an API like OpenAI's, or `http:`"
 
+_AWS = "leave it out: aws-actions/configure-aws-credentials signs the job in, and `bedrock:` takes what it sets (docs/keys.md)"
+
 
 def _key(name: str) -> str:
     return _KEY.format(name, name)
@@ -45,10 +47,10 @@ ANSWERS: Mapping[str, str] = {
     "cohere-api-key": _key("COHERE_API_KEY"),
     "huggingface-api-key": _key("HF_TOKEN"),
     "openrouter-api-key": _key("OPENROUTER_API_KEY"),
-    "vertex-api-key": _REFUSED,
+    "vertex-api-key": _key("VERTEX_API_KEY"),
     "replicate-api-key": _REFUSED,
-    "aws-access-key-id": _REFUSED,
-    "aws-secret-access-key": _REFUSED,
+    "aws-access-key-id": _AWS,
+    "aws-secret-access-key": _AWS,
     "promptfoo-api-key": "leave it out: promptfoo's service is not asked",
     "results-path": "give `output`, one path to a line; the output `results-path` says where the JSON is",
 }

@@ -1,7 +1,8 @@
 """anthropic: Claude at Anthropic.
 
 API: https://platform.claude.com/docs/en/api/messages and https://platform.claude.com/docs/en/api/versioning: version
-2026-10-21 has no sampling parameters, 2023-06-01 has them for the models up to Claude 4.6.
+2026-10-21 has no sampling parameters, 2023-06-01 has them for the models up to Claude 4.6. Tokens for GitHub's identity: https://platform.claude.com/docs/en/manage-claude/wif-reference
+(the exchange) and the ``anthropic`` package 2.12 (the betas that exchanges and calls have to name).
 """
 
 from __future__ import annotations
@@ -10,36 +11,62 @@ from typing import Any
 
 from gradegate.access.hosts import Vendor
 from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.identity import Federation
 from gradegate.asking.messages import OPTIONS, SAMPLING, Messages
-from gradegate.asking.provider import PROVIDERS, Setting
+from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject
-from gradegate.asking.wire import PRICES, base_url, need_key, need_model, own_headers, post
+from gradegate.asking.signed import also, signed
+from gradegate.asking.wire import PRICES, base_url, need_model, own_headers, post
 
 VERSION, SAMPLING_VERSION = "2026-10-21", "2023-06-01"
+TOKENS, EXCHANGES = "oauth-2025-04-20", "oidc-federation-2026-04-01"  # betas that calls and exchanges name
+_KEYS = ("ANTHROPIC_API_KEY",)
+_IDS = {
+    "federation_rule_id": "ANTHROPIC_FEDERATION_RULE_ID",
+    "organization_id": "ANTHROPIC_ORGANIZATION_ID",
+    "service_account_id": "ANTHROPIC_SERVICE_ACCOUNT_ID",
+}
+_VENDOR = Vendor((*_KEYS, *_IDS.values()), ("api.anthropic.com",), ("ANTHROPIC_BASE_URL",))
+FEDERATION = Federation(
+    "Anthropic",
+    "https://api.anthropic.com/v1/oauth/token",
+    Vendor(hosts=_VENDOR.hosts),
+    {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer"},
+    subject="assertion",
+    ids=_IDS,
+    optional={"workspace_id": "ANTHROPIC_WORKSPACE_ID"},
+    audience="https://api.anthropic.com",
+    audience_variable="ANTHROPIC_IDENTITY_AUDIENCE",
+    headers={"anthropic-beta": f"{TOKENS},{EXCHANGES}"},
+)
 
 
 class Anthropic(ChatModel):
     """A model at ``{base}/v1/messages``."""
 
     options = (*OPTIONS, *PRICES, "model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "beta")
-    vendor = Vendor(("ANTHROPIC_API_KEY",), ("api.anthropic.com",), ("ANTHROPIC_BASE_URL",))
+    vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
         config = setting.spec.config
         model = need_model(setting, "anthropic:messages:MODEL")
         base = config.get("apiBaseUrl") or setting.env.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
         url = base_url(setting, base).removesuffix("/v1") + "/v1/messages"
+        key = secret(setting, *_KEYS)
+        token = None if key else FEDERATION.token(setting, url, _KEYS, needed=True)
         beta = config.get("beta") or ()
-        headers = {
-            "x-api-key": need_key(setting, "ANTHROPIC_API_KEY"),
-            **({"anthropic-beta": ",".join([beta] if isinstance(beta, str) else map(str, beta))} if beta else {}),
+        flags = [*([beta] if isinstance(beta, str) else map(str, beta)), *([] if key else [TOKENS])]
+        plain = {
+            **({"x-api-key": key} if key else {}),
+            **({"anthropic-beta": ",".join(flags)} if flags else {}),
         }
+        headers = signed(plain, token)
         super().__init__(setting, Messages(model, config), url, headers, model, {"model": model})
 
     def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
         version = SAMPLING_VERSION if any(name in body for name in SAMPLING) else VERSION
-        headers = {**self._headers, "anthropic-version": version, **own_headers(self._config)}
-        return post(self._client, self.url, headers, body)
+        own = own_headers(self._config)
+        return post(self._client, self.url, also(self._headers, {"anthropic-version": version, **own}), body)
 
 
 PROVIDERS.register("anthropic:messages", "anthropic")(Anthropic)

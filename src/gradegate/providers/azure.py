@@ -3,7 +3,8 @@
 API: https://learn.microsoft.com/azure/ai-services/openai/reference for dated versions, whose paths name the
 deployment, and https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle for the v1 API, which is
 OpenAI's own below ``/openai/v1`` and takes the deployment as model. A blocked prompt is a 400 with the code
-``content_filter`` (https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter).
+``content_filter`` (https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter). Tokens for GitHub's identity:
+https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow, third case, as ``azure-identity`` 1.27 does it.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from gradegate.access.hosts import Vendor
 from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.completions import SENT, Completions, reasons
 from gradegate.asking.embeddings import Embeddings
-from gradegate.asking.provider import PROVIDERS, Setting
+from gradegate.asking.identity import Federation
+from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject
-from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, own_headers
+from gradegate.asking.signed import Headers, signed
+from gradegate.asking.wire import ACCESS, PRICES, base_url, own_headers
 from gradegate.errors import ConfigError
 
 API_VERSION = "2024-10-21"  # the latest dated version that is not a preview; it has structured output
@@ -24,7 +27,23 @@ _KEYS = ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")
 _BASES = ("AZURE_OPENAI_API_BASE_URL", "AZURE_OPENAI_BASE_URL", "AZURE_API_BASE_URL")
 _HOSTS = ("AZURE_OPENAI_API_HOST", "AZURE_API_HOST")
 # Whose a host below openai.azure.com is cannot be told from its name: the environment names the one that is meant.
-_VENDOR = Vendor(_KEYS, (), (*_BASES, *_HOSTS))
+_IDS = {"client_id": "AZURE_CLIENT_ID", "tenant": "AZURE_TENANT_ID"}
+_VENDOR = Vendor((*_KEYS, *_IDS.values()), (), (*_BASES, *_HOSTS))
+FEDERATION = Federation(
+    "Microsoft Entra ID",
+    "https://login.microsoftonline.com/{tenant}/oauth2/v2.0/token",
+    # Azure's own, whoever the resource belongs to; on GitHub the environment or `allowed-hosts` names the one that is meant.
+    Vendor(forms=(r"[a-z0-9-]+\.(?:openai|cognitiveservices|services\.ai)\.azure\.com",)),
+    {
+        "grant_type": "client_credentials",
+        "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+        "scope": "https://cognitiveservices.azure.com/.default",
+    },
+    subject="client_assertion",
+    ids=_IDS,
+    audience="api://AzureADTokenExchange",
+    form=True,
+)
 _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
 
 
@@ -53,7 +72,8 @@ class AzureEmbeddings(Embeddings):
 
     def __init__(self, setting: Setting) -> None:
         deployment = _deployment(setting)
-        super().__init__(setting, _url(setting, deployment, "embeddings"), _headers(setting), deployment)
+        url = _url(setting, deployment, "embeddings")
+        super().__init__(setting, url, _headers(setting), deployment)
 
     def _priced_as(self, response: JsonObject) -> str:
         return _priced_as(self._config, response)
@@ -67,8 +87,10 @@ def _deployment(setting: Setting) -> str:
     return name
 
 
-def _headers(setting: Setting) -> dict[str, str]:
-    return {"api-key": need_key(setting, *_KEYS), **own_headers(setting.spec.config)}
+def _headers(setting: Setting) -> Headers:
+    key = secret(setting, *_KEYS)
+    token = None if key else FEDERATION.token(setting, _base(setting), _KEYS, needed=True)
+    return signed({**({"api-key": key} if key else {}), **own_headers(setting.spec.config)}, token)
 
 
 def _url(setting: Setting, deployment: str, task: str) -> str:

@@ -4,6 +4,7 @@
 the ids, the addresses and the variables are promptfoo's (https://www.promptfoo.dev/docs/providers/) where it has the
 service, else the vendor's own:
 
+- tokens of OpenRouter for GitHub's identity: https://openrouter.ai/docs/api/api-reference/oauth/exchange-a-workload-identity-token
 - ``usage.cost`` of OpenRouter: https://openrouter.ai/docs/use-cases/usage-accounting; ``usage.cost.total_cost`` of Perplexity:
   https://docs.perplexity.ai/api-reference/chat-completions-post
 - https://console.groq.com/docs/openai, https://docs.x.ai/docs/api-reference, https://api-docs.deepseek.com,
@@ -15,6 +16,8 @@ service, else the vendor's own:
 
 from __future__ import annotations
 
+from gradegate.access.hosts import Vendor
+from gradegate.asking.identity import EXCHANGE, JWT, Federation
 from gradegate.asking.provider import PROVIDERS
 from gradegate.asking.service import Service
 
@@ -33,6 +36,17 @@ _CAMEL = {
     "presencePenalty": "presence_penalty",
     "stopSequences": "stop",
 }
+_OPENROUTER = Federation(
+    "OpenRouter",
+    "https://openrouter.ai/api/v1/oauth/token",
+    Vendor(hosts=("openrouter.ai",)),
+    {"grant_type": EXCHANGE, "subject_token_type": JWT},
+    subject="subject_token",
+    ids={"federation_policy_id": "OPENROUTER_FEDERATION_POLICY_ID"},
+    audience="https://openrouter.ai",
+    audience_variable="OPENROUTER_IDENTITY_AUDIENCE",
+    form=True,
+)
 _ACCOUNT = "https://api.cloudflare.com/client/v4/accounts/{accountId}/ai/v1"
 
 # --- models behind many vendors, and services of their own --------------------------------------------------------
@@ -44,6 +58,7 @@ PROVIDERS.register("openrouter")(
         extra=_ROUTING,
         embeds=True,
         tells_cost=True,
+        federation=_OPENROUTER,
     )
 )
 PROVIDERS.register("orcarouter")(

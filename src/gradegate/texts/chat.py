@@ -71,7 +71,7 @@ def _message(item: Mapping[str, Any], understood: bool) -> Message | None:
     texts, images = [], []
     for part in content:
         image = _image(part)
-        if part.get("type") in TEXTS and isinstance(part.get("text"), str):
+        if part.get("type", "text") in TEXTS and isinstance(part.get("text"), str):  # Bedrock's Converse names no type
             texts.append(part["text"])
         elif image:
             images.append(image)
@@ -80,9 +80,20 @@ def _message(item: Mapping[str, Any], understood: bool) -> Message | None:
     return Message(role, "\n".join(texts), tuple(images), item)
 
 
+def _converse(image: Mapping[str, Any]) -> str:
+    """An image of Bedrock's Converse: ``{"format", "source": {"bytes": base64}}``, whose bytes promptfoo takes as a data URI, too."""
+    source = image.get("source")
+    content = source.get("bytes") if isinstance(source, Mapping) else None
+    if not isinstance(content, str):
+        return ""
+    return content if content.startswith("data:") else f"data:image/{image.get('format') or 'png'};base64,{content}"
+
+
 def _image(part: Mapping[str, Any]) -> str:
-    """The URL or data URI of an image part: OpenAI's ``image_url`` and ``input_image``, Anthropic's ``image``."""
+    """The URL or data URI of an image part: OpenAI's ``image_url`` and ``input_image``, Anthropic's and Bedrock's ``image``."""
     kind, image, source = part.get("type"), part.get("image_url"), part.get("source")
+    if kind is None and isinstance(part.get("image"), Mapping):
+        return _converse(part["image"])
     if kind in ("image_url", "input_image"):
         url = image.get("url") if isinstance(image, Mapping) else image
         return url if isinstance(url, str) else ""

@@ -1,0 +1,28 @@
+"""Tokens that came to be while the process runs: whoever hides secrets hides them, too, from then on.
+
+They are kept in module state, as the accounts of ``bounded/`` are: what hides secrets is made before the first token is.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from gradegate.access.encodings import Traces
+
+_lock = threading.Lock()
+_tokens: set[str] = set()
+_traces = Traces.of(())
+
+
+def remember(token: str) -> None:
+    """Have a token hidden in every text from now on."""
+    global _traces  # noqa: PLW0603  # one value for whoever reads, exchanged as a whole
+    with _lock:
+        if token not in _tokens:
+            _tokens.add(token)
+            _traces = Traces.of(_tokens)
+
+
+def traces() -> Traces:
+    """What would show one of them."""
+    return _traces

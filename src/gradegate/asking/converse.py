@@ -1,0 +1,236 @@
+"""The Converse shape of Amazon Bedrock, one for the models of all vendors there.
+
+API: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html, as in the service model of ``botocore``
+1.44. The names that promptfoo takes for its options, model by model, come to those of ``inferenceConfig``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gradegate.asking.negotiation import Structure, Temperature
+from gradegate.asking.shape import (
+    JsonObject,
+    ModelOutput,
+    NoOutput,
+    Shape,
+    as_text,
+    base64_image,
+    finish_reason,
+    members,
+    objects,
+    picked,
+    with_calls,
+    without_system,
+)
+from gradegate.conversation import Message, Request
+from gradegate.errors import ProviderError, Trouble
+
+INFERENCE = ("maxTokens", "temperature", "topP", "stopSequences")
+_ALIASES = {
+    **dict.fromkeys("max_tokens max_new_tokens max_gen_len maxTokenCount max_completion_tokens".split(), "maxTokens"),
+    **dict.fromkeys("max_tokens_to_sample maxOutputTokens".split(), "maxTokens"),
+    "top_p": "topP",
+    "stop": "stopSequences",
+    "stop_sequences": "stopSequences",
+    "topK": "top_k",
+}
+_GROUPS = ("inferenceConfig", "interfaceConfig", "textGenerationConfig")  # of Converse, and of single vendors' models
+BESIDE = (
+    "additionalModelResponseFieldPaths", "guardrailConfig", "outputConfig", "performanceConfig", "requestMetadata",
+    "serviceTier", "toolConfig",
+)  # fmt: skip
+_MODELS = ("thinking", "reasoningConfig", "reasoning_effort", "anthropic_beta")  # what single vendors' models take
+_GUARDRAIL = ("guardrailIdentifier", "guardrailVersion", "trace")
+OPTIONS = (
+    *INFERENCE, *_ALIASES, "top_k", *_GROUPS, *BESIDE, *_MODELS, *_GUARDRAIL,
+    "additionalModelRequestFields", "tools", "toolChoice", "tool_choice", "passthrough",
+)  # fmt: skip
+_BLOCKS = ("document", "video", "audio", "toolUse", "toolResult", "cachePoint", "guardContent")
+TOOL = "give_verdict"
+_FINISHED = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "guardrail_intervened": "content_filter",
+    "content_filtered": "content_filter",
+}
+
+
+class Converse(Shape):
+    """Questions to any model of Bedrock, and its answers; the URL names the ``model``."""
+
+    def __init__(self, model: str, config: JsonObject) -> None:
+        self._model = model
+        flat = _flat(config)
+        reasons = members(config.get("reasoningConfig")).get("type") == "enabled"  # Nova takes no temperature then
+        thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")
+        heat = Temperature(flat, taken=not reasons and not thinks, insists=thinks)
+        super().__init__(flat, Structure(_formatted, _tool), heat)
+        self._reasons = reasons
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """Without the temperature. Raises ProviderError for an image that is only named."""
+        system, rest = without_system(request.messages)
+        options = {**self.config, **_flat(request.options)}
+        inference = picked(options, INFERENCE)
+        inference.pop("temperature", None)  # sent where the model takes any
+        if isinstance(inference.get("stopSequences"), str):
+            inference["stopSequences"] = [inference["stopSequences"]]
+        if self._reasons:
+            high = members(options.get("reasoningConfig")).get("maxReasoningEffort") == "high"
+            inference = {
+                name: inference[name] for name in inference if name != "topP" and not (high and name == "maxTokens")
+            }
+        more = self._of_model(options)
+        return {
+            "messages": [_message(message) for message in rest],
+            **({"system": [{"text": system}]} if system else {}),
+            **({"inferenceConfig": inference} if inference else {}),
+            **({"additionalModelRequestFields": more} if more else {}),
+            **dict(_tools(options)),
+            **dict(_guardrail(options)),
+            **picked(options, BESIDE),
+            **(options.get("passthrough") or {}),
+        }
+
+    def heated(self, heat: JsonObject) -> JsonObject:
+        """Below ``inferenceConfig``."""
+        return {"inferenceConfig": heat} if heat else {}
+
+    def sets_format(self, body: JsonObject) -> bool:
+        """Tools, or a format of ``outputConfig``."""
+        return "toolConfig" in body or "textFormat" in body.get("outputConfig", ())
+
+    def read(self, response: JsonObject) -> ModelOutput:
+        """Text blocks, else tool calls; blocks of reasoning are not an answer. Raises NoOutput."""
+        content = members(members(response.get("output")).get("message")).get("content")
+        blocks = objects(content)
+        if not isinstance(content, list) or len(blocks) != len(content):
+            raise NoOutput("without content")
+        texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
+        calls = [_call(block["toolUse"]) for block in blocks if isinstance(block.get("toolUse"), Mapping)]
+        finish = finish_reason(response.get("stopReason"), _FINISHED)
+        if len(calls) == 1 and calls[0]["name"] == TOOL:  # our own tool: its input is the answer, and complete
+            texts = [*([*texts, "\n"] if any(texts) else ()), as_text(calls[0]["input"])]
+            calls, finish = [], "stop" if finish == "tool_calls" else finish
+        if not texts and not calls and finish in ("stop", ""):
+            raise NoOutput("without a text")
+        finish = with_calls(finish, calls)
+        text = "".join(texts) or (as_text(calls) if calls else "")
+        return ModelOutput(text, finish, finish == "content_filter", calls, *_tokens(members(response.get("usage"))))
+
+    def _of_model(self, options: JsonObject) -> dict[str, Any]:
+        """What goes to the model as it is, whatever Converse knows of it."""
+        more = {**picked(options, _MODELS), **(options.get("additionalModelRequestFields") or {})}
+        if options.get("top_k") is None:
+            return more
+        if "amazon.nova" in self._model:  # https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html
+            return {**more, "inferenceConfig": {"topK": options["top_k"], **(more.get("inferenceConfig") or {})}}
+        return {"top_k": options["top_k"], **more}
+
+
+def _flat(config: JsonObject) -> dict[str, Any]:
+    """The options under Converse's names, those of groups beside the others; what has Converse's own name wins."""
+    groups = [config[name] for name in _GROUPS if isinstance(config.get(name), Mapping)]
+    flat: dict[str, Any] = {}
+    for part in ({name: value for name, value in config.items() if name not in _GROUPS}, *groups):
+        flat = {**part, **flat}
+    for alias, name in _ALIASES.items():
+        value = flat.pop(alias, None)
+        if value is not None and flat.get(name) is None:
+            flat[name] = value
+    return flat
+
+
+def _tools(options: JsonObject) -> Iterator[tuple[str, Any]]:
+    tools, choice = objects(options.get("tools")), options.get("toolChoice") or options.get("tool_choice")
+    word, name = _choice(choice)
+    if not tools or word == "none":  # Converse has no word for none
+        return
+    chosen: JsonObject = (
+        {"tool": {"name": name}} if name else {"any": {}} if word in ("any", "required") else {"auto": {}}
+    )
+    yield "toolConfig", {"tools": [_spec(tool) for tool in tools], **({"toolChoice": chosen} if choice else {})}
+
+
+def _spec(tool: JsonObject) -> JsonObject:
+    """A tool as Converse, OpenAI or Anthropic write it."""
+    if any(name in tool for name in ("toolSpec", "systemTool", "cachePoint")):
+        return tool
+    function = members(tool.get("function")) or tool
+    schema = function.get("parameters") or function.get("input_schema") or {"type": "object", "properties": {}}
+    return {"toolSpec": {**picked(function, ("name", "description", "strict")), "inputSchema": {"json": schema}}}
+
+
+def _choice(choice: Any) -> tuple[str, str]:
+    """Whether a tool is to be called, and which, as Converse, OpenAI, Anthropic or promptfoo write it."""
+    if not isinstance(choice, Mapping):
+        return str(choice or ""), ""
+    inside = [members(choice.get(key)).get("name") for key in ("tool", "function")]
+    name = next(filter(None, (*inside, choice.get("name"), choice.get("toolName"))), "")
+    word = choice.get("type") or choice.get("mode") or next((word for word in ("auto", "any") if word in choice), "")
+    return str(word), str(name)
+
+
+def _guardrail(options: JsonObject) -> Iterator[tuple[str, Any]]:
+    if options.get("guardrailIdentifier"):
+        version = {"guardrailVersion": str(options.get("guardrailVersion") or "DRAFT")}
+        yield "guardrailConfig", {
+            "guardrailIdentifier": str(options["guardrailIdentifier"]), **version, **picked(options, ("trace",))
+        }  # fmt: skip
+
+
+def _call(used: JsonObject) -> dict[str, Any]:
+    """A call in the words of ``toolcalls.uniform``."""
+    return {"id": used.get("toolUseId"), "name": used.get("name"), "input": used.get("input")}
+
+
+def _tokens(usage: JsonObject) -> tuple[int | None, Any]:
+    """``inputTokens`` leaves out what the cache was written with and read from."""
+    counts = [usage.get(name) for name in ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")]
+    numbers = [count for count in counts if isinstance(count, int)]
+    return sum(numbers) if numbers else None, usage.get("outputTokens")
+
+
+def _formatted(schema: JsonObject) -> JsonObject:
+    structure = {"jsonSchema": {"name": "verdict", "schema": json.dumps(schema)}}
+    return {"outputConfig": {"textFormat": {"type": "json_schema", "structure": structure}}}
+
+
+def _tool(schema: JsonObject) -> JsonObject:
+    """A tool that the model is made to call: its input has the shape."""
+    spec = {"name": TOOL, "description": "Give the verdict.", "inputSchema": {"json": schema}}
+    return {"toolConfig": {"tools": [{"toolSpec": spec}], "toolChoice": {"tool": {"name": TOOL}}}}
+
+
+def _message(message: Message) -> dict[str, Any]:
+    own = tuple(_own(message))
+    texts = [{"text": message.content}] if message.content or not (message.images or own) else []
+    return {
+        "role": "assistant" if message.role == "assistant" else "user",
+        "content": [*map(_image, message.images), *texts, *own],
+    }
+
+
+def _own(message: Message) -> Iterator[JsonObject]:
+    """What a chat prompt holds in Converse's form beside texts and images."""
+    for part in objects((message.written or {}).get("content")):
+        if "type" not in part and any(name in part for name in _BLOCKS):
+            yield part
+
+
+def _image(image: str) -> Mapping[str, Any]:
+    encoded = base64_image(image)
+    if encoded:
+        kind = encoded[0].removeprefix("image/")
+        return {"image": {"format": "jpeg" if kind == "jpg" else kind, "source": {"bytes": encoded[1]}}}
+    if image.strip().startswith("s3://"):
+        kind = image.strip().rpartition(".")[2].lower()
+        known = {"jpg": "jpeg"}.get(kind, kind)
+        return {"image": {"format": known, "source": {"s3Location": {"uri": image.strip()}}}}
+    raise ProviderError("Bedrock takes an image as data or from s3://, and reads no other address", Trouble.SETUP)

@@ -1,0 +1,175 @@
+"""vertex: Gemini and Claude at Google Cloud's Vertex AI.
+
+API: https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/projects.locations.publishers.models/generateContent and
+https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai (``rawPredict``, the Messages body with
+``anthropic_version``); keys in express mode: https://cloud.google.com/vertex-ai/generative-ai/docs/start/api-keys. Ids, options and
+their order are those of promptfoo (https://www.promptfoo.dev/docs/providers/vertex/).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from gradegate.access.hosts import Vendor
+from gradegate.asking import gemini, messages
+from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.gemini import Gemini
+from gradegate.asking.google_account import ACCESS_TOKENS, FILE, access_token
+from gradegate.asking.identity import shown
+from gradegate.asking.messages import Messages
+from gradegate.asking.provider import PROVIDERS, Setting, secret
+from gradegate.asking.shape import JsonObject, members
+from gradegate.asking.signed import Headers, signed
+from gradegate.asking.wire import ACCESS, PRICES, base_url, need_model, own_headers
+from gradegate.conversation import Request
+from gradegate.errors import ConfigError
+
+_KEYS = ("VERTEX_API_KEY", "GOOGLE_API_KEY")
+_PROJECTS = ("VERTEX_PROJECT_ID", "GOOGLE_PROJECT_ID", "GOOGLE_CLOUD_PROJECT")
+_REGIONS = ("VERTEX_REGION", "GOOGLE_CLOUD_LOCATION")
+_HOST, _ANYWHERE = "aiplatform.googleapis.com", "global"
+_REGION = r"[a-z]{2,20}-[a-z]{2,20}\d{1,2}"
+VENDOR = Vendor(
+    (*_KEYS, *ACCESS_TOKENS, FILE),
+    (_HOST,),
+    ("VERTEX_API_HOST",),
+    (rf"{_REGION}-aiplatform\.googleapis\.com", r"aiplatform\.(?:us|eu)\.rep\.googleapis\.com"),
+)
+ANTHROPIC_VERSION = "vertex-2023-10-16"
+_PROMPTFOOS = {"max_tokens": "maxOutputTokens", "top_p": "topP", "top_k": "topK", "stop_sequences": "stopSequences"}
+_SIGN_IN = "leave it out: google-github-actions/auth signs the job in (docs/keys.md), and no key is kept"
+
+
+class Vertex(ChatModel):
+    """A model of Google or of Anthropic, in a project and a region, or of Google's with a key alone."""
+
+    options = tuple(
+        dict.fromkeys(
+            (
+                *gemini.OPTIONS, *messages.OPTIONS, *ACCESS, *PRICES, "region", "projectId", "publisher", "apiVersion",
+                "expressMode", "anthropic_version", "anthropicVersion", "modelArmor",
+            )
+        )
+    )  # fmt: skip
+    unsupported: Mapping[str, str] = dict.fromkeys(
+        ("credentials", "keyFilename", "googleAuthOptions", "scopes"), _SIGN_IN
+    )
+    vendor = VENDOR
+
+    def __init__(self, setting: Setting) -> None:
+        config = setting.spec.config
+        model = need_model(setting, "vertex:MODEL")
+        claude = "claude" in model
+        if not claude and "gemini" not in model:
+            cure = "name a model of Gemini or Claude; another one is asked with `http`"
+            raise ConfigError.at(f"`{setting.spec.id}` is neither Gemini nor Claude", setting.spec.origin, cure)
+        key = None if claude or config.get("expressMode") is False else secret(setting, *_KEYS)
+        url = _express(setting, model) if key else _url(setting, model, claude=claude)
+        headers = _keyed(setting, key) if key else _signed(setting, url)
+        version = config.get("anthropic_version") or config.get("anthropicVersion") or ANTHROPIC_VERSION
+        beside = {"anthropic_version": version} if claude else _armor(config)
+        shape = VertexMessages(model, config) if claude else Gemini(config)
+        super().__init__(setting, shape, url, headers, model, beside)
+
+    def _priced_as(self, response: JsonObject) -> str:
+        return self._model.partition("@")[0]
+
+
+class VertexMessages(Messages):
+    """Messages to Claude under the names that promptfoo takes for Gemini, too."""
+
+    def __init__(self, model: str, config: JsonObject) -> None:
+        written = {**members(config.get("generationConfig")), **config}
+        renamed = {name: written[other] for name, other in _PROMPTFOOS.items() if written.get(other) is not None}
+        heat = {"temperature": written["temperature"]} if written.get("temperature") is not None else {}
+        super().__init__(model, {**heat, **renamed, **config})
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """With ``systemInstruction`` where the messages have no system's own."""
+        body = super().body(request)
+        told = self.config.get("systemInstruction")
+        return {"system": told, **body} if isinstance(told, str) and told else body
+
+
+def _armor(config: JsonObject) -> JsonObject:
+    """Google's screening of prompts and answers, whose templates promptfoo names shorter."""
+    given = members(config.get("modelArmor"))
+    names = {"promptTemplate": "promptTemplateName", "responseTemplate": "responseTemplateName"}
+    armor = {name: given[other] for other, name in names.items() if given.get(other)}
+    return {"modelArmorConfig": armor} if armor else {}
+
+
+def _keyed(setting: Setting, key: str) -> Headers:
+    return {"x-goog-api-key": key, **own_headers(setting.spec.config)}
+
+
+def _signed(setting: Setting, url: str) -> Headers:
+    """The token that the workflow gives as it is; one that is minted goes to Google's own hosts alone. Raises ConfigError."""
+    token, own = access_token(setting), own_headers(setting.spec.config)
+    if isinstance(token, str):
+        return {"Authorization": f"Bearer {token}", **own}
+    if not VENDOR.serves(url):
+        what = f"no key for `{setting.spec.id}`: tokens of Google go to its own API alone, not to {shown(url)}"
+        raise ConfigError.at(what, setting.spec.origin, f"set {ACCESS_TOKENS[0]}")
+    return signed(own, token)
+
+
+def _express(setting: Setting, model: str) -> str:
+    base = _base(setting) or f"https://{_HOST}"
+    return f"{base}/{_version(setting)}/publishers/google/models/{quote(model, safe='@')}:generateContent"
+
+
+def _url(setting: Setting, model: str, *, claude: bool) -> str:
+    region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _ANYWHERE).strip()
+    if not re.fullmatch(rf"{_REGION}|global|us|eu", region):
+        cure = "write a region of Google Cloud, such as europe-west4, or global"
+        raise ConfigError.at(f"`{region}` is no region for `{setting.spec.id}`", setting.spec.origin, cure)
+    project = str(setting.spec.config.get("projectId") or setting.env.address(*_PROJECTS)).strip()
+    if not re.fullmatch(r"[a-z0-9][a-z0-9.:-]{0,99}", project):
+        cure = f"set {_PROJECTS[-1]}, or `projectId` in its config"
+        what = f"`{project}` is no project" if project else "no project"
+        raise ConfigError.at(f"{what} for `{setting.spec.id}`", setting.spec.origin, cure)
+    publisher = "anthropic" if claude else _publisher(setting)
+    place = f"projects/{quote(project, safe='')}/locations/{region}/publishers/{publisher}"
+    task = "rawPredict" if claude else "generateContent"
+    base = _base(setting) or f"https://{_hosted(region)}"
+    version = "v1" if claude else _version(setting)
+    return f"{base}/{version}/{place}/models/{quote(model, safe='@')}:{task}"
+
+
+def _publisher(setting: Setting) -> str:
+    publisher = str(setting.spec.config.get("publisher") or setting.env.get("VERTEX_PUBLISHER") or "google")
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,60}", publisher):
+        what = f"`{publisher}` is no publisher for `{setting.spec.id}`"
+        raise ConfigError.at(what, setting.spec.origin, "leave it out: it is google")
+    return publisher
+
+
+def _hosted(region: str) -> str:
+    if region == _ANYWHERE:
+        return _HOST
+    return f"aiplatform.{region}.rep.googleapis.com" if region in ("us", "eu") else f"{region}-{_HOST}"
+
+
+def _version(setting: Setting) -> str:
+    version = str(setting.spec.config.get("apiVersion") or setting.env.get("VERTEX_API_VERSION") or "v1")
+    if not re.fullmatch(r"v\d\w{0,20}", version, re.ASCII):
+        raise ConfigError.at(
+            f"`{version}` is no version of `{setting.spec.id}`", setting.spec.origin, "write v1 or v1beta1"
+        )
+    return version
+
+
+def _base(setting: Setting) -> str:
+    """Another address of the config or of the environment, without its version; empty where there is none."""
+    config = setting.spec.config
+    named = config.get("apiBaseUrl") or config.get("apiHost") or setting.env.get("VERTEX_API_HOST")
+    if not named:
+        return ""
+    return base_url(setting, str(named) if "://" in str(named) else f"https://{named}")
+
+
+PROVIDERS.register("vertex")(Vertex)

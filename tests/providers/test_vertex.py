@@ -1,0 +1,314 @@
+"""Vertex AI: Gemini and Claude, where they are asked, and who is signed in."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gradegate.errors import ConfigError
+from support import clouds as fake
+from support.clouds import ACCOUNT, FEDERATED, OF_ACCOUNT, PROVIDER, RUNNER, Seen, google_file, world
+from support.fake_llm import FakeLlm
+from support.vendors import SCHEMA, ask, build, claude, gemini, headers, path
+
+PASSES = [{"type": "contains", "value": "yes"}]
+SONNET = "claude-sonnet-4-5@20250929"
+BASE = "/v1/projects/p-1/locations/global/publishers"
+TOKEN = {"GOOGLE_OAUTH_ACCESS_TOKEN": "ya29.given-canary-0123456789", "GOOGLE_CLOUD_PROJECT": "p-1"}
+
+
+def vertex(llm: FakeLlm, model: str, answer: dict, **config):
+    llm.reply = lambda path, body: answer
+    return build(f"vertex:{model}", {"apiBaseUrl": llm.base.removesuffix("/v1"), **config}, **TOKEN)
+
+
+# --- what is sent ---------------------------------------------------------------------------------------------
+
+
+def test_gemini_is_asked_in_its_own_form(llm: FakeLlm):
+    provider = vertex(llm, "gemini-2.5-flash", gemini({"text": "yes"}), maxOutputTokens=5)
+    reply = ask(provider, ("system", "Be brief."), ("user", "so?"), schema=SCHEMA)
+    assert (reply.text, reply.finish_reason, reply.usage.tokens) == ("yes", "stop", 60)
+    assert path(llm) == f"{BASE}/google/models/gemini-2.5-flash:generateContent"
+    assert headers(llm)["authorization"] == f"Bearer {TOKEN['GOOGLE_OAUTH_ACCESS_TOKEN']}"
+    body = llm.bodies[-1]
+    assert body["contents"] == [{"role": "user", "parts": [{"text": "so?"}]}]
+    assert (body["generationConfig"]["maxOutputTokens"], body["generationConfig"]["temperature"]) == (5, 0)
+    assert "anthropic_version" not in body
+
+
+def test_model_armor_screens_prompts_and_answers(llm: FakeLlm):
+    blocked = {"promptFeedback": {"blockReason": "MODEL_ARMOR", "blockReasonMessage": "Blocked by a template."}}
+    armor = {"promptTemplate": "projects/p/locations/l/templates/t"}
+    reply = ask(vertex(llm, "gemini-2.5-flash", blocked, modelArmor=armor))
+    assert llm.bodies[-1]["modelArmorConfig"] == {"promptTemplateName": armor["promptTemplate"]}
+    assert (reply.text, reply.finish_reason, reply.refused) == ("Blocked by a template.", "content_filter", True)
+
+
+def test_claude_is_asked_with_messages(llm: FakeLlm):
+    provider = vertex(llm, SONNET, claude({"type": "text", "text": "yes"}), region="us-east5", max_tokens=5)
+    reply = ask(provider, ("system", "Be brief."), ("user", "so?"))
+    assert (reply.text, reply.finish_reason, reply.usage.tokens) == ("yes", "stop", 60)
+    place = "/v1/projects/p-1/locations/us-east5/publishers/anthropic/models"
+    assert path(llm) == f"{place}/{SONNET}:rawPredict"
+    assert llm.bodies[-1] == {
+        "anthropic_version": "vertex-2023-10-16",
+        "max_tokens": 5,
+        "messages": [{"role": "user", "content": "so?"}],
+        "system": "Be brief.",
+        "temperature": 0,
+    }
+    assert provider.rates == pytest.approx((3e-6, 15e-6))  # of the model, whatever its date
+
+
+def test_promptfoos_names_serve_claude_as_well(llm: FakeLlm):
+    config = {
+        "generationConfig": {"temperature": 0.5},
+        "maxOutputTokens": 7,
+        "topP": 0.9,
+        "systemInstruction": "Be brief.",
+    }
+    ask(vertex(llm, SONNET, claude({"type": "text", "text": "yes"}), anthropic_version="v-1", **config))
+    body = llm.bodies[-1]
+    assert (body["max_tokens"], body["temperature"], body["top_p"], body["system"]) == (7, 0.5, 0.9, "Be brief.")
+    assert body["anthropic_version"] == "v-1"
+
+
+def test_tool_calls_have_the_one_form(llm: FakeLlm):
+    call = {"type": "tool_use", "id": "toolu_1", "name": "find", "input": {"q": "x"}}
+    told = ask(vertex(llm, SONNET, claude(call, stop_reason="tool_use")))
+    part = {"functionCall": {"id": "toolu_1", "name": "find", "args": {"q": "x"}}}
+    other = ask(vertex(llm, "gemini-2.5-pro", gemini(part)))
+    assert told.metadata == other.metadata
+    assert (told.finish_reason, other.finish_reason) == ("tool_calls", "tool_calls")
+
+
+@pytest.mark.parametrize(
+    ("region", "host"),
+    [
+        ("global", "aiplatform.googleapis.com"),
+        ("us", "aiplatform.us.rep.googleapis.com"),
+        ("eu", "aiplatform.eu.rep.googleapis.com"),
+        ("europe-west4", "europe-west4-aiplatform.googleapis.com"),
+        ("northamerica-northeast1", "northamerica-northeast1-aiplatform.googleapis.com"),
+    ],
+)
+def test_each_region_has_its_host(region, host):
+    assert build("vertex:gemini-2.5-pro", {"region": region}, **TOKEN).host == host
+    assert build("vertex:gemini-2.5-pro", GOOGLE_CLOUD_LOCATION=region, **TOKEN).host == host
+
+
+def test_a_key_asks_without_a_project():
+    provider = build("vertex:gemini-2.5-pro", {"apiKey": "k"})
+    assert (
+        provider.url == "https://aiplatform.googleapis.com/v1/publishers/google/models/gemini-2.5-pro:generateContent"
+    )
+    provider = build("vertex:gemini-2.5-pro", {"expressMode": False}, GOOGLE_API_KEY="k", **TOKEN)
+    assert provider.url.startswith(f"https://aiplatform.googleapis.com{BASE}/google/models/")
+
+
+@pytest.mark.parametrize(
+    ("written", "config", "env", "words"),
+    [
+        ("vertex:gemini-2.5-pro", {}, {**TOKEN, "GOOGLE_CLOUD_PROJECT": ""}, "no project for"),
+        ("vertex:gemini-2.5-pro", {"projectId": "../x"}, TOKEN, "`../x` is no project"),
+        ("vertex:gemini-2.5-pro", {"region": "evil.example.com/"}, TOKEN, "is no region"),
+        ("vertex:gemini-2.5-pro", {"publisher": ".."}, TOKEN, "is no publisher"),
+        ("vertex:gemini-2.5-pro", {"apiVersion": ".."}, TOKEN, "is no version"),
+        ("vertex:gemini-2.5-pro", {"projectId": "p-1"}, {}, "let google-github-actions/auth sign the job in"),
+        (
+            "vertex:gemini-2.5-pro",
+            {"credentials": "file://x.json"},
+            TOKEN,
+            "google-github-actions/auth signs the job in",
+        ),
+        ("vertex:llama-3.3-70b-instruct-maas", {}, TOKEN, "is neither Gemini nor Claude"),
+    ],
+)
+def test_what_is_not_set_up_is_a_mistake(written, config, env, words):
+    with pytest.raises(ConfigError) as caught:
+        build(written, config, **env)
+    assert words in str(caught.value)
+
+
+# --- who is signed in -----------------------------------------------------------------------------------------
+
+
+def says(seen: Seen):
+    answer = fake.google(seen)
+    if answer is not None:
+        return answer
+    if seen.headers.get("authorization") not in (f"Bearer {FEDERATED}", f"Bearer {OF_ACCOUNT}"):
+        return 401, {"error": {"message": "no such token"}}
+    return claude({"type": "text", "text": "yes"}) if "anthropic" in seen.path else gemini({"text": "yes"})
+
+
+@pytest.fixture
+def cloud(gate, monkeypatch, tmp_path):
+    for name in ("GOOGLE_API_KEY", "VERTEX_API_KEY", *TOKEN):
+        monkeypatch.delenv(name, raising=False)
+    with fake.job(monkeypatch, tmp_path, world(answer=says)) as clouds:
+        monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "p-1")
+        yield clouds
+
+
+def config(*written, **options):
+    targets = [{"id": target, "config": options} for target in written or ("vertex:gemini-2.5-flash",)]
+    tests = [{"vars": {"x": str(number)}, "assert": PASSES} for number in range(3)]
+    return {"prompts": ["say {{x}}"], "providers": targets, "tests": tests}
+
+
+def put(monkeypatch, folder, content, name="gha-creds-0123.json"):
+    (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(folder / name))
+
+
+@pytest.mark.parametrize(("account", "token"), [(ACCOUNT, OF_ACCOUNT), ("", FEDERATED)])
+def test_the_file_of_the_sign_in_action_leads_to_one_token(gate, cloud, monkeypatch, tmp_path, account, token):
+    put(monkeypatch, tmp_path, google_file(account))
+    ran = gate(config("vertex:gemini-2.5-flash", f"vertex:{SONNET}"), "-o", "r.html")
+    assert ran.code == 0, ran.err
+    calls = cloud.to("aiplatform.googleapis.com")
+    assert (len(calls), {seen.headers["authorization"] for seen in calls}) == (6, {f"Bearer {token}"})
+    assert len(cloud.to("sts.googleapis.com")) == 1
+    assert len(cloud.to("iamcredentials.googleapis.com")) == bool(account)
+    shown = ran.out + ran.err + (ran.folder / "r.html").read_text() + (ran.folder / "results.json").read_text()
+    assert "canary" not in shown
+    assert [key["name"] for key in ran.results["keys"]] == ["GOOGLE_APPLICATION_CREDENTIALS"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("account", [ACCOUNT, ""])
+def test_google_auth_does_the_same_with_the_file(gate, cloud, monkeypatch, tmp_path, account):
+    from google.auth import identity_pool
+    from google.auth.transport.requests import Request
+
+    put(monkeypatch, tmp_path, google_file(account))
+    assert gate(config()).code == 0
+    ours = [(seen.host, seen.method, seen.path, seen.body) for seen in cloud.seen if "aiplatform" not in seen.host]
+    cloud.seen.clear()
+    scopes = ["https://www.googleapis.com/auth/cloud-platform"]
+    theirs = identity_pool.Credentials.from_info(google_file(account), scopes=scopes)
+    theirs.refresh(Request())
+    assert theirs.token == (OF_ACCOUNT if account else FEDERATED)
+    assert [(seen.host, seen.method, seen.path, seen.body) for seen in cloud.seen] == ours
+
+
+def test_a_token_that_the_workflow_gives_wins(gate, cloud, monkeypatch, tmp_path):
+    put(monkeypatch, tmp_path, google_file())
+    monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", FEDERATED)
+    ran = gate(config())
+    assert (ran.code, set(cloud.hosts)) == (0, {"aiplatform.googleapis.com"})
+    assert [key["name"] for key in ran.results["keys"]] == ["GOOGLE_OAUTH_ACCESS_TOKEN"]
+
+
+SOURCE = google_file()["credential_source"]
+FILES = {
+    "another token endpoint": google_file(token_url="https://evil.example.com/v1/token"),
+    "another path of it": google_file(token_url="https://sts.googleapis.com/v1/other"),
+    "another account": google_file("https://evil.example.com/v1/projects/-/serviceAccounts/a@b:generateAccessToken"),
+    "a path out of it": google_file("https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@b:generateAccessToken/../x"),
+    "another identity": google_file(credential_source={**SOURCE, "url": "https://evil.example.com/?audience=x"}),
+    "a file": google_file(credential_source={"file": "/proc/self/environ"}),
+    "a program": google_file(credential_source={"executable": {"command": "env"}}),
+    "an audience": google_file(audience="//evil.example.com/x"),
+    "a key": {"type": "service_account", "private_key": "x"},
+    "a user": {"type": "authorized_user", "refresh_token": "x"},
+    "a list": "[]",
+    "no json": "hello",
+    "deep": "[" * 50_000,
+    "numbers": google_file(token_url=1, audience=2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", FILES)
+def test_a_file_that_leads_elsewhere_is_a_mistake(gate, cloud, monkeypatch, tmp_path, way):
+    put(monkeypatch, tmp_path, FILES[way])
+    ran = gate(config())
+    assert (ran.code, cloud.tunnels) == (2, [])
+    assert "GOOGLE_APPLICATION_CREDENTIALS" in ran.err
+    assert "let google-github-actions/auth sign the job in" in ran.err
+
+
+def test_a_file_that_is_not_there_is_a_mistake(gate, cloud, monkeypatch, tmp_path):
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "gone.json"))
+    ran = gate(config())
+    assert (ran.code, cloud.tunnels) == (2, [])
+    assert "cannot be read (No such file or directory)" in ran.err
+
+
+@pytest.mark.parametrize("name", RUNNER)
+def test_without_an_identity_token_the_message_says_what_to_allow(gate, cloud, monkeypatch, tmp_path, name):
+    put(monkeypatch, tmp_path, google_file())
+    monkeypatch.setenv(name, "")
+    ran = gate(config())
+    assert (ran.code, cloud.tunnels) == (2, [])
+    assert "permissions: id-token: write" in ran.err
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        "https://evil.example.com",
+        "http://aiplatform.googleapis.com",
+        "https://aiplatform.googleapis.com.evil.example.com",
+        "https://evil-aiplatform.googleapis.com",
+        "https://bucket.storage.googleapis.com",
+        "https://aiplatform.googleapis.com/v1/projects/x?",
+    ],
+)
+def test_no_token_goes_to_a_foreign_host(gate, cloud, monkeypatch, tmp_path, base):
+    put(monkeypatch, tmp_path, google_file())
+    for allowed in ((), ("--allowed-hosts", "evil.example.com")):
+        ran = gate(config(apiBaseUrl=base), *allowed)
+        assert (ran.code, cloud.tunnels) == (2, [])
+        assert "tokens of Google go to its own API alone" in ran.err
+
+
+REFUSALS = {
+    "sts.googleapis.com": ((400, {"error": "invalid_target", "error_description": "no such pool"}), "400: invalid_target: no such pool"),
+    "iamcredentials.googleapis.com": ((403, {"error": {"code": 403, "message": "denied"}}), "403: 403: denied -> grant the job's principal"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("host", REFUSALS)
+def test_a_refusal_is_told_with_what_to_do(gate, cloud, monkeypatch, tmp_path, host):
+    answer, words = REFUSALS[host]
+    usual = cloud.reply
+    cloud.reply = lambda seen: answer if seen.host == host else usual(seen)
+    put(monkeypatch, tmp_path, google_file())
+    ran = gate(config())
+    assert ran.code == 2
+    assert words in ran.cases[0]["error"]
+    assert "canary" not in ran.out + ran.err + json.dumps(ran.results)
+    assert len(cloud.to(host)) == 1
+    assert not cloud.to("aiplatform.googleapis.com")
+
+
+@pytest.mark.parametrize("end", [None, "soon", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00", 5])
+def test_a_token_without_an_end_to_come_is_an_error(gate, cloud, monkeypatch, tmp_path, end):
+    usual, host = cloud.reply, "iamcredentials.googleapis.com"
+    answer = {"accessToken": OF_ACCOUNT, "expireTime": end}
+    cloud.reply = lambda seen: answer if seen.host == host else usual(seen)
+    put(monkeypatch, tmp_path, google_file())
+    ran = gate(config())
+    assert ran.code == 3
+    assert "no token of the service account" in ran.cases[0]["error"]
+
+
+def test_the_clock_of_the_machine_does_not_matter(gate, cloud, monkeypatch, tmp_path):
+    """A token's end is a time of day: it is the answer's own clock that says how long that is."""
+    usual, host = cloud.reply, "iamcredentials.googleapis.com"
+    now = datetime(1999, 12, 31, tzinfo=UTC)
+    answer = {"accessToken": OF_ACCOUNT, "expireTime": (now + timedelta(hours=1)).isoformat()}
+    dated = {"Date": now.strftime("%a, %d %b %Y %H:%M:%S GMT")}
+    cloud.reply = lambda seen: (200, answer, dated) if seen.host == host else usual(seen)
+    put(monkeypatch, tmp_path, google_file())
+    assert gate(config()).code == 0
+    assert len(cloud.to(host)) == 1
+
+
+def test_the_audience_is_that_of_the_file(gate, cloud, monkeypatch, tmp_path):
+    put(monkeypatch, tmp_path, google_file())
+    assert gate(config()).code == 0
+    assert cloud.seen[0].query["audience"] == f"https:{PROVIDER}"
