@@ -240,3 +240,18 @@ def test_what_a_shell_ran_is_read_or_unknown(gate, llm, arguments):
     assert outcome(gate, llm, "trajectory:step-count", none, [written("shell", arguments)]) == "error"
     assert outcome(gate, llm, "not-trajectory:tool-used", "shell", [written("shell", arguments)]) == "error"
     assert outcome(gate, llm, "trajectory:step-count", none, [call("shell", cmd="ls")]) == "pass"
+
+
+@pytest.mark.parametrize("value", ["shell", "SHELL", "rm", "rm *", ["refund", "rm -rf /"], {"name": "shell"}])
+def test_a_command_is_a_call_by_its_name_its_line_and_its_program(gate, llm, value):
+    ran = [call("shell", command=["rm", "-rf", "/"])]
+    assert outcome(gate, llm, "not-trajectory:tool-used", value, ran) == "fail"
+    assert outcome(gate, llm, "trajectory:tool-used", value, ran) == ("fail" if isinstance(value, list) else "pass")
+
+
+def test_a_command_is_a_step_of_a_sequence_and_has_arguments(gate, llm):
+    ran = [call("book"), call("shell", command="rm -rf /")]
+    assert outcome(gate, llm, "trajectory:tool-sequence", {"mode": "exact", "steps": ["book"]}, ran) == "fail"
+    assert outcome(gate, llm, "trajectory:tool-sequence", ["book", "shell"], ran) == "pass"
+    wanted = {"name": "shell", "args": {"command": "rm -rf /"}}
+    assert outcome(gate, llm, "not-trajectory:tool-args-match", wanted, ran) == "fail"
