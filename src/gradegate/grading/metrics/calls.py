@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.asking.toolcalls import CALLS, UNTOLD, JsonObject, written
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
@@ -93,15 +94,27 @@ def named(call: JsonObject) -> tuple[str, str]:
 def arguments(name: str, text: str) -> Any:
     """The arguments of a call as the JSON value that they are. Raises JSONDecodeError, and NoVerdict beyond a limit."""
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        value = json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)
         at_line(value, 0, MAX_DEPTH)
     except json.JSONDecodeError:
         raise
+    except KeyError as e:  # which of the two a tool is given, its program says
+        raise NoVerdict(f"the arguments of `{name}` have the key `{excerpt(e.args[0], 60)}` twice") from e
     except RecursionError as e:
         raise NoVerdict(f"the arguments of `{name}` are nested deeper than {MAX_DEPTH} levels") from e
     except ValueError as e:  # Python turns no more than 4,300 digits into a number
         raise NoVerdict(f"the arguments of `{name}` hold a number with too many digits") from e
     return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Raises KeyError."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise KeyError(key)
+        found[key] = value
+    return found
 
 
 def _no_number(word: str) -> None:
