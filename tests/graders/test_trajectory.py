@@ -255,3 +255,13 @@ def test_a_command_is_a_step_of_a_sequence_and_has_arguments(gate, llm):
     assert outcome(gate, llm, "trajectory:tool-sequence", ["book", "shell"], ran) == "pass"
     wanted = {"name": "shell", "args": {"command": "rm -rf /"}}
     assert outcome(gate, llm, "not-trajectory:tool-args-match", wanted, ran) == "fail"
+
+
+def test_calls_that_a_model_bundles_are_calls(gate, llm):
+    refund = {"recipient_name": "functions.refund", "parameters": {"order": 7}}
+    bundle = [call("multi_tool_use.parallel", tool_uses=[refund])]
+    assert outcome(gate, llm, "not-trajectory:tool-used", "refund", bundle) == "fail"
+    wanted = {"name": "refund", "args": {"order": 7}}
+    assert outcome(gate, llm, "trajectory:tool-args-match", wanted, bundle) == "pass"
+    unread = [call("multi_tool_use.parallel", tool_uses=[{"recipient_name": 7}])]
+    assert outcome(gate, llm, "not-trajectory:tool-used", "refund", unread) == "error"
