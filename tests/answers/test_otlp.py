@@ -63,6 +63,17 @@ def test_ids_are_equal_in_either_case(grade):
     assert outcome(grade(make)) == "fail"
 
 
+CONTENTS = {
+    "llm.output_messages.0.message.role": "assistant",
+    "llm.output_messages.0.message.contents.0.message_content.type": "tool_use",
+}
+
+
+def told(name, **attributes):
+    listed = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
+    return span(3, {}, parent=1) | {"events": [{"name": name, "attributes": listed}]}
+
+
 LOST = [
     ("below a span that is not there", [span(3, TOOL, parent=9)], "a span of the trace calls a tool"),
     ("without a parent", [span(3, TOOL)], "a span of the trace calls a tool"),
@@ -72,6 +83,18 @@ LOST = [
     ("OpenLLMetry", [span(3, {"traceloop.span.kind": "tool"}, parent=1)], "does not name it"),
     ("cut messages", [span(3, {"gen_ai.output.messages": '[{"role": "assi'}, parent=1)], "cannot be read"),
     ("dropped", [span(3, {}, parent=1) | {"droppedAttributesCount": 2}], "were dropped"),
+    ("LangSmith", [span(3, {"langsmith.span.kind": "tool"}, parent=1)], "does not name it"),
+    ("Langfuse", [span(3, {"langfuse.observation.type": "tool"}, parent=1)], "does not name it"),
+    ("MLflow", [span(3, {"mlflow.spanType": '"TOOL"'}, parent=1)], "does not name it"),
+    ("MCP", [span(3, {"mcp.method.name": "tools/call"}, parent=1)], "does not name it"),
+    (
+        "a choice",
+        [told("gen_ai.choice", message='{"tool_calls": [{"id": "1"}]}')],
+        "an event of a span tells of a call",
+    ),
+    ("a message", [told("gen_ai.assistant.message", tool_calls="[]")], "an event of a span tells of a call"),
+    ("a result", [told("gen_ai.tool.message", content="done")], "an event of a span tells of a call"),
+    ("contents", [span(3, CONTENTS, parent=1)], "a content of the type `tool_use`"),
 ]
 
 
@@ -113,6 +136,16 @@ FORMS = [
 @pytest.mark.parametrize("attributes", FORMS)
 def test_calls_of_every_convention_are_read(grade, attributes):
     assert outcome(grade(lambda case: [[traced(root(case), span(2, attributes, parent=1))]])) == "fail"
+
+
+@pytest.mark.parametrize("name", ["execute_tool refund", "tools/call refund"])
+def test_the_name_of_a_span_names_its_tool(grade, name):
+    assert outcome(grade(lambda case: [[traced(root(case), span(2, {}, parent=1) | {"name": name})]])) == "fail"
+
+
+def test_an_event_that_tells_of_no_call_hides_none(grade):
+    said = told("gen_ai.choice", message='{"content": "hi"}', finish_reason="stop")
+    assert outcome(grade(lambda case: [[traced(root(case), said)]])) == "pass"
 
 
 def test_calls_before_the_question_are_none_of_the_answer(grade):

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from gradegate.files.lines import at_line
-from gradegate.recording.answer import SHAPES
+from gradegate.recording.answer import CASE, SHAPES
 from gradegate.recording.read import read
 from gradegate.settings import Settings
 from support.answered import cases, config, jsonl
@@ -502,6 +502,9 @@ def test_turns_of_deepeval_tell_their_calls_or_do_not(grade, said, outcome):
     assert [it["outcome"] for it in ran.grades] == [outcome], ran.err
 
 
+LOOK = {"tool_call_id": "1", "function_name": "look", "arguments": {}}
+
+
 @pytest.mark.parametrize(
     "step",
     [
@@ -519,6 +522,27 @@ def test_steps_of_atif_that_may_hide_calls_leave_them_unknown(grade, step):
     for steps, outcome in (([asked, answered], "pass"), ([asked, {**answered, **step}], "error")):
         ran = grade(lambda found, steps=steps: [{**row, "steps": steps}], config({**TESTS[0], "assert": [never]}))
         assert [it["outcome"] for it in ran.grades] == [outcome], ran.err
+
+
+@pytest.mark.parametrize(
+    ("before", "whole"),
+    [
+        ({"source": "system", "message": "s", "tool_calls": [LOOK]}, {}),
+        ({"source": "user", "message": "s", "tool_calls": [LOOK]}, {}),
+        ({"source": "system", "message": "s", "observation": {"results": [{"source_call_id": "1"}]}}, {}),
+        ({"source": "user", "message": "s", "toolCalls": [LOOK]}, {}),
+        ({"source": "agent", "message": "Hello!", "tool_calls": [LOOK]}, {}),
+        ({"source": "system", "message": "s"}, {"continued_trajectory_ref": "more.json"}),
+        ({"source": "system", "message": "s"}, {"subagent_trajectories": [{"steps": []}]}),
+    ],
+)
+def test_calls_that_atif_tells_elsewhere_than_after_the_question_are_not_left_out(grade, before, whole):
+    never = {"type": "not-trajectory:tool-used", "value": "look"}
+    steps = [{"source": "user", "message": QUESTION}, {"source": "agent", "message": "hi"}]
+    row = {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {"name": "a", "version": "1"}}
+    content = config({**TESTS[0], "assert": [never]})
+    ran = grade(lambda found: [{**row, "extra": {CASE: found[0]["id"]}, **whole, "steps": [before, *steps]}], content)
+    assert [it["outcome"] for it in ran.grades] == ["error"], ran.err
 
 
 def test_a_thought_of_an_agent_is_no_empty_answer(grade):

@@ -38,6 +38,9 @@ def assertions(cell: str) -> list[dict]:
         ("contains:a\nb", {"type": "contains", "value": "a\nb"}),
         ("python: len(output) > 1", {"type": "python", "value": "len(output) > 1"}),
         ("file://check.py:f", {"type": "python", "value": "file://check.py:f"}),
+        ("not-trajectory:tool-used: refund", {"type": "not-trajectory:tool-used", "value": "refund"}),
+        ("similar:dot(0.5):Paris", {"type": "similar:dot", "value": "Paris", "threshold": 0.5}),
+        ("similar:dots:Paris", {"type": "similar", "value": "dots:Paris", "threshold": 0.8}),  # no such type
         ("unheard-of:", {"type": "unheard-of", "value": ""}),
     ],
 )

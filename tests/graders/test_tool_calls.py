@@ -176,6 +176,8 @@ def test_tools_are_part_of_what_is_compared_with_the_base(gate, llm, tmp_path):
         ('{"city": ' + "[" * 80 + "]" * 80 + "}", "error", "deeper than 64 levels"),
         ('{"city": ' + "[" * 30_000 + "]" * 30_000 + "}", "error", "deeper than 64 levels"),
         ('{"city": ' + "9" * 5_000 + "}", "error", "too many digits"),
+        ('{"city": 1, "city": "Bern"}', "error", "the key `city` twice"),
+        ('{"city": "Bern", "x": [{"y": 1, "y": 1}]}', "error", "the key `y` twice"),
     ],
 )
 def test_arguments_beyond_a_limit_are_neither_valid_nor_invalid(gate, llm, arguments, outcome, said):

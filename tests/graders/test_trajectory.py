@@ -240,3 +240,28 @@ def test_what_a_shell_ran_is_read_or_unknown(gate, llm, arguments):
     assert outcome(gate, llm, "trajectory:step-count", none, [written("shell", arguments)]) == "error"
     assert outcome(gate, llm, "not-trajectory:tool-used", "shell", [written("shell", arguments)]) == "error"
     assert outcome(gate, llm, "trajectory:step-count", none, [call("shell", cmd="ls")]) == "pass"
+
+
+@pytest.mark.parametrize("value", ["shell", "SHELL", "rm", "rm *", ["refund", "rm -rf /"], {"name": "shell"}])
+def test_a_command_is_a_call_by_its_name_its_line_and_its_program(gate, llm, value):
+    ran = [call("shell", command=["rm", "-rf", "/"])]
+    assert outcome(gate, llm, "not-trajectory:tool-used", value, ran) == "fail"
+    assert outcome(gate, llm, "trajectory:tool-used", value, ran) == ("fail" if isinstance(value, list) else "pass")
+
+
+def test_a_command_is_a_step_of_a_sequence_and_has_arguments(gate, llm):
+    ran = [call("book"), call("shell", command="rm -rf /")]
+    assert outcome(gate, llm, "trajectory:tool-sequence", {"mode": "exact", "steps": ["book"]}, ran) == "fail"
+    assert outcome(gate, llm, "trajectory:tool-sequence", ["book", "shell"], ran) == "pass"
+    wanted = {"name": "shell", "args": {"command": "rm -rf /"}}
+    assert outcome(gate, llm, "not-trajectory:tool-args-match", wanted, ran) == "fail"
+
+
+def test_calls_that_a_model_bundles_are_calls(gate, llm):
+    refund = {"recipient_name": "functions.refund", "parameters": {"order": 7}}
+    bundle = [call("multi_tool_use.parallel", tool_uses=[refund])]
+    assert outcome(gate, llm, "not-trajectory:tool-used", "refund", bundle) == "fail"
+    wanted = {"name": "refund", "args": {"order": 7}}
+    assert outcome(gate, llm, "trajectory:tool-args-match", wanted, bundle) == "pass"
+    unread = [call("multi_tool_use.parallel", tool_uses=[{"recipient_name": 7}])]
+    assert outcome(gate, llm, "not-trajectory:tool-used", "refund", unread) == "error"

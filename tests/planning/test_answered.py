@@ -629,6 +629,19 @@ def test_examples_in_a_prompt_are_no_part_of_the_answer(grade):
     assert [it["outcome"] for it in ran.grades] == ["pass", "error"]
 
 
+def test_calls_before_the_question_leave_the_calls_unknown(grade):
+    never = {"type": "not-trajectory:tool-used", "value": "look"}
+    content = config({"vars": {"q": "a"}, "assert": [HI, never]})
+    looked = {"role": "assistant", "content": "Welcome!", "tool_calls": [{"name": "look", "arguments": {}}]}
+    asked, hi = {"role": "user", "content": "a"}, {"role": "assistant", "content": "hi"}
+    ran = grade(content, lambda found: [{"id": found[0]["id"], "messages": [looked, asked, hi]}])
+    assert [it["outcome"] for it in ran.grades] == ["pass", "error"]
+    assert "before the question" in ran.grades[1]["reason"]
+    greeting = {**looked, "tool_calls": []}
+    ran = grade(content, lambda found: [{"id": found[0]["id"], "messages": [greeting, asked, hi]}])
+    assert [it["outcome"] for it in ran.grades] == ["pass", "pass"]
+
+
 @pytest.mark.parametrize("tools", [TOOLS, "file://tools.json", ["file://tools.json"]])
 @pytest.mark.parametrize("target", ["app.py", "openai:chat:m", "http://127.0.0.1:1/x"])
 def test_tools_of_the_target_are_those_that_its_config_names(grade, tools, target, tmp_path):

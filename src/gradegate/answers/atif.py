@@ -21,6 +21,9 @@ _STEP = frozenset(
     "step_id timestamp source model_name reasoning_effort message reasoning_content tool_calls observation metrics "
     "is_copied_context extra llm_call_count".split()
 )
+# What says that the agent went on in another trajectory, or that others worked for it.
+_ELSEWHERE = ("continued_trajectory_ref", "subagent_trajectories")
+_ACTED = ("source_call_id", "subagent_trajectory_ref")  # keys of what came of a call
 
 
 def recognises(row: Map) -> bool:
@@ -49,7 +52,7 @@ def _answer(row: Map, origin: Origin) -> Answer:
         question=None if isinstance(named, str) else Question(asked, session=str(row.get("session_id") or "")),
         error="" if answered else "the trajectory has no answer of the agent",
         messages=said,
-        untold=next(filter(None, map(_untold, steps)), ""),
+        untold=_elsewhere(row) or next(filter(None, map(_untold, steps)), ""),
         usage=fields.usage(*_took(fields.mapping(row.get("final_metrics")), own)),
         origin=origin,
     )
@@ -94,13 +97,21 @@ def _observed(content: Any) -> Any:
     return content if content is None or isinstance(content, list) else fields.as_text(content)
 
 
+def _elsewhere(row: Mapping[str, Any]) -> str:
+    """Why some of the calls may stand in another trajectory, as a sentence; empty where none can."""
+    found = next((key for key in _ELSEWHERE if row.get(key)), "")
+    return f"the trajectory has `{found}`, and tells a part of the calls alone" if found else ""
+
+
 def _untold(step: Mapping[str, Any]) -> str:
     """Why a step may have called tools that it does not tell, as a sentence; empty where it cannot."""
-    if step.get("source") != "agent":
-        return ""
+    source = step.get("source")
     strange = next((key for key, value in step.items() if key not in _STEP and value is not None), "")
     if strange:
         return f"a step has the key `{excerpt(strange, 60)}`, which is not known"
+    if source != "agent":  # what the environment did by itself may be observed, and is no call of the agent
+        called = step.get("tool_calls") or any(result.get(key) for key in _ACTED for result in _results(step))
+        return f"a step of the source `{source}` has calls of tools" if called else ""
     ids = {fields.mapping(it).get("tool_call_id") for it in fields.listed(step.get("tool_calls"))}
     for result in _results(step):
         if result.get("subagent_trajectory_ref"):

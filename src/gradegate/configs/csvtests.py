@@ -15,11 +15,12 @@ from gradegate.configs.scripts import is_script
 from gradegate.errors import ConfigError, Origin
 from gradegate.figures import many
 from gradegate.files import document
-from gradegate.grading.grader import GRADERS, Written
+from gradegate.grading.grader import GRADERS, Written, of_two
 from gradegate.programs.program import is_python
 from gradegate.registry import suggest
 
-_TYPED = re.compile(r"^((?:not-)?[a-z][a-z0-9-]*)(?:\(([-+0-9.eE]+)\))?:(.*)$", re.DOTALL)
+_NAME = re.compile(r"(?:not-)?[a-z][a-z0-9-]*")
+_TYPED = re.compile(r"(?:\(([-+0-9.eE]+)\))?:(.*)", re.DOTALL)
 # A type alone; of two words at least, because one (`moderation`) may be the answer that is expected.
 _ALONE = re.compile(r"^((?:not-)?[a-z]+(?:-[a-z]+)+)(?:\(([-+0-9.eE]+)\))?$")
 csv.field_size_limit(MAX_CHARACTERS)  # a cell may hold a whole document, in four bytes a character
@@ -134,8 +135,9 @@ def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
         raise ConfigError.at(f"`{excerpt(stripped, 40)}` runs code, which gradegate does not run", origin, cure)
     if stripped.startswith("grade:"):
         return {"type": "llm-rubric", "value": stripped.removeprefix("grade:")}
-    if typed := _TYPED.match(stripped):
-        return _typed(typed[1], typed[2], typed[3], origin)
+    name = of_two(stripped) or ((named := _NAME.match(stripped)) and named[0]) or ""
+    if name and (typed := _TYPED.fullmatch(stripped, len(name))):
+        return _typed(name, typed[1], typed[2], origin)
     if (alone := _ALONE.match(stripped)) and _needs_no_value(alone[1]):
         return _typed(alone[1], alone[2], "", origin)
     return {"type": "equals", "value": stripped}

@@ -86,10 +86,6 @@ _Used = Annotated[
 ]
 
 
-def _tools(transcript: Transcript) -> Sequence[Step]:
-    return [step for step in steps(transcript) if step.kind == "tool"]
-
-
 def _verdict(passed: bool, reason: str, called: Sequence[Step]) -> Verdict:
     evidence = {"steps": [{"step": str(step), "arguments": step.arguments} for step in called]}
     return Verdict(float(passed), passed, f"{reason}; called: {listed(called)}", evidence)
@@ -104,7 +100,7 @@ class ToolUsed(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0. With ``not-``, none of several tools may have been called."""
-        called = _tools(transcript)
+        called = steps(transcript)
         if isinstance(self.value, _Counted):
             return self._counted(self.value, called)
         used = [name for name in self.value if any(step.fits(name) for step in called)]
@@ -141,7 +137,7 @@ class ToolSequence(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0."""
-        called, wanted = _tools(transcript), self.value.steps
+        called, wanted = steps(transcript), self.value.steps
         if self.value.mode == "exact":
             same = len(called) == len(wanted) and all(one.fits(step) for one, step in zip(wanted, called, strict=True))
             names = ", ".join(one.label for one in wanted)
@@ -222,7 +218,7 @@ class ToolArgsMatch(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0; one call that fits is enough. Raises NoVerdict where only arguments that cannot be read might fit."""
-        called = _tools(transcript)
+        called = steps(transcript)
         fitting = [step for step in called if self.value.fits(step)]
         passed = any(self.value.takes(step.arguments) for step in fitting)
         if passed:

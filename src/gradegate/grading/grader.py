@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
@@ -119,3 +120,12 @@ class Grader:
 
 
 GRADERS: Registry[type[Grader]] = Registry("assertion", "gradegate.graders")
+
+
+_TWO = re.compile(r"(?:not-)?([a-z][a-z0-9-]*:[a-z0-9-]+)(?=[(:]|$)")
+
+
+def of_two(text: str) -> str:
+    """The type of two names that a text such as ``trajectory:tool-used:search`` begins with; empty for any other text."""
+    found = _TWO.match(text)
+    return found[0] if found and GRADERS.find(found[1]) else ""

@@ -7,20 +7,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.grading.grader import of_two
 from gradegate.grading.reading.values import number
 from gradegate.suite import Assertion, Suite
 
-_FORM = re.compile(r"([a-z][a-z-]*)(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
+_FORM = re.compile(r"(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
 
 
 def parse(written: str) -> Assertion:
     """``TYPE``, ``TYPE(THRESHOLD)``, ``TYPE:VALUE`` or ``TYPE(THRESHOLD):VALUE``. Raises ConfigError."""
-    match = _FORM.fullmatch(written.strip())
-    threshold = number(match[2]) if match and match[2] is not None else None
-    if match is None or (match[2] is not None and threshold is None):
+    text = written.strip()
+    kind = of_two(text) or ((named := _NAME.match(text)) and named[0]) or ""
+    match = _FORM.fullmatch(text, len(kind)) if kind else None
+    threshold = number(match[1]) if match and match[1] is not None else None
+    if match is None or (match[1] is not None and threshold is None):
         cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
         raise ConfigError(Mistake(f"--assert {written!r} is not an assertion", None, cure))
-    return Assertion(match[1], match[3], threshold)
+    return Assertion(kind, match[2], threshold)
 
 
 def added(suite: Suite, written: Sequence[str]) -> Suite:

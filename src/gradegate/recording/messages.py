@@ -191,11 +191,21 @@ def answering(said: Sequence[Turn], prompt: str) -> Sequence[Turn]:
     It is what follows the prompt's own messages, where they begin with these; else what follows their first message of the
     user, and all of them where there is none.
     """
+    return said[_places(said, prompt)[1] :]
+
+
+def unasked(said: Sequence[Turn], prompt: str) -> Sequence[Turn]:
+    """What of the messages stands before the question and is none of the prompt's own: nobody asked for it."""
+    return said[: _places(said, prompt)[0]]
+
+
+def _places(said: Sequence[Turn], prompt: str) -> tuple[int, int]:
+    """Where the prompt begins, and where the answer to it does."""
     asked = [(it.role, _plain(it.content)) for it in chat.parse(prompt) or () if it.role in ("user", "assistant")]
     if asked and [(turn.role, _plain(turn.content)) for turn in said[: len(asked)]] == asked:
-        return said[len(asked) :]
+        return 0, len(asked)
     first = next((number for number, turn in enumerate(said) if turn.role == "user"), -1)
-    return said[first + 1 :]
+    return max(first, 0), first + 1
 
 
 def _plain(text: str) -> str:

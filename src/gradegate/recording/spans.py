@@ -23,11 +23,17 @@ from gradegate.recording.answer import CASE, File
 _FAILED = (2, "STATUS_CODE_ERROR")
 _SESSIONS = ("gen_ai.conversation.id", "session.id")
 _SAID = "gen_ai.output.messages"
-# Attributes that name what a span is, the tool that it runs, and the arguments: of GenAI, OpenInference, OpenLLMetry and
-# the AI SDK.
-_KINDS = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind")
-_TOOLS = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name")
+# Attributes that name what a span is (`openinference.span.kind`, `mlflow.spanType`, `langfuse.observation.type` and all that
+# end like them), the tool that it runs, and the arguments: of GenAI, OpenInference, OpenLLMetry, MCP and the AI SDK.
+_KIND = re.compile(
+    r"(?:span\.kind|span_?type|observation\.type|operation\.name|operationid|method\.name)$", re.IGNORECASE
+)
+_RUNS = ("tool", "execute_tool", "tool_call", "tools/call", "ai.toolcall")
+_NAMED = re.compile(r"(?:execute_tool|tools/call) +(\S.*)")  # the name of a span that runs a tool, by GenAI and MCP
+_TOOLS = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name")
 _GIVEN = ("gen_ai.tool.call.arguments", "ai.toolCall.args", "input.value")
+_MESSAGES = re.compile(r"gen_ai\.(?:choice|assistant\.message|tool\.message)")  # events that held messages once
+_CONTENTS = ("", "text", "image", "audio", "reasoning")  # types of a message's contents that are no calls
 _KNOWN = frozenset("text reasoning blob file uri compaction tool_call_response server_tool_call_response".split())
 
 
@@ -36,6 +42,7 @@ class Span:
     """One span: its place in its trace, nanoseconds, and attributes as plain values, those of its events among them."""
 
     id: str
+    name: str
     trace: str
     parent: str
     start: int
@@ -43,6 +50,7 @@ class Span:
     attributes: Mapping[str, Any]
     failure: str  # what its status says; empty where it did not fail
     dropped: bool  # the program that wrote it left out attributes or events
+    narrated: bool  # an event of it tells of calls
     origin: Origin = field(compare=False)
 
     @property
@@ -63,20 +71,23 @@ class Span:
     @property
     def runs_tool(self) -> bool:
         """Whether it is the run of a tool, by whatever convention."""
-        kinds = (str(self.attributes.get(name) or "").lower() for name in _KINDS)
-        return any(kind in ("tool", "execute_tool") for kind in kinds) or bool(self.tool)
+        kinds = (value for name, value in self.attributes.items() if _KIND.search(name))
+        return any(str(kind).strip(' "').lower() in _RUNS for kind in kinds) or bool(self.tool)
 
     @property
     def tool(self) -> str:
         """The name of the tool that it runs; empty where it says none."""
         names = (self.attributes.get(name) for name in _TOOLS)
-        return next((name for name in names if isinstance(name, str) and name.strip()), "")
+        said = _NAMED.match(self.name)
+        return next((name for name in names if isinstance(name, str) and name.strip()), said[1] if said else "")
 
     @cached_property
     def untold(self) -> str:
         """Why it may hold calls of tools that cannot be read, as a sentence; empty where it cannot."""
         if self.dropped:
             return "a span says that attributes or events of it were dropped"
+        if self.narrated:
+            return "an event of a span tells of a call"
         if self.runs_tool and not self.tool:
             return "a span runs a tool, and does not name it"
         if self.attributes.get(_SAID) is not None and not isinstance(_list(self.attributes[_SAID]), list):
@@ -142,12 +153,16 @@ def spans(files: Iterable[File]) -> Iterator[Span]:
 
 def _span(span: Map, file: str) -> Span:
     attributes: dict[str, Any] = {}
+    narrated = False
     for event in map(fields.mapping, fields.listed(span.get("events"))):
-        attributes |= _attributes(event)
+        own = _attributes(event)
+        attributes |= own
+        narrated = narrated or _tells_calls(str(event.get("name") or ""), own)
     status = fields.mapping(span.get("status"))
     failed = status.get("code") in _FAILED
     return Span(
         id=_identity(span.get("spanId")),
+        name=str(span.get("name") or "").strip(),
         trace=_identity(span.get("traceId")),
         parent=_identity(span.get("parentSpanId")),
         start=_whole(span.get("startTimeUnixNano")),
@@ -155,8 +170,16 @@ def _span(span: Map, file: str) -> Span:
         attributes={**attributes, **_attributes(span)},
         failure=str(status.get("message") or "the span failed") if failed else "",
         dropped=any(_whole(span.get(name)) for name in ("droppedAttributesCount", "droppedEventsCount")),
+        narrated=narrated,
         origin=Origin(file, span.line),
     )
+
+
+def _tells_calls(name: str, attributes: Mapping[str, Any]) -> bool:
+    """Whether an event is a message of a tool, or one with calls: so GenAI had them before its attributes of messages."""
+    if not _MESSAGES.fullmatch(name):
+        return False
+    return name.startswith("gen_ai.tool") or "tool_call" in f"{list(attributes)} {fields.as_text(attributes)}"
 
 
 def _identity(value: Any) -> str:
@@ -225,11 +248,13 @@ def _of_leaves(leaves: Mapping[str, Any]) -> dict[str, Any]:
     if leaves.get("message.function_call_name"):
         written.append(("", leaves["message.function_call_name"], leaves.get("message.function_call_arguments_json")))
     named = [fields.call(it, name, given) for it, name, given in written if isinstance(name, str) and name.strip()]
+    kinds = (str(it.get("message_content.type") or "") for it in contents)
+    strange = next((f"a content of the type `{excerpt(kind, 60)}`" for kind in kinds if kind not in _CONTENTS), "")
     return {
         "role": str(leaves.get("message.role") or ""),
         "content": str(leaves.get("message.content") or "".join(texts)),
         "tool_calls": named,
-        "strange": "a tool call without a name" if len(named) < len(written) else "",
+        "strange": "a tool call without a name" if len(named) < len(written) else strange,
     }
 
 

@@ -12,10 +12,11 @@ from gradegate.files.document import to_json
 from gradegate.grading.metrics.calls import ENDED, UNKNOWN
 from gradegate.planning.job import Job
 from gradegate.recording.answer import Answer
-from gradegate.recording.messages import answering, calls
+from gradegate.recording.messages import answering, calls, unasked
 from gradegate.running import heard
 
 _OWN = ("finish_reason", "refused", CALLS, UNTOLD, RAW)  # names with a meaning here, which no answer gives a value
+EARLY = "a tool is called before the question stands in `messages`, so it is not known whether the answer called it"
 
 
 def given(job: Job, text: str, repeat: int) -> Transcript:
@@ -26,7 +27,9 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
     if answer.error:
         raise ProviderError(f"{job.target.name}: {answer.error}")
     asked = job.case.turns or (Turn("user", text),)
-    said = answering(answer.messages, "" if job.case.turns else text)
+    prompt = "" if job.case.turns else text
+    said = answering(answer.messages, prompt)
+    early = EARLY if any(calls(unasked(answer.messages, prompt))) else ""
     turns = tuple(_turns(asked, said, answer))
     for turn in turns[:-1]:
         if turn.role == "assistant":
@@ -34,7 +37,9 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
     documents = {"retrieval_context": list(answer.retrieval_context)} if answer.retrieval_context else {}
     others = {key: value for key, value in answer.metadata.items() if key not in _OWN}
     end = heard.ended(answer.finish_reason)
-    reply = Reply(turns[-1].content, answer.usage, end, metadata={**documents, **others, **_called(turns, answer, end)})
+    reply = Reply(
+        turns[-1].content, answer.usage, end, metadata={**documents, **others, **_called(turns, answer, end, early)}
+    )
     heard.check(reply, job.target.name)
     # The calls of all turns stand at the transcript, and each turn has its own.
     own = {key: value for key, value in reply.metadata.items() if key != CALLS}
@@ -62,12 +67,12 @@ def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: Answer) -> Itera
     yield replace(last, content=text, retrieval_context=answer.retrieval_context or last.retrieval_context)
 
 
-def _called(turns: Sequence[Turn], answer: Answer, end: str) -> dict[str, object]:
+def _called(turns: Sequence[Turn], answer: Answer, end: str, early: str) -> dict[str, object]:
     """The calls of the whole answer, and why these may not be all of them."""
     said = [turn for turn in turns if turn.role == "assistant"]
     told = [*calls(said)]
     silent = answer.tool_calls is None and any(CALLS not in turn.metadata for turn in said)
-    untold = answer.untold or (UNKNOWN if silent else "")
+    untold = answer.untold or early or (UNKNOWN if silent else "")
     if end == "tool_calls" and not told:
         untold = untold or ENDED
     return {**({UNTOLD: untold} if untold else {}), **({CALLS: told} if told or not silent else {})}

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from gradegate.asking.toolcalls import CALLS, UNTOLD, JsonObject, written
+from gradegate.access.hiding import excerpt
+from gradegate.asking.toolcalls import CALLS, UNTOLD, JsonObject, uniform, written
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.files.lines import MAX_DEPTH, at_line
 
 KINDS = ("tool", "command")
+_BUNDLE = "multi_tool_use.parallel"
 _SHELLS = ("exec_command", "local_shell", "shell")
 _LINES = {"cmd": " ", "command": " ", "commands": "; "}  # arguments of a shell that hold what it runs
 UNKNOWN = "the answer does not say which tools were called: give `tool_calls` with it, an empty list for none"
@@ -65,7 +67,7 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
     if not any(isinstance(item, list) for item in told) and transcript.metadata.get(CALLS) is not None:
         told = [transcript.metadata[CALLS]]
     if any(isinstance(item, list) for item in told):
-        return [call for item in told if isinstance(item, list) for call in item]
+        return [call for item in told if isinstance(item, list) for one in item for call in (one, *_bundled(one))]
     finish = transcript.metadata.get("finish_reason")
     if finish == "tool_calls":
         raise NoVerdict(ENDED)
@@ -90,18 +92,43 @@ def named(call: JsonObject) -> tuple[str, str]:
     return str(function.get("name") or ""), str(function.get("arguments") or "")
 
 
+def _bundled(call: JsonObject) -> Sequence[JsonObject]:
+    """The calls inside one of `multi_tool_use.parallel`, which models of OpenAI make up. Raises NoVerdict where they are unread."""
+    name, text = named(call)
+    if name != _BUNDLE:
+        return ()
+    try:
+        given = arguments(name, text)
+        inside = [(it["recipient_name"].removeprefix("functions."), it["parameters"]) for it in given["tool_uses"]]
+    except (ValueError, TypeError, KeyError, AttributeError) as e:
+        raise NoVerdict(f"it is not known which tools `{_BUNDLE}` called: its arguments cannot be read") from e
+    return [uniform({"name": name, "arguments": parameters}) for name, parameters in inside]
+
+
 def arguments(name: str, text: str) -> Any:
     """The arguments of a call as the JSON value that they are. Raises JSONDecodeError, and NoVerdict beyond a limit."""
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        value = json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)
         at_line(value, 0, MAX_DEPTH)
     except json.JSONDecodeError:
         raise
+    except KeyError as e:  # which of the two a tool is given, its program says
+        raise NoVerdict(f"the arguments of `{name}` have the key `{excerpt(e.args[0], 60)}` twice") from e
     except RecursionError as e:
         raise NoVerdict(f"the arguments of `{name}` are nested deeper than {MAX_DEPTH} levels") from e
     except ValueError as e:  # Python turns no more than 4,300 digits into a number
         raise NoVerdict(f"the arguments of `{name}` hold a number with too many digits") from e
     return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Raises KeyError."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise KeyError(key)
+        found[key] = value
+    return found
 
 
 def _no_number(word: str) -> None:
