@@ -24,6 +24,7 @@ ASKS = 3  # times that `calibrate` has each output graded
 REASK = 1  # times that an unreadable grader is asked again
 MAX_AGE = 7  # days of a reply in the cache
 COMMENT_MODES = ("always", "failures", "off")
+MISSING_MODES = ("fail", "neutral")  # what a run comes to whose keys GitHub withholds
 CHANGE_MODES = ("report", "block")
 CONFIRM_MODES = ("off", "grader", "answers")
 COMPARE_MODES = ("config", "base")  # as the config says, or always with the base
@@ -192,6 +193,7 @@ class ActionSettings:
     comment_key: str = ""  # tells the comments of several jobs on one pull request apart
     summary: bool = True
     annotations: bool = True
+    neutral: bool = False  # a run whose keys GitHub withholds is no failure
     approve_label: str = ""  # on the pull request, approves of changes to its gate
     mistakes: tuple[Mistake, ...] = ()  # of the inputs: nothing may run before they are corrected
 
@@ -242,6 +244,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path, elsewhere: Mapping[str, s
         summary=inputs.flag("summary"),
         annotations=inputs.flag("annotations"),
         approve_label=inputs.text("approve-label"),
+        neutral=inputs.choice("on-missing-secrets", MISSING_MODES) == "neutral",
     )
     return replace(
         settings, mistakes=(*inputs.mistakes, *inputs.unknown(elsewhere or {}), *_without_base(settings, environ))

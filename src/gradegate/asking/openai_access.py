@@ -27,7 +27,12 @@ def headers(setting: Setting, url: str) -> dict[str, str]:
     key = secret(setting, "OPENAI_API_KEY")
     if not key and "://api.openai.com/" in f"{url}/":
         cure = "set OPENAI_API_KEY, or `apiKey` or `apiKeyEnvar` in its config"
-        raise ConfigError.at(f"no key for `{setting.spec.id}`", setting.spec.origin, cure)
+        raise ConfigError.at(
+            f"no key for `{setting.spec.id}`",
+            setting.spec.origin,
+            cure,
+            str(setting.spec.config.get("apiKeyEnvar") or "OPENAI_API_KEY"),
+        )
     organization = setting.spec.config.get("organization") or setting.env.get("OPENAI_ORGANIZATION")
     return {
         **({"Authorization": f"Bearer {key}"} if key else {}),

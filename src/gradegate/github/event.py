@@ -14,6 +14,11 @@ from gradegate.reporting.report import Links
 
 LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
 
+# Where a run that Dependabot started gets no secrets but its own:
+# https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-on-actions
+_WITHHELD = frozenset(
+    "create deployment deployment_status pull_request pull_request_review pull_request_review_comment push".split()
+)
 _Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
 
 
@@ -54,7 +59,9 @@ class Event:
         """To whom GitHub gives no secrets and a token that can only read, unless the base runs: else an empty string."""
         if self.name == "pull_request_target":
             return ""
-        return "a fork" if self.is_fork else "Dependabot" if self.actor == "dependabot[bot]" else ""
+        if self.is_fork:
+            return "a fork"
+        return "Dependabot" if self.actor == "dependabot[bot]" and self.name in _WITHHELD else ""
 
 
 class _Repository(BaseModel):
