@@ -62,7 +62,8 @@ MOST_ROUNDS = 10  # of finding out which keys a plan takes: some show only once 
 class Prepared:
     """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's.
 
-    ``hide`` is for values, before a report is made of them; ``seal`` for finished documents. ``inputs`` are the files that were read.
+    ``hide`` is for values, before a report is made of them; ``seal`` for finished documents. ``inputs`` are the files that were read,
+    ``named`` the absolute paths by which they were named, and ``searched`` the folders that patterns looked into.
     """
 
     plan: Plan
@@ -72,6 +73,8 @@ class Prepared:
     seal: Hide
     inputs: frozenset[Path]
     changes: GateChanges = NO_CHANGES
+    named: frozenset[Path] = frozenset()
+    searched: frozenset[Path] = frozenset()
 
     @property
     def shown_plan(self) -> Plan:
@@ -138,7 +141,9 @@ def _prepared(settings: Settings, suites: list[Located], base: Base | None) -> P
     seal = redactor(secrets.environment.values(), short=False)
     inputs = frozenset(path for located in suites for path in located.workspace.opened) | answers
     inputs |= {(settings.cwd / settings.baseline).resolve()} if settings.baseline else set()
-    return Prepared(planned, client, secrets, hide, seal, inputs, changes)
+    named = inputs.union(*(located.workspace.named for located in suites))
+    searched = frozenset[Path]().union(*(located.workspace.folders for located in suites))
+    return Prepared(planned, client, secrets, hide, seal, inputs, changes, named, searched)
 
 
 def _planned(suites: list[Located], settings: Settings, client: Client) -> tuple[Plan, frozenset[Path]]:

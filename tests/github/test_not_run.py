@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.github.account import Account
 from gradegate.errors import ConfigError, Mistake, Terminated
+from gradegate.github.account import Account
 from support.events import pull_request
 from support.fake_github import FakeGitHub, Token, serve
 from support.fake_llm import FakeLlm
@@ -171,8 +171,8 @@ def test_an_end_before_anything_was_published_is_accounted_for(
 
 
 def test_what_was_published_is_not_published_again(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError), Account({"GITHUB_OUTPUT": str(tmp_path / "output")}) as account:
-        account.settled = True
+    account = Account({"GITHUB_OUTPUT": str(tmp_path / "output")}, settled=True)
+    with pytest.raises(ConfigError), account:
         raise ConfigError(Mistake("said already"))
     assert not (tmp_path / "output").exists()
 

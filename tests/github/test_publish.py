@@ -244,6 +244,9 @@ def test_a_path_that_a_shell_could_run_is_no_output(stage: Stage) -> None:
 def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) -> None:
     publish(stage.step(annotations=False), decision(), 0, DOCUMENTS, [])
     (stage.root / "output").unlink()
+    for name in ("evals.yaml", "b.yaml"):
+        (stage.root / "workspace" / name).parent.mkdir(exist_ok=True)
+        (stage.root / "workspace" / name).touch()
     error = ConfigError(
         Mistake("no such type `relevance` ```", Origin("evals.yaml", 3), "use answer-relevance"),
         Mistake("no tests\n@all <!-- x -->", Origin("b.yaml")),

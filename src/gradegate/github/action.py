@@ -17,7 +17,9 @@ from gradegate.github.client import connect
 from gradegate.github.event import Event, links, read_event
 from gradegate.github.promptfoo_action import ANSWERS
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, say, tell_grouped, warn
-from gradegate.pipeline import Delivered, deliver, deliver_without_keys
+from gradegate.github.untouched import Filter
+from gradegate.pipeline import Delivered, Prepared, Spare, deliver, deliver_without_keys
+from gradegate.reporting.commands import harmless
 from gradegate.reporting.report import Links
 from gradegate.result import GateOutcome
 from gradegate.running.progress import progress
@@ -80,12 +82,24 @@ def _delivered(step: Step) -> Delivered:
     settings, event = step.settings.run, step.event
     where = replace(links(event, step.environ), holds=holds(step))
     names = ("console", *PUBLISHED)
+    spare = partial(_spared, step)
     try:
-        return _ran(step, names, where)
+        return _ran(step, names, where, spare)
     except ConfigError as e:
         if not (event.outsider and e.missing):
             raise
-        return deliver_without_keys(settings, names, where, e.missing, (_withheld(event, e.missing), TWO_STAGES))
+        why = (_withheld(event, e.missing), TWO_STAGES)
+        return deliver_without_keys(settings, names, where, e.missing, why, spare)
+
+
+def _spared(step: Step, prepared: Prepared) -> str:
+    """Why nothing needs to be run, where the workflow asks for that; an empty string where something does."""
+    if not step.settings.only_changed:
+        return ""
+    reason, otherwise = Filter(step.github, step.event, step.settings.run, step.settings.paths).look(prepared)
+    if otherwise:
+        step.tell(harmless(f"{otherwise}."))
+    return reason
 
 
 def _withheld(event: Event, missing: frozenset[str]) -> str:
@@ -93,11 +107,11 @@ def _withheld(event: Event, missing: frozenset[str]) -> str:
     return f"the pull request comes from {event.outsider}, whose workflow GitHub gives no secrets, and {', '.join(sorted(missing))} {verb} not there"
 
 
-def _ran(step: Step, names: tuple[str, ...], where: Links) -> Delivered:
+def _ran(step: Step, names: tuple[str, ...], where: Links, spare: Spare) -> Delivered:
     settings = step.settings.run
     commits = {step.environ.get("GITHUB_SHA", ""), step.event.head_sha}
     root = repository_of(settings.cwd)
     head = head_of(root) if root else ""
     approve = partial(approval, step.github, step.event, step.settings.approve_label, commits, head)
     shown = partial(progress, in_ci=settings.in_ci)
-    return deliver(settings, names, where, shown, approve)
+    return deliver(settings, names, where, shown, approve, spare)
