@@ -25,7 +25,7 @@ prompts: ["file://prompts/current.txt"]
 providers: ["openai:chat:m"]
 tests: "file://cases/*.yaml"
 """
-CASE = '- assert: [{type: contains, value: "file://../expected.txt"}]\n'
+CASE = '- assert: [{type: contains, value: "file://expected.txt"}]\n'
 FILES = {
     "evals/promptfooconfig.yaml": CONFIG,
     "evals/prompts/v1.txt": "hello",
@@ -258,7 +258,7 @@ def test_a_file_that_an_earlier_step_made_or_changed_runs_everything(
 ) -> None:
     (job.root / "evals" / "prompts" / "v1.txt").write_text("made by a step")
     assert job.ran("README.md")
-    assert "v1.txt is not as the commit has it" in said(job, capsys) or "current.txt is not" in said(job, capsys)
+    assert ".txt is not as the commit has it" in said(job, capsys)
 
 
 def test_another_commit_than_that_of_the_event_runs_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
