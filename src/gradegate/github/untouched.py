@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from gradegate.access.hosts import host_at, is_private, literal
+from gradegate.access.network import is_loopback
 from gradegate.errors import ConfigError, GradegateError
 from gradegate.figures import many
 from gradegate.files.checkout import folders_of, head_of, repository_of
@@ -148,7 +149,7 @@ def _is_application(model: AskedModel) -> bool:
     if host is None or model.name.startswith(_OURS):
         return False
     address = literal(host.name)
-    return is_private(address) if address else "." not in host.name
+    return is_loopback(host.name) or (is_private(address) if address else "." not in host.name)
 
 
 def _below(place: Path, root: Path) -> str:
