@@ -241,6 +241,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         max_concurrency=getattr(args, "max_concurrency", None),
         repeat=args.repeat,
         answers=tuple(getattr(args, "answers", ())),
+        ready=tuple(getattr(args, "ready", ())),
         filters=filters(args),
         variables=dict(getattr(args, "var", ())),
         assertions=tuple(args.assertions),

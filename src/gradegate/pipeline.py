@@ -16,6 +16,7 @@ from pathlib import Path
 from gradegate import __version__
 from gradegate.access.environment import secrets as environment_secrets
 from gradegate.access.hiding import Hide, redactor
+from gradegate.asking import ready
 from gradegate.asking.guard import Guard
 from gradegate.asking.http import Client
 from gradegate.baseline import Baseline
@@ -211,10 +212,13 @@ def deliver(
     """
     reports = check_outputs(settings.outputs)
     where = places(settings.outputs, settings.cwd, settings.environ)
+    awaited = ready.read(settings.ready, settings.environ)
     prepared = prepare(settings)
     check_inputs(where, prepared.inputs)
     if said := spare(prepared):
         decision = unasked(GateOutcome.PASS, said, settings, prepared.plan.digests)
+    elif said := ready.wait(awaited, settings.environ):
+        decision = unasked(GateOutcome.INCONCLUSIVE, said, settings, prepared.plan.digests)
     else:
         decision = _decided(settings, prepared, progress, approve)
     return _delivered(reports, where, decision, names, links, prepared.seal)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -22,7 +23,7 @@ from support.events import pull_request
 from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
 from support.patience import PATIENCE
-from support.scenarios import Scenarios, step
+from support.scenarios import KEY, Scenarios, answers, step
 from support.step import CANARY, Step
 
 pytestmark = pytest.mark.slow
@@ -64,7 +65,7 @@ class Composite:
         assert set(given) == set(STEP["env"])
         path = f"{self.folder}:{os.environ['PATH']}"
         return subprocess.run(
-            ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", STEP["run"]],
+            ["/bin/bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", STEP["run"]],
             cwd=root / "workspace",
             env={"PATH": path, **MACHINE, **self.declared, **runners, **own, **given, **self.fails},
             capture_output=True,
@@ -97,6 +98,15 @@ def action(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, composite: Composit
 class TestComposite(Scenarios):
     """All of them, by way of the script."""
 
+    def test_no_secret_leaves_by_any_door(self, action: Step, llm: FakeLlm) -> None:
+        """Tokens of the runner never come in, so that nobody can know them."""
+        llm.reply = answers("D", f"the key is {KEY}, the token ghs_actions")
+        left = action.run()
+        written = [path.read_text() for path in action.workspace.rglob("*") if path.is_file()]
+        texts = [left.log, left.summary, *written, *(str(seen.body) for seen in action.github.seen)]
+        assert left.code == 1, left.log
+        assert [text for text in texts for secret in (KEY, "ghs_actions", CANARY) if secret in text] == []
+
 
 def started(composite: Composite) -> list[list[str]]:
     return [json.loads(line) for line in Path(composite.fails["DOCKER_LOG"]).read_text().splitlines()]
@@ -117,7 +127,7 @@ def test_the_container_is_given_what_is_named_and_no_socket(action: Step, compos
 
 
 def test_the_variables_of_the_step_are_those_that_configs_may_read(action: Step, composite: Composite) -> None:
-    composite.declared = {"GREETING": "fine", "PATH": "/nowhere", "GITHUB_SHA": "x", "INPUT_REPEAT": "7"}
+    composite.declared = {"GREETING": "fine", "PYTHONPATH": "/nowhere", "GITHUB_SHA": "x", "INPUT_REPEAT": "7"}
     config = '{prompts: ["{{env.GREETING}}"], providers: [echo], tests: [{assert: [{type: equals, value: fine}]}]}'
     action.write({"evals/promptfooconfig.yaml": config})
     assert action.run(allowed_env="GREETING").outputs["planned"] == "1"
@@ -180,6 +190,7 @@ def application() -> Iterator[str]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/chat"
     server.shutdown()
+    server.server_close()
 
 
 def local(url: str) -> str:
@@ -195,6 +206,22 @@ def test_an_application_on_the_runners_loopback_is_reached_by_its_own_url(action
     action.write({"evals/promptfooconfig.yaml": local(application)})
     left = action.run()
     assert (left.code, left.outputs["outcome"]) == (0, "pass"), left.log
+
+
+def test_an_application_is_waited_for(action: Step, application: str) -> None:
+    action.write({"evals/promptfooconfig.yaml": local(application)})
+    assert action.run(ready=f"{application} 20").code == 0
+
+
+def test_an_application_that_is_not_ready_is_inconclusive_and_nothing_is_asked(action: Step, llm: FakeLlm) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    left = action.run(ready=f"http://127.0.0.1:{port} 0.5")
+    assert (left.code, left.outputs["outcome"], left.outputs["planned"]) == (3, "inconclusive", "0")
+    assert llm.requests == []
+    assert f"127.0.0.1:{port} was not ready within 0.5 s" in left.log
+    assert "was not ready" in left.summary
 
 
 def test_in_a_container_of_its_own_the_message_says_what_to_change(

@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
     return REFUSED
 
 
-def run(arguments: list[str]) -> int:
+def run(arguments: list[str]) -> int:  # noqa: RET503  # it becomes the action
     options: dict[str, list[str]] = {}
     while arguments and arguments[0].startswith("--"):
         option = arguments.pop(0)
