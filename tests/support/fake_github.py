@@ -19,6 +19,7 @@ NO_ACCESS = "Resource not accessible by integration"
 LIST = re.compile(r"/repos/([^/]+/[^/]+)/issues/(\d+)/comments")
 TIMELINE = re.compile(r"/repos/([^/]+/[^/]+)/issues/(\d+)/timeline")
 PULL = re.compile(r"/repos/([^/]+/[^/]+)/pulls/(\d+)(/files)?")
+PULLS = re.compile(r"/repos/([^/]+/[^/]+)/pulls")
 MOST_FILES = 3000  # of a pull request, however many there are
 ONE = re.compile(r"/repos/([^/]+/[^/]+)/issues/comments/(\d+)")
 
@@ -67,6 +68,7 @@ class FakeGitHub:
     timeline: list[dict[str, Any]] = field(default_factory=list)
     pull: dict[str, Any] = field(default_factory=dict)  # the pull request, but for how many files it changes
     files: list[dict[str, Any]] = field(default_factory=list)  # that it changes
+    pulls: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # open ones, by `user:branch`
     seen: list[Seen] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     before: Callable[[Seen], None] = lambda seen: None
@@ -146,6 +148,9 @@ class FakeGitHub:
         timeline = TIMELINE.fullmatch(seen.path)
         if timeline and timeline[1] == self.repository and seen.method == "GET":
             return self._page(seen, self.timeline)
+        listed = PULLS.fullmatch(seen.path)
+        if listed and listed[1] == self.repository and seen.method == "GET":
+            return self._page(seen, self.pulls.get(seen.query["head"][0], []))
         pull = PULL.fullmatch(seen.path)
         if pull and pull[1] == self.repository and seen.method == "GET":
             whole = {"number": int(pull[2]), "changed_files": len(self.files), **self.pull}

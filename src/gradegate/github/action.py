@@ -13,6 +13,7 @@ from gradegate.errors import ConfigError
 from gradegate.files.checkout import head_of, repository_of
 from gradegate.github.account import Account
 from gradegate.github.approval import approval
+from gradegate.github.behind import with_pull_request
 from gradegate.github.client import connect
 from gradegate.github.event import Event, links, read_event
 from gradegate.github.promptfoo_action import ANSWERS
@@ -44,7 +45,8 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
         event = read_event(environ)
         settings = from_inputs(environ, cwd, ANSWERS)
         settings = replace(settings, run=replace(settings.run, commit=event.head_sha))
-        step = Step(settings, event, connect(environ, settings.token), say)
+        github = connect(environ, settings.token)
+        step = Step(settings, with_pull_request(github, event), github, say)
         if event.name == "pull_request_target":
             warn(step, TARGET)
         try:
