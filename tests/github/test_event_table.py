@@ -15,7 +15,7 @@ from support.fake_llm import FakeLlm
 from support.job import Job, checked_out
 
 PAGE = (Path(__file__).parents[2] / "docs" / "github.md").read_text()
-TABLE = PAGE.partition("\n### What comes of an event\n")[2].partition("\n## ")[0].partition("\n### ")[0]
+TABLE = PAGE.partition("\n## What comes of an event\n")[2].partition("\n## ")[0]
 ROWS = re.findall(r"^\| (`.+?) \| (.+?) \| (.+?) \| (.+?) \|$", TABLE, re.MULTILINE)
 MISTAKE, NOT_RUN = "`mistake`, 2", "`not-run`, 3"
 POSTED, READ_ONLY, NOBODYS = "posted", "refused: the token only reads", "none: there is no pull request"

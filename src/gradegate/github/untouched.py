@@ -32,7 +32,7 @@ EVENTS = ("pull_request", "pull_request_review", "pull_request_review_comment")
 SHOWN = 5  # files that are named
 # What steers a workflow, and what decides what a checkout holds.
 _STEERING = re.compile(r"\.github/.*|(?:.*/)?\.gitattributes|\.gitmodules|\.lfsconfig", re.DOTALL)
-_OURS = "ollama:"  # a model, wherever it runs
+_SERVERS = ("docker:", "litellm:", "lmstudio:", "localai:", "ollama:", "vllm:")  # of models, wherever they run
 
 
 class CannotTellError(GradegateError):
@@ -146,7 +146,7 @@ def _is_application(model: AskedModel) -> bool:
     if runs_code(model.name) or model.name.startswith(("http:", "https:")) or model.replies_from == "program":
         return True
     host = host_at(f"http://{model.host}") if model.host else None
-    if host is None or model.name.startswith(_OURS):
+    if host is None or model.name.startswith(_SERVERS):
         return False
     address = literal(host.name)
     return is_loopback(host.name) or (is_private(address) if address else "." not in host.name)
