@@ -196,7 +196,7 @@ def test_an_application_runs_unless_its_files_are_named(job: Job, capsys: pytest
     job.commit()
     host = job.llm.base.partition("//")[2].partition("/")[0]
     job.github.changes("README.md")
-    job.run(allowed_hosts=host)
+    job.run(allowed_hosts=host, paths="")
     assert "is an application, whose files are not known" in said(job, capsys)
     asked = len(job.llm.requests)
     assert asked

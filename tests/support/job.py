@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,6 +60,8 @@ class Job:
 
     def run(self, event: str = "pull_request", **inputs: str) -> tuple[int, dict[str, str]]:
         given = {"config": "evals/promptfooconfig.yaml", "only-changed": "true", "github-token": "ghs_actions"}
+        if inputs.get("only_changed", "true") == "true":  # the model is on loopback, where it may be an application
+            given["paths"] = "app/**"
         given |= {name.replace("_", "-"): value for name, value in inputs.items()}
         outside = self.root.parent
         (outside / "event.json").write_text(json.dumps(self.payload))
@@ -80,6 +83,8 @@ class Job:
             "OPENAI_BASE_URL": self.llm.base,
             **self.environ,
         }
+        for name in [name for name in os.environ if name.startswith("INPUT_")]:
+            self.patch.delenv(name)  # of an earlier run
         for name, value in environ.items():
             self.patch.setenv(name, value)
         return cli.main(["action"]), read_outputs((outside / "output").read_text())
