@@ -113,7 +113,7 @@ def test_a_forks_application_is_answered_without_keys_and_graded_without_its_cod
     stages: Stages, github: FakeGitHub
 ) -> None:
     left = stages.grade()
-    assert (left.code, left.outputs["outcome"], left.outputs["planned"]) == (0, "pass", "4"), left.log
+    assert (left.code, left.outputs["outcome"], left.outputs["planned"]) == (0, "pass", "5"), left.log
     (comment,) = github.comments
     assert comment["issue_url"].endswith("/issues/7")
     assert left.outputs["comment-url"] == comment["html_url"]

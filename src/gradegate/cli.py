@@ -364,14 +364,16 @@ def _schema(args: argparse.Namespace) -> int:
 
 
 def _action(args: argparse.Namespace) -> int:
+    from gradegate.github.account import Account
     from gradegate.github.action import main as action
     from gradegate.github.handed import handed
 
-    environ = handed(os.environ)
-    os.environ.update(environ)  # what reads it by itself, as proxies and certificates are read
-    if args.arguments and "INPUT_ARGS" not in environ:  # on GitHub, the inputs say it
-        raise ConfigError.at("the command `action` takes no arguments", None, "it reads INPUT_* and the event")
-    return action(environ, _here())
+    with Account(os.environ):
+        environ, cwd = handed(os.environ), _here()
+        os.environ.update(environ)  # what reads it by itself, as proxies and certificates are read
+        if args.arguments and "INPUT_ARGS" not in environ:  # on GitHub, the inputs say it
+            raise ConfigError.at("the command `action` takes no arguments", None, "it reads INPUT_* and the event")
+    return action(environ, cwd)
 
 
 def _report_mistakes(mistakes: Sequence[Mistake]) -> int:
