@@ -229,3 +229,20 @@ def test_the_way_to_a_file_leads_through_every_link(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
     with pytest.raises(ValueError, match="circle"):
         list(ways(tmp_path / "circle"))
+
+
+def test_several_configs_are_judged_alone_and_reported_in_one_comment(job: Job) -> None:
+    lenient = "gate: {rules: [{name: half, min-pass-rate: 0.5}]}\n"
+    half = "- assert: [{type: contains, value: fine}]\n- assert: [{type: contains, value: other}]\n"
+    (job.root / "evals" / "half.yaml").write_text(CONFIG.replace("cases/*.yaml", "half-cases.yaml") + lenient)
+    (job.root / "evals" / "half-cases.yaml").write_text(half)
+    job.commit()
+    both = "evals/promptfooconfig.yaml\nevals/half.yaml"
+    job.github.changes("evals/half-cases.yaml")
+    code, outputs = job.run(config=both)
+    assert (code, outputs["outcome"], outputs["planned"], outputs["failed"]) == (0, "pass", "3", "1")
+    (job.root / "evals" / "expected.txt").write_text("never")
+    job.commit()
+    code, outputs = job.run(config=both)  # two of three fail, and the lenient rule is that of the other config
+    assert (code, outputs["outcome"], outputs["failed"]) == (1, "blocked", "2")
+    assert len(job.github.comments) == 1
