@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from gradegate.github.untouched import _pattern
 from support.events import pull_request
 from support.fake_github import FakeGitHub, Token, serve
 from support.fake_llm import FakeLlm
-from support.job import CONFIG, Job, checked_out
+from support.job import CASE, CONFIG, Job, checked_out
 
 
 @pytest.fixture
@@ -169,6 +170,13 @@ def test_a_file_that_an_earlier_step_made_or_changed_runs_everything(
     (job.root / "evals" / "prompts" / "v1.txt").write_text("made by a step")
     assert job.ran("README.md")
     assert ".txt is not as the commit has it" in said(job, capsys)
+
+
+def test_a_name_that_github_cannot_list_runs_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    (job.root / "evals" / "cases" / os.fsdecode(b"\xff.yaml")).write_text(CASE)
+    job.commit()
+    assert job.ran("README.md")
+    assert "is not UTF-8" in said(job, capsys)
 
 
 def test_another_commit_than_that_of_the_event_runs_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:

@@ -116,7 +116,7 @@ class Filter:
                 self._as_committed(vouched, path)
             for place in ways(path):
                 if place.is_relative_to(self.root):
-                    yield place.relative_to(self.root).as_posix()
+                    yield _listable(place.relative_to(self.root).as_posix())
 
     def _as_committed(self, vouched: Vouched, path: Path) -> None:
         """Raises CannotTellError for a file that an earlier step made or changed: what it is made of is not known."""
@@ -139,6 +139,15 @@ class Filter:
     def _config_folders(self) -> Iterator[Path]:
         for written in self.settings.configs:
             yield searched(self.settings.cwd / written)
+
+
+def _listable(name: str) -> str:
+    """Raises CannotTellError for a name that GitHub's list, which is UTF-8, could not have as it is."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise CannotTellError(f"the name {one_line(name, 100)} is not UTF-8") from None
+    return name
 
 
 def _is_application(model: AskedModel) -> bool:
