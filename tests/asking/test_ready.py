@@ -55,7 +55,7 @@ def start() -> Iterator[Start]:
         server.server_close()
 
 
-@pytest.mark.parametrize("status", [200, 204, 302, 404, 405])
+@pytest.mark.parametrize("status", [200, 204, 302, 404, 405, 501])
 def test_any_answer_that_is_no_fault_is_enough(port: int, start: Start, status: int) -> None:
     asked = start(port, lambda number: status)
     assert wait([Ready(f"http://127.0.0.1:{port}/health", 20)], {}) == ""

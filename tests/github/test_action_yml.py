@@ -143,7 +143,7 @@ def test_a_workflow_is_valid_pinned_and_starts_without_permissions(path: Path) -
     assert done.returncode == 0, done.stdout
     text = path.read_text()
     assert yaml.safe_load(text)["permissions"] == {}
-    uses = re.findall(r"uses:.*", text)
+    uses = re.findall(r"\buses:.*", text)
     assert uses
     assert [line for line in uses if not PINNED.fullmatch(line)] == []
 

@@ -13,6 +13,7 @@ from gradegate.errors import ConfigError, Mistake, ProviderError, Trouble
 from gradegate.settings import amount
 
 SECONDS, MOST = 60.0, 3600.0  # to wait where nothing is said, and at most
+NO_SUCH_METHOD = 501  # whoever says so is there
 PAUSE, ONE_TRY = 0.25, 10.0  # seconds between two tries, and that one may take
 
 
@@ -49,7 +50,7 @@ def read(lines: Iterable[str], environ: Mapping[str, str]) -> tuple[Ready, ...]:
 def wait(awaited: Sequence[Ready], environ: Mapping[str, str]) -> str:
     """Wait for each in order. Gives why one is not there in time, or an empty string.
 
-    Any answer below 500 counts: what an application says to a plain GET is its own affair.
+    Any answer below 500 counts, and 501: what an application says to a plain GET is its own affair.
     """
     client = Client(timeout=ONE_TRY, retries=0, slots=1, environ=environ)
     for ready in awaited:
@@ -66,7 +67,7 @@ def _wait(ready: Ready, client: Client) -> str:
         left = deadline - time.monotonic()
         try:
             answer = client.send("GET", ready.url, headers={}, timeout=max(min(left, ONE_TRY), 0.1))
-            if answer.status < 500:
+            if answer.status < 500 or answer.status == NO_SUCH_METHOD:
                 return ""
             said = f"it answered {answer.status}"
         except ProviderError as e:
