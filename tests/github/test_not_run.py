@@ -123,6 +123,33 @@ def test_a_key_that_shows_only_once_another_is_there_is_no_mistake(action: Step)
     assert ended(action.run())[:2] == (3, "not-run")
 
 
+@pytest.mark.parametrize(
+    ("provider", "variables"),
+    [
+        ("azure:chat:x", ("AZURE_OPENAI_API_HOST",)),
+        ("databricks:m", ()),
+        ("cloudflare-ai:chat:m", ()),
+        ("anthropic:messages:m", ("ANTHROPIC_API_KEY",)),
+        ("google:m", ("GOOGLE_API_KEY",)),
+        ("mistral:m", ("MISTRAL_API_KEY",)),
+        ("huggingface:text-classification:m", ()),
+        ("openrouter:m", ("OPENROUTER_API_KEY",)),
+    ],
+)
+def test_whatever_a_vendor_takes_from_the_environment_may_be_a_secret(
+    action: Step, provider: str, variables: tuple[str, ...]
+) -> None:
+    config = {"prompts": ["x"], "providers": [provider], "tests": [{"assert": [{"type": "contains", "value": "y"}]}]}
+    if provider.startswith("huggingface"):
+        config["providers"] = ["echo"]
+        config["tests"] = [{"assert": [{"type": "classifier", "value": "a", "provider": provider}]}]
+    action.write({"evals/promptfooconfig.yaml": json.dumps(config)})
+    left = action.run()
+    assert ended(left)[:2] == (3, "not-run"), left.log
+    for name in variables:
+        assert name in left.log
+
+
 def test_a_report_is_never_written_over_what_the_run_reads(action: Step) -> None:
     action.write({"evals/cases.json": "[]"})
     config = action.workspace / "evals" / "promptfooconfig.yaml"
