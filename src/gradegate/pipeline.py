@@ -16,6 +16,7 @@ from pathlib import Path
 from gradegate import __version__
 from gradegate.access.environment import secrets as environment_secrets
 from gradegate.access.hiding import Hide, redactor
+from gradegate.account import Made
 from gradegate.asking import ready
 from gradegate.asking.guard import Guard
 from gradegate.asking.http import Client
@@ -27,7 +28,7 @@ from gradegate.deciding.changes import blocks, compare
 from gradegate.deciding.gate import decide
 from gradegate.errors import ConfigError
 from gradegate.files.replacing import Place, replacing
-from gradegate.files.vouched import closed
+from gradegate.files.vouched import closed, named
 from gradegate.planning.answered import answered
 from gradegate.planning.base import Base, plan_base
 from gradegate.planning.baseline import FOREIGN, commit_of_base, foreign, stored
@@ -47,7 +48,7 @@ from gradegate.reporting.places import check_inputs, places
 from gradegate.reporting.plain import plain
 from gradegate.reporting.redact import conceal, concealed_mistakes
 from gradegate.reporting.report import Document, Links, Report
-from gradegate.result import Counts, Decision, GateOutcome, Made, RunResult
+from gradegate.result import Counts, Decision, GateOutcome, RunResult
 from gradegate.running.run import Watch, run
 from gradegate.settings import Settings
 from gradegate.suite import NOTHING, Note
@@ -124,7 +125,7 @@ def _base(settings: Settings) -> Base | None:
     if not settings.base:
         return None
     if closed(settings.environ):
-        what = f"`base` is not read at the event `{settings.environ.get('GITHUB_EVENT_NAME', '')}`"
+        what = f"`base` is not read at {named(settings.environ.get('GITHUB_EVENT_NAME', ''))}"
         cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github.md, Events)"
         raise ConfigError.at(what, None, cure)
     begin()
@@ -142,9 +143,9 @@ def _prepared(settings: Settings, suites: list[Located], base: Base | None) -> P
     seal = redactor(secrets.environment.values(), short=False)
     inputs = frozenset(path for located in suites for path in located.workspace.opened) | answers
     inputs |= {(settings.cwd / settings.baseline).resolve()} if settings.baseline else set()
-    named = inputs.union(*(located.workspace.named for located in suites))
+    sought = inputs.union(*(located.workspace.named for located in suites))
     searched = frozenset[Path]().union(*(located.workspace.folders for located in suites))
-    return Prepared(planned, client, secrets, hide, seal, inputs, changes, named, searched)
+    return Prepared(planned, client, secrets, hide, seal, inputs, changes, sought, searched)
 
 
 def _planned(suites: list[Located], settings: Settings, client: Client) -> tuple[Plan, frozenset[Path]]:

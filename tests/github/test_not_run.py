@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.errors import ConfigError, Mistake, Terminated
-from gradegate.github.account import Account
+from gradegate.github.ending import Ending
 from support.events import pull_request
 from support.fake_github import FakeGitHub, Token, serve
 from support.fake_llm import FakeLlm
@@ -192,7 +192,7 @@ def test_an_end_before_anything_was_published_is_accounted_for(
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
         "OPENAI_API_KEY": "sk-canary-0123456789",
     }
-    with pytest.raises(type(error)), Account(environ):
+    with pytest.raises(type(error)), Ending(environ):
         raise error
     assert read_outputs((tmp_path / "output").read_text()) == {"outcome": outcome, "exit-code": code}
     summary = (tmp_path / "summary").read_text()
@@ -201,8 +201,8 @@ def test_an_end_before_anything_was_published_is_accounted_for(
 
 
 def test_what_was_published_is_not_published_again(tmp_path: Path) -> None:
-    account = Account({"GITHUB_OUTPUT": str(tmp_path / "output")}, settled=True)
-    with pytest.raises(ConfigError), account:
+    ending = Ending({"GITHUB_OUTPUT": str(tmp_path / "output")}, settled=True)
+    with pytest.raises(ConfigError), ending:
         raise ConfigError(Mistake("said already"))
     assert not (tmp_path / "output").exists()
 

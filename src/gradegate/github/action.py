@@ -11,11 +11,12 @@ from pathlib import Path
 from gradegate.deciding.exit import MISTAKE, PASS, exit_code
 from gradegate.errors import ConfigError
 from gradegate.files.checkout import head_of, repository_of
-from gradegate.github.account import Account
 from gradegate.github.approval import approval
 from gradegate.github.behind import with_pull_request
 from gradegate.github.client import connect
+from gradegate.github.ending import Ending
 from gradegate.github.event import Event, links, read_event
+from gradegate.github.inputs import from_inputs
 from gradegate.github.promptfoo_action import ANSWERS
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, say, tell_grouped, warn
 from gradegate.github.untouched import Filter
@@ -24,7 +25,6 @@ from gradegate.reporting.commands import harmless
 from gradegate.reporting.report import Links
 from gradegate.result import GateOutcome
 from gradegate.running.progress import progress
-from gradegate.settings import from_inputs
 
 PUBLISHED = ("annotations", "summary", "comment")
 TARGET = (
@@ -41,7 +41,7 @@ TWO_STAGES = (
 def main(environ: Mapping[str, str], cwd: Path) -> int:
     """Run one step of a workflow and give its exit code. Raises ConfigError after publishing its mistakes."""
     environ = {**environ, "GITHUB_ACTIONS": "true"}  # this command is for nowhere else
-    with Account(environ) as account:
+    with Ending(environ) as ending:
         event = read_event(environ)
         settings = from_inputs(environ, cwd, ANSWERS)
         settings = replace(settings, run=replace(settings.run, commit=event.head_sha))
@@ -55,9 +55,9 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
             code = _run(step)
         except ConfigError as e:
             publish_mistakes(step, e, MISTAKE)
-            account.settled = True
+            ending.settled = True
             raise
-        account.settled = True
+        ending.settled = True
         return code
 
 

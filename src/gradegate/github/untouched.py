@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from gradegate.access.hosts import host_at, is_private, literal
 from gradegate.access.network import is_loopback
+from gradegate.account import AskedModel
 from gradegate.errors import ConfigError, GradegateError
 from gradegate.figures import many
 from gradegate.files.checkout import folders_of, head_of, repository_of
@@ -24,7 +25,6 @@ from gradegate.github.event import Event
 from gradegate.pipeline import Prepared
 from gradegate.planning.load import DEFAULT_CONFIGS
 from gradegate.reporting.visible import one_line
-from gradegate.result import AskedModel
 from gradegate.settings import Settings
 from gradegate.suite import NOWHERE
 

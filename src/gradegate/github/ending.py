@@ -20,7 +20,7 @@ _LONGEST = 1000  # characters of an error
 
 
 @dataclass
-class Account:
+class Ending:
     """Around a step: whatever ends it, a later step finds outputs. ``settled`` once they are written."""
 
     environ: Mapping[str, str]
