@@ -94,8 +94,9 @@ class Stages:
 def stages(tmp_path: Path, github: FakeGitHub, llm: FakeLlm) -> Stages:
     llm.reply = grader
     first = tmp_path / "first"
-    for folder in (first, first / ".base"):
+    for folder in (first, first / "pull"):
         shutil.copytree(ROOT / "examples", folder / "examples", ignore=IGNORED)
+    (first / "examples" / "answers" / "app.py").write_text("raise SystemExit('the base is not what is asked')")
     run = {"event": "pull_request", "head_sha": HEAD, "head_branch": "topic", "pull_requests": []}
     payload = {"workflow_run": {**run, "head_repository": {"owner": {"login": "stranger"}}}}
     step = Step(tmp_path / "second", Local(), github, payload, "workflow_run")

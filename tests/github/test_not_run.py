@@ -109,8 +109,10 @@ def test_recorded_answers_need_a_key_only_where_a_model_grades(
         config.read_text() if graded else re.sub(r"type: factuality\n +value: .*", "type: is-json", config.read_text())
     )
     config.write_text(text)
-    command = [sys.executable, "-m", "gradegate", "cases", str(config)]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True, cwd=config.parent).stdout.splitlines()
+    command = [sys.executable, "-I", "-m", "gradegate", "cases", str(config)]
+    lines = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=action.workspace
+    ).stdout.splitlines()
     made = (json.dumps({"id": json.loads(line)["id"], "output": "{}"}) for line in lines)
     action.write({"evals/answers.jsonl": "\n".join(made)})
     assert ended(action.run(answers="answers.jsonl"))[:2] == (code, outcome)
