@@ -17,6 +17,8 @@ LABEL org.opencontainers.image.title="gradegate" \
       org.opencontainers.image.description="Gates pull requests on LLM evals" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/gradegate /opt/gradegate
+# Whoever starts the image on the network of the machine says so: loopback is another place then.
+ENV GRADEGATE_NETWORK=container
 # The runner starts this in the checked-out pull request: -I keeps that directory, PYTHON* variables and the user's
 # site-packages off sys.path. No USER: the runner's mounts belong to root.
 ENTRYPOINT ["/opt/gradegate/bin/python", "-I", "-m", "gradegate", "action"]

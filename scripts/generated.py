@@ -27,6 +27,18 @@ def action() -> str:
     return "\n".join(lines) + "\n"
 
 
+def in_container() -> str:
+    """The action for jobs in a container: the same inputs and outputs, started by the runner itself."""
+    written = yaml.safe_load((ROOT / "action.yml").read_text())
+    image = written["runs"]["steps"][0]["env"]["GRADEGATE_IMAGE"] or "../Dockerfile"
+    outputs = {name: {"description": keys["description"]} for name, keys in written["outputs"].items()}
+    runs = {"using": "docker", "image": image}
+    text = yaml.safe_dump({**written, "outputs": outputs, "runs": runs}, sort_keys=False, width=1000)
+    local = "image: ../Dockerfile"  # whose base is pinned
+    text = text.replace(local, f"{local} # zizmor: ignore[unpinned-images]")
+    return f"# Made from ../action.yml by `make generated`.\n{text}"
+
+
 COMMON = """\
 What every assertion takes, beside what its page says:
 
@@ -64,6 +76,7 @@ def names_of(page: Path) -> list[str]:
 
 FILES = {
     DOCS / "action.md": action,
+    ROOT / "container" / "action.yml": in_container,
     DOCS / "assertions" / "README.md": assertions,
     DOCS / "config.schema.json": lambda: schema("config"),
     DOCS / "results.schema.json": lambda: schema("results"),

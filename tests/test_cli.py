@@ -28,6 +28,8 @@ CONFIG = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type"
         (["run", "c.yaml", "-g", "opneai:chat:x"], 0, "Passed"),
         (["run", "c.yaml", "--filter-pattern", "["], 2, "not a regular expression"),
         (["validate", "c.yaml"], 0, "valid: 1 answer and 1 assertion planned"),
+        (["run", "c.yaml", "--ready", "http://127.0.0.1:9 0.2"], 3, "was not ready within 0.2 s"),
+        (["run", "c.yaml", "--ready", "8000"], 2, "`8000` in `ready` is not something to wait for"),
         (["list"], 0, "llm-rubric"),
         (["schema"], 0, "min-pass-rate"),
         (["schema", "results"], 0, "planned"),

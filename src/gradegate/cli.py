@@ -243,10 +243,15 @@ def _schema(args: argparse.Namespace) -> int:
 
 def _action(args: argparse.Namespace) -> int:
     from gradegate.github.action import main as action
+    from gradegate.github.ending import Ending
+    from gradegate.github.handed import handed
 
-    if args.arguments and "INPUT_ARGS" not in os.environ:  # on GitHub, the inputs say it
-        raise ConfigError.at("the command `action` takes no arguments", None, "it reads INPUT_* and the event")
-    return action(dict(os.environ), _here())
+    with Ending(os.environ):
+        environ, cwd = handed(os.environ), _here()
+        os.environ.update(environ)  # what reads it by itself, as proxies and certificates are read
+        if args.arguments and "INPUT_ARGS" not in environ:  # on GitHub, the inputs say it
+            raise ConfigError.at("the command `action` takes no arguments", None, "it reads INPUT_* and the event")
+    return action(environ, cwd)
 
 
 def _report_mistakes(mistakes: Sequence[Mistake]) -> int:

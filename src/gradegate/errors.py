@@ -28,11 +28,15 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What is wrong, where, and what to do about it."""
+    """What is wrong, where, and what to do about it.
+
+    ``missing`` is the variable of the environment whose value would cure it: a key that is not there.
+    """
 
     what: str
     origin: Origin | None = None
     cure: str = ""
+    missing: str = ""
 
     def __str__(self) -> str:
         place = f"{self.origin}: " if self.origin else ""
@@ -50,10 +54,16 @@ class ConfigError(GradegateError):
         super().__init__("\n".join(map(str, mistakes)))
         self.mistakes = mistakes
 
+    @property
+    def missing(self) -> frozenset[str]:
+        """The variables that would cure all of it; empty where anything else is wrong, too."""
+        names = frozenset(mistake.missing for mistake in self.mistakes)
+        return frozenset() if "" in names else names
+
     @classmethod
-    def at(cls, what: str, origin: Origin | None = None, cure: str = "") -> Self:
+    def at(cls, what: str, origin: Origin | None = None, cure: str = "", missing: str = "") -> Self:
         """One mistake."""
-        return cls(Mistake(what, origin, cure))
+        return cls(Mistake(what, origin, cure, missing))
 
     @classmethod
     def join(cls, errors: Iterable[ConfigError]) -> ConfigError:

@@ -216,7 +216,9 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
 
 
 def add_budget(parser: argparse.ArgumentParser) -> None:
-    """What a run may take."""
+    """What a run may take, and what it waits for."""
+    waits = "wait for this address to answer, such as an application that was just started; repeat"
+    parser.add_argument("--ready", action="append", default=[], metavar="'URL SECONDS'", help=waits)
     parser.add_argument("--estimate", action="store_true", help="say what the run would take; makes no call")
     parser.add_argument("--max-calls", type=whole(1), metavar="N", help="send at most so many requests to models")
     parser.add_argument(
@@ -259,6 +261,7 @@ def settings(args: argparse.Namespace, cwd: Path) -> Settings:
         max_concurrency=getattr(args, "max_concurrency", None),
         repeat=args.repeat,
         answers=tuple(getattr(args, "answers", ())),
+        ready=tuple(getattr(args, "ready", ())),
         filters=_filters(args),
         variables=dict(getattr(args, "var", ())),
         assertions=tuple(args.assertions),

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gradegate import __version__
+from gradegate.access.environment import secrets as environment_secrets
 from gradegate.access.hiding import Hide, redactor
+from gradegate.account import Made
+from gradegate.asking import ready
 from gradegate.asking.guard import Guard
 from gradegate.asking.http import Client
 from gradegate.baseline import Baseline
@@ -23,7 +27,7 @@ from gradegate.deciding.beside import remarks
 from gradegate.deciding.changes import blocks, compare
 from gradegate.deciding.gate import decide
 from gradegate.errors import ConfigError
-from gradegate.files.replacing import replacing
+from gradegate.files.replacing import Place, replacing
 from gradegate.files.vouched import closed, named
 from gradegate.planning.answered import answered
 from gradegate.planning.base import Base, plan_base
@@ -43,22 +47,25 @@ from gradegate.reporting.deliver import check_outputs, render, write
 from gradegate.reporting.places import check_inputs, places
 from gradegate.reporting.plain import plain
 from gradegate.reporting.redact import conceal, concealed_mistakes
-from gradegate.reporting.report import Document, Links
-from gradegate.result import Decision
+from gradegate.reporting.report import Document, Links, Report
+from gradegate.result import Counts, Decision, GateOutcome, RunResult
 from gradegate.running.run import Watch, run
 from gradegate.settings import Settings
-from gradegate.suite import Note
+from gradegate.suite import NOTHING, Note
 
 Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of planned answers
 Choose = Callable[[list[Located]], list[Located]]
 Approve = Callable[[], Approval]  # asks whether a person approved what the pull request does to its gate
+STAND_IN = "no-key-is-here"  # in place of keys that are missing, for a plan that is never run
+MOST_ROUNDS = 10  # of finding out which keys a plan takes: some show only once others are there
 
 
 @dataclass(frozen=True)
 class Prepared:
     """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's.
 
-    ``hide`` is for values, before a report is made of them; ``seal`` for finished documents. ``inputs`` are the files that were read.
+    ``hide`` is for values, before a report is made of them; ``seal`` for finished documents. ``inputs`` are the files that were read,
+    ``named`` the absolute paths by which they were named, and ``searched`` the folders that patterns looked into.
     """
 
     plan: Plan
@@ -68,6 +75,8 @@ class Prepared:
     seal: Hide
     inputs: frozenset[Path]
     changes: GateChanges = NO_CHANGES
+    named: frozenset[Path] = frozenset()
+    searched: frozenset[Path] = frozenset()
 
     @property
     def shown_plan(self) -> Plan:
@@ -78,11 +87,20 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Delivered:
-    """A decision with its documents; ``failures`` says of each report file that could not be written why not."""
+    """A decision with its documents; ``failures`` says of each of the ``files`` that could not be written why not."""
 
     decision: Decision
     documents: tuple[Document, ...]
     failures: dict[str, str]
+    files: frozenset[str] = frozenset()
+
+    @property
+    def written(self) -> list[str]:
+        """The report files that are there."""
+        return sorted(self.files - self.failures.keys())
+
+
+Spare = Callable[[Prepared], str]  # says why nothing of a plan needs to be asked; an empty string where something does
 
 
 def prepare(settings: Settings, choose: Choose = list) -> Prepared:
@@ -125,7 +143,9 @@ def _prepared(settings: Settings, suites: list[Located], base: Base | None) -> P
     seal = redactor(secrets.environment.values(), short=False)
     inputs = frozenset(path for located in suites for path in located.workspace.opened) | answers
     inputs |= {(settings.cwd / settings.baseline).resolve()} if settings.baseline else set()
-    return Prepared(planned, client, secrets, hide, seal, inputs, changes)
+    sought = inputs.union(*(located.workspace.named for located in suites))
+    searched = frozenset[Path]().union(*(located.workspace.folders for located in suites))
+    return Prepared(planned, client, secrets, hide, seal, inputs, changes, sought, searched)
 
 
 def _planned(suites: list[Located], settings: Settings, client: Client) -> tuple[Plan, frozenset[Path]]:
@@ -175,27 +195,112 @@ def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
     return decide(shown, conceal(prepared.plan.policies, prepared.hide), prepared.changes)
 
 
+def _needed(prepared: Prepared) -> str:
+    return ""
+
+
 def deliver(
-    settings: Settings, names: tuple[str, ...], links: Links, progress: Progress, approve: Approve = Approval
+    settings: Settings,
+    names: tuple[str, ...],
+    links: Links,
+    progress: Progress,
+    approve: Approve = Approval,
+    spare: Spare = _needed,
 ) -> Delivered:
     """All steps. ``names`` are the reports that the caller says or posts itself. Raises ConfigError.
 
-    ``approve`` is called where changes of the gate would block.
+    ``approve`` is called where changes of the gate would block, ``spare`` once the plan is made.
     """
     reports = check_outputs(settings.outputs)
     where = places(settings.outputs, settings.cwd, settings.environ)
+    awaited = ready.read(settings.ready, settings.environ)
     prepared = prepare(settings)
     check_inputs(where, prepared.inputs)
+    if said := spare(prepared):
+        decision = unasked(GateOutcome.PASS, said, settings, prepared.plan.digests)
+    elif said := ready.wait(awaited, settings.environ):
+        decision = unasked(GateOutcome.INCONCLUSIVE, said, settings, prepared.plan.digests)
+    else:
+        decision = _decided(settings, prepared, progress, approve)
+    return _delivered(reports, where, decision, names, links, prepared.seal)
+
+
+def deliver_without_keys(
+    settings: Settings,
+    names: tuple[str, ...],
+    links: Links,
+    missing: Collection[str],
+    why: tuple[str, str],
+    spare: Spare = _needed,
+) -> Delivered:
+    """All steps but the run, where the variables ``missing`` cannot be there. ``why`` is the reason, and what to do about it.
+
+    The plan is made with something else in their place, so that it is known which files it reads. Where even that cannot be,
+    no report file is written, since one could be an input. Raises ConfigError.
+    """
+    reports = check_outputs(settings.outputs)
+    where = places(settings.outputs, settings.cwd, settings.environ)
+    prepared = _without_keys(settings, missing)
+    if prepared is not None:
+        check_inputs(where, prepared.inputs)
+    if prepared is not None and (said := spare(prepared)):
+        decision = unasked(GateOutcome.PASS, said, settings, prepared.plan.digests)
+    else:
+        decision = unasked(GateOutcome.NOT_RUN, why[0], settings, notes=(why[1],))
+    seal = redactor(environment_secrets(settings.environ).values(), short=False)
+    return _delivered(reports if prepared is not None else {}, where, decision, names, links, seal)
+
+
+def _without_keys(settings: Settings, missing: Collection[str]) -> Prepared | None:
+    """The plan as it would be with keys; None where it takes more than these."""
+    names = set(missing)
+    for _ in range(MOST_ROUNDS):
+        try:
+            return prepare(replace(settings, environ={**settings.environ, **dict.fromkeys(names, STAND_IN)}))
+        except ConfigError as e:
+            more = e.missing - names
+            if not more:
+                return None
+            names |= more
+    return None
+
+
+def unasked(
+    outcome: GateOutcome,
+    reason: str,
+    settings: Settings,
+    digests: Mapping[str, str] = NOTHING,
+    notes: Iterable[str] = (),
+) -> Decision:
+    """A decision about a run in which nothing is asked, so that it has no cases."""
+    made = Made(__version__, settings.commit, datetime.now(UTC).isoformat(timespec="seconds"), digests)
+    run = RunResult((), notes=tuple(map(Note, notes)), made=made)
+    return Decision(outcome, reason, (), run, Counts(), Counts())
+
+
+def _delivered(
+    reports: Mapping[str, Report],
+    where: Mapping[str, Place],
+    decision: Decision,
+    names: Iterable[str],
+    links: Links,
+    seal: Hide,
+) -> Delivered:
+    failures = write(reports, where, decision, links, seal)
+    return Delivered(
+        decision, tuple(render(name, decision, links, seal) for name in names), failures, frozenset(reports)
+    )
+
+
+def _decided(settings: Settings, prepared: Prepared, progress: Progress, approve: Approve) -> Decision:
+    """The plan run and decided, with what a person approved of."""
     if prepared.changes.blocking:
         approval = approve()
         changes = replace(prepared.changes, approved=approval.by, refused=approval.why)
         prepared = replace(prepared, changes=changes)
     prepared.client.replies = remembered(settings)
     with progress(prepared.plan.answers) as watch:
-        decision = evaluate(prepared, settings.reask, watch)
-    failures = write(reports, where, decision, links, prepared.seal)
-    documents = tuple(render(name, decision, links, prepared.seal) for name in names)
-    return Delivered(decision, documents, failures)
+        return evaluate(prepared, settings.reask, watch)
 
 
 def cases(settings: Settings, output: str) -> Iterator[str]:

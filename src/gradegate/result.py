@@ -39,6 +39,7 @@ class GateOutcome(enum.Enum):
     ADVISORY = "advisory"  # passes, with something to read
     BLOCKED = "blocked"
     INCONCLUSIVE = "inconclusive"  # too much could not be decided
+    NOT_RUN = "not-run"  # the keys are not there, and nobody here could have given them: nothing was asked
 
 
 # --- what is graded -------------------------------------------------------------------------------------------

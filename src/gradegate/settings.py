@@ -87,6 +87,7 @@ class Settings:
     allowed_env: frozenset[str] = frozenset()  # variables that any text of a config may show
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     answers: tuple[str, ...] = ()  # files with answers made elsewhere, or patterns of them: no target is asked
+    ready: tuple[str, ...] = ()  # addresses that must answer before the run begins, each with seconds
     listing: bool = False  # only what would be asked of targets is wanted: no model is asked, and nothing is graded
     allow_exec: bool = False  # code of the repository may run
     exec_env: frozenset[str] = frozenset()  # variables of the environment that it sees

@@ -18,6 +18,9 @@ from support.step import CANARY, FOLDERS, Step
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("container")]  # one worker builds the image, for all of these
 
 
+HOST = {"GRADEGATE_NETWORK": "host"}  # buildah starts it there, as the action's script has docker do
+
+
 @dataclass(frozen=True)
 class Container:
     """Starts the entry point of the image as the runner does: in /github/workspace, as root, with the host's network."""
@@ -32,7 +35,7 @@ class Container:
     def launch(self, root: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         # A checkout may also set these, through GITHUB_ENV of an earlier step.
         hostile = {"PYTHONPATH": "/github/workspace", "PYTHONSTARTUP": "/github/workspace/sitecustomize.py"}
-        variables = [f"--env={name}={value}" for name, value in {**environ, **hostile}.items()]
+        variables = [f"--env={name}={value}" for name, value in {**HOST, **environ, **hostile}.items()]
         mounts = [f"--volume={root / folder}:/github/{folder}" for folder in FOLDERS]
         folder = ("--workingdir", "/github/workspace")
         return self.buildah.run(self.name, self.entry_point, *folder, *variables, *mounts)
@@ -103,3 +106,15 @@ def test_nothing_of_the_machine_that_built_it_stays_in_the_image(container: Cont
     described = container.buildah("inspect", container.name)
     assert '"PATH=' in described  # the environment is in there
     assert [word for word in ("PIP_", "pip.conf", "index-url", "find-links") if word in described] == []
+
+
+def test_on_a_network_of_its_own_the_message_says_what_to_change(action: Step, llm: FakeLlm) -> None:
+    action.environ = {"GRADEGATE_NETWORK": "container"}
+    left = action.run()
+    assert (left.code, left.outputs["outcome"]) == (2, "mistake")
+    assert "is the container of the action and not the runner" in left.log
+    assert llm.requests == []
+
+
+def test_the_image_says_that_its_network_is_its_own(container: Container) -> None:
+    assert container.python("import os; print(os.environ['GRADEGATE_NETWORK'])") == "container"

@@ -18,6 +18,7 @@ from gradegate.github.publish import outputs
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
+ACTIONS = ("action.yml", "container/action.yml")
 EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
 WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), *EXAMPLES]
 PINNED = re.compile(r"uses: +[\w.-]+/[\w./-]+@[0-9a-f]{40} # \S.*")
@@ -83,7 +84,26 @@ def test_the_secrets_have_no_default_and_nothing_reaches_a_shell() -> None:
     for name, entry in ACTION["inputs"].items():
         if name.endswith("-key") and name != "comment-key":
             assert entry["default"] == ""
-    assert ACTION["runs"] == {"using": "docker", "image": "Dockerfile"}
+    (step,) = ACTION["runs"]["steps"]
+    assert ACTION["runs"]["using"] == "composite"
+    assert step["run"] == 'exec "$GITHUB_ACTION_PATH/container/run.sh"'
+    assert step["env"] == {
+        "GRADEGATE_IMAGE": "",
+        "GRADEGATE_INPUTS": "${{ toJSON(inputs) }}",
+        "GRADEGATE_ENV": "${{ toJSON(env) }}",
+    }
+
+
+def test_every_output_of_the_step_is_one_of_the_action() -> None:
+    values = {name: entry["value"] for name, entry in ACTION["outputs"].items()}
+    assert values == {name: f"${{{{ steps.gate.outputs.{name} }}}}" for name in values}
+
+
+def test_the_action_for_jobs_in_a_container_differs_in_how_it_starts_alone() -> None:
+    inside = yaml.safe_load((ROOT / "container" / "action.yml").read_text())
+    assert inside["runs"] == {"using": "docker", "image": "../Dockerfile"}
+    assert inside["inputs"] == ACTION["inputs"]
+    assert set(inside["outputs"]) == set(ACTION["outputs"])
 
 
 def documents() -> Iterator[Path]:
@@ -111,8 +131,9 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([program, *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_action_yml_is_valid() -> None:
-    done = run("check-jsonschema", "--builtin-schema", "vendor.github-actions", "action.yml")
+@pytest.mark.parametrize("path", ACTIONS)
+def test_action_yml_is_valid(path: str) -> None:
+    done = run("check-jsonschema", "--builtin-schema", "vendor.github-actions", path)
     assert done.returncode == 0, done.stdout
 
 
@@ -122,13 +143,13 @@ def test_a_workflow_is_valid_pinned_and_starts_without_permissions(path: Path) -
     assert done.returncode == 0, done.stdout
     text = path.read_text()
     assert yaml.safe_load(text)["permissions"] == {}
-    uses = re.findall(r"uses:.*", text)
+    uses = re.findall(r"\buses:.*", text)
     assert uses
     assert [line for line in uses if not PINNED.fullmatch(line)] == []
 
 
 def test_the_workflows_and_the_action_are_safe() -> None:
-    done = run("zizmor", "--offline", "--no-progress", "--no-config", "--persona=pedantic", "action.yml", *WORKFLOWS)
+    done = run("zizmor", "--offline", "--no-progress", "--no-config", "--persona=pedantic", *ACTIONS, *WORKFLOWS)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -150,7 +150,7 @@ def test_the_mode_decides_about_the_comment_and_never_leaves_an_old_one_standing
         publish(stage.step(), decision(), 0, [Document(Sink.COMMENT, ("old",))], [])
     outputs = publish(stage.step(comment=mode), decision(result), 0, DOCUMENTS, [])
     texts = [c["body"].partition("\n")[2] for c in stage.fake.comments]
-    failing = result in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)
+    failing = result not in (GateOutcome.PASS, GateOutcome.ADVISORY)
     written = mode == "always" or (mode == "failures" and (failing or existing))
     assert texts == (["comment text"] if written else ["old"] if existing else [])
     assert bool(outputs["comment-url"]) is written
@@ -245,6 +245,9 @@ def test_a_path_that_a_shell_could_run_is_no_output(stage: Stage) -> None:
 def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) -> None:
     publish(stage.step(annotations=False), decision(), 0, DOCUMENTS, [])
     (stage.root / "output").unlink()
+    for name in ("evals.yaml", "b.yaml"):
+        (stage.root / "workspace" / name).parent.mkdir(exist_ok=True)
+        (stage.root / "workspace" / name).touch()
     error = ConfigError(
         Mistake("no such type `relevance` ```", Origin("evals.yaml", 3), "use answer-relevance"),
         Mistake("no tests\n@all <!-- x -->", Origin("b.yaml")),

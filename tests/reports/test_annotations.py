@@ -72,3 +72,12 @@ def test_messages_fit_and_stay_on_their_line() -> None:
     assert 10 <= len(lines) <= 20
     assert all(line.startswith(("::error ", "::warning ")) for line in lines)
     assert all(len(line.split("::", 2)[2]) < 4096 for line in lines)
+
+
+def test_a_file_that_is_not_there_is_named_in_the_message() -> None:
+    """As of one that the pull request deleted: GitHub would put the annotation nowhere."""
+    links = Links(holds=lambda file: file != samples.CONFIG)
+    report = REPORTS.find("annotations")
+    assert report is not None
+    first = report.render(samples.blocked(), links).text.splitlines()[0]
+    assert first.startswith(f"::error title=factuality failed%3A New York::{samples.CONFIG}:21: why: ")

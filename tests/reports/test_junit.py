@@ -155,3 +155,15 @@ def test_what_was_asked_again_has_its_asks_as_properties() -> None:
     assert [(it.get("name"), it.get("value")) for it in element.iter("property")] == [("asks", "3"), ("fails", "1")]
     ((case,),) = JUnitXml.fromstring(written(decision).encode())
     assert case.result == []
+
+
+@pytest.mark.parametrize(("outcome", "tag"), [(GateOutcome.NOT_RUN, "skipped"), (GateOutcome.INCONCLUSIVE, "error")])
+def test_a_run_in_which_nothing_was_asked_is_no_empty_pass(
+    outcome: GateOutcome, tag: str, jenkins: xmlschema.XMLSchema
+) -> None:
+    text = written(samples.decision(outcome, "the keys are not there"))
+    (case,) = ET.fromstring(text).iter("testcase")
+    found = case.find(tag)
+    assert found is not None
+    assert found.get("message") == "the keys are not there"
+    assert list(jenkins.iter_errors(text)) == []

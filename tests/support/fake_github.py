@@ -1,4 +1,4 @@
-"""A small GitHub on loopback: the timeline of a pull request, issue comments with authors, pages, permissions and limits; GET /user; GraphQL viewer."""
+"""A small GitHub on loopback: the timeline and the files of a pull request, issue comments with authors, pages, permissions and limits; GET /user; GraphQL viewer."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ BODY_LIMIT = 65_536
 NO_ACCESS = "Resource not accessible by integration"
 LIST = re.compile(r"/repos/([^/]+/[^/]+)/issues/(\d+)/comments")
 TIMELINE = re.compile(r"/repos/([^/]+/[^/]+)/issues/(\d+)/timeline")
+PULL = re.compile(r"/repos/([^/]+/[^/]+)/pulls/(\d+)(/files)?")
+PULLS = re.compile(r"/repos/([^/]+/[^/]+)/pulls")
+MOST_FILES = 3000  # of a pull request, however many there are
 ONE = re.compile(r"/repos/([^/]+/[^/]+)/issues/comments/(\d+)")
 
 
@@ -63,6 +66,9 @@ class FakeGitHub:
     tokens: dict[str, Token] = field(default_factory=lambda: {"ghs_actions": Token("github-actions[bot]")})
     comments: list[dict[str, Any]] = field(default_factory=list)
     timeline: list[dict[str, Any]] = field(default_factory=list)
+    pull: dict[str, Any] = field(default_factory=dict)  # the pull request, but for how many files it changes
+    files: list[dict[str, Any]] = field(default_factory=list)  # that it changes
+    pulls: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # open ones, by `user:branch`
     seen: list[Seen] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     before: Callable[[Seen], None] = lambda seen: None
@@ -90,6 +96,11 @@ class FakeGitHub:
         named = {"label": {"name": label, "color": "ededed"}} if label else {}
         item = {"id": len(self.timeline) + 1, "event": event, "created_at": at, "commit_id": None, **named}
         self.timeline.append({**item, "actor": {"login": actor, "id": crc32(actor.lower().encode()), "type": kind}})
+
+    def changes(self, name: str, status: str = "modified", before: str = "") -> None:
+        """Put a file into what the pull request changes, as the API shows it."""
+        renamed = {"previous_filename": before} if before else {}
+        self.files.append({"sha": "d" * 40, "filename": name, "status": status, "changes": 1, **renamed})
 
     def committed(self, sha: str, at: str) -> None:
         """Put a commit into the timeline: it has the dates that its author gave it, and no other."""
@@ -137,6 +148,13 @@ class FakeGitHub:
         timeline = TIMELINE.fullmatch(seen.path)
         if timeline and timeline[1] == self.repository and seen.method == "GET":
             return self._page(seen, self.timeline)
+        listed = PULLS.fullmatch(seen.path)
+        if listed and listed[1] == self.repository and seen.method == "GET":
+            return self._page(seen, self.pulls.get(seen.query["head"][0], []))
+        pull = PULL.fullmatch(seen.path)
+        if pull and pull[1] == self.repository and seen.method == "GET":
+            whole = {"number": int(pull[2]), "changed_files": len(self.files), **self.pull}
+            return self._page(seen, self.files[:MOST_FILES]) if pull[3] else (200, {}, whole)
         of_issue, one = LIST.fullmatch(seen.path), ONE.fullmatch(seen.path)
         found = of_issue or one
         if found is None or found[1] != self.repository:

@@ -76,6 +76,7 @@ class Step:
     event: str = "pull_request"
     inputs: dict[str, str] = field(default_factory=dict)
     runs: int = 0
+    environ: dict[str, str] = field(default_factory=dict)  # what this step's differs in
 
     def __post_init__(self) -> None:
         for name in FOLDERS:
@@ -125,4 +126,5 @@ class Step:
             "HOME": f"{at}/home",
             "RUNNER_TEMP": f"{at}/runner_temp",
             "ACTIONS_RUNTIME_TOKEN": f"{CANARY}-runtime",
+            **self.environ,
         }

@@ -99,7 +99,7 @@ def access_token(setting: Setting) -> Minted | str:
     path = setting.env.workflow(FILE).strip()
     if not path:
         cure = f"{_SIGN_IN}, or set {ACCESS_TOKENS[0]} to its output `access_token`"
-        raise ConfigError.at(f"no key for `{setting.spec.id}`", setting.spec.origin, cure)
+        raise ConfigError.at(f"no key for `{setting.spec.id}`", setting.spec.origin, cure, ACCESS_TOKENS[0])
     check_identity(setting, f"set {ACCESS_TOKENS[0]}")
     account = _external(_file(path, setting), setting)
     setting.read.add(FILE)

@@ -70,7 +70,7 @@ class Federation:
         static = f"set {keys[0]}, or `apiKey` or `apiKeyEnvar` in its config"
         if not named:
             cure = f"{static}; or have GitHub's identity sign in: {' and '.join(self.ids.values())} (docs/keys.md)"
-            raise ConfigError.at(what, where, cure)
+            raise ConfigError.at(what, where, cure, str(setting.spec.config.get("apiKeyEnvar") or keys[0]))
         if not own:
             told = f"tokens of {self.vendor} go to its own API alone, not to {shown(url)}"
             raise ConfigError.at(f"{what}: {told}", where, static)
@@ -128,7 +128,7 @@ def check_identity(setting: Setting, otherwise: str) -> None:
         return
     what = f"no key for `{setting.spec.id}`: the job has no identity token"
     cure = f"give the job `permissions: id-token: write` (pull requests of forks get none), or {otherwise}"
-    raise ConfigError.at(what, setting.spec.origin, cure)
+    raise ConfigError.at(what, setting.spec.origin, cure, REQUESTS)
 
 
 def identity_token(client: Client, env: Environment, audience: str) -> str:

@@ -164,5 +164,5 @@ def secret(setting: Setting, *names: str) -> str | None:
         raise ConfigError.at(what, setting.spec.origin, "name a variable with a key of the provider")
     if variable and not setting.env.get(str(variable)):
         what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is not set"
-        raise ConfigError.at(what, setting.spec.origin, "set it, or correct the name")
+        raise ConfigError.at(what, setting.spec.origin, "set it, or correct the name", str(variable))
     return next(filter(None, map(setting.key, (str(variable),) if variable else names)), None)

@@ -86,7 +86,7 @@ class Service:
         named = config.get("apiBaseUrl") or (given and given.removesuffix(self.below) + self.below)
         if not named and not self.base:
             cure = f"set {self.addresses[0]}, or `apiBaseUrl` in its config"
-            raise ConfigError.at(f"no address for `{setting.spec.id}`", setting.spec.origin, cure)
+            raise ConfigError.at(f"no address for `{setting.spec.id}`", setting.spec.origin, cure, self.addresses[0])
         return base_url(setting, named or self._filled(setting)).removesuffix("/chat/completions")
 
     def _filled(self, setting: Setting) -> str:
@@ -95,7 +95,9 @@ class Service:
             value = str(setting.spec.config.get(option) or setting.env.get(variable))
             if not value:
                 what = f"`{setting.spec.id}` does not say which `{option}` to ask"
-                raise ConfigError.at(what, setting.spec.origin, f"set {variable}, or `{option}` in its config")
+                raise ConfigError.at(
+                    what, setting.spec.origin, f"set {variable}, or `{option}` in its config", variable
+                )
             first = url.startswith(f"{{{option}}}")
             url = url.replace(f"{{{option}}}", value.rstrip("/") if first else quote(value, safe=""))
         return url

@@ -55,9 +55,9 @@ def need_key(setting: Setting, *names: str) -> str:
     """The provider's key. Raises ConfigError when there is none."""
     key = secret(setting, *names)
     if not key:
-        variable = setting.spec.config.get("apiKeyEnvar")
-        cure = f"set {variable or names[0]}, or `apiKey` or `apiKeyEnvar` in its config"
-        raise ConfigError.at(f"no key for `{setting.spec.id}`", setting.spec.origin, cure)
+        variable = str(setting.spec.config.get("apiKeyEnvar") or names[0])
+        cure = f"set {variable}, or `apiKey` or `apiKeyEnvar` in its config"
+        raise ConfigError.at(f"no key for `{setting.spec.id}`", setting.spec.origin, cure, variable)
     return key
 
 

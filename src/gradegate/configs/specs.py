@@ -171,7 +171,7 @@ def _filled(value: Any, env: Environment, origin: Origin) -> Any:
         for name in sorted(needed):
             if not env.get(name):
                 cure = f"set {name} in the workflow's `env:`, or write `{{{{ env.{name} | default('...') }}}}`"
-                raise ConfigError.at(f"`{{{{ env.{name} }}}}` is not set", origin, cure)
+                raise ConfigError.at(f"`{{{{ env.{name} }}}}` is not set", origin, cure, name)
         return render_env(value, {name: env.get(name) for name in names if env.get(name)}) if names else value
     except TemplateError as e:
         raise _unfilled(e, origin) from e

@@ -17,7 +17,7 @@ def at_once(number: int, frame: Any) -> NoReturn:
 
 
 def exit_code(decision: Decision) -> int:
-    """0 pass (advisory findings included), 1 blocked, 2 the user's mistake, 3 inconclusive, 130 and 143 interrupted."""
+    """0 pass (advisory findings included), 1 blocked, 2 the user's mistake, 3 inconclusive or not run, 130 and 143 interrupted."""
     from gradegate.result import GateOutcome
 
     if decision.run.interrupted:
@@ -26,4 +26,6 @@ def exit_code(decision: Decision) -> int:
         return BLOCKED
     if decision.outcome is GateOutcome.INCONCLUSIVE:
         return MISTAKE if decision.setup else INCONCLUSIVE
+    if decision.outcome is GateOutcome.NOT_RUN:
+        return INCONCLUSIVE
     return PASS

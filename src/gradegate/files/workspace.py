@@ -27,12 +27,15 @@ def searched(pattern: Path) -> Path:
 class Workspace:
     """A folder that config files may read from, and nothing beyond it.
 
-    ``vouched`` says of what it holds which files are read; ``opened`` are those that were.
+    ``vouched`` says of what it holds which files are read; ``opened`` are those that were. ``named`` are all that were looked for,
+    as they were written and before links, ``folders`` those in which a pattern looked.
     """
 
     root: Path
     vouched: Vouched | None = None
     opened: set[Path] = field(default_factory=set, compare=False, repr=False)
+    named: set[Path] = field(default_factory=set, compare=False, repr=False)
+    folders: set[Path] = field(default_factory=set, compare=False, repr=False)
 
     @classmethod
     def around(cls, config: Path, cwd: Path, environ: Mapping[str, str], vouched: Vouched | None = None) -> Workspace:
@@ -63,6 +66,7 @@ class Workspace:
             path = (base / written).resolve()
         except (OSError, RuntimeError) as e:
             raise ConfigError.at(f"`{reference}` cannot be followed: {e}", origin, "correct the path") from e
+        self.named.add(base / written)
         if not path.is_relative_to(self.root):
             cure = "keep the file, and what its links point to, inside the repository"
             raise ConfigError.at(f"`{reference}` leads out of the workspace", origin, cure)
@@ -111,6 +115,7 @@ class Workspace:
             return [path]
         folder, parts = split(written)
         anchor = self.locate(folder, base, origin)
+        self.folders.add(anchor)
         try:
             matched = sorted(matches(anchor, parts))
         except TooMany as e:

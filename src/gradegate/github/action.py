@@ -8,53 +8,112 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from gradegate.deciding.exit import MISTAKE, exit_code
+from gradegate.deciding.exit import MISTAKE, PASS, exit_code
 from gradegate.errors import ConfigError
 from gradegate.files.checkout import head_of, repository_of
 from gradegate.github.approval import approval
+from gradegate.github.behind import with_pull_request
 from gradegate.github.client import connect
-from gradegate.github.event import links, read_event
+from gradegate.github.ending import Ending
+from gradegate.github.event import Event, links, read_event
 from gradegate.github.inputs import from_inputs
 from gradegate.github.promptfoo_action import ANSWERS
-from gradegate.github.publish import Step, publish, publish_mistakes, say, warn
-from gradegate.pipeline import deliver
+from gradegate.github.publish import Step, holds, publish, publish_mistakes, say, tell_grouped, warn
+from gradegate.github.untouched import Filter
+from gradegate.pipeline import Delivered, Prepared, Spare, deliver, deliver_without_keys
+from gradegate.reporting.commands import harmless
+from gradegate.reporting.report import Links
+from gradegate.result import GateOutcome
 from gradegate.running.progress import progress
 
 PUBLISHED = ("annotations", "summary", "comment")
+TARGET = (
+    "The event pull_request_target has the secrets for everybody's pull request, and judges the default branch and not the pull "
+    "request: gradegate reads nothing else there. Use pull_request, and for forks the two stages of docs/github.md (Forks)."
+)
+# What to do about keys that are not there.
+TWO_STAGES = (
+    "Somebody who may write can read the commits, and push them to a branch of this repository. docs/github.md (Forks) has a way in two "
+    "stages, and says what `on-missing-secrets` does."
+)
 
 
 def main(environ: Mapping[str, str], cwd: Path) -> int:
     """Run one step of a workflow and give its exit code. Raises ConfigError after publishing its mistakes."""
     environ = {**environ, "GITHUB_ACTIONS": "true"}  # this command is for nowhere else
-    event = read_event(environ)
-    settings = from_inputs(environ, cwd, ANSWERS)
-    settings = replace(settings, run=replace(settings.run, commit=event.head_sha))
-    step = Step(settings, event, connect(environ, settings.token), say)
-    try:
-        if settings.mistakes:
-            raise ConfigError(*settings.mistakes)
-        return _run(step)
-    except ConfigError as e:
-        publish_mistakes(step, e, MISTAKE)
-        raise
+    with Ending(environ) as ending:
+        event = read_event(environ)
+        settings = from_inputs(environ, cwd, ANSWERS)
+        settings = replace(settings, run=replace(settings.run, commit=event.head_sha))
+        github = connect(environ, settings.token)
+        step = Step(settings, with_pull_request(github, event), github, say)
+        if event.name == "pull_request_target":
+            warn(step, TARGET)
+        try:
+            if settings.mistakes:
+                raise ConfigError(*settings.mistakes)
+            code = _run(step)
+        except ConfigError as e:
+            publish_mistakes(step, e, MISTAKE)
+            ending.settled = True
+            raise
+        ending.settled = True
+        return code
 
 
 def _run(step: Step) -> int:
+    delivered = _delivered(step)
+    decision = delivered.decision
+    code = exit_code(decision)
+    if decision.outcome is GateOutcome.NOT_RUN and step.settings.neutral:
+        code = PASS
+    if decision.run.interrupted:  # a cancelled job has seconds left
+        step = replace(step, github=connect(step.environ, step.settings.token, hurry=True))
+    console, *documents = delivered.documents
+    tell_grouped("Report", console.parts, sys.stdout.write)
+    for failure in delivered.failures.values():
+        warn(step, failure)
+    if decision.outcome is GateOutcome.NOT_RUN:
+        warn(step, f"NOT RUN: {decision.reason}.")
+    publish(step, decision, code, documents, delivered.written)
+    return code
+
+
+def _delivered(step: Step) -> Delivered:
+    """The run, or why there is none. Raises ConfigError."""
+    settings, event = step.settings.run, step.event
+    where = replace(links(event, step.environ), holds=holds(step))
+    names = ("console", *PUBLISHED)
+    spare = partial(_spared, step)
+    try:
+        return _ran(step, names, where, spare)
+    except ConfigError as e:
+        if not (event.outsider and e.missing):
+            raise
+        why = (_withheld(event, e.missing), TWO_STAGES)
+        return deliver_without_keys(settings, names, where, e.missing, why, spare)
+
+
+def _spared(step: Step, prepared: Prepared) -> str:
+    """Why nothing needs to be run, where the workflow asks for that; an empty string where something does."""
+    if not step.settings.only_changed:
+        return ""
+    reason, otherwise = Filter(step.github, step.event, step.settings.run, step.settings.paths).look(prepared)
+    if otherwise:
+        step.tell(harmless(f"{otherwise}."))
+    return reason
+
+
+def _withheld(event: Event, missing: frozenset[str]) -> str:
+    verb = "is" if len(missing) == 1 else "are"
+    return f"the pull request comes from {event.outsider}, whose workflow GitHub gives no secrets, and {', '.join(sorted(missing))} {verb} not there"
+
+
+def _ran(step: Step, names: tuple[str, ...], where: Links, spare: Spare) -> Delivered:
     settings = step.settings.run
-    where = links(step.event, step.environ)
     commits = {step.environ.get("GITHUB_SHA", ""), step.event.head_sha}
     root = repository_of(settings.cwd)
     head = head_of(root) if root else ""
     approve = partial(approval, step.github, step.event, step.settings.approve_label, commits, head)
     shown = partial(progress, in_ci=settings.in_ci)
-    delivered = deliver(settings, ("console", *PUBLISHED), where, shown, approve)
-    console, *documents = delivered.documents
-    code = exit_code(delivered.decision)
-    if delivered.decision.run.interrupted:  # a cancelled job has seconds left
-        step = replace(step, github=connect(step.environ, step.settings.token, hurry=True))
-    sys.stdout.writelines(console.parts)
-    for failure in delivered.failures.values():
-        warn(step, failure)
-    written = [path for path in settings.outputs if path not in delivered.failures]
-    publish(step, delivered.decision, code, documents, written)
-    return code
+    return deliver(settings, names, where, shown, approve, spare)

@@ -14,6 +14,11 @@ from gradegate.reporting.report import Links
 
 LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
 
+# Where a run that Dependabot started gets no secrets but its own:
+# https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-on-actions
+_WITHHELD = frozenset(
+    "create deployment deployment_status pull_request pull_request_review pull_request_review_comment push".split()
+)
 _Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
 
 
@@ -23,6 +28,16 @@ class Person:
 
     login: str = ""
     id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The run that a ``workflow_run`` follows: what started it, and the commit, branch and account that it ran for."""
+
+    event: str
+    sha: str
+    branch: str
+    owner: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +57,7 @@ class Event:
     author: Person = Person()  # who opened the pull request
     sender: Person = Person()  # who did what the event is about
     updated: datetime | None = None  # when GitHub last changed the pull request before the event: never before its head
+    stage: Stage | None = None
     problem: str = ""  # why the event file could not be read
 
     @property
@@ -54,7 +70,9 @@ class Event:
         """To whom GitHub gives no secrets and a token that can only read, unless the base runs: else an empty string."""
         if self.name == "pull_request_target":
             return ""
-        return "a fork" if self.is_fork else "Dependabot" if self.actor == "dependabot[bot]" else ""
+        if self.is_fork:
+            return "a fork"
+        return "Dependabot" if self.actor == "dependabot[bot]" and self.name in _WITHHELD else ""
 
 
 class _Repository(BaseModel):
@@ -88,7 +106,23 @@ class _MergeGroup(BaseModel):
     base_sha: _Sha
 
 
+class _Owner(BaseModel):
+    login: Annotated[str, Field(pattern=r"^[\w.-]+$")]
+
+
+class _Source(BaseModel):
+    owner: _Owner
+
+
+class _Run(BaseModel):
+    event: str
+    head_sha: _Sha
+    head_branch: str | None = None
+    head_repository: _Source | None = None  # that of a fork may be gone
+
+
 class _Payload(BaseModel):
+    workflow_run: _Run | None = None
     action: str | None = None
     label: _Label | None = None
     sender: _User | None = None
@@ -121,8 +155,16 @@ def read_event(environ: Mapping[str, str]) -> Event:
         )
     if group := payload.merge_group:
         return Event(name, repository, head_sha=group.head_sha, base_sha=group.base_sha, actor=actor)
+    if payload.workflow_run:
+        return Event(name, repository, head_sha=sha, actor=actor, stage=_stage(payload.workflow_run))
     before = (payload.before or "").strip("0") and payload.before  # all zeros: the branch is new
     return Event(name, repository, head_sha=payload.after or sha, base_sha=before or "", actor=actor, problem=problem)
+
+
+def _stage(run: _Run) -> Stage | None:
+    if not run.head_branch or run.head_repository is None:
+        return None
+    return Stage(run.event, run.head_sha, run.head_branch, run.head_repository.owner.login)
 
 
 def _person(user: _User | None) -> Person:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,6 +28,7 @@ from gradegate.settings import (
 
 T = TypeVar("T")
 COMMENT_MODES = ("always", "failures", "off")
+MISSING_MODES = ("fail", "neutral")  # what a run comes to whose keys GitHub withholds
 # Inputs that set an environment variable.
 KEYS = {
     "openai-api-key": "OPENAI_API_KEY",
@@ -50,6 +52,9 @@ class ActionSettings:
     comment_key: str = ""  # tells the comments of several jobs on one pull request apart
     summary: bool = True
     annotations: bool = True
+    only_changed: bool = False  # a pull request that changes nothing that the run depends on passes without one
+    paths: tuple[str, ...] = ()  # patterns of further files that count as a change
+    neutral: bool = False  # a run whose keys GitHub withholds is no failure
     approve_label: str = ""  # on the pull request, approves of changes to its gate
     mistakes: tuple[Mistake, ...] = ()  # of the inputs: nothing may run before they are corrected
 
@@ -84,6 +89,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path, elsewhere: Mapping[str, s
         max_seconds=inputs.amount("max-seconds"),
         cwd=inputs.folder("working-directory", cwd),
         answers=inputs.lines("answers"),
+        ready=inputs.lines("ready"),
         in_ci=True,
         allowed_hosts=inputs.read("allowed-hosts", hosts, ()),
         allowed_env=inputs.read("allowed-env", open_variables, frozenset()),
@@ -100,10 +106,12 @@ def from_inputs(environ: Mapping[str, str], cwd: Path, elsewhere: Mapping[str, s
         summary=inputs.flag("summary"),
         annotations=inputs.flag("annotations"),
         approve_label=inputs.text("approve-label"),
+        only_changed=inputs.switch("only-changed"),
+        paths=inputs.paths("paths"),
+        neutral=inputs.choice("on-missing-secrets", MISSING_MODES) == "neutral",
     )
-    return replace(
-        settings, mistakes=(*inputs.mistakes, *inputs.unknown(elsewhere or {}), *_without_base(settings, environ))
-    )
+    idle = (*_without_base(settings, environ), *_idle(settings))
+    return replace(settings, mistakes=(*inputs.mistakes, *inputs.unknown(elsewhere or {}), *idle))
 
 
 def _without_base(settings: ActionSettings, environ: Mapping[str, str]) -> Iterator[Mistake]:
@@ -115,6 +123,12 @@ def _without_base(settings: ActionSettings, environ: Mapping[str, str]) -> Itera
             yield Mistake(
                 f"the input `{name}` is given and `base` is empty", None, "give `base`: docs/github.md says how"
             )
+
+
+def _idle(settings: ActionSettings) -> Iterator[Mistake]:
+    if settings.paths and not settings.only_changed:
+        cure = "give `only-changed: true`, or leave it out"
+        yield Mistake("the input `paths` is given and nothing looks at it", None, cure)
 
 
 def _with_keys(environ: Mapping[str, str], inputs: _Inputs) -> dict[str, str]:
@@ -157,6 +171,14 @@ class _Inputs:
 
     def lines(self, name: str) -> tuple[str, ...]:
         return tuple(line.strip() for line in self.text(name).splitlines() if line.strip())
+
+    def paths(self, name: str) -> tuple[str, ...]:
+        """Patterns of paths from the root of the repository."""
+        lines = self.lines(name)
+        for line in lines:
+            if re.match(r"[/!~]|\.\.?(?:/|$)", line) or re.search(r"[\\\[\]{}]|/\.\.(?:/|$)", line):
+                self._mistake(name, line, "write a path from the root of the repository, with * and ** alone: src/**")
+        return lines
 
     def read(self, name: str, parse: Callable[[list[str]], T], otherwise: T) -> T:
         """What ``parse`` makes of the input; what it raises is noted."""

@@ -13,6 +13,7 @@ from gradegate.access.hiding import Hide, redactor
 from gradegate.errors import ConfigError
 from gradegate.github import workflow
 from gradegate.github.client import GitHub
+from gradegate.github.ending import MISTAKEN
 from gradegate.github.event import Event
 from gradegate.github.inputs import ActionSettings
 from gradegate.github.sticky import Posted, Refused, upsert_comment
@@ -25,14 +26,13 @@ from gradegate.reporting.visible import visible
 from gradegate.result import Counts, Decision, GateOutcome
 
 COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "new-failures", "cost-usd", "tokens")
-FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)
+FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE, GateOutcome.NOT_RUN)
 MOST_MISTAKES = 50
 LONGEST_MISTAKE = 1000  # characters; with as many as are shown, within what a comment holds
 NO_SECRETS = (
     "This pull request comes from {}: GitHub gives its workflow no secrets and a token that can only read, so that no model can "
     "be asked with a key. Somebody who may write can read the commits, and push them to a branch of this repository."
 )
-MISTAKE = "mistake"  # the outcome when the config is wrong: there is no decision then
 
 
 @dataclass(frozen=True)
@@ -86,15 +86,16 @@ def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str
     error = concealed_mistakes(error, step.hide)
     if step.settings.annotations:
         for mistake in error.mistakes:
-            file, line = (mistake.origin.file, mistake.origin.line) if mistake.origin else ("", 0)
+            origin = mistake.origin
+            file, line = (origin.file, origin.line) if origin and holds(step)(origin.file) else ("", 0)
             words = mistake.what + (f" -> {mistake.cure}" if mistake.cure else "")
-            step.tell(command("error", words, file=file, line=line or None))
+            step.tell(command("error", words if file else str(mistake), file=file, line=line or None))
     if step.event.outsider:
         step.tell(command("notice", NO_SECRETS.format(step.event.outsider)))
     text = _mistakes_text(error, step.event.outsider)
     _summarise(step, text)
     url = _comment(step, text, failing=True)
-    return _set_outputs(step, {"outcome": MISTAKE, "exit-code": str(exit_code), "comment-url": url})
+    return _set_outputs(step, {"outcome": MISTAKEN, "exit-code": str(exit_code), "comment-url": url})
 
 
 def _summarise(step: Step, text: str) -> None:
@@ -173,6 +174,30 @@ def _mistakes_text(error: ConfigError, outsider: str) -> str:
     lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
     reason = f" {NO_SECRETS.format(outsider)}" if outsider else ""
     return f"### gradegate could not run\n\nNothing was asked of any model.{reason}\n\n{fence(lines)}"
+
+
+def holds(step: Step) -> Callable[[str], bool]:
+    """Whether a file, by its name in messages, is in the workspace: GitHub shows an annotation of no other."""
+    root = Path(step.environ.get("GITHUB_WORKSPACE") or step.settings.run.cwd)
+
+    def held(name: str) -> bool:
+        try:
+            return bool(name) and (root / name).is_file()
+        except (OSError, ValueError):
+            return False
+
+    return held
+
+
+def tell_grouped(title: str, lines: Iterable[str], write: Callable[[str], object]) -> None:
+    """Write lines to the log folded under a title, but for the last two: how many, and the verdict."""
+    *folded, counts, verdict = lines
+    write(command("group", title) + "\n")
+    for line in folded:
+        write(line)
+    write(command("endgroup", "") + "\n")
+    write(counts)
+    write(verdict)
 
 
 def say(text: str) -> None:

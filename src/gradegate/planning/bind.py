@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from gradegate.access.egress import PRIVATE, Egress
+from gradegate.access.network import unreachable
 from gradegate.asking import options as provider_options
 from gradegate.asking import unserved
 from gradegate.asking.http import Client
@@ -123,6 +124,8 @@ class Binder:
         """Raises ConfigError for a host that is not asked, and for a key that has no business there."""
         if not provider.url:
             return
+        if nowhere := unreachable(provider.url, self.egress.variables):
+            raise ConfigError.at(f"`{provider.name}` cannot be asked: {nowhere[0]}", provider.origin, nowhere[1])
         cure = f"allow it in the workflow: `allowed-hosts: {provider.host}` (--allowed-hosts {provider.host})"
         objection = self.egress.reaches(provider.url)
         if objection:

@@ -102,16 +102,16 @@ def _asked_model(provider: Provider) -> AskedModel:
 
 def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
     """The same mistake at many lines is said once, with the lines."""
-    places: dict[tuple[str, str], list[Origin | None]] = {}
+    places: dict[tuple[str, str, str], list[Origin | None]] = {}
     for mistake in mistakes:
-        seen = places.setdefault((mistake.what, mistake.cure), [])
+        seen = places.setdefault((mistake.what, mistake.cure, mistake.missing), [])
         if mistake.origin not in seen:
             seen.append(mistake.origin)
-    for (what, cure), origins in sorted(places.items(), key=lambda item: _place(item[1][0])):
+    for (what, cure, missing), origins in sorted(places.items(), key=lambda item: _place(item[1][0])):
         others = [str(origin) for origin in origins[1:] if origin]
         more = f" and {len(others) - 5} more" if len(others) > 5 else ""
         also = f" (also at {', '.join(others[:5])}{more})" if others else ""
-        yield Mistake(what + also, origins[0], cure)
+        yield Mistake(what + also, origins[0], cure, missing)
 
 
 def _place(origin: Origin | None) -> tuple[str, int]:

@@ -111,7 +111,7 @@ def _base(setting: Setting) -> str:
         base, host = env.address(*_BASES), env.address(*_HOSTS)
     if not base and not host:
         cure = "set `apiHost` in its config, or AZURE_OPENAI_API_HOST, to e.g. RESOURCE.openai.azure.com"
-        raise ConfigError.at(f"no host for `{setting.spec.id}`", setting.spec.origin, cure)
+        raise ConfigError.at(f"no host for `{setting.spec.id}`", setting.spec.origin, cure, _HOSTS[0])
     return base_url(setting, base or "https://" + str(host).removeprefix("https://").removeprefix("http://"))
 
 

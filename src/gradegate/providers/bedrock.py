@@ -141,9 +141,10 @@ def _credentials(setting: Setting) -> Credentials:
     what = f"no key for `{setting.spec.id}`"
     if not access and not secret_key:
         cure = f"{_SIGN_IN}, which sets {_ACCESS}, {_SECRET} and {_SESSION}; or set {_KEY}"
-        raise ConfigError.at(what, setting.spec.origin, cure)
+        raise ConfigError.at(what, setting.spec.origin, cure, _KEY)
     if not access or not secret_key:
-        raise ConfigError.at(f"{what}: {_SECRET if access else _ACCESS} is not set", setting.spec.origin, _SIGN_IN)
+        lacking = _SECRET if access else _ACCESS
+        raise ConfigError.at(f"{what}: {lacking} is not set", setting.spec.origin, _SIGN_IN, lacking)
     return Credentials(access, secret_key, session)
 
 

@@ -103,6 +103,8 @@ def _change(change: GateChange, scope: Scope) -> str:
 
 
 def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
+    if not decision.rules:
+        return ""
     # Without a gate block the one rule is that every case passes, which the counts of a passing run already say.
     if decision.outcome is GateOutcome.PASS and all(result.rule.every_case for result in decision.rules):
         return ""
@@ -181,6 +183,8 @@ def _missing(left: int, links: Links) -> str:
 
 
 def _all_cases(rows: tuple[Row, ...], scope: Scope, form: PageForm, room: int) -> str:
+    if not rows:
+        return ""
     header = table(("Case", "Provider", "Prompt", "Outcome"), ())
     lines = fit(_case_lines(rows), room - form.measure("".join(header)) - _RESERVE, form.measure)
     left = len(rows) - len(lines)

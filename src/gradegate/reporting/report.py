@@ -34,14 +34,22 @@ class Document:
         return "".join(self.parts)
 
 
+def _anything(file: str) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Links:
-    """How a report points to a line of the repository; all empty outside GitHub."""
+    """How a report points to a line of the repository; all empty outside GitHub.
+
+    ``holds`` says whether a file, by its name in messages, is there to be annotated.
+    """
 
     server: str = ""  # https://github.com
     repository: str = ""  # owner/name
     commit: str = ""  # the head commit of the pull request
     run: str = ""  # address of the workflow run
+    holds: Callable[[str], bool] = _anything
 
     def line(self, file: str, line: int) -> str:
         """Address of a line at the commit, or an empty string."""

@@ -330,7 +330,7 @@ class Head(_Part):
     version: Version
     made: MadeLine
     commit: str = Field(default="", description="What was checked out; empty where that is not known.")
-    outcome: Literal["pass", "advisory", "blocked", "inconclusive"]
+    outcome: Literal["pass", "advisory", "blocked", "inconclusive", "not-run"]
     reason: str
     summary: Summary
     rules: list[RuleLine]

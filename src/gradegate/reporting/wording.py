@@ -29,8 +29,15 @@ HEADLINES = {
     GateOutcome.ADVISORY: "Passed, with advisory findings",
     GateOutcome.BLOCKED: "Blocked",
     GateOutcome.INCONCLUSIVE: "Could not tell",
+    GateOutcome.NOT_RUN: "NOT RUN",
 }
-SIGNS = {GateOutcome.PASS: "✅", GateOutcome.ADVISORY: "⚠️", GateOutcome.BLOCKED: "❌", GateOutcome.INCONCLUSIVE: "❔"}
+SIGNS = {
+    GateOutcome.PASS: "✅",
+    GateOutcome.ADVISORY: "⚠️",
+    GateOutcome.BLOCKED: "❌",
+    GateOutcome.INCONCLUSIVE: "❔",
+    GateOutcome.NOT_RUN: "⚪",
+}
 OUTCOMES = {Outcome.PASS: "passed", Outcome.FAIL: "failed", Outcome.ERROR: "could not tell"}
 _BESIDE = {
     NEW_FAILURE: "new",
@@ -45,6 +52,8 @@ _MET = {Outcome.PASS: "met", Outcome.FAIL: "missed", Outcome.ERROR: "could not t
 def headline(decision: Decision) -> str:
     """The verdict in a few words."""
     setup = decision.setup and decision.outcome is GateOutcome.INCONCLUSIVE
+    if decision.outcome is GateOutcome.PASS and not decision.run.cases:  # a run of no case passes in no other way
+        return "Nothing to check"
     return "Could not tell: the set-up is wrong" if setup else HEADLINES[decision.outcome]
 
 
@@ -126,6 +135,8 @@ def counted(counts: Counts) -> str:
 def tally(decision: Decision) -> str:
     """The counts of the run in one line."""
     cases, grades = decision.cases, decision.grades
+    if not decision.run.cases:
+        return "No case was run, and nothing was asked of any model"
     return f"{many(cases.planned, 'case')}: {counted(cases)}. {many(grades.planned, 'assertion')}: {counted(grades)}"
 
 

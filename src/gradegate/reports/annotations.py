@@ -12,7 +12,7 @@ from gradegate.reporting.commands import command
 from gradegate.reporting.findings import Finding, sort
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import clip, one_line, visible
-from gradegate.reporting.wording import called, expected, name, notes, remarks, said, scored, spot
+from gradegate.reporting.wording import called, expected, name, notes, place, remarks, said, scored, spot
 from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row
 from gradegate.suite import NOWHERE
 
@@ -49,7 +49,9 @@ def render(decision: Decision, links: Links) -> Document:
             # Only the first ten are shown: of the others nothing but their number is kept.
             groups[mark.key] = _Group(mark if len(groups) < _MOST else None)
         groups[mark.key].count += 1
-    return Document(Sink.ANNOTATIONS, tuple(line for groups in levels.values() for line in _commands(groups.values())))
+    return Document(
+        Sink.ANNOTATIONS, tuple(line for groups in levels.values() for line in _commands(groups.values(), links))
+    )
 
 
 def _marks(decision: Decision) -> Iterator[_Mark]:
@@ -108,20 +110,24 @@ def _clipped(facts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     return ((label, visible(clip(text.strip(), _TEXT))) for label, text in facts if text.strip())
 
 
-def _commands(groups: Collection[_Group]) -> Iterator[str]:
+def _commands(groups: Collection[_Group], links: Links) -> Iterator[str]:
     for number, group in enumerate(groups, start=1):
         if group.first is None:
             return
         more = f"\n... and {many(group.count - 1, 'more answer')} at this line" if group.count > 1 else ""
         if number == _MOST and len(groups) > _MOST:
             more += f"\n... and {many(len(groups) - _MOST, 'more line')} with findings; see the job summary"
-        yield _command(group.first, more)
+        yield _command(group.first, more, links)
 
 
-def _command(mark: _Mark, more: str) -> str:
-    file = visible(mark.origin.file) if len(mark.origin.file) < _PATH else ""
-    line = mark.origin.line or None
-    return command(mark.level, mark.message[:3000] + more, file=file, line=line, title=one_line(mark.title, 200)) + "\n"
+def _command(mark: _Mark, more: str, links: Links) -> str:
+    """At the line where the file is there; else the message names the place, as of a file that was deleted."""
+    origin = mark.origin
+    at_line = bool(origin.file) and len(origin.file) < _PATH and links.holds(origin.file)
+    file, line = (visible(origin.file), origin.line or None) if at_line else ("", None)
+    where = "" if at_line or not origin.file else f"{place(origin)}: "
+    message = where + mark.message[:3000] + more
+    return command(mark.level, message, file=file, line=line, title=one_line(mark.title, 200)) + "\n"
 
 
 REPORTS.register("annotations")(

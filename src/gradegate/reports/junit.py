@@ -17,7 +17,7 @@ from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.saved import saved
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import called, changed, fails, name, place, recorded, remarks
-from gradegate.result import Decision, Grade, Outcome, Row, RunResult
+from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row, RunResult
 
 _MOST_CHANGES = 100
 _TEXT = 20_000  # characters of one text
@@ -27,7 +27,23 @@ _Key = tuple[str, str, str]
 
 def render(decision: Decision, links: Links) -> Document:
     """The XML in parts of one test case each."""
+    if not decision.run.rows and decision.outcome is not GateOutcome.PASS:
+        return Document(Sink.FILE, _unrun(decision))
     return Document(Sink.FILE, _parts(decision.run, decision.changes))
+
+
+def _unrun(decision: Decision) -> Iterator[str]:
+    """A run in which nothing was asked: readers that know only test cases must not take it for one that passed."""
+    skipped = decision.outcome is GateOutcome.NOT_RUN
+    case = TestCase("the run", "gradegate")
+    reason = one_line(decision.reason, 500)
+    case.add_skipped_info(reason) if skipped else case.add_error_info(reason)
+    totals = {"tests": "1", "failures": "0", "errors": str(int(not skipped)), "time": "0.000"}
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n'
+    yield _opening("testsuites", totals)
+    yield _opening("testsuite", {"name": "gradegate", **totals, "skipped": str(int(skipped))})
+    yield _xml(case, ())
+    yield "</testsuite>\n</testsuites>\n"
 
 
 def _parts(run: RunResult, changes: GateChanges) -> Iterator[str]:
@@ -159,9 +175,13 @@ def _about(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _element(case: TestCase, row: Row) -> str:
+    return _xml(case, _about(row))
+
+
+def _xml(case: TestCase, about: Iterable[tuple[str, str]]) -> str:
     element = TestSuite("", [case]).build_xml_doc().find("testcase")
     properties = ET.Element("properties")
-    for key, value in _about(row):
+    for key, value in about:
         ET.SubElement(properties, "property", name=key, value=value)
     if len(
         properties

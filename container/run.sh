@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Starts gradegate in its image, on the network of the runner: what an earlier step started on 127.0.0.1 is there as it is.
+# The container is given the variables that are named here and no other, two folders, and not the socket of Docker.
+set -euo pipefail
+
+give_up() { # outcome, exit code, what is wrong, what to do
+  echo "::error::$3 -> $4"
+  printf 'outcome=%s\nexit-code=%s\n' "$1" "$2" >>"$GITHUB_OUTPUT"
+  printf '### gradegate could not run\n\nNothing was asked of any model. %s: %s.\n' "$3" "$4" >>"$GITHUB_STEP_SUMMARY"
+  exit "$2"
+}
+
+if ! command -v docker >/dev/null; then
+  give_up mistake 2 "there is no docker here" \
+    "use a runner with Linux and Docker; in a job with 'container:' write OWNER/gradegate/container in place of OWNER/gradegate"
+fi
+
+image=${GRADEGATE_IMAGE#docker://}
+if [ -z "$image" ]; then
+  image=$(docker build --quiet "$GITHUB_ACTION_PATH") || give_up inconclusive 3 "the image cannot be built" "see the log"
+elif ! docker image inspect "$image" >/dev/null 2>&1; then
+  docker pull --quiet "$image" >/dev/null || give_up inconclusive 3 "the image cannot be pulled" "see the log"
+fi
+
+names=(
+  GRADEGATE_INPUTS GRADEGATE_ENV CI
+  GITHUB_ACTION GITHUB_ACTION_PATH GITHUB_ACTIONS GITHUB_ACTOR GITHUB_ACTOR_ID GITHUB_API_URL GITHUB_BASE_REF
+  GITHUB_EVENT_NAME GITHUB_EVENT_PATH GITHUB_GRAPHQL_URL GITHUB_HEAD_REF GITHUB_JOB GITHUB_OUTPUT GITHUB_REF
+  GITHUB_REF_NAME GITHUB_REF_PROTECTED GITHUB_REF_TYPE GITHUB_REPOSITORY GITHUB_REPOSITORY_ID GITHUB_REPOSITORY_OWNER
+  GITHUB_REPOSITORY_OWNER_ID GITHUB_RUN_ATTEMPT GITHUB_RUN_ID GITHUB_RUN_NUMBER GITHUB_SERVER_URL GITHUB_SHA
+  GITHUB_STEP_SUMMARY GITHUB_TRIGGERING_ACTOR GITHUB_WORKFLOW GITHUB_WORKFLOW_REF GITHUB_WORKFLOW_SHA GITHUB_WORKSPACE
+  RUNNER_ARCH RUNNER_ENVIRONMENT RUNNER_NAME RUNNER_OS RUNNER_TEMP
+  ACTIONS_ID_TOKEN_REQUEST_TOKEN ACTIONS_ID_TOKEN_REQUEST_URL
+  HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy
+)
+variables=()
+for name in "${names[@]}"; do
+  if [ -n "${!name+set}" ]; then variables+=(--env "$name"); fi
+done
+
+# The paths are those of the runner, so that what a workflow writes, such as ${{ runner.temp }}/x, is the same file inside.
+# Nothing comes between the runner and docker: a signal that cancels the job reaches gradegate.
+exec docker run --rm --pull never --network host --env GRADEGATE_NETWORK=host --security-opt no-new-privileges \
+  --volume "$GITHUB_WORKSPACE:$GITHUB_WORKSPACE" --volume "$RUNNER_TEMP:$RUNNER_TEMP" --workdir "$GITHUB_WORKSPACE" \
+  "${variables[@]}" "$image"

@@ -1,0 +1,79 @@
+"""Waits for an application that an earlier step started, so that a run does not begin before it listens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gradegate.access.hosts import host_at, refused
+from gradegate.access.network import unreachable
+from gradegate.asking.http import Client
+from gradegate.errors import ConfigError, Mistake, ProviderError, Trouble
+from gradegate.settings import amount
+
+SECONDS, MOST = 60.0, 3600.0  # to wait where nothing is said, and at most
+NO_SUCH_METHOD = 501  # whoever says so is there
+PAUSE, ONE_TRY = 0.25, 10.0  # seconds between two tries, and that one may take
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """An address that must answer within so many seconds."""
+
+    url: str
+    seconds: float = SECONDS
+
+
+def read(lines: Iterable[str], environ: Mapping[str, str]) -> tuple[Ready, ...]:
+    """The lines of ``ready``, each ``URL`` or ``URL SECONDS``. Raises ConfigError with every mistake."""
+    found, mistakes = [], []
+    for line in lines:
+        url, _, rest = line.strip().partition(" ")
+        seconds = amount(rest.strip()) if rest.strip() else SECONDS
+        nowhere = unreachable(url, environ)
+        host = host_at(url)
+        if host is None or seconds is None or seconds > MOST:
+            cure = f"write an address and seconds up to {MOST:.0f}, such as http://127.0.0.1:8000/health 60"
+            mistakes.append(Mistake(f"`{line}` in `ready` is not something to wait for", None, cure))
+        elif refused(host.name):
+            mistakes.append(Mistake(f"`{host.name}` in `ready` is never asked", None, "name your application"))
+        elif nowhere:
+            mistakes.append(Mistake(f"`ready`: {nowhere[0]}", None, nowhere[1]))
+        else:
+            found.append(Ready(url, seconds))
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return tuple(found)
+
+
+def wait(awaited: Sequence[Ready], environ: Mapping[str, str]) -> str:
+    """Wait for each in order. Gives why one is not there in time, or an empty string.
+
+    Any answer below 500 counts, and 501: what an application says to a plain GET is its own affair.
+    """
+    client = Client(timeout=ONE_TRY, retries=0, slots=1, environ=environ)
+    for ready in awaited:
+        if said := _wait(ready, client):
+            host = host_at(ready.url)
+            return f"{host or ready.url} was not ready within {ready.seconds:g} s (input `ready`): {said}"
+    return ""
+
+
+def _wait(ready: Ready, client: Client) -> str:
+    """The last word of what does not answer in time; an empty string for what does."""
+    deadline = time.monotonic() + ready.seconds
+    while True:
+        left = deadline - time.monotonic()
+        try:
+            answer = client.send("GET", ready.url, headers={}, timeout=max(min(left, ONE_TRY), 0.1))
+            if answer.status < 500 or answer.status == NO_SUCH_METHOD:
+                return ""
+            said = f"it answered {answer.status}"
+        except ProviderError as e:
+            said = str(e)
+            if e.trouble is Trouble.SETUP:  # no time helps
+                return said
+        if time.monotonic() + PAUSE >= deadline:
+            return said
+        time.sleep(PAUSE)

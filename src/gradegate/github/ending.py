@@ -1,0 +1,52 @@
+"""What a step leaves behind when it ends before it could publish anything: outputs and a summary all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from gradegate.access.environment import secrets
+from gradegate.access.hiding import redactor
+from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED
+from gradegate.errors import ConfigError, Terminated
+from gradegate.github import workflow
+from gradegate.reporting.markdown import fence
+from gradegate.result import GateOutcome
+
+MISTAKEN = "mistake"  # the outcome when the config is wrong: there is no decision then
+_LONGEST = 1000  # characters of an error
+
+
+@dataclass
+class Ending:
+    """Around a step: whatever ends it, a later step finds outputs. ``settled`` once they are written."""
+
+    environ: Mapping[str, str]
+    settled: bool = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Leave what is known of the end; nothing that fails here hides the error."""
+        if error is None or self.settled:
+            return
+        outcome, code, said = _end(error)
+        workflow.write_outputs(self.environ, {"outcome": outcome, "exit-code": str(code)})
+        hide = redactor(secrets(self.environ).values(), short=False)
+        text = f"### gradegate could not run\n\nNothing was decided.\n\n{fence(hide(said)[:_LONGEST])}"
+        workflow.append_summary(self.environ, text)
+
+
+def _end(error: BaseException) -> tuple[str, int, str]:
+    """Outcome, exit code and words for an error, as the command exits with."""
+    if isinstance(error, ConfigError):
+        return MISTAKEN, MISTAKE, str(error)
+    if isinstance(error, KeyboardInterrupt):
+        stopped = TERMINATED if isinstance(error, Terminated) else INTERRUPTED
+        return GateOutcome.INCONCLUSIVE.value, stopped, "The step was cancelled before anything was asked."
+    return GateOutcome.INCONCLUSIVE.value, INCONCLUSIVE, f"{type(error).__name__}: {error}"

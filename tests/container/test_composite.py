@@ -1,0 +1,237 @@
+"""The action as action.yml starts it: a script on the runner, a container on the runner's network."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support import docker
+from support.events import pull_request
+from support.fake_github import FakeGitHub, serve
+from support.fake_llm import FakeLlm
+from support.patience import PATIENCE
+from support.scenarios import KEY, Scenarios, answers, step
+from support.step import CANARY, Step
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
+(STEP,) = ACTION["runs"]["steps"]
+# Of a hosted runner, what no step declares and nothing needs to know.
+MACHINE = {
+    "JAVA_HOME": "/jvm",
+    "AWS_SECRET_ACCESS_KEY": f"{CANARY}-machine",
+    "ACTIONS_RUNTIME_TOKEN": f"{CANARY}-runtime",
+}
+
+
+@dataclass
+class Composite:
+    """Starts the script with the environment that the runner gives a step of a composite action."""
+
+    folder: Path
+    image: str = ""
+    declared: dict[str, str] = field(default_factory=dict)  # by `env:` of the workflow
+    fails: dict[str, str] = field(default_factory=dict)
+
+    def mounted(self, root: Path) -> str:
+        return str(root)
+
+    def launch(self, root: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        inputs = {
+            name.removeprefix("INPUT_").lower(): value for name, value in environ.items() if name.startswith("INPUT_")
+        }
+        runners = {name: value for name, value in environ.items() if re.match(r"(GITHUB|RUNNER|CI)", name)}
+        # In these tests the runner's own folders lie beside the workspace.
+        own = {"GITHUB_ACTION_PATH": str(ROOT), "RUNNER_TEMP": str(root)}
+        given = {
+            "GRADEGATE_IMAGE": self.image,
+            "GRADEGATE_INPUTS": json.dumps(inputs),
+            "GRADEGATE_ENV": json.dumps({**self.declared, "GRADEGATE_IMAGE": self.image}),
+        }
+        assert set(given) == set(STEP["env"])
+        path = f"{self.folder}:{os.environ['PATH']}"
+        return subprocess.run(
+            ["/bin/bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", STEP["run"]],
+            cwd=root / "workspace",
+            env={"PATH": path, **MACHINE, **self.declared, **runners, **own, **given, **self.fails},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+
+
+@pytest.fixture
+def composite(tmp_path: Path) -> Composite:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    command = folder / "docker"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} {docker.__file__} "$@"\n')
+    command.chmod(0o755)
+    return Composite(folder, fails={"DOCKER_LOG": str(tmp_path / "docker.log")})
+
+
+@pytest.fixture
+def github() -> Iterator[FakeGitHub]:
+    with serve() as fake:
+        yield fake
+
+
+@pytest.fixture
+def action(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, composite: Composite) -> Step:
+    return step(tmp_path, composite, github, llm, pull_request())
+
+
+class TestComposite(Scenarios):
+    """All of them, by way of the script."""
+
+    def test_no_secret_leaves_by_any_door(self, action: Step, llm: FakeLlm) -> None:
+        """Tokens of the runner never come in, so that nobody can know them."""
+        llm.reply = answers("D", f"the key is {KEY}, the token ghs_actions")
+        left = action.run()
+        written = [path.read_text() for path in action.workspace.rglob("*") if path.is_file()]
+        texts = [left.log, left.summary, *written, *(str(seen.body) for seen in action.github.seen)]
+        assert left.code == 1, left.log
+        assert [text for text in texts for secret in (KEY, "ghs_actions", CANARY) if secret in text] == []
+
+
+def started(composite: Composite) -> list[list[str]]:
+    return [json.loads(line) for line in Path(composite.fails["DOCKER_LOG"]).read_text().splitlines()]
+
+
+def test_the_container_is_given_what_is_named_and_no_socket(action: Step, composite: Composite) -> None:
+    composite.declared = {"OPENAI_API_KEY": "sk-canary-0123456789", "ODD-NAME": "x"}
+    action.run()
+    (build, run) = started(composite)
+    assert build[0] == "build"
+    assert run[-1] == docker.IMAGE
+    named = {run[at + 1] for at, word in enumerate(run) if word == "--env"}
+    assert "GITHUB_STEP_SUMMARY" in named
+    assert named.isdisjoint(
+        {"PATH", "HOME", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", *MACHINE, *composite.declared}
+    )
+    assert [word for word in run if "canary" in word or "docker.sock" in word] == []
+
+
+def test_the_variables_of_the_step_are_those_that_configs_may_read(action: Step, composite: Composite) -> None:
+    composite.declared = {"GREETING": "fine", "PYTHONPATH": "/nowhere", "GITHUB_SHA": "x", "INPUT_REPEAT": "7"}
+    config = '{prompts: ["{{env.GREETING}}"], providers: [echo], tests: [{assert: [{type: equals, value: fine}]}]}'
+    action.write({"evals/promptfooconfig.yaml": config})
+    assert action.run(allowed_env="GREETING").outputs["planned"] == "1"
+
+
+def test_an_input_that_does_not_exist_is_a_mistake(action: Step) -> None:
+    left = action.run(repaet="3")
+    assert left.code == 2
+    assert "there is no input `repaet`" in left.log
+
+
+@pytest.mark.parametrize(
+    ("fails", "image", "code", "outcome"),
+    [
+        ({"DOCKER_BUILD_FAILS": "1"}, "", 3, "inconclusive"),
+        ({"DOCKER_PULL_FAILS": "1"}, f"docker://ghcr.io/o/n@{docker.IMAGE}", 3, "inconclusive"),
+    ],
+)
+def test_an_image_that_cannot_be_had_leaves_outputs_and_a_summary(
+    action: Step, composite: Composite, fails: dict[str, str], image: str, code: int, outcome: str
+) -> None:
+    composite.fails |= fails
+    composite.image = image
+    left = action.run()
+    assert (left.code, left.outputs) == (code, {"outcome": outcome, "exit-code": str(code)})
+    assert "could not run" in left.summary
+
+
+def test_without_docker_the_message_says_what_to_write(action: Step, composite: Composite, tmp_path: Path) -> None:
+    for name in ("bash", "env"):
+        (tmp_path / "only" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "only" / name).symlink_to(f"/bin/{name}")
+    composite.fails["PATH"] = str(tmp_path / "only")
+    left = action.run()
+    assert (left.code, left.outputs["outcome"]) == (2, "mistake")
+    assert "OWNER/gradegate/container" in left.log
+
+
+def test_a_published_image_is_pulled_and_never_built(action: Step, composite: Composite) -> None:
+    composite.image = f"docker://ghcr.io/owner/gradegate@{docker.IMAGE}"
+    action.run()
+    assert [words[0] for words in started(composite)] == ["image", "pull", "run"]
+    assert started(composite)[-1][-1] == f"ghcr.io/owner/gradegate@{docker.IMAGE}"
+
+
+@pytest.fixture
+def application() -> Iterator[str]:
+    """What an earlier step started on 127.0.0.1, and nowhere else."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"answer": "fine"}')
+
+        def log_message(self, *words: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/chat"
+    server.shutdown()
+    server.server_close()
+
+
+def local(url: str) -> str:
+    provider = {
+        "id": url,
+        "config": {"method": "POST", "body": {"q": "{{prompt}}"}, "transformResponse": "json.answer"},
+    }
+    tests = [{"assert": [{"type": "equals", "value": "fine"}]}]
+    return json.dumps({"prompts": ["hello"], "providers": [provider], "tests": tests})
+
+
+def test_an_application_on_the_runners_loopback_is_reached_by_its_own_url(action: Step, application: str) -> None:
+    action.write({"evals/promptfooconfig.yaml": local(application)})
+    left = action.run()
+    assert (left.code, left.outputs["outcome"]) == (0, "pass"), left.log
+
+
+def test_an_application_is_waited_for(action: Step, application: str) -> None:
+    action.write({"evals/promptfooconfig.yaml": local(application)})
+    assert action.run(ready=f"{application} 20").code == 0
+
+
+def test_an_application_that_is_not_ready_is_inconclusive_and_nothing_is_asked(action: Step, llm: FakeLlm) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    left = action.run(ready=f"http://127.0.0.1:{port} 0.5")
+    assert (left.code, left.outputs["outcome"], left.outputs["planned"]) == (3, "inconclusive", "0")
+    assert llm.requests == []
+    assert f"127.0.0.1:{port} was not ready within 0.5 s" in left.log
+    assert "was not ready" in left.summary
+
+
+def test_in_a_container_of_its_own_the_message_says_what_to_change(
+    action: Step, application: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from support.step import Local
+
+    action.launcher, action.environ = Local(), {"GRADEGATE_NETWORK": "container"}
+    action.write({"evals/promptfooconfig.yaml": local(application)})
+    left = action.run()
+    assert (left.code, left.outputs["outcome"]) == (2, "mistake")
+    assert "127.0.0.1 is the container of the action and not the runner" in left.log
+    assert "without `/container`" in left.log

@@ -1,0 +1,131 @@
+"""What comes of each event: the table in docs/github.md, row by row, and the pull request behind a second stage."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.events import BASE, HEAD, pull_request
+from support.fake_github import FakeGitHub, Token, serve
+from support.fake_llm import FakeLlm
+from support.job import Job, checked_out
+
+PAGE = (Path(__file__).parents[2] / "docs" / "github.md").read_text()
+TABLE = PAGE.partition("\n## What comes of an event\n")[2].partition("\n## ")[0]
+ROWS = re.findall(r"^\| (`.+?) \| (.+?) \| (.+?) \| (.+?) \|$", TABLE, re.MULTILINE)
+MISTAKE, NOT_RUN = "`mistake`, 2", "`not-run`, 3"
+POSTED, READ_ONLY, NOBODYS = "posted", "refused: the token only reads", "none: there is no pull request"
+FILTERS, ALL = "filters", "everything is run"
+
+
+@pytest.fixture
+def github() -> Iterator[FakeGitHub]:
+    with serve() as fake:
+        yield fake
+
+
+@pytest.fixture
+def job(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> Job:
+    return checked_out(tmp_path / "workspace", github, llm, monkeypatch)
+
+
+def stage(sha: str = HEAD, **more: Any) -> dict[str, Any]:
+    """A `workflow_run` after the first stage of a fork's pull request: it lists no pull requests."""
+    run = {"event": "pull_request", "head_sha": sha, "head_branch": "topic/#1 &x", "pull_requests": [], "id": 1}
+    return {"workflow_run": {**run, "head_repository": {"owner": {"login": "stranger"}}, **more}}
+
+
+def payload(job: Job, event: str, whose: str) -> dict[str, Any]:
+    if event.startswith("pull_request"):
+        return pull_request("stranger/octo-repo" if "fork" in whose else "octo-org/octo-repo")
+    return {
+        "merge_group": {"merge_group": {"head_sha": HEAD, "base_sha": BASE}},
+        "push": {"before": BASE, "after": HEAD},
+        "workflow_run": stage(),
+        "issue_comment": {"issue": {"number": 7, "pull_request": {}}, "comment": {"body": "/evals"}},
+    }.get(event, {})
+
+
+def events() -> list[tuple[str, str, str, str, str]]:
+    """A row for each event that is named in the first cell, with the words behind it."""
+    return [
+        (event, first.rpartition("`")[2].strip(), keys, comment, only)
+        for first, keys, comment, only in ROWS
+        for event in re.findall(r"`([a-z_]+)`", first)
+    ]
+
+
+def test_the_table_names_the_events_that_people_use() -> None:
+    named = [(event, whose) for event, whose, *_ in events()]
+    assert [whose for event, whose in named if event == "pull_request"] == [
+        "of the repository",
+        "of a fork",
+        "of Dependabot",
+    ]
+    assert {event for event, _ in named} == set(
+        "pull_request merge_group push workflow_dispatch schedule workflow_run pull_request_target issue_comment".split()
+    )
+    assert {keys for _, _, keys, *_ in events()} == {MISTAKE, NOT_RUN}
+    assert {comment for *_, comment, _ in events()} == {POSTED, READ_ONLY, NOBODYS}
+    assert {only for *_, only in events()} == {FILTERS, ALL}
+
+
+@pytest.mark.parametrize(("event", "whose", "keys", "comment", "only"), events())
+def test_each_row(job: Job, event: str, whose: str, keys: str, comment: str, only: str) -> None:
+    job.payload = payload(job, event, whose)
+    job.sha = job.git("rev-parse", "HEAD")
+    if "pull_request" in job.payload:
+        job.payload["pull_request"]["head"]["sha"] = job.sha
+    job.environ["GITHUB_ACTOR"] = "dependabot[bot]" if "Dependabot" in whose else "mona"
+    job.github.pulls["stranger:topic/#1 &x"] = [{"number": 7, "head": {"sha": HEAD}}]
+    if comment == READ_ONLY:
+        job.github.tokens["ghs_actions"] = Token("github-actions[bot]", writes=False)
+    job.github.changes("README.md")
+
+    code, outputs = job.run(event, only_changed="false")
+    assert (code, outputs["outcome"], outputs["planned"]) == (0, "pass", "1")
+    assert bool(outputs["comment-url"]) is (comment == POSTED)
+    assert [seen.path for seen in job.github.asked("POST") if "/issues/" in seen.path] == (
+        [] if comment == NOBODYS else [f"/repos/{job.github.repository}/issues/7/comments"]
+    )
+    assert job.run(event)[1]["planned"] == ("0" if only == FILTERS else "1")
+    job.environ |= {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
+    code, outputs = job.run(event, only_changed="false")
+    assert f"`{outputs['outcome']}`, {code}" == keys
+
+
+# --- the pull request behind a second stage -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "pulls"),
+    [
+        ({}, []),
+        ({}, [{"number": 7, "head": {"sha": "e" * 40}}]),  # it has moved on
+        ({}, [{"number": 7, "head": {"sha": HEAD}}, {"number": 8, "head": {"sha": HEAD}}]),
+        ({}, [{"number": "x"}]),
+        ({"event": "push"}, [{"number": 7, "head": {"sha": HEAD}}]),
+        ({"head_branch": None}, [{"number": 7, "head": {"sha": HEAD}}]),
+        ({"head_repository": None}, [{"number": 7, "head": {"sha": HEAD}}]),
+        ({"pull_requests": [{"number": 7}]}, []),  # what the event lists is not believed
+    ],
+)
+def test_no_pull_request_is_guessed(job: Job, changed: dict[str, Any], pulls: list[dict[str, Any]]) -> None:
+    job.payload, job.sha = stage(**changed), job.git("rev-parse", "HEAD")
+    job.github.pulls["stranger:topic/#1 &x"] = pulls
+    code, outputs = job.run("workflow_run", only_changed="false")
+    assert (code, outputs["outcome"], outputs["comment-url"]) == (0, "pass", "")
+    assert job.github.asked("POST") == []
+
+
+def test_pull_requests_that_may_not_be_read_cost_the_comment_alone(
+    job: Job, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job.payload, job.sha = stage(), job.git("rev-parse", "HEAD")
+    job.github.trouble("GET", 403, "Resource not accessible by integration", path="/pulls")
+    assert job.run("workflow_run", only_changed="false")[0] == 0
+    assert "pull-requests: write" in capsys.readouterr().out

@@ -1,0 +1,48 @@
+"""What the action's script hands over: inputs and variables as a container action has them, and nothing that steers the process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gradegate import cli
+from gradegate.errors import ConfigError
+from gradegate.github.handed import handed
+from support.runner import read_outputs
+
+
+def test_inputs_are_spelled_as_the_runner_spells_them() -> None:
+    inputs = {"max-concurrency": "3", "an odd one": "x", "Config": "a\nb"}
+    assert handed({"GRADEGATE_INPUTS": json.dumps(inputs), "CI": "true"}) == {
+        "CI": "true",
+        "INPUT_MAX-CONCURRENCY": "3",
+        "INPUT_AN_ODD_ONE": "x",
+        "INPUT_CONFIG": "a\nb",
+    }
+
+
+def test_variables_of_the_step_steer_neither_the_process_nor_the_runner() -> None:
+    closed = "PATH HOME LD_PRELOAD PYTHONPATH PYTHON_X GITHUB_SHA RUNNER_TEMP ACTIONS_X INPUT_REPEAT CI GRADEGATE_NETWORK GRADEGATE_ENV"
+    given = dict.fromkeys(closed.split(), "theirs") | {"OPENAI_API_KEY": "k", "PROMPTFOO_PYTHON": "p", "path": "x"}
+    found = handed({"GITHUB_SHA": "ours", "GRADEGATE_ENV": json.dumps(given)})
+    assert found == {"GITHUB_SHA": "ours", "OPENAI_API_KEY": "k", "PROMPTFOO_PYTHON": "p", "path": "x"}
+
+
+def test_without_the_script_everything_is_as_it_was() -> None:
+    assert handed({"INPUT_REPEAT": "2", "A": "b"}) == {"INPUT_REPEAT": "2", "A": "b"}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"a": 1}', "[" * 100_000, '"x"'])
+@pytest.mark.parametrize("name", ["GRADEGATE_INPUTS", "GRADEGATE_ENV"])
+def test_anything_else_is_a_mistake(name: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name} is no JSON object"):
+        handed({name: text})
+
+
+def test_a_mistake_in_what_is_handed_over_leaves_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADEGATE_INPUTS", "{")
+    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
+    assert cli.main(["action"]) == 2
+    assert read_outputs((tmp_path / "output").read_text()) == {"outcome": "mistake", "exit-code": "2"}

@@ -1,0 +1,256 @@
+"""The path filter: a pull request that changes nothing that a run depends on passes without one, and nothing else does."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradegate.files.ways import ways
+from gradegate.github.untouched import _pattern
+from support.events import pull_request
+from support.fake_github import FakeGitHub, Token, serve
+from support.fake_llm import FakeLlm
+from support.job import CASE, CONFIG, Job, checked_out
+
+
+@pytest.fixture
+def github() -> Iterator[FakeGitHub]:
+    with serve() as fake:
+        yield fake
+
+
+@pytest.fixture
+def job(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> Job:
+    return checked_out(tmp_path / "workspace", github, llm, monkeypatch)
+
+
+def test_nothing_to_check_is_a_pass_that_says_so(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    job.github.changes("README.md", "added")
+    code, outputs = job.run(output="results.json\njunit.xml")
+    assert (code, outputs["outcome"], outputs["planned"], outputs["exit-code"]) == (0, "pass", "0", "0")
+    assert job.llm.requests == []
+    assert "Nothing to check" in capsys.readouterr().out
+    assert "nothing to check" in (job.root.parent / "summary").read_text().lower()
+    (comment,) = job.github.comments
+    assert "nothing to check" in comment["body"].lower()
+    assert outputs["comment-url"]
+    assert json.loads((job.root / "results.json").read_text())["outcome"] == "pass"
+    assert "1 file that" in json.loads((job.root / "results.json").read_text())["reason"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "evals/promptfooconfig.yaml",
+        "evals/prompts/v1.txt",
+        "evals/prompts/current.txt",  # the link itself
+        "evals/cases/a.yaml",
+        "evals/expected.txt",
+        ".github/workflows/evals.yml",
+        ".github/actions/x/action.yml",
+        ".gitattributes",
+        "evals/.gitattributes",
+        ("evals/cases/gone.yaml", "removed"),  # the pattern matched it
+        ("elsewhere.yaml", "renamed", "evals/cases/gone.yaml"),
+        ("evals/prompts/v1.txt", "renamed", "old.txt"),
+        ("evals/expected.txt", "changed"),  # its mode
+    ],
+)
+def test_a_change_of_what_a_run_depends_on_is_run(job: Job, changed: Any) -> None:
+    assert job.ran("README.md", changed)
+
+
+@pytest.mark.parametrize(
+    "changed", ["evals/README.md", "src/app.py", "evals/prompts/v2.txt", ("src/old.py", "removed"), "evals/cases"[:-1]]
+)
+def test_a_change_of_anything_else_is_not(job: Job, changed: Any) -> None:
+    assert not job.ran(changed)
+
+
+def test_without_the_input_everything_is_run(job: Job) -> None:
+    assert job.ran("README.md", only_changed="false")
+
+
+@pytest.mark.parametrize(("paths", "changed", "ran"), [("src/**", "src/app.py", True), ("lib", "src/app.py", False)])
+def test_paths_name_further_files(job: Job, paths: str, changed: str, ran: bool) -> None:
+    assert job.ran(changed, paths=paths) is ran
+
+
+@pytest.mark.parametrize(
+    ("written", "path", "matches"),
+    [
+        ("src", "src/a/b.py", True),
+        ("src/*", "src/a.py", True),
+        ("src/*.py", "src/a/b.py", False),
+        ("src/**/*.py", "src/b.py", True),
+        ("**/x.txt", "a/b/x.txt", True),
+        ("*.md", "docs/a.md", False),
+        ("a?c", "abc", True),
+        ("a.c", "abc", False),
+        ("a+(b)", "a+(b)", True),
+    ],
+)
+def test_patterns_are_those_of_a_workflow(written: str, path: str, matches: bool) -> None:
+    assert bool(_pattern(written).fullmatch(path)) is matches
+
+
+@pytest.mark.parametrize("path", ["/src", "./src", "../src", "!src", "a/../b", "src\\x", "{a,b}"])
+def test_a_path_that_can_match_nothing_is_a_mistake(job: Job, path: str) -> None:
+    code, outputs = job.run(paths=path)
+    assert (code, outputs["outcome"]) == (2, "mistake")
+
+
+def test_paths_without_the_filter_are_a_mistake(job: Job) -> None:
+    assert job.run(paths="src/**", only_changed="false")[0] == 2
+
+
+# --- what cannot be told runs everything ------------------------------------------------------------------------
+
+
+def said(job: Job, capsys: pytest.CaptureFixture[str]) -> str:
+    out = capsys.readouterr().out
+    return next(line for line in out.splitlines() if line.startswith("Everything is run"))
+
+
+def test_every_page_of_the_list_is_read(job: Job) -> None:
+    others = [f"docs/{number}.md" for number in range(250)]
+    assert job.ran(*others, "evals/expected.txt")
+    assert not job.ran(*others)
+    job.github.links = False
+    job.github.page_cap = 30  # a server with smaller pages than it was asked for
+    assert job.ran(*others, "evals/expected.txt")
+
+
+def test_more_files_than_github_lists_run_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not job.ran(*(f"docs/{number}.md" for number in range(3000)))
+    assert job.ran(*(f"docs/{number}.md" for number in range(3001)))
+    assert "3,000 of the 3,001 changed files" in said(job, capsys)
+
+
+@pytest.mark.parametrize("side", ["head", "base"])
+def test_a_pull_request_that_has_moved_on_runs_everything(
+    job: Job, capsys: pytest.CaptureFixture[str], side: str
+) -> None:
+    job.github.pull[side] = {"sha": "e" * 40, "ref": "next"}
+    assert job.ran("README.md")
+    assert "moved on" in said(job, capsys)
+
+
+@pytest.mark.parametrize("status", [403, 404, 401])
+def test_a_list_that_may_not_be_read_runs_everything(job: Job, capsys: pytest.CaptureFixture[str], status: int) -> None:
+    job.github.trouble("GET", status, path="/files")
+    assert job.ran("README.md")
+    assert "cannot be read" in said(job, capsys)
+
+
+@pytest.mark.parametrize("answer", ["{}", "[{}]", "[1]", "null", '"x"'])
+def test_a_list_that_is_none_runs_everything(job: Job, answer: str) -> None:
+    job.github.files = json.loads(answer) if answer.startswith("[") else []
+    job.github.pull = job.github.pull if answer.startswith("[") else {"head": 1}
+    assert job.run()[0] == 0
+    assert len(job.llm.requests) == 1
+
+
+@pytest.mark.parametrize("event", ["push", "merge_group", "workflow_dispatch", "schedule"])
+def test_events_without_a_pull_request_run_everything(job: Job, capsys: pytest.CaptureFixture[str], event: str) -> None:
+    job.payload = pull_request() if event == "x" else {"pull_request": job.payload["pull_request"]}
+    code, _ = job.run(event)
+    assert (code, len(job.llm.requests)) == (0, 1)
+    assert "is not about the head of a pull request" in said(job, capsys)
+
+
+def test_a_file_that_an_earlier_step_made_or_changed_runs_everything(
+    job: Job, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (job.root / "evals" / "prompts" / "v1.txt").write_text("made by a step")
+    assert job.ran("README.md")
+    assert ".txt is not as the commit has it" in said(job, capsys)
+
+
+def test_a_name_that_github_cannot_list_runs_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    (job.root / "evals" / "cases" / os.fsdecode(b"\xff.yaml")).write_text(CASE)
+    job.commit()
+    assert job.ran("README.md")
+    assert "is not UTF-8" in said(job, capsys)
+
+
+def test_another_commit_than_that_of_the_event_runs_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    job.git("commit", "-q", "--allow-empty", "-m", "another")
+    assert job.ran("README.md")
+    assert "not at the commit of the event" in said(job, capsys)
+
+
+def test_without_a_token_everything_is_run(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    assert job.ran("README.md", github_token="")
+    assert "github-token" in said(job, capsys)
+
+
+def test_an_action_of_the_pull_request_itself_runs_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    job.environ["GITHUB_ACTION_PATH"] = str(job.root)
+    assert job.ran("README.md")
+    assert "the action itself" in said(job, capsys)
+
+
+def test_an_application_runs_unless_its_files_are_named(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    config = CONFIG.replace(
+        '"openai:chat:m"', f'{{id: "{job.llm.base}/chat", config: {{method: POST, body: {{q: "{{{{prompt}}}}"}}}}}}'
+    )
+    (job.root / "evals" / "promptfooconfig.yaml").write_text(config)
+    job.commit()
+    host = job.llm.base.partition("//")[2].partition("/")[0]
+    job.github.changes("README.md")
+    job.run(allowed_hosts=host, paths="")
+    assert "is an application, whose files are not known" in said(job, capsys)
+    asked = len(job.llm.requests)
+    assert asked
+    assert job.run(allowed_hosts=host, paths="src/**")[1]["planned"] == "0"
+    assert len(job.llm.requests) == asked
+
+
+def test_a_fork_that_changes_nothing_needs_no_key(job: Job) -> None:
+    job.github.tokens["ghs_actions"] = Token("github-actions[bot]", writes=False)
+    job.payload["pull_request"]["head"]["repo"]["full_name"] = "stranger/repo"
+    job.environ |= {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
+    job.github.changes("README.md")
+    assert job.run()[1]["outcome"] == "pass"
+    job.github.changes("evals/expected.txt")
+    assert job.run()[1]["outcome"] == "not-run"
+
+
+def test_the_way_to_a_file_leads_through_every_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "file").touch()
+    (tmp_path / "folder").symlink_to("real")
+    (tmp_path / "first").symlink_to("folder/second")
+    (tmp_path / "real" / "second").symlink_to(tmp_path / "folder" / "file")
+    found = [
+        place.relative_to(tmp_path).as_posix()
+        for place in ways(tmp_path / "x" / ".." / "first")
+        if tmp_path in place.parents
+    ]
+    assert found == ["x", "first", "folder", "real", "real/second", "folder", "real", "real/file"]
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(ValueError, match="circle"):
+        list(ways(tmp_path / "circle"))
+
+
+def test_several_configs_are_judged_alone_and_reported_in_one_comment(job: Job) -> None:
+    lenient = "gate: {rules: [{name: half, min-pass-rate: 0.5}]}\n"
+    half = "- assert: [{type: contains, value: fine}]\n- assert: [{type: contains, value: other}]\n"
+    (job.root / "evals" / "half.yaml").write_text(CONFIG.replace("cases/*.yaml", "half-cases.yaml") + lenient)
+    (job.root / "evals" / "half-cases.yaml").write_text(half)
+    job.commit()
+    both = "evals/promptfooconfig.yaml\nevals/half.yaml"
+    job.github.changes("evals/half-cases.yaml")
+    code, outputs = job.run(config=both)
+    assert (code, outputs["outcome"], outputs["planned"], outputs["failed"]) == (0, "pass", "3", "1")
+    (job.root / "evals" / "expected.txt").write_text("never")
+    job.commit()
+    code, outputs = job.run(config=both)  # two of three fail, and the lenient rule is that of the other config
+    assert (code, outputs["outcome"], outputs["failed"]) == (1, "blocked", "2")
+    assert len(job.github.comments) == 1
