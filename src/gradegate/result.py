@@ -47,6 +47,7 @@ class Verdict:
     evidence: Mapping[str, Any] = field(default_factory=nothing)
     unread: str = ""  # a score that the reply has and that is not a number: no mean may be taken over what replaces it
     reverse: Verdict | None = None  # what ``not-`` turns round, where it is another one than this
+    turns: tuple[int, ...] = ()  # of a conversation, from 1: those that lowered the score
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,7 @@ class Grade:
     base: Counterpart | None = None  # None where the base does not have it, or by another definition
     undone: bool = False  # an ERROR because a budget or a signal ended the run before
     unheard: bool = False  # an ERROR because a model gave no answer
+    turns: tuple[int, ...] = ()  # of a conversation, from 1: those that the failure is about, empty where nobody says
 
     @property
     def counts(self) -> bool:
@@ -206,13 +208,20 @@ def cases_of(rows: Iterable[Row]) -> tuple[CaseResult, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How results came about: ``started`` in UTC (ISO 8601), and by file the SHA-256 of configs and of recorded answers."""
+    """How results came about: ``started`` in UTC (ISO 8601), and by file the SHA-256 of configs and of recorded answers.
+
+    ``titles`` are the descriptions of configs, by file. ``options`` are arguments of ``gradegate run`` that, with a
+    config, ask the same again in ``folder``: the working directory, relative to the root of the repository.
+    """
 
     tool: str = ""  # the version of gradegate
     commit: str = ""
     started: str = ""
     configs: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,3 +406,4 @@ class Decision:
     cases: Counts
     setup: bool = False  # inconclusive because of a wrong key or model: exit code 2
     changes: GateChanges = NO_CHANGES  # what the pull request does to its own gate
+    blocking: frozenset[int] = frozenset()  # places among the rows of the run: their failures are why it is blocked

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gradegate.changes import ChangeKind, GateChange, GateChanges
 from gradegate.conversation import Turn, Usage
+from gradegate.deciding.blame import blamed
 from gradegate.errors import Origin
 from gradegate.reporting.report import Links
 from gradegate.result import (
@@ -137,7 +138,9 @@ def decision(
         "models": (AskedModel("openai:chat:gpt-5"),),
         **options,
     }
-    return Decision(result, reason, rules, RunResult(cases_of(rows), **given), *counted(rows))  # type: ignore[arg-type]
+    run = RunResult(cases_of(rows), **given)  # type: ignore[arg-type]
+    blocking = blamed(run.rows, rules) if result is GateOutcome.BLOCKED else frozenset()
+    return Decision(result, reason, rules, run, *counted(rows), blocking=blocking)
 
 
 FACTS = Rule("facts", Select(assertion="factuality"), min_pass_rate=0.95, suite=CONFIG, origin=Origin(CONFIG, 4))

@@ -100,6 +100,7 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
         scale=scoring.scale,
         unread=verdict.unread,
         most=scoring.most,
+        turns=() if negated or passed else verdict.turns,  # with ``not-``, what lowered the score is what was asked for
     )
 
 

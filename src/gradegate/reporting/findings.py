@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
 from gradegate.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
@@ -21,10 +21,14 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A row with something to read; ``alike`` are further rows that could not be decided for the same reason."""
+    """A row with something to read; ``alike`` are further rows that could not be decided for the same reason.
+
+    ``blocks``: it is a reason why the run is blocked.
+    """
 
     row: Row
     alike: tuple[Row, ...] = ()
+    blocks: bool = False
 
     @property
     def grades(self) -> list[Grade]:
@@ -49,6 +53,15 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Groups:
+    """The findings of a run by what they do to the check, new failures before known ones."""
+
+    blocks: list[Finding]
+    unclear: list[Finding]
+    advises: list[Finding]
+
+
+@dataclass(frozen=True, slots=True)
 class Findings:
     """All findings of a run, in plan order; like errors are one finding."""
 
@@ -56,6 +69,13 @@ class Findings:
     known: list[Finding] = field(default_factory=list)  # failures that the base shows, too
     unclear: list[Finding] = field(default_factory=list)
     advisory: list[Finding] = field(default_factory=list)
+
+    @property
+    def groups(self) -> Groups:
+        """Which of them block, could not be decided, and only advise."""
+        failing = [*self.failed, *self.known, *self.advisory]
+        blocks = [finding for finding in failing if finding.blocks]
+        return Groups(blocks, self.unclear, [finding for finding in failing if not finding.blocks])
 
 
 def unchecked(row: Row) -> bool:
@@ -82,18 +102,18 @@ def _failed(row: Row) -> Kind:
     return Kind.KNOWN if failing and old else Kind.FAILED
 
 
-def sort(rows: Iterable[Row]) -> Findings:
-    """The findings by kind."""
-    of_kind: dict[Kind, list[Row]] = {which: [] for which in Kind}
-    for row in rows:
+def sort(rows: Iterable[Row], blocking: Container[int] = ()) -> Findings:
+    """The findings by kind; ``blocking`` are the places of the rows for which the run is blocked."""
+    of_kind: dict[Kind, list[Finding]] = {which: [] for which in Kind}
+    for place, row in enumerate(rows):
         which = kind(row)
         if which is not None:
-            of_kind[which].append(row)
+            of_kind[which].append(Finding(row, blocks=place in blocking))
     return Findings(
-        failed=[Finding(row) for row in of_kind[Kind.FAILED]],
-        known=[Finding(row) for row in of_kind[Kind.KNOWN]],
-        unclear=_merged(of_kind[Kind.UNCLEAR]),
-        advisory=[Finding(row) for row in of_kind[Kind.ADVISORY]],
+        failed=of_kind[Kind.FAILED],
+        known=of_kind[Kind.KNOWN],
+        unclear=_merged([finding.row for finding in of_kind[Kind.UNCLEAR]]),
+        advisory=of_kind[Kind.ADVISORY],
     )
 
 

@@ -46,13 +46,13 @@ def code(text: str, limit: int = 200) -> str:
     return f"`{line}`"
 
 
-def fence(text: str) -> str:
+def fence(text: str, language: str = "text") -> str:
     """Lines of anybody's text in a block of code that they cannot close."""
     # The opening of an HTML comment is broken up: a comment is found again by the one that it starts with.
     body = _LONG_FENCE.sub(r"\g<0> ", visible(text).replace("<!--", "<! --"))
     runs = [len(run) for run in re.findall(r"`+", body)]
     ticks = "`" * max(3, max(runs, default=0) + 1)
-    return f"{ticks}text\n{body}\n{ticks}\n"
+    return f"{ticks}{language}\n{body}\n{ticks}\n"
 
 
 def link(label: str, url: str) -> str:
