@@ -17,6 +17,7 @@ from gradegate.github.event import links, read_event
 from gradegate.github.promptfoo_action import ANSWERS
 from gradegate.github.publish import Step, publish, publish_mistakes, say, warn
 from gradegate.pipeline import deliver
+from gradegate.reporting.deliver import report_of
 from gradegate.running.progress import progress
 from gradegate.settings import from_inputs
 
@@ -41,7 +42,9 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
 
 def _run(step: Step) -> int:
     settings = step.settings.run
-    where = links(step.event, step.environ)
+    where = replace(links(step.event, step.environ), key=step.settings.comment_key)
+    if where.run and any(getattr(report_of(path), "name", "") == "html" for path in settings.outputs):
+        where = replace(where, page=f"{where.run}#artifacts")  # where a step puts it that uploads it
     commits = {step.environ.get("GITHUB_SHA", ""), step.event.head_sha}
     root = repository_of(settings.cwd)
     head = head_of(root) if root else ""

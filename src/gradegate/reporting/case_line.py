@@ -54,8 +54,9 @@ def line(finding: Finding, scope: Scope, width: Width) -> str:
     about = [_named(row, scope), *filter(None, [_standing(finding)])]
     if finding.alike:
         about.append(f"and {many(len(finding.alike), 'further case')}")
+    about += [f"turn {told.turn}"] if told.turn else []
     if asked := question(row, told.asked, width.asked):
-        about.append(f"asked{f' (turn {told.turn})' if told.turn else ''}: {inline(asked, 2 * width.asked)}")
+        about.append(f"asked: {inline(asked, 2 * width.asked)}")
     about.append(f"{code(kind, 80)}: {inline(reason, 2 * width.why)}" if kind else inline(reason, 2 * width.why))
     about.append(where(spot(row, grade) if grade else row.origin, scope))
     return f"- {' · '.join(filter(None, about))}\n"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import enum
+import hashlib
+import json
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
 from gradegate.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
-from gradegate.result import Grade, Outcome, Row
+from gradegate.result import Decision, Grade, Outcome, Row
 
 
 class Kind(enum.Enum):
@@ -132,3 +134,30 @@ def _why(row: Row) -> tuple[object, ...]:
     if any(grade.outcome is Outcome.FAIL for grade in grades):
         return ()  # what failed beside the error belongs to this row alone
     return tuple((grade.assertion.type, grade.reason) for grade in grades)
+
+
+def fingerprint(decision: Decision) -> str:
+    """Hexadecimal digits, equal where the outcome and the failing cases are, with what fails in them and what blocks."""
+    groups = sort(decision.run.rows, decision.blocking).groups
+    cases = sorted(
+        [
+            str(effect),
+            row.suite,
+            row.description,
+            str(row.case),
+            str(row.repeat),
+            row.provider,
+            row.prompt_label,
+            *_types(row),
+        ]
+        for effect, found in enumerate((groups.blocks, groups.unclear, groups.advises))
+        for finding in found
+        for row in (finding.row, *finding.alike)
+    )
+    weaker = [str(change.origin) + change.text for change in decision.changes.found]
+    said = json.dumps([decision.outcome.value, cases, weaker])
+    return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+def _types(row: Row) -> list[str]:
+    return sorted(f"{grade.assertion.type} {grade.metric} {grade.outcome.value}" for grade in Finding(row).grades)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradegate.figures import many, spent
 from gradegate.reporting import agent, headline
@@ -64,7 +64,7 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
 def bare(outcome: str, reason: str, text: str, links: Links) -> str:
     """A page without a decision: ``outcome`` is a key of ``HEADS``, ``reason`` Markdown, ``text`` anybody's lines."""
     body = fence(text) if text else ""
-    return f"{headline.opening(outcome, HEADS[outcome].words, links)}{reason}\n\n{body}"
+    return f"{headline.opening(outcome, HEADS[outcome].words, replace(links, page=''))}{reason}\n\n{body}"
 
 
 # --- the cases ------------------------------------------------------------------------------------------------
