@@ -125,15 +125,6 @@ class Grade:
         return self.assertion.counts and not self.inner
 
     @property
-    def strange(self) -> str:
-        """Why no mean can be taken over the score, empty where it can: it is not a share, or not a number."""
-        if self.unread:
-            return f"the score {self.unread} of {self.assertion.type} is not a number, so no mean can be taken"
-        if self.score is None or 0 <= self.score <= 1:
-            return ""
-        return f"the score {self.score:g} of {self.assertion.type} is outside 0 to 1, so no mean can be taken"
-
-    @property
     def metric(self) -> str:
         """The name under which rules and reports know it; empty when it has none."""
         return self.assertion.metric
@@ -210,8 +201,7 @@ def cases_of(rows: Iterable[Row]) -> tuple[CaseResult, ...]:
 class Made:
     """How results came about: ``started`` in UTC (ISO 8601), and by file the SHA-256 of configs and of recorded answers.
 
-    ``titles`` are the descriptions of configs, by file. ``options`` are arguments of ``gradegate run`` that, with a
-    config, ask the same again in ``folder``: the working directory, relative to the root of the repository.
+    ``titles`` are descriptions, by file. ``gradegate run CONFIG`` with ``options`` asks the same in ``folder`` of the repository.
     """
 
     tool: str = ""  # the version of gradegate

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.github.sticky import marker
+from gradegate.github.stamp import Stamp
 from support.events import pull_request
 from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
@@ -167,7 +167,7 @@ class Cancelled(Local):
 def test_a_cancelled_job_leaves_its_comment_in_a_final_state_within_its_last_seconds(
     action: Step, llm: FakeLlm, number: signal.Signals, code: int
 ) -> None:
-    action.github.add("github-actions[bot]", f"{marker('')}\nall passed", "Bot")
+    action.github.add("github-actions[bot]", f"{Stamp().line}\nall passed", "Bot")
     action.launcher = Cancelled(llm, number)
     llm.latency = 600
     left = action.run()

@@ -17,7 +17,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github import publish, workflow
 from gradegate.github.client import connect
 from gradegate.github.event import Event
-from gradegate.github.sticky import marker
+from gradegate.github.stamp import Stamp
 from gradegate.reporting.commands import command, harmless
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision
@@ -55,7 +55,7 @@ def rendered(name: str, decision: Decision, links: Links = samples.LINKS) -> str
 
 
 def check_markdown(text: str) -> None:
-    page = on_github(f"{marker('')}\n{text}")
+    page = on_github(f"{Stamp().line}\n{text}")
     assert page.comments == [" gradegate: "]
     assert page.others(MARKDOWN) == []
     assert page.unbalanced == []

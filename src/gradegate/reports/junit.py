@@ -2,7 +2,7 @@
 
 A ``<failure>`` is what blocks, so that a reader of the file and the check say the same. What fails and only advises
 (advisory assertions, failures that the rules allow, those of the base) has passed to a reader: the format knows no
-third way that all readers show. It is told in ``system-out``, and the property ``advisory`` names it.
+third way that all readers show. It is told in ``system-out``, which begins with ADVISORY then.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gradegate.reporting.metrics import worth
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.saved import saved
 from gradegate.reporting.visible import one_line, visible
-from gradegate.reporting.wording import OUTCOMES, called, changed, fails, name, place, recorded, remarks
+from gradegate.reporting.wording import called, changed, fails, name, place, recorded, remarks
 from gradegate.result import Decision, Grade, Outcome, Row, RunResult
 
 _MOST_CHANGES = 100
@@ -175,10 +175,8 @@ def _message(told: _Told, grades: list[Grade]) -> str:
 
 
 def _about(told: _Told) -> Iterator[tuple[str, str]]:
-    """The properties of a test case: that it only advises, how it was asked again, and what it is beside the base."""
+    """The properties of a test case: how it was asked again, and what it is beside the base."""
     row = told.row
-    if told.advises:
-        yield "advisory", OUTCOMES[row.outcome] if row.outcome is not Outcome.PASS else "passed, with findings"
     votes = [grade for grade in row.grades if grade.votes]
     if votes:
         yield "asks", str(sum(len(grade.votes) for grade in votes))
