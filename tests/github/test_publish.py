@@ -83,7 +83,9 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(stage: Stage) -> None:
-    returned = publish(stage.step(), decision(GateOutcome.BLOCKED), 1, DOCUMENTS, ["r.json", "r.xml", "r.md", "r.html"])
+    returned = publish(
+        stage.step(), decision(GateOutcome.BLOCKED), 1, DOCUMENTS, ["r.json", "r.xml", "r.md", "r.html", "r.agent.md"]
+    )
     url = stage.fake.comments[0]["html_url"]
     assert stage.fake.comments[0]["body"].endswith("\ncomment text")
     assert stage.summary == "summary text\n"
@@ -107,6 +109,7 @@ def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(st
         "junit-path": "r.xml",
         "markdown-path": "r.md",
         "html-path": "r.html",
+        "agent-path": "r.agent.md",
     }
     assert set(outputs()) == set(returned)
     assert f"Comment: {url}" in stage.said
@@ -140,7 +143,7 @@ def test_a_cost_that_is_not_known_is_not_zero(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("result", GateOutcome)
-@pytest.mark.parametrize("mode", ["always", "failures", "off"])
+@pytest.mark.parametrize("mode", ["always", "changes", "failures", "off"])
 @pytest.mark.parametrize("existing", [False, True])
 def test_the_mode_decides_about_the_comment_and_never_leaves_an_old_one_standing(
     stage: Stage, result: GateOutcome, mode: str, existing: bool
@@ -150,9 +153,10 @@ def test_the_mode_decides_about_the_comment_and_never_leaves_an_old_one_standing
     outputs = publish(stage.step(comment=mode), decision(result), 0, DOCUMENTS, [])
     texts = [c["body"].partition("\n")[2] for c in stage.fake.comments]
     failing = result in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)
-    written = mode == "always" or (mode == "failures" and (failing or existing))
+    news = result is not GateOutcome.PASS or not existing  # the old one was of a run that passed
+    written = mode == "always" or (mode == "changes" and news) or (mode == "failures" and (failing or existing))
     assert texts == (["comment text"] if written else ["old"] if existing else [])
-    assert bool(outputs["comment-url"]) is written
+    assert bool(outputs["comment-url"]) is (written or (existing and mode == "changes"))
     assert stage.warnings == []
 
 
@@ -256,7 +260,7 @@ def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) ->
     assert [c.properties for c in found] == [{"file": "evals.yaml", "line": "3"}, {"file": "b.yaml"}, {}]
     assert found[0].data == "no such type `relevance` ``` -> use answer-relevance"
     (comment,) = stage.fake.comments
-    assert "could not run" in comment["body"]
+    assert "### 🛑 gradegate: COULD NOT RUN" in comment["body"]
     assert "\n````text\nevals.yaml:3: no such type" in comment["body"]
     assert comment["body"].endswith("no grader\n````\n")
     assert "could not run" in stage.summary

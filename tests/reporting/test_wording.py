@@ -92,7 +92,7 @@ def test_expectations_are_text(kind: str, value: Any, words: str) -> None:
     [
         (
             RuleResult(FACTS, FAIL, "", passed=9496, failed=504, errored=2, pass_rate=0.9496),
-            "9,496 of 10,000 passed (94.96%), 2 could not be decided",
+            "9,496 of 10,000 passed (94.9%), 2 could not be decided",
             "at least 95% pass",
         ),
         (RuleResult(EVERY, PASS, "", passed=2, pass_rate=1.0), "2 of 2 passed (100%)", "every case passes"),
