@@ -263,7 +263,7 @@ def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) ->
     assert "### 🛑 gradegate: COULD NOT RUN" in comment["body"]
     assert "\n````text\nevals.yaml:3: no such type" in comment["body"]
     assert comment["body"].endswith("no grader\n````\n")
-    assert "could not run" in stage.summary
+    assert "COULD NOT RUN" in stage.summary
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,11 @@ def exchange(row: Row, grade: Grade | None = None) -> Exchange:
     """The exchange that a failure is about: of a conversation that of the first turn named, else the last one."""
     if not row.turns:
         return Exchange(_last_message(row.prompt), row.output or "")
-    last = next((number for number, turn in _numbered(row) if turn.role == "assistant"), 0)
+    last = next((number for number, turn in _numbered(row) if turn.role == "assistant"), len(row.turns))
     number = next((turn for turn in (grade.turns if grade else ()) if 0 < turn <= len(row.turns)), last)
     before = (turn.content for turn in reversed(row.turns[:number]) if turn.role == "user")
-    answer = row.turns[number - 1].content if number else row.output or ""
+    turn = row.turns[number - 1]
+    answer = turn.content if turn.role == "assistant" else row.output or ""
     several = len(row.turns) > 2
     return Exchange(next(before, _last_message(row.prompt)), answer, number if several else 0)
 

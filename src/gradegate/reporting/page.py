@@ -51,7 +51,7 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     foot = said + _tables(decision, scope, form) + _foot(decision, form)
     room = form.limit - form.measure(head + foot) - _RESERVE
     groups = sort(decision.run.rows, decision.blocking).groups
-    cases = _lines(groups, scope, form, room * 2 // 3)
+    cases = _lines(groups, scope, form, room * 4 // 5)  # a line for each case is worth more than all else
     room -= form.measure(cases)
     agents = agent.told(decision, min(room // 2, form.limit // 5), form.measure, short=True)
     agents = details("For coding agents", agents) + "\n" if agents else ""
