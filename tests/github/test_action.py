@@ -76,7 +76,7 @@ def test_a_wrong_input_is_said_before_anything_is_asked(action: Step, llm: FakeL
     assert llm.requests == []
     assert [c.data for c in left.shown] == [
         "the input `max-concurrency` is '0' -> give a whole number from 1",
-        "the input `comment` is 'sometimes' -> give one of always, failures, off",
+        "the input `comment` is 'sometimes' -> give one of always, changes, failures, off",
     ]
 
 

@@ -51,6 +51,7 @@ def test_of_a_long_prompt_the_variables_say_which_it_was() -> None:
     row = samples.row("a", Outcome.FAIL, vars={"state": "Ohio", "n": 3})
     assert question(row, "x" * 50, 60) == "x" * 50
     assert question(row, "x" * 70, 60) == "state=Ohio, n=3"
+    assert question(replace(row, vars={"q": "x" * 70}), "x" * 70 + "y", 60) == "x" * 60 + "…"
     assert question(replace(row, vars={}), "x" * 70, 60) == "x" * 60 + "…"
     assert question(replace(row, description=""), "x" * 70, 60) == "x" * 60 + "…"  # they are its name already
 

@@ -31,7 +31,10 @@ ROWS = 8  # of one decision: as many as a comment has room for, so that none is 
 QUICK, ALL = range(12), range(12, 1262)  # decisions: 100 model outputs, and 10,000
 OURS = "https://github.com/octo/shop/"
 MARKDOWN = {
-    **{tag: set() for tag in "h3 h4 p table thead tbody tr th td ul li strong sub br details summary span".split()},
+    **{
+        tag: set()
+        for tag in "h3 h4 p blockquote table thead tbody tr th td ul li strong sub br details summary span".split()
+    },
     "code": {"class"},
     "pre": {"lang"},
     "a": {"href"},
@@ -60,7 +63,9 @@ def check_markdown(text: str) -> None:
     assert page.others(MARKDOWN) == []
     assert page.unbalanced == []
     assert [address for address in page.addresses if not address.startswith(OURS)] == []
-    assert [attributes for tag, attributes in page.elements if tag == "pre" and attributes.get("lang") != "text"] == []
+    assert [
+        attributes for tag, attributes in page.elements if tag == "pre" and attributes.get("lang") not in ("text", "sh")
+    ] == []
     assert page.live == []
     assert hiding(text) == []
 
@@ -107,6 +112,7 @@ CHECKS: dict[str, Callable[[str], None]] = {
     "console": check_console,
     "comment": check_markdown,
     "summary": check_markdown,
+    "agent": check_markdown,
     "annotations": check_annotations,
     "junit": check_junit,
     "html": check_html,
@@ -152,7 +158,7 @@ def test_hostile_mistakes_command_no_runner_and_start_no_second_comment() -> Non
         assert [each.name for each in found] == ["error"] * 20 + ["warning"] * 2  # no file for summary and outputs
         assert hiding("".join(each.data for each in found)) == []
         assert hiding("\n".join(said)) == []
-        check_markdown(publish._mistakes_text(error, outsider=""))
+        check_markdown(publish._mistakes_text(error, step))
 
 
 def test_hostile_mistakes_are_harmless_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:

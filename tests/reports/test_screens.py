@@ -32,7 +32,7 @@ def test_a_comment_is_short_and_whole(name: str) -> None:
 def test_every_failing_case_has_a_line_and_its_place() -> None:
     lines = [line for line in PAGES["comment-300-with-40-failures.md"].splitlines() if line.startswith("- **")]
     assert len(lines) == 40
-    assert all("asked: " in line and "`factuality`: " in line and "/evals/support.yaml#L" in line for line in lines)
+    assert all("asked: " in line and "`factuality` – " in line and "/evals/support.yaml#L" in line for line in lines)
 
 
 def test_twelve_cases_are_seen_at_a_glance() -> None:

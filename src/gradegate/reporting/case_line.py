@@ -57,7 +57,7 @@ def line(finding: Finding, scope: Scope, width: Width) -> str:
     about += [f"turn {told.turn}"] if told.turn else []
     if asked := question(row, told.asked, width.asked):
         about.append(f"asked: {inline(asked, 2 * width.asked)}")
-    about.append(f"{code(kind, 80)}: {inline(reason, 2 * width.why)}" if kind else inline(reason, 2 * width.why))
+    about.append(f"{code(kind, 80)} – {inline(reason, 2 * width.why)}" if kind else inline(reason, 2 * width.why))
     about.append(where(spot(row, grade) if grade else row.origin, scope))
     return f"- {' · '.join(filter(None, about))}\n"
 

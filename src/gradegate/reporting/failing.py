@@ -64,8 +64,9 @@ def _last_message(prompt: str) -> str:
 def question(row: Row, asked: str, limit: int) -> str:
     """What was asked in one line: the message, or what is special about the case where the message is long."""
     line = one_line(asked, limit)
-    # A long prompt begins like that of every other case: what is filled in tells them apart.
-    if not line.endswith("…"):
+    # A long prompt begins like that of every other case, unless with what is filled in: that tells cases apart.
+    values = [one_line(shown(value), limit)[:limit] for value in row.vars.values()]
+    if not line.endswith("…") or any(value and line.startswith(value) for value in values):
         return line
     pairs = ", ".join(f"{key}={one_line(shown(value), 60)}" for key, value in list(row.vars.items())[:4])
     return one_line(pairs, limit) if pairs and row.description.strip() else line
