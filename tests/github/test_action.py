@@ -80,6 +80,21 @@ def test_a_wrong_input_is_said_before_anything_is_asked(action: Step, llm: FakeL
     ]
 
 
+def test_the_first_line_of_the_comment_leads_to_the_run_and_to_where_the_html_report_is(
+    action: Step, llm: FakeLlm
+) -> None:
+    llm.reply = answers("A")
+    action.run(comment_key="nightly", output="out.html\nagent.md")
+    (comment,) = action.github.comments
+    mark, first = comment["body"].splitlines()[:2]
+    head = action.payload["pull_request"]["head"]["sha"]
+    assert mark.startswith(f"<!-- gradegate:nightly run=4711 attempt=1 commit={head} findings=")
+    run = f"https://github.com/{action.github.repository}/actions/runs/4711/attempts/1"
+    assert f"`nightly` · [`{head[:7]}`](https://github.com/{action.github.repository}/commit/{head})" in first
+    assert first.endswith(f" · [run]({run}) · [HTML report]({run}#artifacts)")
+    assert len(comment["body"]) < 20_000
+
+
 def test_a_report_that_cannot_be_written_is_said_and_is_no_output(action: Step, llm: FakeLlm) -> None:
     (action.workspace / "evals" / "out").write_text("a file where a folder should be")
     left = action.run()

@@ -160,6 +160,34 @@ def test_the_mode_decides_about_the_comment_and_never_leaves_an_old_one_standing
     assert stage.warnings == []
 
 
+def test_a_run_that_ends_late_leaves_the_comment_of_a_newer_one(stage: Stage) -> None:
+    for number in ("10", "9"):
+        stage.environ |= {"GITHUB_RUN_ID": number, "GITHUB_RUN_ATTEMPT": "1"}
+        document = Document(Sink.COMMENT, (f"report of run {number}",))
+        outputs = publish(stage.step(), decision(GateOutcome.BLOCKED), 1, [document], [])
+    (comment,) = stage.fake.comments
+    head = f"<!-- gradegate: run=10 attempt=1 commit={'a' * 40} findings="
+    assert comment["body"].startswith(head)
+    assert comment["body"].endswith("\nreport of run 10")
+    assert outputs["comment-url"] == comment["html_url"]
+    assert (
+        f"The comment stays as it is: a newer run (10, of commit aaaaaaa) has written it. {comment['html_url']}"
+        in stage.said
+    )
+    assert stage.warnings == []
+
+
+def test_what_could_not_run_is_news_once(stage: Stage) -> None:
+    for number, words in (("5", "no tests"), ("6", "no tests"), ("7", "no grader")):
+        stage.environ |= {"GITHUB_RUN_ID": number, "GITHUB_RUN_ATTEMPT": "1"}
+        stage.environ["GITHUB_SERVER_URL"] = "https://github.com"
+        publish_mistakes(stage.step(comment="changes"), ConfigError(Mistake(words)), 2)
+        (comment,) = stage.fake.comments
+        assert f"run={number} " in comment["body"]
+        assert words in comment["body"]
+    assert "run 5" in stage.log
+
+
 def test_two_jobs_keep_two_comments(stage: Stage) -> None:
     for key in ("a", "b", "a"):
         publish(stage.step(comment_key=key), decision(), 0, DOCUMENTS, [])

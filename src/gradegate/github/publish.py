@@ -96,7 +96,8 @@ def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str
         step.tell(command("notice", NO_SECRETS.format(step.event.outsider)))
     text = _mistakes_text(error, step)
     _summarise(step, text)
-    url = _comment(step, text, True, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16])
+    findings = hashlib.sha256("\n".join(map(str, error.mistakes)).encode("utf-8", "replace")).hexdigest()[:16]
+    url = _comment(step, text, True, findings)
     return _set_outputs(step, {"outcome": MISTAKE, "exit-code": str(exit_code), "comment-url": url})
 
 
