@@ -18,7 +18,7 @@ from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
 from support.intruder import intrude
 from support.patience import PATIENCE
-from support.scenarios import Scenarios, step
+from support.scenarios import Scenarios, answers, step
 from support.step import CANARY, Local, Step
 
 pytestmark = pytest.mark.slow
