@@ -9,10 +9,12 @@ from dataclasses import replace
 import pytest
 
 from gradegate.changes import ChangeKind, GateChange, GateChanges
+from gradegate.deciding.gate import decide
 from gradegate.errors import Origin
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.reporting.reread import reread
-from gradegate.result import Decision
+from gradegate.result import Decision, GateOutcome, RunResult, cases_of
+from gradegate.suite import Policy
 from support import samples
 from support.runner import commands
 
@@ -40,6 +42,19 @@ def test_the_page_is_headed_so_right_after_the_verdict(name: str) -> None:
     assert f"/{CONFIG}#L21)" in lines[4]
     assert lines[6].startswith("> If that is meant, leave it")
     assert text.lower().count("weakens its own gate") == 1
+
+
+@pytest.mark.parametrize("also", [False, True])
+def test_a_weakened_gate_that_blocks_is_said_once(also: bool) -> None:
+    """Beside another reason, too, and that is still told."""
+    rows = [samples.failing() if also else samples.passing()]
+    policy = Policy((replace(samples.FACTS, min_pass_rate=0.9),))
+    decision = decide(RunResult(cases_of(rows)), (policy,), GateChanges(samples.CHANGES, block=True))
+    assert decision.outcome is GateOutcome.BLOCKED
+    text = written("comment", decision)
+    assert text.lower().count("weakens its own gate") == 1
+    assert ("facts: pass rate 0% is below 90%" in text) is also
+    assert "; " not in text.partition("cases: ")[0].rpartition("merged")[2].rpartition("set it")[2]
 
 
 def test_a_gate_that_is_only_other_than_before_is_no_alarm() -> None:

@@ -33,6 +33,7 @@ class Width:
     why: int
 
 
+_NAMED = 3  # further cases of one reason that are named
 WIDE, NARROW = Width(90, 170), Width(40, 80)
 
 
@@ -53,7 +54,8 @@ def line(finding: Finding, scope: Scope, width: Width) -> str:
     kind, reason = why(finding, width.why)
     about = [_named(row, scope), *filter(None, [_standing(finding)])]
     if finding.alike:
-        about.append(f"and {many(len(finding.alike), 'further case')}")
+        names = ", ".join(inline(name(other), 60) for other in finding.alike)
+        about.append(f"and {names if len(finding.alike) <= _NAMED else many(len(finding.alike), 'further case')}")
     about += [f"turn {told.turn}"] if told.turn else []
     if asked := question(row, told.asked, width.asked):
         about.append(f"asked: {inline(asked, 2 * width.asked)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from gradegate.changes import GUARD
 from gradegate.figures import many, spent
 from gradegate.reporting import agent, headline
 from gradegate.reporting.case_line import NARROW, WIDE, Scope, Width, line, several
@@ -27,6 +28,7 @@ from gradegate.reporting.wording import (
     weight,
 )
 from gradegate.result import Decision, DerivedMetric, Outcome, Row, RuleResult
+from gradegate.suite import Rule
 
 _OPEN = 12  # cases that are in sight; the rest is folded
 _NOTES = 2  # notes that are in sight
@@ -160,7 +162,9 @@ def _tables(decision: Decision, scope: Scope, form: PageForm) -> str:
 
 def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
     # Without a gate block the one rule is that every case passes, which the counts of a passing run already say.
-    rules = decision.rules
+    # A warning at the top says of a gate that is weakened all that its rule would.
+    warned = decision.changes.weakened
+    rules = [result for result in decision.rules if not (warned and result.rule == Rule(GUARD))]
     if all(result.rule.every_case and result.outcome is Outcome.PASS and not result.errored for result in rules):
         return ""
     lines = table(("Rule", "Kind", "Outcome", "Measured", "Required"), (_cells(result, scope) for result in rules))
