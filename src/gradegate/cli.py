@@ -12,23 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gradegate import __version__
+from gradegate import __version__, flags
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, at_once, exit_code
 from gradegate.errors import ConfigError, Mistake, Terminated
-from gradegate.flags import add_budget, add_cache, add_filters, add_known, add_models, filters
-from gradegate.flags import whole as _whole
 from gradegate.reporting.streams import guard
-from gradegate.settings import (
-    ASKS,
-    CHANGE_MODES,
-    COMPARE_MODES,
-    CONCURRENCY,
-    CONFIRM_MODES,
-    MAX_AGE,
-    REASK,
-    RETRIES,
-    TIMEOUT,
-)
+from gradegate.settings import ASKS
 
 if TYPE_CHECKING:
     from gradegate.settings import Settings
@@ -118,17 +106,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"gradegate {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     run = _command(commands, "run", _run, "run evals, write reports, decide", aliases=["eval"])
-    _config_arguments(run)
-    _answers_argument(run)
-    _run_arguments(run)
-    add_budget(run)
-    add_cache(run)
+    flags.add_config(run)
+    flags.add_answers(run)
+    flags.add_run(run)
+    flags.add_budget(run)
+    flags.add_cache(run)
     run.add_argument("--no-progress-bar", action="store_true", help="no bar on a terminal")
     validate = _command(commands, "validate", _validate, "find every mistake in configs; makes no call")
-    _config_arguments(validate)
-    _answers_argument(validate)
+    flags.add_config(validate)
+    flags.add_answers(validate)
     cases = _command(commands, "cases", _cases, "write what an application is to answer elsewhere; makes no call")
-    _config_arguments(cases)
+    flags.add_config(cases)
     cases.add_argument(
         "-o", "--output", dest="lines", default="-", metavar="FILE", help="JSON lines; default - is standard output"
     )
@@ -136,10 +124,10 @@ def _parser() -> argparse.ArgumentParser:
     calibrate.add_argument("config", nargs=1, help="the config whose cases the labels name")
     calibrate.add_argument("labels", metavar="LABELS.jsonl", help="a labelled output a line; see docs/noise.md")
     calibrate.add_argument(
-        "--asks", type=_whole(1), default=ASKS, metavar="N", help=f"grade each output this often; default {ASKS}"
+        "--asks", type=flags.whole(1), default=ASKS, metavar="N", help=f"grade each output this often; default {ASKS}"
     )
-    add_models(calibrate)
-    _asking_arguments(calibrate, ".json, .md or .html; repeat")
+    flags.add_models(calibrate)
+    flags.add_asking(calibrate, ".json, .md or .html; repeat")
     calibrate.set_defaults(more=[], assertions=[], base="", repeat=None)
     _command(commands, "list", _list, "list assertions, providers, dialects and reports")
     schema = _command(commands, "schema", _schema, "print a JSON Schema")
@@ -158,116 +146,7 @@ def _command(commands: Any, name: str, function: Any, text: str, **more: Any) ->
     return parser
 
 
-def _config_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", nargs="*", help="config files or patterns; default promptfooconfig.yaml")
-    parser.add_argument("-c", "--config", dest="more", action="append", default=[], metavar="CONFIG", help="the same")
-    parser.add_argument(
-        "--assert",
-        dest="assertions",
-        action="append",
-        default=[],
-        metavar="TYPE[(THRESHOLD)][:VALUE]",
-        help="assert this of every test too; repeat",
-    )
-    add_filters(parser)
-    parser.add_argument("--base", default="", metavar="DIR", help="a checkout to compare the gate with")
-    parser.add_argument("--repeat", type=_whole(1), help="ask every test this often")
-    parser.add_argument(
-        "--confirm",
-        choices=CONFIRM_MODES,
-        help="ask failures again: not at all, the grader, or for new answers; default as the gate says, else grader",
-    )
-    parser.add_argument(
-        "-r",
-        "--provider",
-        "--providers",
-        dest="providers",
-        action="append",
-        default=[],
-        metavar="ID",
-        help="ask this model or application in place of the config's; repeat",
-    )
-    add_models(parser)
-    add_known(parser)
-
-
-def _run_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--baseline", default="", metavar="FILE", help="results.json of the base, to tell new failures from old ones"
-    )
-    parser.add_argument(
-        "--compare", choices=COMPARE_MODES, default=COMPARE_MODES[0], help="base: ask what --base asks in the same run"
-    )
-    _asking_arguments(parser, ".json, .xml (JUnit), .md, .html, agent.md or .aegis.json; repeat")
-    parser.add_argument(
-        "--changes", choices=CHANGE_MODES, default=CHANGE_MODES[0], help="what changes of the gate since --base come to"
-    )
-
-
-def _answers_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--answers", action="append", default=[], metavar="FILE", help="grade these answers; no target is asked; repeat"
-    )
-
-
-def _asking_arguments(parser: argparse.ArgumentParser, reports: str) -> None:
-    parser.add_argument("-o", "--output", action="append", default=[], metavar="PATH", help=reports)
-    parser.add_argument(
-        "-j", "--max-concurrency", type=_whole(1), metavar="N", help=f"calls at once; default {CONCURRENCY}"
-    )
-    parser.add_argument("--reask", type=_whole(0), default=REASK, metavar="N", help="ask an unreadable grader again")
-    parser.add_argument(
-        "--timeout", type=_whole(1), metavar="SECONDS", help=f"of one call with its retries; default {TIMEOUT:.0f}"
-    )
-    parser.add_argument(
-        "--retries", type=_whole(0), default=RETRIES, metavar="N", help=f"of a call that failed; default {RETRIES}"
-    )
-
-
 # --- commands -------------------------------------------------------------------------------------------------
-
-
-def _settings(args: argparse.Namespace) -> Settings:
-    from gradegate.access.envfile import with_files
-    from gradegate.files.checkout import commit_of
-    from gradegate.settings import Settings, graders, hosts, open_variables
-
-    cwd = _here()
-    return Settings(
-        configs=(*args.config, *args.more),
-        outputs=tuple(getattr(args, "output", ())),
-        graders=graders(args.grader),
-        providers=tuple(getattr(args, "providers", ())),
-        max_concurrency=getattr(args, "max_concurrency", None),
-        repeat=args.repeat,
-        answers=tuple(getattr(args, "answers", ())),
-        filters=filters(args),
-        variables=dict(getattr(args, "var", ())),
-        assertions=tuple(args.assertions),
-        base=args.base,
-        changes=getattr(args, "changes", CHANGE_MODES[0]),
-        confirm=getattr(args, "confirm", None) or "",
-        baseline=getattr(args, "baseline", ""),
-        compare=getattr(args, "compare", "").removeprefix(COMPARE_MODES[0]),
-        reask=getattr(args, "reask", REASK),
-        timeout=getattr(args, "timeout", None),
-        retries=getattr(args, "retries", RETRIES),
-        cache="" if getattr(args, "no_cache", False) else getattr(args, "cache", ""),
-        max_age=getattr(args, "max_age", MAX_AGE),
-        cache_http=getattr(args, "cache_http", False),
-        max_calls=getattr(args, "max_calls", None),
-        max_usd=getattr(args, "max_usd", None),
-        max_seconds=getattr(args, "max_seconds", None),
-        commit=commit_of(cwd, os.environ),
-        cwd=cwd,
-        in_ci=bool(os.environ.get("CI")),
-        allowed_hosts=hosts(args.allowed_hosts),
-        allowed_env=open_variables(args.allowed_env),
-        environ=with_files(os.environ, getattr(args, "env_files", ()), cwd),
-        allow_exec=args.allow_exec,
-        exec_env=open_variables(args.exec_env, "exec-env"),
-        python=args.python,
-    )
 
 
 def _here() -> Path:
@@ -282,7 +161,7 @@ def _run(args: argparse.Namespace) -> int:
     from gradegate.reporting.report import Links
     from gradegate.running.progress import progress
 
-    settings = _settings(args)
+    settings = flags.settings(args, _here())
     if args.estimate:
         return _estimate(settings)
     bar = partial(progress, in_ci=settings.in_ci or args.no_progress_bar)
@@ -311,7 +190,7 @@ def _validate(args: argparse.Namespace) -> int:
     from gradegate.reporting.commands import harmless
     from gradegate.reporting.wording import inventory
 
-    prepared = prepare(_settings(args))
+    prepared = prepare(flags.settings(args, _here()))
     plan = prepared.shown_plan
     for change in prepared.changes.found:
         where = f"{change.origin}: " if change.origin else ""
@@ -330,7 +209,7 @@ def _cases(args: argparse.Namespace) -> int:
     from gradegate.pipeline import cases
 
     # The arguments of the run are taken as they are: what compares is of no concern here.
-    for text in cases(replace(_settings(args), base=""), "" if args.lines == "-" else args.lines):
+    for text in cases(replace(flags.settings(args, _here()), base=""), "" if args.lines == "-" else args.lines):
         sys.stdout.write(text)
     return PASS
 
@@ -339,7 +218,7 @@ def _calibrate(args: argparse.Namespace) -> int:
     from gradegate.calibrating import steps
     from gradegate.running.progress import progress
 
-    settings = _settings(args)
+    settings = flags.settings(args, _here())
     calibrated = steps.calibrate(settings, args.labels, args.asks, partial(progress, in_ci=settings.in_ci))
     for part in calibrated.text:
         sys.stdout.write(part)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate.account import Made
 from gradegate.reporting.agent import command
 from gradegate.reporting.report import REPORTS
-from gradegate.result import Decision, Made, Outcome
+from gradegate.result import Decision, Outcome
 from support import samples
 from support.pages import on_github
 from support.screens import mixed

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from gradegate.account import AskedModel
 from gradegate.deciding.rules import apply
 from gradegate.errors import Origin
 from gradegate.reporting import wording
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import AskedModel, Asserted, Decision, GateOutcome, Outcome, Row, RuleResult
+from gradegate.result import Asserted, Decision, GateOutcome, Outcome, Row, RuleResult
 from gradegate.suite import NOWHERE, Rule
 from support.samples import CONFIG, EVERY, FACTS, blocked, decision, grade, inconclusive, passed, row, unclear
 

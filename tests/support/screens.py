@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from gradegate.account import AskedModel, BaselineReport, KeyUse, Made
 from gradegate.baseline import FIXED, NEW_FAILURE, PRE_EXISTING
 from gradegate.changes import GateChanges
 from gradegate.conversation import Turn
@@ -13,19 +14,7 @@ from gradegate.deciding.gate import decide
 from gradegate.errors import Origin
 from gradegate.reporting.page import bare
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import (
-    AskedModel,
-    BaselineReport,
-    Counterpart,
-    Decision,
-    Grade,
-    KeyUse,
-    Made,
-    Outcome,
-    Row,
-    RunResult,
-    cases_of,
-)
+from gradegate.result import Counterpart, Decision, Grade, Outcome, Row, RunResult, cases_of
 from gradegate.suite import Policy, Rule, Select
 from support import samples
 

@@ -14,12 +14,12 @@ from gradegate.files.checkout import head_of, repository_of
 from gradegate.github.approval import approval
 from gradegate.github.client import connect
 from gradegate.github.event import links, read_event
+from gradegate.github.inputs import from_inputs
 from gradegate.github.promptfoo_action import ANSWERS
 from gradegate.github.publish import Step, publish, publish_mistakes, say, warn
 from gradegate.pipeline import deliver
 from gradegate.reporting.deliver import report_of
 from gradegate.running.progress import progress
-from gradegate.settings import from_inputs
 
 PUBLISHED = ("annotations", "summary", "comment")
 

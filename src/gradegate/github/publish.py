@@ -15,6 +15,7 @@ from gradegate.errors import ConfigError
 from gradegate.github import workflow
 from gradegate.github.client import GitHub
 from gradegate.github.event import Event, links
+from gradegate.github.inputs import ActionSettings
 from gradegate.github.stamp import stamp
 from gradegate.github.sticky import Left, Posted, Refused, When, upsert_comment
 from gradegate.reporting.commands import command, harmless
@@ -25,7 +26,6 @@ from gradegate.reporting.redact import concealed_mistakes
 from gradegate.reporting.report import REPORTS, Document, Sink
 from gradegate.reporting.visible import visible
 from gradegate.result import Counts, Decision, GateOutcome
-from gradegate.settings import ActionSettings
 
 COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "new-failures", "cost-usd", "tokens")
 FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)

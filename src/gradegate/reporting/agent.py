@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 
+from gradegate.account import Made
 from gradegate.conversation import CONVERSATION
 from gradegate.figures import many
 from gradegate.reporting.failing import beside, exchange, why
@@ -17,7 +18,7 @@ from gradegate.reporting.findings import Finding, sort
 from gradegate.reporting.markdown import fence, fit, inline
 from gradegate.reporting.visible import clip, one_line, visible
 from gradegate.reporting.wording import called, expected, name, place, said, scored, spot
-from gradegate.result import Decision, Made, Row
+from gradegate.result import Decision, Row
 
 _TEXT = 600  # characters of one text
 _COMMAND = 2000  # characters; a longer one is not worth the room

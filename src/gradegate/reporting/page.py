@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from gradegate.account import DerivedMetric
 from gradegate.changes import GUARD
 from gradegate.figures import many, spent
 from gradegate.reporting import agent, headline
@@ -27,7 +28,7 @@ from gradegate.reporting.wording import (
     verdict,
     weight,
 )
-from gradegate.result import Decision, DerivedMetric, Outcome, Row, RuleResult
+from gradegate.result import Decision, Outcome, Row, RuleResult
 from gradegate.suite import Rule
 
 _OPEN = 12  # cases that are in sight; the rest is folded

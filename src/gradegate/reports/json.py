@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from gradegate.account import AskedModel, BaselineReport, CacheReport, DerivedMetric, Made
 from gradegate.changes import GateChange
 from gradegate.conversation import Image, Turn, Usage
 from gradegate.errors import Origin
@@ -40,14 +41,9 @@ from gradegate.reporting.saved import DAY
 from gradegate.reporting.visible import encodable
 from gradegate.reporting.wording import notes
 from gradegate.result import (
-    AskedModel,
-    BaselineReport,
-    CacheReport,
     Counts,
     Decision,
-    DerivedMetric,
     Grade,
-    Made,
     Row,
     RuleResult,
     RunResult,
