@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
-from gradegate import cli
+from gradegate import cli, flags
 from gradegate.planning.retold import _options
 from gradegate.settings import Filters, Settings
 
@@ -39,7 +40,7 @@ def test_every_option_is_one_of_the_command_line() -> None:
     )
     told = [*_options(settings)]
     args = cli._parser().parse_args(["run", "a.yaml", *told])
-    again = cli._settings(args)
+    again = flags.settings(args, Path.cwd())
     for name in (
         "graders",
         "providers",
