@@ -39,10 +39,18 @@ def test_numbers_that_differ_look_different(one: float, other: float, pair: tupl
 
 @pytest.mark.parametrize(
     ("one", "other", "pair"),
-    [(0.5, 0.95, ("50%", "95%")), (0.9496, 0.95, ("94.96%", "95%")), (0.99999, 1.0, ("99.999%", "100%"))],
+    [(0.5, 0.95, ("50%", "95%")), (0.9496, 0.95, ("94.9%", "95%")), (0.95004, 0.95, ("95.004%", "95%"))],
 )
 def test_a_rate_just_below_its_limit_does_not_read_like_it(one: float, other: float, pair: tuple[str, str]) -> None:
     assert percents(one, other) == pair
+
+
+@pytest.mark.parametrize(
+    ("passed", "graded", "text"),
+    [(2, 3, "66.6%"), (29, 100, "29%"), (2999, 3000, "99.9%"), (9999, 10_000, "99.9%"), (7, 7, "100%"), (0, 7, "0%")],
+)
+def test_a_rate_is_cut_as_the_output_pass_rate_is(passed: int, graded: int, text: str) -> None:
+    assert percents(passed / graded, 0.5)[0] == text
 
 
 def test_one_is_not_many() -> None:

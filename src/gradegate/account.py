@@ -10,13 +10,20 @@ from gradegate.suite import NO_LIMITS, NOISE, Limits
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How results came about: ``started`` in UTC (ISO 8601), and by file the SHA-256 of configs and of recorded answers."""
+    """How results came about: ``started`` in UTC (ISO 8601), and by file the SHA-256 of configs and of recorded answers.
+
+    ``titles`` are the descriptions of configs, by file. ``gradegate run CONFIG`` with ``options`` asks the same again in
+    ``folder``, which is relative to the root of the repository.
+    """
 
     tool: str = ""  # the version of gradegate
     commit: str = ""
     started: str = ""
     configs: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)

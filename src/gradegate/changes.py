@@ -49,6 +49,19 @@ class GateChanges:
 
 
 NO_CHANGES = GateChanges()
+GUARD = "the gate is not weakened"  # the rule that is missed when the findings fail the check
+
+
+def done(changes: GateChanges) -> str:
+    """Say ``this pull request weakens its own gate in 2 places``."""
+    number = len(changes.found)
+    verb = "weakens" if changes.weakened else "changes"
+    return f"this pull request {verb} its own gate in {number:,} place{'' if number == 1 else 's'}"
+
+
+def guarded(changes: GateChanges) -> str:
+    """Why the guard is missed: what is done, and the first finding."""
+    return f"{done(changes)}: {changes.found[0].text}" if changes.found else ""
 
 
 @dataclass(frozen=True, slots=True)

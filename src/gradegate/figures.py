@@ -45,8 +45,21 @@ def cut(score: float, scale: int) -> str:
 
 
 def percents(value: float, other: float) -> tuple[str, str]:
-    """Two shares in per cent, told apart: 94.96% must not read 95% beside a limit of 95%."""
-    return _apart(percent, value, other, range(1, 16))
+    """Two shares in per cent, cut and told apart: 94.96% must not read 95% beside a limit of 95%, nor 99.96% 100%."""
+    return _apart(_cut_percent, value, other, range(1, 16))
+
+
+def _cut_percent(share: float, digits: int) -> str:
+    """A share cut to so many digits, as the output ``pass-rate`` is: only what is whole reads 100%."""
+    if not abs(share) < 1e12:
+        return percent(share, digits)
+    whole = (Decimal(repr(share)) * 100).quantize(Decimal(1).scaleb(-digits), ROUND_DOWN)
+    return f"{_bare(f'{whole:,f}')}%"
+
+
+def _bare(number: str) -> str:
+    """A decimal without zeros at its end."""
+    return number.rstrip("0").rstrip(".") if "." in number else number
 
 
 def _apart(show: Callable[[float, int], str], value: float, other: float, lengths: range) -> tuple[str, str]:

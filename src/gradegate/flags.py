@@ -102,7 +102,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compare", choices=COMPARE_MODES, default=COMPARE_MODES[0], help="base: ask what --base asks in the same run"
     )
-    add_asking(parser, ".json, .xml (JUnit), .md, .html or .aegis.json; repeat")
+    add_asking(parser, ".json, .xml (JUnit), .md, .html, agent.md or .aegis.json; repeat")
     parser.add_argument(
         "--changes", choices=CHANGE_MODES, default=CHANGE_MODES[0], help="what changes of the gate since --base come to"
     )

@@ -37,6 +37,7 @@ from gradegate.planning.job import Plan
 from gradegate.planning.load import Located, load, shown_in, written_in
 from gradegate.planning.plan import build_client, egress, plan
 from gradegate.planning.remembered import remembered
+from gradegate.planning.retold import told
 from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.planning.sides import is_asked, with_base
 from gradegate.planning.stakes import stakes
@@ -135,7 +136,7 @@ def _base(settings: Settings) -> Base | None:
 def _prepared(settings: Settings, suites: list[Located], base: Base | None) -> Prepared:
     client = build_client(settings, suites)
     own, answers = _planned(suites, settings, client)
-    planned = _compared(own, settings, client, base)
+    planned = told(_compared(own, settings, client, base), settings, suites)
     secrets = secrets_of(settings, suites, (use.name for use in planned.keys))
     client.guard = Guard(egress(settings), {use.name: settings.environ[use.name] for use in planned.keys})
     hide = redactor({*secrets.values, *(base.secrets if base else ())})

@@ -58,6 +58,7 @@ class Verdict:
     evidence: Mapping[str, Any] = field(default_factory=nothing)
     unread: str = ""  # a score that the reply has and that is not a number: no mean may be taken over what replaces it
     reverse: Verdict | None = None  # what ``not-`` turns round, where it is another one than this
+    turns: tuple[int, ...] = ()  # of a conversation, from 1: those that lowered the score
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +128,12 @@ class Grade:
     base: Counterpart | None = None  # None where the base does not have it, or by another definition
     undone: bool = False  # an ERROR because a budget or a signal ended the run before
     unheard: bool = False  # an ERROR because a model gave no answer
+    turns: tuple[int, ...] = ()  # of a conversation, from 1: those that the failure is about, empty where nobody says
 
     @property
     def counts(self) -> bool:
         """Whether the grade takes part in deciding: its assertion does, and no set decides in its place."""
         return self.assertion.counts and not self.inner
-
-    @property
-    def strange(self) -> str:
-        """Why no mean can be taken over the score, empty where it can: it is not a share, or not a number."""
-        if self.unread:
-            return f"the score {self.unread} of {self.assertion.type} is not a number, so no mean can be taken"
-        if self.score is None or 0 <= self.score <= 1:
-            return ""
-        return f"the score {self.score:g} of {self.assertion.type} is outside 0 to 1, so no mean can be taken"
 
     @property
     def metric(self) -> str:
@@ -298,3 +291,4 @@ class Decision:
     cases: Counts
     setup: bool = False  # inconclusive because of a wrong key or model: exit code 2
     changes: GateChanges = NO_CHANGES  # what the pull request does to its own gate
+    blocking: frozenset[int] = frozenset()  # places among the rows of the run: their failures are why it is blocked

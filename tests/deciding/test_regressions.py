@@ -52,7 +52,7 @@ def applied(rows, rule=NONE, report=REPORT):
 
 MANY = (
     "2 new failures where at most 1 may be: 1 passing on the base (1a2b3c4, 2 days old), 1 with nothing on it to compare "
-    "with; 1 old one not counted"
+    "with; 1 known one not counted"
 )
 OK = [case("ok") for _ in range(20)]
 
@@ -89,7 +89,7 @@ def test_a_hundred_thousand_changed_cases_take_no_noticeable_time():
             0,
             P,
             0,
-            "no new failure; 1 old one and 1 unsteady one not counted",
+            "no new failure; 1 known one and 1 unsteady one not counted",
         ),
         ([case("unsteady"), case("unsteady")], 0, P, 0, "no new failure; 2 unsteady ones not counted"),
         ([case("new-failure")], 0, F, 1, "1 new failure, passing on the base (1a2b3c4, 2 days old)"),

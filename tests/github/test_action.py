@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.github.sticky import marker
+from gradegate.github.stamp import Stamp
 from support.events import pull_request
 from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
 from support.intruder import intrude
 from support.patience import PATIENCE
-from support.scenarios import Scenarios, step
+from support.scenarios import Scenarios, answers, step
 from support.step import CANARY, Local, Step
 
 pytestmark = pytest.mark.slow
@@ -76,8 +76,23 @@ def test_a_wrong_input_is_said_before_anything_is_asked(action: Step, llm: FakeL
     assert llm.requests == []
     assert [c.data for c in left.shown] == [
         "the input `max-concurrency` is '0' -> give a whole number from 1",
-        "the input `comment` is 'sometimes' -> give one of always, failures, off",
+        "the input `comment` is 'sometimes' -> give one of always, changes, failures, off",
     ]
+
+
+def test_the_first_line_of_the_comment_leads_to_the_run_and_to_where_the_html_report_is(
+    action: Step, llm: FakeLlm
+) -> None:
+    llm.reply = answers("A")
+    action.run(comment_key="nightly", output="out.html\nagent.md")
+    (comment,) = action.github.comments
+    mark, first = comment["body"].splitlines()[:2]
+    head = action.payload["pull_request"]["head"]["sha"]
+    assert mark.startswith(f"<!-- gradegate:nightly run=4711 attempt=1 commit={head} findings=")
+    run = f"https://github.com/{action.github.repository}/actions/runs/4711/attempts/1"
+    assert f"`nightly` · [`{head[:7]}`](https://github.com/{action.github.repository}/commit/{head})" in first
+    assert first.endswith(f" · [run]({run}) · [HTML report]({run}#artifacts)")
+    assert len(comment["body"]) < 20_000
 
 
 def test_a_report_that_cannot_be_written_is_said_and_is_no_output(action: Step, llm: FakeLlm) -> None:
@@ -167,7 +182,7 @@ class Cancelled(Local):
 def test_a_cancelled_job_leaves_its_comment_in_a_final_state_within_its_last_seconds(
     action: Step, llm: FakeLlm, number: signal.Signals, code: int
 ) -> None:
-    action.github.add("github-actions[bot]", f"{marker('')}\nall passed", "Bot")
+    action.github.add("github-actions[bot]", f"{Stamp().line}\nall passed", "Bot")
     action.launcher = Cancelled(llm, number)
     llm.latency = 600
     left = action.run()

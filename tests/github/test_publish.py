@@ -84,7 +84,9 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(stage: Stage) -> None:
-    returned = publish(stage.step(), decision(GateOutcome.BLOCKED), 1, DOCUMENTS, ["r.json", "r.xml", "r.md", "r.html"])
+    returned = publish(
+        stage.step(), decision(GateOutcome.BLOCKED), 1, DOCUMENTS, ["r.json", "r.xml", "r.md", "r.html", "r.agent.md"]
+    )
     url = stage.fake.comments[0]["html_url"]
     assert stage.fake.comments[0]["body"].endswith("\ncomment text")
     assert stage.summary == "summary text\n"
@@ -108,6 +110,7 @@ def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(st
         "junit-path": "r.xml",
         "markdown-path": "r.md",
         "html-path": "r.html",
+        "agent-path": "r.agent.md",
     }
     assert set(outputs()) == set(returned)
     assert f"Comment: {url}" in stage.said
@@ -141,7 +144,7 @@ def test_a_cost_that_is_not_known_is_not_zero(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("result", GateOutcome)
-@pytest.mark.parametrize("mode", ["always", "failures", "off"])
+@pytest.mark.parametrize("mode", ["always", "changes", "failures", "off"])
 @pytest.mark.parametrize("existing", [False, True])
 def test_the_mode_decides_about_the_comment_and_never_leaves_an_old_one_standing(
     stage: Stage, result: GateOutcome, mode: str, existing: bool
@@ -151,10 +154,39 @@ def test_the_mode_decides_about_the_comment_and_never_leaves_an_old_one_standing
     outputs = publish(stage.step(comment=mode), decision(result), 0, DOCUMENTS, [])
     texts = [c["body"].partition("\n")[2] for c in stage.fake.comments]
     failing = result not in (GateOutcome.PASS, GateOutcome.ADVISORY)
-    written = mode == "always" or (mode == "failures" and (failing or existing))
+    news = result is not GateOutcome.PASS or not existing  # the old one was of a run that passed
+    written = mode == "always" or (mode == "changes" and news) or (mode == "failures" and (failing or existing))
     assert texts == (["comment text"] if written else ["old"] if existing else [])
-    assert bool(outputs["comment-url"]) is written
+    assert bool(outputs["comment-url"]) is (written or (existing and mode == "changes"))
     assert stage.warnings == []
+
+
+def test_a_run_that_ends_late_leaves_the_comment_of_a_newer_one(stage: Stage) -> None:
+    for number in ("10", "9"):
+        stage.environ |= {"GITHUB_RUN_ID": number, "GITHUB_RUN_ATTEMPT": "1"}
+        document = Document(Sink.COMMENT, (f"report of run {number}",))
+        outputs = publish(stage.step(), decision(GateOutcome.BLOCKED), 1, [document], [])
+    (comment,) = stage.fake.comments
+    head = f"<!-- gradegate: run=10 attempt=1 commit={'a' * 40} findings="
+    assert comment["body"].startswith(head)
+    assert comment["body"].endswith("\nreport of run 10")
+    assert outputs["comment-url"] == comment["html_url"]
+    assert (
+        f"The comment stays as it is: a newer run (10, of commit aaaaaaa) has written it. {comment['html_url']}"
+        in stage.said
+    )
+    assert stage.warnings == []
+
+
+def test_what_could_not_run_is_news_once(stage: Stage) -> None:
+    for number, words in (("5", "no tests"), ("6", "no tests"), ("7", "no grader")):
+        stage.environ |= {"GITHUB_RUN_ID": number, "GITHUB_RUN_ATTEMPT": "1"}
+        stage.environ["GITHUB_SERVER_URL"] = "https://github.com"
+        publish_mistakes(stage.step(comment="changes"), ConfigError(Mistake(words)), 2)
+        (comment,) = stage.fake.comments
+        assert f"run={number} " in comment["body"]
+        assert words in comment["body"]
+    assert "run 5" in stage.log
 
 
 def test_two_jobs_keep_two_comments(stage: Stage) -> None:
@@ -260,10 +292,10 @@ def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) ->
     assert [c.properties for c in found] == [{"file": "evals.yaml", "line": "3"}, {"file": "b.yaml"}, {}]
     assert found[0].data == "no such type `relevance` ``` -> use answer-relevance"
     (comment,) = stage.fake.comments
-    assert "could not run" in comment["body"]
+    assert "### 🛑 gradegate: COULD NOT RUN" in comment["body"]
     assert "\n````text\nevals.yaml:3: no such type" in comment["body"]
     assert comment["body"].endswith("no grader\n````\n")
-    assert "could not run" in stage.summary
+    assert "COULD NOT RUN" in stage.summary
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,22 @@ from hypothesis import strategies as st
 from gradegate import __version__
 from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event
-from gradegate.github.sticky import Posted, Refused, marker, upsert_comment
+from gradegate.github.stamp import Stamp
+from gradegate.github.sticky import Posted, Refused, When, upsert_comment
 from support.fake_github import FakeGitHub, Seen, Token, serve
 
 REPOSITORY = "octo-org/octo-repo"
 EVENT = Event("pull_request", REPOSITORY, 7, "a" * 40, "b" * 40, REPOSITORY, REPOSITORY)
 FORK = replace(EVENT, head_repository="mona/octo-repo")
 BOT = "github-actions[bot]"
+
+
+def mark(key: str) -> str:
+    return Stamp(key).line
+
+
+def upsert(github: GitHub, event: Event, body: str, key: str = "", create: bool = True) -> object:
+    return upsert_comment(github, event, body, Stamp(key), When(create))
 
 
 @pytest.fixture
@@ -42,16 +51,16 @@ def refused(outcome: object) -> str:
 
 
 def test_the_first_run_creates_and_the_second_updates_in_place(fake: FakeGitHub) -> None:
-    first = upsert_comment(github(fake), EVENT, "blocked")
-    second = upsert_comment(github(fake), EVENT, "passed")
+    first = upsert(github(fake), EVENT, "blocked")
+    second = upsert(github(fake), EVENT, "passed")
     assert first == second == Posted(fake.comments[0]["html_url"])
-    assert [c["body"] for c in fake.comments] == [f"{marker('')}\npassed"]
+    assert [c["body"] for c in fake.comments] == [f"{mark('')}\npassed"]
     assert len(fake.asked("POST")) == 1 + 2  # one comment, and asking twice whose token it is
     assert [seen.path for seen in fake.asked("PATCH")] == [f"/repos/{REPOSITORY}/issues/comments/1"]
 
 
 def test_every_request_says_who_asks_and_which_api_it_means(fake: FakeGitHub) -> None:
-    upsert_comment(github(fake), EVENT, "x")
+    upsert(github(fake), EVENT, "x")
     assert len(fake.seen) == 4
     for seen in fake.seen:
         assert seen.headers["user-agent"] == f"gradegate/{__version__}"
@@ -63,11 +72,11 @@ def test_every_request_says_who_asks_and_which_api_it_means(fake: FakeGitHub) ->
 def test_our_comment_is_found_behind_hundreds_of_others(fake: FakeGitHub) -> None:
     for number in range(250):
         fake.add("mona", f"comment {number}")
-    fake.add(BOT, f"{marker('')}\nold", "Bot")
-    assert upsert_comment(github(fake), EVENT, "new") == Posted(fake.comments[250]["html_url"])
+    fake.add(BOT, f"{mark('')}\nold", "Bot")
+    assert upsert(github(fake), EVENT, "new") == Posted(fake.comments[250]["html_url"])
     assert len(fake.comments) == 251
-    assert [seen.query["page"] for seen in fake.asked("GET")] == [["1"], ["2"], ["3"]]
-    assert {seen.query["per_page"][0] for seen in fake.asked("GET")} == {"100"}
+    assert [seen.query["page"] for seen in fake.asked("GET") if seen.query] == [["1"], ["2"], ["3"]]
+    assert {seen.query["per_page"][0] for seen in fake.asked("GET") if seen.query} == {"100"}
 
 
 @pytest.mark.parametrize(("cap", "links"), [(100, False), (50, True)])
@@ -77,38 +86,38 @@ def test_pages_are_followed_without_links_and_when_they_are_smaller_than_asked(
     fake.page_cap, fake.links = cap, links
     for number in range(130):
         fake.add("mona", f"comment {number}")
-    fake.add(BOT, f"{marker('')}\nold", "Bot")
-    assert upsert_comment(github(fake), EVENT, "new") == Posted(fake.comments[130]["html_url"])
+    fake.add(BOT, f"{mark('')}\nold", "Bot")
+    assert upsert(github(fake), EVENT, "new") == Posted(fake.comments[130]["html_url"])
     assert len(fake.comments) == 131
 
 
 @pytest.mark.parametrize(
     ("login", "kind", "body"),
     [
-        ("mona", "User", marker("") + "\nPASSED"),  # whoever posts the marker first would own our report
-        ("github-actions", "User", marker("") + "\nPASSED"),
-        (BOT, "User", marker("") + "\nPASSED"),
-        ("other-app[bot]", "Bot", marker("") + "\nPASSED"),
+        ("mona", "User", mark("") + "\nPASSED"),  # whoever posts the marker first would own our report
+        ("github-actions", "User", mark("") + "\nPASSED"),
+        (BOT, "User", mark("") + "\nPASSED"),
+        ("other-app[bot]", "Bot", mark("") + "\nPASSED"),
         (BOT, "Bot", "another workflow's comment"),
-        (BOT, "Bot", "a quote of ours:\n" + marker("")),
-        (BOT, "Bot", marker("nightly") + "\nanother job's"),
+        (BOT, "Bot", "a quote of ours:\n" + mark("")),
+        (BOT, "Bot", mark("nightly") + "\nanother job's"),
         (BOT, "Bot", ""),
         (BOT, "Bot", None),
     ],
 )
 def test_a_comment_that_is_not_ours_is_never_edited(fake: FakeGitHub, login: str, kind: str, body: str | None) -> None:
     fake.add(login, body, kind)
-    assert upsert_comment(github(fake), EVENT, "report") == Posted(fake.comments[1]["html_url"])
+    assert upsert(github(fake), EVENT, "report") == Posted(fake.comments[1]["html_url"])
     assert fake.comments[0]["body"] == body
     assert fake.asked("PATCH") == []
 
 
 def test_a_comment_without_an_author_or_in_an_odd_shape_stops_nothing(fake: FakeGitHub) -> None:
-    for odd in (None, 5, "x", {}, {"id": "x"}, {"id": 1, "html_url": "u", "body": marker(""), "user": None}):
+    for odd in (None, 5, "x", {}, {"id": "x"}, {"id": 1, "html_url": "u", "body": mark(""), "user": None}):
         fake.add("ghost", "x")
         if isinstance(odd, dict):
             fake.comments[-1] = {"issue_url": "/issues/7", **odd}
-    assert isinstance(upsert_comment(github(fake), EVENT, "report"), Posted)
+    assert isinstance(upsert(github(fake), EVENT, "report"), Posted)
 
 
 @pytest.mark.parametrize(
@@ -124,25 +133,25 @@ def test_the_owner_of_the_token_is_the_author_that_counts(
     fake: FakeGitHub, token: str, owner: Token, asked: list[str]
 ) -> None:
     fake.tokens[token] = owner
-    fake.add(BOT, f"{marker('')}\nof the other token", "Bot")
-    fake.add(owner.login, f"{marker('')}\nold", owner.kind)
-    assert upsert_comment(github(fake, token), EVENT, "new") == Posted(fake.comments[1]["html_url"])
-    assert [c["body"] for c in fake.comments] == [f"{marker('')}\nof the other token", f"{marker('')}\nnew"]
+    fake.add(BOT, f"{mark('')}\nof the other token", "Bot")
+    fake.add(owner.login, f"{mark('')}\nold", owner.kind)
+    assert upsert(github(fake, token), EVENT, "new") == Posted(fake.comments[1]["html_url"])
+    assert [c["body"] for c in fake.comments] == [f"{mark('')}\nof the other token", f"{mark('')}\nnew"]
     assert [seen.path for seen in fake.seen if "/repos/" not in seen.path] == asked
 
 
 def test_an_app_that_graphql_names_without_its_suffix_is_a_bot_all_the_same(fake: FakeGitHub) -> None:
     fake.tokens["ghs_app"] = Token("my-gate")
-    fake.add("my-gate", f"{marker('')}\nof a person with that name")
-    fake.add("my-gate[bot]", f"{marker('')}\nold", "Bot")
-    upsert_comment(github(fake, "ghs_app"), EVENT, "new")
+    fake.add("my-gate", f"{mark('')}\nof a person with that name")
+    fake.add("my-gate[bot]", f"{mark('')}\nold", "Bot")
+    upsert(github(fake, "ghs_app"), EVENT, "new")
     assert [c["body"].partition("\n")[2] for c in fake.comments] == ["of a person with that name", "new"]
 
 
 def test_jobs_with_different_keys_keep_a_comment_each(fake: FakeGitHub) -> None:
     for key in ("", "nightly", "night", "-->", "--> @all", "a\nb", "ä", "\ud800", "x" * 900, "x" * 901):
-        upsert_comment(github(fake), EVENT, "first", key)
-        upsert_comment(github(fake), EVENT, f"report of {key!r}", key)
+        upsert(github(fake), EVENT, "first", key)
+        upsert(github(fake), EVENT, f"report of {key!r}", key)
     assert len(fake.comments) == 10
     for comment in fake.comments:
         line = comment["body"].splitlines()[0]
@@ -155,25 +164,25 @@ def test_jobs_with_different_keys_keep_a_comment_each(fake: FakeGitHub) -> None:
 def test_a_racing_job_leaves_one_comment_the_oldest(fake: FakeGitHub) -> None:
     def faster(seen: Seen) -> None:
         if seen.method == "POST" and seen.path.endswith("/comments") and not fake.comments:
-            fake.add(BOT, f"{marker('')}\nof the faster job", "Bot")
+            fake.add(BOT, f"{mark('')}\nof the faster job", "Bot")
 
     fake.before = faster
-    assert upsert_comment(github(fake), EVENT, "of the slower job") == Posted(fake.comments[0]["html_url"])
-    assert [(c["id"], c["body"]) for c in fake.comments] == [(1, f"{marker('')}\nof the slower job")]
+    assert upsert(github(fake), EVENT, "of the slower job") == Posted(fake.comments[0]["html_url"])
+    assert [(c["id"], c["body"]) for c in fake.comments] == [(1, f"{mark('')}\nof the slower job")]
 
 
-def test_of_two_comments_of_ours_the_oldest_is_kept_current(fake: FakeGitHub) -> None:
-    fake.add(BOT, f"{marker('')}\r\nfirst", "Bot")
-    fake.add(BOT, f"{marker('')}\nsecond", "Bot")
-    upsert_comment(github(fake), EVENT, "new")
-    assert [c["body"] for c in fake.comments] == [f"{marker('')}\nnew", f"{marker('')}\nsecond"]
+def test_of_two_comments_of_ours_the_oldest_is_kept_current_and_the_other_goes(fake: FakeGitHub) -> None:
+    fake.add(BOT, f"{mark('')}\r\nfirst", "Bot")
+    fake.add(BOT, f"{mark('')}\nsecond", "Bot")
+    upsert(github(fake), EVENT, "new")
+    assert [c["body"] for c in fake.comments] == [f"{mark('')}\nnew"]
 
 
 def test_nothing_is_created_when_only_an_update_is_wanted(fake: FakeGitHub) -> None:
-    assert upsert_comment(github(fake), EVENT, "x", create=False) is None
-    fake.add(BOT, f"{marker('')}\nold", "Bot")
-    assert isinstance(upsert_comment(github(fake), EVENT, "new", create=False), Posted)
-    assert [c["body"] for c in fake.comments] == [f"{marker('')}\nnew"]
+    assert upsert(github(fake), EVENT, "x", create=False) is None
+    fake.add(BOT, f"{mark('')}\nold", "Bot")
+    assert isinstance(upsert(github(fake), EVENT, "new", create=False), Posted)
+    assert [c["body"] for c in fake.comments] == [f"{mark('')}\nnew"]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +201,7 @@ def test_a_token_that_cannot_write_is_told_apart_from_a_fork(
     fake.tokens["ghs_actions"] = Token(BOT, writes=False)
     if status == 404:
         fake.trouble("POST", 404, "Not Found", path="/comments")
-    reason = refused(upsert_comment(github(fake), event, "x"))
+    reason = refused(upsert(github(fake), event, "x"))
     assert words in reason
     assert never not in reason
     assert f"({status}: {'Not Found' if status == 404 else 'Resource not accessible by integration'})" in reason
@@ -200,48 +209,48 @@ def test_a_token_that_cannot_write_is_told_apart_from_a_fork(
 
 @pytest.mark.parametrize("token", ["ghs_wrong", "ghp_wrong"])
 def test_a_token_that_github_does_not_know_is_said_as_such(fake: FakeGitHub, token: str) -> None:
-    reason = refused(upsert_comment(github(fake, token), EVENT, "x"))
+    reason = refused(upsert(github(fake, token), EVENT, "x"))
     assert reason == "GitHub does not accept the token (401: Bad credentials); check the input `github-token`"
 
 
 def test_a_body_that_github_finds_too_long_is_refused_in_its_words(fake: FakeGitHub) -> None:
-    room = 65_536 - len(marker("")) - 1
-    assert isinstance(upsert_comment(github(fake), EVENT, "x" * room), Posted)
-    reason = refused(upsert_comment(github(fake), EVENT, "x" * (room + 1)))
+    room = 65_536 - len(mark("")) - 1
+    assert isinstance(upsert(github(fake), EVENT, "x" * room), Posted)
+    reason = refused(upsert(github(fake), EVENT, "x" * (room + 1)))
     assert "422: Validation Failed: Body is too long (maximum is 65536 characters)" in reason
 
 
 def test_a_lone_surrogate_of_a_model_does_not_cost_the_comment(fake: FakeGitHub) -> None:
-    assert isinstance(upsert_comment(github(fake), EVENT, "a\ud800b"), Posted)
-    assert fake.comments[0]["body"] == f"{marker('')}\na?b"
+    assert isinstance(upsert(github(fake), EVENT, "a\ud800b"), Posted)
+    assert fake.comments[0]["body"] == f"{mark('')}\na?b"
 
 
 @pytest.mark.parametrize("status", [500, 502, 503])
 def test_an_outage_is_waited_out(fake: FakeGitHub, status: int) -> None:
     waits: list[float] = []
     fake.trouble("GET", status, times=2)
-    assert isinstance(upsert_comment(github(fake, pause=waits.append), EVENT, "x"), Posted)
+    assert isinstance(upsert(github(fake, pause=waits.append), EVENT, "x"), Posted)
     assert waits == [1.0, 2.0]
 
 
 def test_an_outage_that_lasts_is_a_refusal(fake: FakeGitHub) -> None:
     fake.trouble("GET", 503, "Service Unavailable", times=99)
-    reason = refused(upsert_comment(github(fake), EVENT, "x"))
+    reason = refused(upsert(github(fake), EVENT, "x"))
     assert "is out of order (503: Service Unavailable)" in reason
     assert len(fake.asked("GET")) == 4
 
 
 def test_a_comment_that_was_written_before_the_connection_broke_is_not_written_twice(fake: FakeGitHub) -> None:
     fake.trouble("POST", 502, after=True, path="/comments")
-    assert isinstance(upsert_comment(github(fake), EVENT, "x"), Posted)
-    assert [c["body"] for c in fake.comments] == [f"{marker('')}\nx"]
+    assert isinstance(upsert(github(fake), EVENT, "x"), Posted)
+    assert [c["body"] for c in fake.comments] == [f"{mark('')}\nx"]
 
 
 def test_nobody_listening_is_a_refusal(fake: FakeGitHub) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         api = f"http://127.0.0.1:{free.getsockname()[1]}"
-    reason = refused(upsert_comment(github(fake, api=api, graphql=api), EVENT, "x"))
+    reason = refused(upsert(github(fake, api=api, graphql=api), EVENT, "x"))
     assert "cannot be reached" in reason
 
 
@@ -267,7 +276,7 @@ def test_a_rate_limit_is_waited_for_as_long_as_github_says_and_a_minute_where_it
     status, message, headers, least, most = LIMITED[kind]
     waits: list[float] = []
     fake.trouble("POST", status, message, headers=headers(), path="/comments")
-    assert isinstance(upsert_comment(github(fake, pause=waits.append), EVENT, "x"), Posted)
+    assert isinstance(upsert(github(fake, pause=waits.append), EVENT, "x"), Posted)
     assert len(waits) == 1
     assert least <= waits[0] <= most
 
@@ -275,7 +284,7 @@ def test_a_rate_limit_is_waited_for_as_long_as_github_says_and_a_minute_where_it
 def test_the_verdict_does_not_wait_an_hour_for_its_comment(fake: FakeGitHub) -> None:
     waits: list[float] = []
     fake.trouble("GET", 403, "API rate limit exceeded", headers={"Retry-After": "3600"}, times=9)
-    reason = refused(upsert_comment(github(fake, pause=waits.append), FORK, "x"))
+    reason = refused(upsert(github(fake, pause=waits.append), FORK, "x"))
     assert reason == "GitHub's rate limit is used up (API rate limit exceeded)"
     assert waits == []
 
@@ -283,7 +292,7 @@ def test_the_verdict_does_not_wait_an_hour_for_its_comment(fake: FakeGitHub) -> 
 def test_waits_add_up_to_what_the_caller_has_patience_for(fake: FakeGitHub) -> None:
     waits: list[float] = []
     fake.trouble("GET", 429, headers={"Retry-After": "100"}, times=3)
-    assert "rate limit" in refused(upsert_comment(github(fake, pause=waits.append, patience=180), EVENT, "x"))
+    assert "rate limit" in refused(upsert(github(fake, pause=waits.append, patience=180), EVENT, "x"))
     assert waits == [100]
 
 
@@ -291,20 +300,20 @@ def test_in_a_hurry_nothing_is_waited_for(fake: FakeGitHub) -> None:
     environ = {"GITHUB_API_URL": fake.url, "GITHUB_GRAPHQL_URL": f"{fake.url}/graphql"}
     hurried = connect(environ, "ghs_actions", hurry=True)
     fake.trouble("GET", 503)
-    assert "out of order" in refused(upsert_comment(hurried, EVENT, "x"))
+    assert "out of order" in refused(upsert(hurried, EVENT, "x"))
     assert len(fake.asked("GET")) == 1  # a second would follow a pause
 
 
 def test_a_comment_that_vanishes_before_it_is_updated_is_written_anew(fake: FakeGitHub) -> None:
-    fake.add(BOT, f"{marker('')}\nold", "Bot")
+    fake.add(BOT, f"{mark('')}\nold", "Bot")
 
     def vanish(seen: Seen) -> None:
         if seen.method == "PATCH":
             fake.comments.clear()
 
     fake.before = vanish
-    assert isinstance(upsert_comment(github(fake), EVENT, "new"), Posted)
-    assert [c["body"] for c in fake.comments] == [f"{marker('')}\nnew"]
+    assert isinstance(upsert(github(fake), EVENT, "new"), Posted)
+    assert [c["body"] for c in fake.comments] == [f"{mark('')}\nnew"]
 
 
 def test_an_enterprise_server_is_asked_at_its_own_addresses() -> None:
@@ -319,7 +328,7 @@ def test_the_token_does_not_show(fake: FakeGitHub) -> None:
     assert "ghs_actions" not in repr(github(fake))
 
 
-bodies = st.none() | st.text(max_size=40) | st.text(max_size=20).map(lambda text: f"{marker('')}\n{text}")
+bodies = st.none() | st.text(max_size=40) | st.text(max_size=20).map(lambda text: f"{mark('')}\n{text}")
 others = st.sampled_from(["mona", "github-actions", "github-actions[bot] ", "hubot[bot]", "GitHub-Actions"])
 
 
@@ -333,6 +342,6 @@ def test_whatever_others_write_stays_and_ours_is_one(
         fake.add(login, body, kind)
     before = json.dumps(fake.comments)
     for body in (text, "report"):
-        assert isinstance(upsert_comment(github(fake), EVENT, body), Posted)
+        assert isinstance(upsert(github(fake), EVENT, body), Posted)
     assert json.dumps(fake.comments[:-1]) == before
-    assert fake.comments[-1]["body"] == f"{marker('')}\nreport"
+    assert fake.comments[-1]["body"] == f"{mark('')}\nreport"

@@ -55,6 +55,12 @@ def test_a_single_answer_is_a_conversation_of_one(gate, llm):
     assert len(llm.requests) == 1
 
 
+def test_the_turns_of_a_failure_are_those_off_topic(gate, llm):
+    llm.reply = Script(last)
+    assert gate(talk(llm, threshold=0.9)).grades[0]["turns"] == [6]
+    assert gate(talk(llm, kind="not-conversation-relevance", threshold=0.9)).grades[0]["turns"] == []
+
+
 def test_not_turns_the_score_round(gate, llm):
     llm.reply = Script(last)
     grade = gate(talk(llm, kind="not-conversation-relevance", threshold=0.7)).grades[0]

@@ -23,6 +23,12 @@ def test_the_share_of_answers_that_forget_nothing(gate, llm):
     assert (llm.reply.count("retention_facts"), llm.reply.count("retention_verdict")) == (3, 2)
 
 
+def test_the_turns_of_a_failure_are_those_that_forget(gate, llm):
+    llm.reply = Replies(retention_facts=facts, retention_verdict=forgot)
+    assert gate(config(llm, case(TALK, "knowledge-retention"))).grades[0]["turns"] == []
+    assert gate(config(llm, case(TALK, "knowledge-retention", threshold=0.8))).grades[0]["turns"] == [6]
+
+
 def test_nothing_to_remember_is_said(gate, llm):
     llm.reply = Replies(retention_facts={"facts": []}, retention_verdict={})
     grade = gate(config(llm, case(TALK, "knowledge-retention"))).grades[0]

@@ -11,6 +11,7 @@ def test_the_share_of_messages_in_the_role(gate, llm):
     grade = gate(config(llm, case(TALK, "role-adherence", threshold=0.7, **ROLE))).grades[0]
     assert (grade["outcome"], grade["score"]) == ("fail", pytest.approx(2 / 3, abs=1e-6))
     assert "turn 4 breaks the role: r2" in grade["reason"]
+    assert grade["turns"] == [4]
     assert len(llm.requests) == 1
 
 

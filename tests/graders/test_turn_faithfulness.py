@@ -87,6 +87,13 @@ def test_an_exchange_without_documents_beside_one_with_some_is_said(gate, llm: F
     assert "no retrieval context for turns 1-2: claims were held against nothing" in grade["reason"]
 
 
+def test_the_turns_of_a_failure_are_those_of_claims_that_do_not_hold(gate, llm: FakeLlm):
+    script = Script(words={"c2": "no", "c3": "idk"})
+    assert judged(gate, llm, script, THREE, threshold=0.99)["turns"] == [4]
+    strict = {"threshold": 0.99, "config": {"penalize_ambiguous_claims": True}}
+    assert judged(gate, llm, script, THREE, **strict)["turns"] == [4, 6]
+
+
 def verdicts(*words: str) -> str:
     return json.dumps({"verdicts": [{"verdict": word, "reason": "r"} for word in words]})
 

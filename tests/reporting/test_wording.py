@@ -11,9 +11,10 @@ from gradegate.account import AskedModel
 from gradegate.deciding.rules import apply
 from gradegate.errors import Origin
 from gradegate.reporting import wording
-from gradegate.result import Asserted, Decision, Outcome, Row, RuleResult
+from gradegate.reporting.report import REPORTS, Links
+from gradegate.result import Asserted, Decision, GateOutcome, Outcome, Row, RuleResult
 from gradegate.suite import NOWHERE, Rule
-from support.samples import CONFIG, EVERY, FACTS, blocked, grade, inconclusive, passed, row
+from support.samples import CONFIG, EVERY, FACTS, blocked, decision, grade, inconclusive, passed, row, unclear
 
 GPT, ECHO = AskedModel("openai:chat:gpt-5", "api.openai.com"), AskedModel("echo", replies_from="prompt")
 FILE = AskedModel("scripted:a.yaml", replies_from="file")
@@ -93,7 +94,7 @@ def test_expectations_are_text(kind: str, value: Any, words: str) -> None:
     [
         (
             RuleResult(FACTS, FAIL, "", passed=9496, failed=504, errored=2, pass_rate=0.9496),
-            "9,496 of 10,000 passed (94.96%), 2 could not be decided",
+            "9,496 of 10,000 passed (94.9%), 2 could not be decided",
             "at least 95% pass",
         ),
         (RuleResult(EVERY, PASS, "", passed=2, pass_rate=1.0), "2 of 2 passed (100%)", "every case passes"),
@@ -108,6 +109,26 @@ def test_expectations_are_text(kind: str, value: Any, words: str) -> None:
 )
 def test_a_rule_says_what_it_found_and_what_it_asks(result: RuleResult, measured: str, required: str) -> None:
     assert (wording.measured(result), wording.required(result)) == (measured, required)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "errored", "word"),
+    [(PASS, 0, "met"), (PASS, 1, "incomplete"), (FAIL, 1, "missed"), (ERROR, 1, "could not tell")],
+)
+def test_a_rule_of_which_grades_are_missing_is_not_met(outcome: Outcome, errored: int, word: str) -> None:
+    result = RuleResult(FACTS, outcome, "", passed=9, errored=errored, pass_rate=1.0)
+    assert wording.verdict(result) == word
+    page = written(result)
+    sign = {"met": "✅", "missed": "❌"}.get(word, "❔")
+    assert f"| facts | blocking | {sign} {word} |" in page
+    assert ("✅" in page) is (word == "met")
+
+
+def written(result: RuleResult) -> str:
+    """The comment of a run that could not be decided, with that rule."""
+    report = REPORTS.find("comment")
+    assert report is not None
+    return report.render(decision(GateOutcome.INCONCLUSIVE, "", unclear(), rules=(result,)), Links()).text
 
 
 def test_counts_leave_out_what_did_not_happen() -> None:

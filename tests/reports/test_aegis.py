@@ -50,8 +50,13 @@ def loaded(decision: Decision) -> dict[str, Any]:
 
 
 def test_the_suffix_is_its_own() -> None:
-    found = check_outputs(["results.aegis.json", "results.json", "a/b.aegis.json"])
-    assert [report.name for report in found.values()] == ["aegis", "json", "aegis"]
+    found = check_outputs(["results.aegis.json", "results.json", "a/b.aegis.json", "a/aegis.json", "myaegis.json"])
+    assert [report.name for report in found.values()] == ["aegis", "json", "aegis", "aegis", "json"]
+
+
+def test_the_suffix_of_the_part_for_agents_is_its_own_too() -> None:
+    found = check_outputs(["agent.md", "out/agent.md", "a.agent.md", "reagent.md", "x.md", ".md"])
+    assert [report.name for report in found.values()] == ["agent", "agent", "agent", "comment", "comment", "comment"]
 
 
 def test_a_run_with_its_evaluations() -> None:

@@ -9,10 +9,12 @@ from dataclasses import replace
 import pytest
 
 from gradegate.changes import ChangeKind, GateChange, GateChanges
+from gradegate.deciding.gate import decide
 from gradegate.errors import Origin
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.reporting.reread import reread
-from gradegate.result import Decision
+from gradegate.result import Decision, GateOutcome, RunResult, cases_of
+from gradegate.suite import Policy
 from support import samples
 from support.runner import commands
 
@@ -32,19 +34,34 @@ def only_changed(decision: Decision) -> Decision:
 
 @pytest.mark.parametrize("name", ["comment", "summary"])
 def test_the_page_is_headed_so_right_after_the_verdict(name: str) -> None:
-    lines = [line for line in written(name, samples.weakened()).splitlines() if line]
-    assert lines[0].startswith("### ⚠️ gradegate: passed")
-    assert lines[1] == "#### ⚠️ This pull request weakens its own gate in 3 places"
-    assert [line.split(":")[0] for line in lines[2:5]] == ["- removed", "- weaker", "- changed"]
-    assert f"/{CONFIG}#L21)" in lines[3]
-    assert lines[5].startswith("If that is meant, leave it")
+    text = written(name, samples.weakened())
+    lines = [line for line in text.splitlines() if line not in ("", ">")]
+    assert lines[0].startswith("### ⚠️ gradegate: PASSED")
+    assert lines[1:3] == ["> [!WARNING]", "> **This pull request weakens its own gate in 3 places**"]
+    assert [line.split(":")[0] for line in lines[3:6]] == ["> - removed", "> - weaker", "> - changed"]
+    assert f"/{CONFIG}#L21)" in lines[4]
+    assert lines[6].startswith("> If that is meant, leave it")
+    assert text.lower().count("weakens its own gate") == 1
+
+
+@pytest.mark.parametrize("also", [False, True])
+def test_a_weakened_gate_that_blocks_is_said_once(also: bool) -> None:
+    """Beside another reason, too, and that is still told."""
+    rows = [samples.failing() if also else samples.passing()]
+    policy = Policy((replace(samples.FACTS, min_pass_rate=0.9),))
+    decision = decide(RunResult(cases_of(rows)), (policy,), GateChanges(samples.CHANGES, block=True))
+    assert decision.outcome is GateOutcome.BLOCKED
+    text = written("comment", decision)
+    assert text.lower().count("weakens its own gate") == 1
+    assert ("facts: pass rate 0% is below 90%" in text) is also
+    assert "; " not in text.partition("cases: ")[0].rpartition("merged")[2].rpartition("set it")[2]
 
 
 def test_a_gate_that_is_only_other_than_before_is_no_alarm() -> None:
     text = written("comment", only_changed(samples.weakened()))
     assert "weaken" not in text.replace("this pull request weakens its own gate in 3 places", "")
     assert "\nThis pull request changes its own gate in 1 place:\n" in text
-    assert "#### ⚠️" not in text
+    assert "[!WARNING]" not in text
 
 
 def test_a_block_says_why_nobody_approved_it_and_an_approval_says_who() -> None:

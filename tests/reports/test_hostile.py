@@ -18,7 +18,7 @@ from gradegate.github import publish, workflow
 from gradegate.github.client import connect
 from gradegate.github.event import Event
 from gradegate.github.inputs import ActionSettings
-from gradegate.github.sticky import marker
+from gradegate.github.stamp import Stamp
 from gradegate.reporting.commands import command, harmless
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision
@@ -32,7 +32,10 @@ ROWS = 8  # of one decision: as many as a comment has room for, so that none is 
 QUICK, ALL = range(12), range(12, 1262)  # decisions: 100 model outputs, and 10,000
 OURS = "https://github.com/octo/shop/"
 MARKDOWN = {
-    **{tag: set() for tag in "h3 h4 p table thead tbody tr th td ul li strong sub br details summary span".split()},
+    **{
+        tag: set()
+        for tag in "h3 h4 p blockquote table thead tbody tr th td ul li strong sub br details summary span".split()
+    },
     "code": {"class"},
     "pre": {"lang"},
     "a": {"href"},
@@ -56,12 +59,14 @@ def rendered(name: str, decision: Decision, links: Links = samples.LINKS) -> str
 
 
 def check_markdown(text: str) -> None:
-    page = on_github(f"{marker('')}\n{text}")
+    page = on_github(f"{Stamp().line}\n{text}")
     assert page.comments == [" gradegate: "]
     assert page.others(MARKDOWN) == []
     assert page.unbalanced == []
     assert [address for address in page.addresses if not address.startswith(OURS)] == []
-    assert [attributes for tag, attributes in page.elements if tag == "pre" and attributes.get("lang") != "text"] == []
+    assert [
+        attributes for tag, attributes in page.elements if tag == "pre" and attributes.get("lang") not in ("text", "sh")
+    ] == []
     assert page.live == []
     assert hiding(text) == []
 
@@ -108,6 +113,7 @@ CHECKS: dict[str, Callable[[str], None]] = {
     "console": check_console,
     "comment": check_markdown,
     "summary": check_markdown,
+    "agent": check_markdown,
     "annotations": check_annotations,
     "junit": check_junit,
     "html": check_html,
@@ -153,7 +159,7 @@ def test_hostile_mistakes_command_no_runner_and_start_no_second_comment() -> Non
         assert [each.name for each in found] == ["error"] * 20 + ["warning"] * 2  # no file for summary and outputs
         assert hiding("".join(each.data for each in found)) == []
         assert hiding("\n".join(said)) == []
-        check_markdown(publish._mistakes_text(error, outsider=""))
+        check_markdown(publish._mistakes_text(error, step))
 
 
 def test_hostile_mistakes_are_harmless_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,6 +47,7 @@ def test_the_promised_keys_are_there() -> None:
         "assertion": "factuality",
         "metric": "",
         "outcome": "fail",
+        "turns": [],
         "score": 0.0,
         "threshold": 0.5,
         "reason": samples.failing().grades[0].reason,

@@ -16,7 +16,8 @@ import xmlschema
 from junitparser import Error, Failure, JUnitXml
 
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, GateOutcome, Outcome, Vote
+from gradegate.result import Decision, GateOutcome, Outcome, RuleResult, Vote
+from gradegate.suite import Rule
 from support import samples
 
 SDIST, XSD = "pytest-8.3.4", "testing/example_scripts/junit-10.xsd"
@@ -58,12 +59,12 @@ def test_jenkins_accepts_it(make: Callable[[], Decision], jenkins: xmlschema.XML
 def test_the_counts_add_up(make: Callable[[], Decision]) -> None:
     decision = make()
     suites = JUnitXml.fromstring(written(decision).encode())
-    suites_total = (suites.tests, suites.failures, suites.errors)
-    assert suites_total == (decision.cases.planned, decision.cases.failed, decision.cases.errored)
+    failures, errors = len(decision.blocking), decision.cases.errored
+    assert (suites.tests, suites.failures, suites.errors) == (decision.cases.planned, failures, errors)
     results = [case.result for suite in suites for case in suite]
     assert len(results) == decision.cases.planned
     kinds = [type(result[0]) if result else None for result in results]
-    assert (kinds.count(Failure), kinds.count(Error)) == (decision.cases.failed, decision.cases.errored)
+    assert (kinds.count(Failure), kinds.count(Error)) == (failures, errors)
     assert all(len(result) <= 1 for result in results)
 
 
@@ -95,7 +96,8 @@ def test_a_failure_says_what_and_why() -> None:
     assert (texas.result[0].type, alaska.result[0].type) == ("factuality", "target")
     assert alaska.result[0].message == f"no answer: {samples.unanswered('Alaska').error}"
     assert oregon.result == []
-    assert oregon.system_out.startswith("llm-rubric failed (advisory), score 0.4, threshold 0.8")
+    said = "ADVISORY: it does not pass, and does not block\n"
+    assert oregon.system_out.startswith(f"{said}llm-rubric failed (advisory), score 0.4, threshold 0.8")
 
 
 def test_the_line_of_the_config_and_a_rounded_time() -> None:
@@ -106,7 +108,8 @@ def test_the_line_of_the_config_and_a_rounded_time() -> None:
 def test_an_error_beside_a_failure_is_told_beside_it() -> None:
     failed, unclear = samples.grade(Outcome.FAIL, reason="bad"), samples.grade(Outcome.ERROR, "similar", reason="down")
     for outcome, inside, beside in ((Outcome.FAIL, "bad", "down"), (Outcome.ERROR, "down", "bad")):
-        decision = samples.decision(samples.passed().outcome, "", samples.row("a", outcome, failed, unclear))
+        row = samples.row("a", outcome, failed, unclear)
+        decision = samples.decision(GateOutcome.BLOCKED, "", row, rules=(samples.MISSED,))
         ((case,),) = JUnitXml.fromstring(written(decision).encode())
         assert isinstance(case.result[0], Failure if outcome is Outcome.FAIL else Error)
         assert inside in case.result[0].text
@@ -137,7 +140,7 @@ def test_a_case_that_fails_by_its_own_threshold_says_so_and_advice_is_no_failure
     why = "the weighted mean 0.4 is below the threshold 0.5 of the test"
     own = replace(samples.passing(), outcome=Outcome.FAIL, score=0.4, threshold=0.5, reason=why)
     advice = samples.row("advice", Outcome.FAIL, samples.grade(Outcome.FAIL, blocking=False, reason="too long"))
-    text = written(samples.decision(GateOutcome.BLOCKED, "so", own, advice))
+    text = written(samples.decision(GateOutcome.BLOCKED, "so", own, advice, rules=(samples.MISSED,)))
     suite = ET.fromstring(text)[0]
     assert (suite.get("failures"), suite.get("errors")) == ("1", "0")
     failure, passed = suite[0].find("failure"), suite[1]
@@ -145,6 +148,23 @@ def test_a_case_that_fails_by_its_own_threshold_says_so_and_advice_is_no_failure
     assert why in str(failure.get("message"))
     assert passed.find("failure") is None
     assert "too long" in str(passed.findtext("system-out"))
+
+
+@pytest.mark.parametrize("result", [GateOutcome.PASS, GateOutcome.INCONCLUSIVE, GateOutcome.BLOCKED])
+def test_only_what_blocks_is_a_failure(result: GateOutcome) -> None:
+    """The rule of the two failures is met, or it is missed; that of the base takes the new one of them alone."""
+    new, known = (
+        replace(
+            samples.failing(), description=status, grades=(samples.grade(Outcome.FAIL, reason="bad", status=status),)
+        )
+        for status in ("new-failure", "pre-existing")
+    )
+    rule = RuleResult(Rule("base", max_new_failures=0, suite=samples.CONFIG), Outcome.FAIL, "1 new failure", failed=2)
+    ((*cases,),) = JUnitXml.fromstring(written(samples.decision(result, "", new, known, rules=(rule,))).encode())
+    blocks = result is GateOutcome.BLOCKED
+    assert [[type(it) for it in case.result] for case in cases] == [[Failure] if blocks else [], []]
+    advised = [str(case.system_out).startswith("ADVISORY: ") and "bad" in str(case.system_out) for case in cases]
+    assert advised == [not blocks, True]
 
 
 def test_what_was_asked_again_has_its_asks_as_properties() -> None:

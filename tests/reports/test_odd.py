@@ -12,13 +12,14 @@ from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision
 from support import samples
 
-NAMES = ["aegis", "annotations", "comment", "console", "html", "json", "junit", "summary"]
+NAMES = ["aegis", "agent", "annotations", "comment", "console", "html", "json", "junit", "summary"]
 
 
 def test_every_report_is_registered() -> None:
     assert REPORTS.names() == NAMES
     suffixes = {name: report.suffix for name, report in REPORTS if report.suffix}
-    assert suffixes == {"aegis": ".aegis.json", "comment": ".md", "html": ".html", "json": ".json", "junit": ".xml"}
+    others = {"comment": ".md", "html": ".html", "json": ".json", "junit": ".xml"}
+    assert suffixes == {"aegis": ".aegis.json", "agent": ".agent.md", **others}
 
 
 @pytest.mark.parametrize("name", NAMES)

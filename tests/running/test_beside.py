@@ -143,16 +143,16 @@ def test_old_failures_do_not_block_and_cost_one_ask_each(gate, run, scripted, ll
     scripted.answer, scripted.scripts = HEAD, {HEAD: "F" * 30}
     ran = run(conf, "--baseline", "base.json")
     assert (ran.code, scripted.asks[HEAD]) == (0, 30)
-    assert ran.results["rules"][0]["reason"] == "no new failure; 30 old ones not counted"
+    assert ran.results["rules"][0]["reason"] == "no new failure; 30 known ones not counted"
     assert "FAILED ON THE BASE, TOO  case 0" in ran.out
-    assert ran.out.endswith("Passed: no new failure; 30 old ones not counted\n")  # named once
+    assert ran.out.endswith("Passed: no new failure; 30 known ones not counted\n")  # named once
     head = ran.results["confirm"]
     assert (head["not_asked_again"], head["pre_existing"]) == (30, 30)
     own = {**conf, "gate": {**conf["gate"], "rules": [NEW, {"name": "some", "min-pass-rate": 0}]}}
     scripted.asks.clear()
     ran = run(own, "--baseline", "base.json")
     assert (ran.code, ran.results["confirm"]["pre_existing"]) == (0, 0)
-    assert ran.out.endswith("30 old ones not counted; pass rate 0%, at least 0%; 30 failures not asked again\n")
+    assert ran.out.endswith("30 known ones not counted; pass rate 0%, at least 0%; 30 failures not asked again\n")
 
 
 def test_old_failures_are_named_once_where_new_ones_block(gate, run, scripted, llm):
@@ -166,7 +166,7 @@ def test_old_failures_are_named_once_where_new_ones_block(gate, run, scripted, l
     scripted.answer = HEAD
     scripted.scripts = {f"{HEAD} too": "FF", HEAD: "FFF", BASE: "PP"}
     ran = run(conf, "--baseline", "base.json")
-    said = "1 new failure, confirmed here and passing on the base (0 days old); 2 old ones not counted"
+    said = "1 new failure, confirmed here and passing on the base (0 days old); 2 known ones not counted"
     assert (ran.code, ran.results["reason"]) == (1, f"regressions: {said}")
 
 
@@ -259,7 +259,7 @@ def test_a_deterministic_assertion_needs_no_second_look(gate):
     (ran.folder / "base.json").write_text((ran.folder / "results.json").read_text())
     ran = gate(conf, "--baseline", "base.json")
     assert (ran.code, ran.grades[0]["status"]) == (0, "pre-existing")
-    assert re.search("1 old one not counted", ran.results["rules"][0]["reason"])
+    assert re.search("1 known one not counted", ran.results["rules"][0]["reason"])
 
 
 def test_a_set_is_new_by_the_members_that_are(gate, run, scripted, llm):

@@ -162,6 +162,9 @@ class FakeGitHub:
         if seen.method == "GET" and of_issue:
             issue = f"/issues/{of_issue[2]}"
             return self._page(seen, [c for c in self.comments if str(c.get("issue_url", "")).endswith(issue)])
+        if seen.method == "GET" and one:
+            named = next((c for c in self.comments if c["id"] == int(one[2])), None)
+            return (200, {}, named) if named else (404, {}, {"message": "Not Found"})
         if not token.writes:
             return 403, {}, {"message": NO_ACCESS}
         if seen.method in ("POST", "PATCH") and (refused := _unacceptable(seen.body)):

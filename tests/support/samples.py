@@ -8,6 +8,7 @@ from dataclasses import replace
 from gradegate.account import AskedModel, DerivedMetric
 from gradegate.changes import ChangeKind, GateChange, GateChanges
 from gradegate.conversation import Turn, Usage
+from gradegate.deciding.blame import blamed
 from gradegate.errors import Origin
 from gradegate.reporting.report import Links
 from gradegate.result import (
@@ -136,12 +137,15 @@ def decision(
         "models": (AskedModel("openai:chat:gpt-5"),),
         **options,
     }
-    return Decision(result, reason, rules, RunResult(cases_of(rows), **given), *counted(rows))  # type: ignore[arg-type]
+    run = RunResult(cases_of(rows), **given)  # type: ignore[arg-type]
+    blocking = blamed(run.rows, rules) if result is GateOutcome.BLOCKED else frozenset()
+    return Decision(result, reason, rules, run, *counted(rows), blocking=blocking)
 
 
 FACTS = Rule("facts", Select(assertion="factuality"), min_pass_rate=0.95, suite=CONFIG, origin=Origin(CONFIG, 4))
 STYLE = Rule("style", Select(assertion="llm-rubric"), min_score=0.8, blocking=False, suite=CONFIG)
 EVERY = Rule("every case", every_case=True, suite=CONFIG)
+MISSED = RuleResult(EVERY, Outcome.FAIL, "a case fails", failed=1, pass_rate=0.0)  # whatever fails blocks
 
 
 def passed() -> Decision:
@@ -155,13 +159,13 @@ def blocked() -> Decision:
     """Something of everything; the facts are missed."""
     rules = (
         RuleResult(
-            FACTS, Outcome.FAIL, "66.7% of 95% pass", passed=2, failed=1, errored=3, pass_rate=2 / 3, score=2 / 3
+            FACTS, Outcome.FAIL, "66.6% of 95% pass", passed=2, failed=1, errored=3, pass_rate=2 / 3, score=2 / 3
         ),
         RuleResult(STYLE, Outcome.FAIL, "mean score 0.4 of 0.8", failed=1, pass_rate=0.0, score=0.4),
     )
     rows = (passing(), failing(), unclear(), unanswered("Alaska"), unanswered("Hawaii"), advised())
     notes = (Note("the threshold 0 can never fail", Origin(CONFIG, 55)),)
-    reason = 'The rule "facts" is missed: 66.7% of its assertions pass, and 95% must.'
+    reason = 'The rule "facts" is missed: 66.6% of its assertions pass, and 95% must.'
     models = tuple(AskedModel(f"openai:chat:{name}", "api.openai.com") for name in ("gpt-5", "gpt-5-mini"))
     return decision(GateOutcome.BLOCKED, reason, *rows, rules=rules, notes=notes, models=models, derived=derived())
 
@@ -231,7 +235,8 @@ def odd() -> Decision:
         interrupted=NASTY[1],
         derived=tuple(DerivedMetric(*[text] * 4, float("nan"), text, 10**9, 3) for text in NASTY),
     )
-    return replace(made, changes=GateChanges(changed, approved=NASTY[2], refused=NASTY[3]))
+    blocking = frozenset(place for place, row in enumerate(rows) if row.outcome is Outcome.FAIL)
+    return replace(made, blocking=blocking, changes=GateChanges(changed, approved=NASTY[2], refused=NASTY[3]))
 
 
 def _odd_row(text: str, number: int) -> Row:

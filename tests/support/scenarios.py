@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
-from gradegate.github.sticky import marker
+from gradegate.github.stamp import Stamp
 from support.fake_github import FakeGitHub, Token
 from support.fake_llm import FakeLlm
 from support.step import CANARY, Launcher, Step
@@ -14,7 +14,7 @@ KEY = "sk-canary-0123456789"
 # A model that talks to the runner, to GitHub and to Markdown.
 NASTY = (
     "Lyon\n::error::x\n  ::set-output name=outcome::pass\nx ##[set-env name=A]b\n::stop-commands::t\n"
-    f"{marker('')}\n@all <img src=x> ![i](http://x.test/i)\n```\n"
+    f"{Stamp().line}\n@all <img src=x> ![i](http://x.test/i)\n```\n"
 )
 CONFIG = """\
 description: capitals
@@ -121,17 +121,17 @@ class Scenarios:
         again = action.run()
         assert again.code == 1, again.log
         (comment,) = action.github.comments
-        assert comment["body"].startswith(marker("") + "\n")
-        assert comment["body"].count(marker("")) == 1
+        assert comment["body"].startswith(f"{Stamp().marker} ")
+        assert comment["body"].count(Stamp().marker) == 1
 
     def test_the_comment_of_the_first_run_is_updated_by_the_second(self, action: Step, llm: FakeLlm) -> None:
-        action.github.add("mona", f"{marker('')}\nPASSED")
+        action.github.add("mona", f"{Stamp().line}\nPASSED")
         llm.reply = answers("D")
         assert action.run().code == 1
         llm.reply = answers("A")
         assert action.run().code == 0
         spoof, ours = action.github.comments
-        assert spoof["body"] == f"{marker('')}\nPASSED"
+        assert spoof["body"] == f"{Stamp().line}\nPASSED"
         assert ours["user"]["login"] == "github-actions[bot]"
         assert "because of D" not in ours["body"]
         assert len(action.github.asked("PATCH")) == 1
@@ -207,7 +207,10 @@ class Scenarios:
         left = action.run()
         assert (left.code, left.outputs["outcome"]) == (1, "blocked"), left.log
         (comment,) = action.github.comments
-        assert comment["body"].splitlines()[3] == "#### ⚠️ This pull request weakens its own gate in 1 place"
+        assert comment["body"].splitlines()[3:5] == [
+            "> [!WARNING]",
+            "> **This pull request weakens its own gate in 1 place**",
+        ]
         assert "was set before the head was pushed" in comment["body"]
         (mark,) = [c for c in left.shown if c.name == "warning"]
         assert mark.properties["line"] == str(LINE)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gradegate.changes import NO_CHANGES, GateChanges
+from gradegate.changes import GUARD, NO_CHANGES, GateChanges, done, guarded
 from gradegate.deciding.asked import spared
+from gradegate.deciding.blame import blamed
 from gradegate.deciding.errored import Errors, errors_of
 from gradegate.deciding.regressions import with_base
 from gradegate.deciding.rules import apply, count, takes
 from gradegate.figures import many
 from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult
 from gradegate.suite import Policy, Rule
-
-GUARD = "the gate is not weakened"
 
 
 def decide(run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO_CHANGES) -> Decision:
@@ -33,6 +32,7 @@ def decide(run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO
         cases=count(row.outcome for row in run.rows if row.grades or row.error),
         setup=outcome is GateOutcome.INCONCLUSIVE and errors.setup,
         changes=changes,
+        blocking=blamed(run.rows, rules) if outcome is GateOutcome.BLOCKED else frozenset(),
     )
 
 
@@ -47,13 +47,8 @@ def _applied(policy: Policy, run: RunResult) -> Iterator[RuleResult]:
 def _guard(changes: GateChanges) -> RuleResult:
     """The rule that is missed when a pull request changes its own gate and nobody approved that."""
     if changes.approved:
-        return RuleResult(Rule(GUARD), Outcome.PASS, f"{_done(changes)}, approved by {changes.approved}")
-    return RuleResult(Rule(GUARD), Outcome.FAIL, f"{_done(changes)}: {changes.found[0].text}")
-
-
-def _done(changes: GateChanges) -> str:
-    verb = "weakens" if changes.weakened else "changes"
-    return f"this pull request {verb} its own gate in {many(len(changes.found), 'place')}"
+        return RuleResult(Rule(GUARD), Outcome.PASS, f"{done(changes)}, approved by {changes.approved}")
+    return RuleResult(Rule(GUARD), Outcome.FAIL, guarded(changes))
 
 
 # --- the outcome ----------------------------------------------------------------------------------------------
@@ -83,7 +78,7 @@ def _outcome(
         first = next(suite for suite in suites if suite not in graded)
         return GateOutcome.INCONCLUSIVE, f"nothing could be graded in {first}"
     if changes.weakened and not changes.approved:
-        return GateOutcome.ADVISORY, _done(changes)
+        return GateOutcome.ADVISORY, done(changes)
     return _green(run, rules, blocking)
 
 

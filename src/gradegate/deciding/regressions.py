@@ -122,8 +122,8 @@ def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | N
 
 
 def _uncounted(kinds: Sequence[str]) -> str:
-    """``; 4 old ones and 1 unsteady one not counted``."""
-    pairs = ((kinds.count(PRE_EXISTING), "old one"), (kinds.count(UNSTEADY), "unsteady one"))
+    """``; 4 known ones and 1 unsteady one not counted``."""
+    pairs = ((kinds.count(PRE_EXISTING), "known one"), (kinds.count(UNSTEADY), "unsteady one"))
     said = " and ".join(many(number, noun) for number, noun in pairs if number)
     return f"; {said} not counted" if said else ""
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from gradegate.deciding.asked import asked_again, left_undone, members
 from gradegate.deciding.chances import Interval, wilson
 from gradegate.figures import many, percent, percents, scores
+from gradegate.grading.conclude import strangeness
 from gradegate.limits import mean, reached
 from gradegate.result import Counts, Grade, Outcome, Row, RuleResult
 from gradegate.suite import Rule
@@ -21,7 +22,7 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     places = [(row, place) for row in rows for place, grade in enumerate(row.grades) if takes(rule, row, grade)]
     grades = [row.grades[place] for row, place in places]
     counts = count(grade.outcome for grade in grades)
-    strange = next((grade.strange for grade in grades if grade.strange), "")
+    strange = next(filter(None, map(strangeness, grades)), "")
     average = _average(rule, grades)
     if counts.pass_rate is None:
         outcome, reason = Outcome.ERROR, "nothing that it selects could be graded"

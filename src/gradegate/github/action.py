@@ -22,6 +22,7 @@ from gradegate.github.publish import Step, holds, publish, publish_mistakes, say
 from gradegate.github.untouched import Filter
 from gradegate.pipeline import Delivered, Prepared, Spare, deliver, deliver_without_keys
 from gradegate.reporting.commands import harmless
+from gradegate.reporting.deliver import report_of
 from gradegate.reporting.report import Links
 from gradegate.result import GateOutcome
 from gradegate.running.progress import progress
@@ -82,7 +83,9 @@ def _run(step: Step) -> int:
 def _delivered(step: Step) -> Delivered:
     """The run, or why there is none. Raises ConfigError."""
     settings, event = step.settings.run, step.event
-    where = replace(links(event, step.environ), holds=holds(step))
+    where = replace(links(event, step.environ), holds=holds(step), key=step.settings.comment_key)
+    if where.run and any(getattr(report_of(path), "name", "") == "html" for path in settings.outputs):
+        where = replace(where, page=f"{where.run}#artifacts")  # where a step puts it that uploads it
     names = ("console", *PUBLISHED)
     spare = partial(_spared, step)
     try:

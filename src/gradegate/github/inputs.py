@@ -27,7 +27,7 @@ from gradegate.settings import (
 )
 
 T = TypeVar("T")
-COMMENT_MODES = ("always", "failures", "off")
+COMMENT_MODES = ("always", "changes", "failures", "off")
 MISSING_MODES = ("fail", "neutral")  # what a run comes to whose keys GitHub withholds
 # Inputs that set an environment variable.
 KEYS = {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,12 +15,14 @@ from gradegate.errors import ConfigError
 from gradegate.github import workflow
 from gradegate.github.client import GitHub
 from gradegate.github.ending import MISTAKEN
-from gradegate.github.event import Event
+from gradegate.github.event import Event, links
 from gradegate.github.inputs import ActionSettings
-from gradegate.github.sticky import Posted, Refused, upsert_comment
+from gradegate.github.stamp import stamp
+from gradegate.github.sticky import Left, Posted, Refused, When, upsert_comment
 from gradegate.reporting.commands import command, harmless
 from gradegate.reporting.deliver import report_of
-from gradegate.reporting.markdown import fence
+from gradegate.reporting.findings import fingerprint
+from gradegate.reporting.page import bare
 from gradegate.reporting.redact import concealed_mistakes
 from gradegate.reporting.report import REPORTS, Document, Sink
 from gradegate.reporting.visible import visible
@@ -76,7 +79,7 @@ def publish(
     if step.settings.annotations and texts.get(Sink.ANNOTATIONS):
         step.tell(texts[Sink.ANNOTATIONS].rstrip("\n"))  # first: the runner shows ten of a kind and no more
     _summarise(step, texts.get(Sink.SUMMARY, ""))
-    url = _comment(step, texts.get(Sink.COMMENT, ""), failing=decision.outcome in FAILING)
+    url = _comment(step, texts.get(Sink.COMMENT, ""), decision.outcome in FAILING, fingerprint(decision))
     values = {"outcome": decision.outcome.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url}
     return _set_outputs(step, {**values, **_paths(step, written)})
 
@@ -92,9 +95,10 @@ def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str
             step.tell(command("error", words if file else str(mistake), file=file, line=line or None))
     if step.event.outsider:
         step.tell(command("notice", NO_SECRETS.format(step.event.outsider)))
-    text = _mistakes_text(error, step.event.outsider)
+    text = _mistakes_text(error, step)
     _summarise(step, text)
-    url = _comment(step, text, failing=True)
+    findings = hashlib.sha256("\n".join(map(str, error.mistakes)).encode("utf-8", "replace")).hexdigest()[:16]
+    url = _comment(step, text, True, findings)
     return _set_outputs(step, {"outcome": MISTAKEN, "exit-code": str(exit_code), "comment-url": url})
 
 
@@ -103,7 +107,7 @@ def _summarise(step: Step, text: str) -> None:
         warn(step, f"The job summary was not written: {problem}.")
 
 
-def _comment(step: Step, text: str, failing: bool) -> str:
+def _comment(step: Step, text: str, failing: bool, findings: str) -> str:
     """Give the address of the comment, or an empty string."""
     mode, event = step.settings.comment, step.event
     if mode == "off" or not text:
@@ -117,8 +121,12 @@ def _comment(step: Step, text: str, failing: bool) -> str:
     if not step.settings.token:
         warn(step, "No comment was posted: the input `github-token` is empty.")
         return ""
-    create = mode == "always" or failing
-    outcome = upsert_comment(step.github, event, step.hide(text), step.settings.comment_key, create)
+    own = stamp(step.settings.comment_key, step.environ, event.head_sha, findings)
+    when = When(create=mode != "failures" or failing, only_changed=mode == "changes")
+    outcome = upsert_comment(step.github, event, step.hide(text), own, when)
+    if isinstance(outcome, Left):
+        step.tell(harmless(f"The comment stays as it is: {outcome.why}. {outcome.url}"))
+        return outcome.url
     if isinstance(outcome, Posted):
         step.tell(harmless(f"Comment: {outcome.url}"))
         return outcome.url
@@ -168,12 +176,13 @@ def _set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:
     return safe
 
 
-def _mistakes_text(error: ConfigError, outsider: str) -> str:
+def _mistakes_text(error: ConfigError, step: Step) -> str:
     listed = [visible(str(mistake))[:LONGEST_MISTAKE] for mistake in error.mistakes[:MOST_MISTAKES]]
     more = len(error.mistakes) - len(listed)
     lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
-    reason = f" {NO_SECRETS.format(outsider)}" if outsider else ""
-    return f"### gradegate could not run\n\nNothing was asked of any model.{reason}\n\n{fence(lines)}"
+    reason = f" {NO_SECRETS.format(step.event.outsider)}" if step.event.outsider else ""
+    where = replace(links(step.event, step.environ), key=step.settings.comment_key)
+    return bare(MISTAKEN, f"Nothing was asked of any model.{reason}", lines, where)
 
 
 def holds(step: Step) -> Callable[[str], bool]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
 
 from gradegate.asking.response import Response
 from gradegate.github.client import GitHub, Identity, Later, Never, as_json, patiently, refusal, whoami
 from gradegate.github.event import Event
+from gradegate.github.stamp import Stamp, read_stamp
 
 PER_PAGE = 100
 MOST_PAGES = 300
-LONGEST_KEY = 200  # characters
+ROUNDS = 4  # of writing a comment that an older run writes over
+SETTLE = 2.0  # seconds: longer than another job takes from looking at a comment to having written it
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,29 +26,40 @@ class Posted:
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """The comment stays as it is; ``why`` says so in a sentence."""
+
+    url: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """The comment could not be written; ``reason`` says why and what to do."""
 
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class When:
+    """Whether a comment is created, or only updated, and whether it is left where nothing changed that it was about."""
+
+    create: bool = True
+    only_changed: bool = False
+
+
 def upsert_comment(
-    github: GitHub, event: Event, body: str, key: str = "", create: bool = True
-) -> Posted | Refused | None:
-    """Update our comment, or create it unless told not to (then None). Whatever goes wrong is a Refused."""
+    github: GitHub, event: Event, body: str, stamp: Stamp, when: When = When()
+) -> Posted | Left | Refused | None:
+    """Update our comment, or create it unless told not to (then None). Whatever goes wrong is a Refused.
+
+    A comment of a newer run is left as it is.
+    """
     try:
         # Each attempt looks first: a POST that was answered by an error may have left its comment all the same.
-        return patiently(github, lambda: _Thread(github, event, marker(key)).upsert(body, create))
+        return patiently(github, lambda: _Thread(github, event, stamp, when).upsert(body))
     except Never as e:
         return Refused(str(e))
-
-
-def marker(key: str) -> str:
-    """Give the first line of our comment; a key cannot break out of it, nor take the room of the report."""
-    name = quote(key, safe="", errors="replace").replace("-", "%2D")  # no "-->" and no "--" in an HTML comment
-    if len(name) > LONGEST_KEY:
-        name = hashlib.sha256(name.encode()).hexdigest()
-    return f"<!-- gradegate:{name} -->"
 
 
 class _User(BaseModel):
@@ -69,24 +80,65 @@ class _Thread:
 
     github: GitHub
     event: Event
-    marker: str
+    stamp: Stamp
+    when: When
 
-    def upsert(self, body: str, create: bool) -> Posted | None:
+    def upsert(self, body: str) -> Posted | Left | None:
         """Raises Later and Never."""
-        text = f"{self.marker}\n{body}".encode("utf-8", "replace").decode()  # GitHub takes no lone surrogate
+        text = f"{self.stamp.line}\n{body}".encode("utf-8", "replace").decode()  # GitHub takes no lone surrogate
         me = whoami(self.github, self.event)
         if mine := self._mine(me):
-            return self._update(mine[0], text)
-        if not create:
+            return self._settle(mine, text)
+        if not self.when.create:
             return None
         created = _comment(self._expect(self.github.send("POST", self._comments, {"body": text}), 201))
-        first = min([*self._mine(me), created], key=lambda comment: comment.id)
-        if first.id == created.id:
+        mine = sorted({comment.id: comment for comment in (*self._mine(me), created)}.values(), key=lambda it: it.id)
+        if mine[0].id == created.id:
+            self._clear(mine[1:])
             return Posted(created.html_url)
-        # Another job of ours was faster: the oldest comment stays, ours goes (or, if it must, stays behind).
-        posted = self._update(first, text)
-        self.github.send("DELETE", self._address(created))
-        return posted
+        # Another job of ours was faster: the oldest comment stays.
+        return self._settle(mine, text)
+
+    def _settle(self, mine: list[_Comment], text: str) -> Posted | Left:
+        """Write our text into the oldest comment, unless a newer run has; the others go (or, if they must, stay behind).
+
+        GitHub writes whatever it is told, without a look at what was there before. So the comment is looked at right
+        before it is written, and again a little later: an older run that looked before we wrote has written by then.
+        """
+        first, *others = mine
+        self._clear(others)
+        posted: Posted | None = None
+        for _ in range(ROUNDS):
+            current = self._look(first)
+            there = self._stamp(current)
+            if self.stamp.older(there):
+                return Left(current.html_url, f"a newer run ({there.run}, of commit {there.commit[:7]}) has written it")
+            if posted and not there.older(self.stamp):
+                return posted
+            same = self.when.only_changed and there.findings == self.stamp.findings != ""
+            if same:  # what is read stays as it is, and an older run will know all the same that it is late
+                text = f"{self.stamp.line}\n{(current.body or '').partition(chr(10))[2]}"
+            posted = self._update(current, text)
+            if same:
+                return Left(current.html_url, f"outcome and failing cases are those of run {there.run}")
+            if self.github.patience:  # without, the job has seconds left
+                self.github.pause(SETTLE)
+        return posted or Posted(first.html_url)
+
+    def _clear(self, comments: list[_Comment]) -> None:
+        """Delete what jobs left behind that were at it together; what a newer run has just written, it clears itself."""
+        for comment in comments:
+            if not self.stamp.older(self._stamp(comment)):
+                self.github.send("DELETE", self._address(comment))
+
+    def _look(self, comment: _Comment) -> _Comment:
+        answer = self.github.send("GET", self._address(comment))
+        if answer.status == 404:  # deleted since we looked
+            raise Later(refusal(answer, self.event), exact=0.0)
+        return _comment(self._expect(answer, 200))
+
+    def _stamp(self, comment: _Comment) -> Stamp:
+        return read_stamp(comment.body or "", self.stamp.key) or Stamp(self.stamp.key)
 
     def _mine(self, me: Identity) -> list[_Comment]:
         """Our comments with the marker, oldest first. Anybody can write the marker, so the author counts as well."""
@@ -96,7 +148,7 @@ class _Thread:
             items = as_json(answer)
             if not isinstance(items, list):
                 raise Never(f"{answer.host} answered something that is not a list of comments")
-            mine += [comment for item in items if (comment := _own(item, me, self.marker))]
+            mine += [comment for item in items if (comment := _own(item, me, self.stamp.key))]
             if 'rel="next"' not in answer.headers.get("link", "") and len(items) < PER_PAGE:
                 break
         return sorted(mine, key=lambda comment: comment.id)
@@ -120,7 +172,7 @@ class _Thread:
         return f"{self.github.api}/repos/{self.event.repository}/issues/comments/{comment.id}"
 
 
-def _own(item: Any, me: Identity, marker: str) -> _Comment | None:
+def _own(item: Any, me: Identity, key: str) -> _Comment | None:
     try:
         comment = _Comment.model_validate(item)
     except ValidationError:
@@ -128,7 +180,7 @@ def _own(item: Any, me: Identity, marker: str) -> _Comment | None:
     user = comment.user
     if user is None or (user.login.lower(), user.type) != (me.login.lower(), me.kind):
         return None
-    return comment if (comment.body or "").partition("\n")[0].strip() == marker else None
+    return comment if read_stamp(comment.body or "", key) else None
 
 
 def _comment(answer: Response) -> _Comment:

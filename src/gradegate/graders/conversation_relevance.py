@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from gradegate.conversation import CONVERSATION, Transcript, Window, exchanges, flat, told, windows
 from gradegate.errors import NoVerdict
@@ -46,13 +47,14 @@ class ConversationRelevance(Grader):
         judge = replace(judge, graded="\n".join(turn.content for turn in turns))
         judgements = judge.gather(*(partial(_ask, judge, window) for window in cut))
         held = sum(judgement.verdict == "yes" for judgement in judgements)
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"turn": window[-1][-1].number, "verdict": judgement.verdict, "reason": judgement.reason}
             for window, judgement in zip(cut, judgements, strict=True)
         ]
-        lost = [f"turn {row['turn']}: {row['reason']}" for row in rows if row["verdict"] == "no"]
-        reason = f"{held} of {len(judgements)} answers are relevant"
-        return Verdict(held / len(judgements), None, "; not ".join([reason, *lost[:5]]), {"verdicts": rows})
+        lost = {row["turn"]: row["reason"] for row in rows if row["verdict"] == "no"}
+        why = [f"turn {number}: {reason}" for number, reason in lost.items()]
+        reason = "; not ".join([f"{held} of {len(judgements)} answers are relevant", *why[:5]])
+        return Verdict(held / len(judgements), None, reason, {"verdicts": rows}, turns=tuple(lost))
 
 
 def _ask(judge: Judge, window: Window) -> Judgement[str]:

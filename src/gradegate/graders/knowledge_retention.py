@@ -53,6 +53,7 @@ class KnowledgeRetention(Metric):
             ),
             evidence={"verdicts": rows, "facts": {str(number): list(facts) for number, facts in told.items()}},
             steps=tuple(map(str, [*told.items(), *rows])),
+            turns=tuple(number for number, judgement in pairs if judgement.verdict == "yes"),
         )
 
 

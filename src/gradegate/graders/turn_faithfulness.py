@@ -114,6 +114,7 @@ class TurnFaithfulness(Metric):
             notes,
             self._evidence(cases, judged, scores, failures),
             tuple(line for pair in zip(cases, judged, scores, strict=True) for line in _steps(*pair)),
+            tuple(dict.fromkeys(failure.turn for failure in failures if failure.judgement.verdict in bad)),
         )
 
     def _failures(self, cases: list[_Case], judged: list[faith.HeldClaims]) -> list[_Failure]:

@@ -100,7 +100,18 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
         scale=scoring.scale,
         unread=verdict.unread,
         most=scoring.most,
+        turns=() if negated or passed else verdict.turns,  # with ``not-``, what lowered the score is what was asked for
     )
+
+
+def strangeness(grade: Grade) -> str:
+    """Why no mean can be taken over a score, empty where it can: it is not a share, or not a number."""
+    kind = grade.assertion.type
+    if grade.unread:
+        return f"the score {grade.unread} of {kind} is not a number, so no mean can be taken"
+    if grade.score is None or 0 <= grade.score <= 1:
+        return ""
+    return f"the score {grade.score:g} of {kind} is outside 0 to 1, so no mean can be taken"
 
 
 def _passed(bound: Bound, verdict: Verdict, limit: float | None) -> bool:
@@ -224,7 +235,7 @@ def _mean(grades: Sequence[Grade], errors_score: float | None = None) -> Fractio
 
 
 def _by_threshold(grades: Sequence[Grade], threshold: float, of: str) -> tuple[Outcome, str]:
-    strange = next((grade.strange for grade in grades if grade.strange), "")
+    strange = next((strangeness(grade) for grade in grades if strangeness(grade)), "")
     if strange:
         return Outcome.ERROR, strange
     best, errored = _mean(grades, errors_score=1.0), any(grade.outcome is Outcome.ERROR for grade in grades)

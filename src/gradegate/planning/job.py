@@ -88,6 +88,9 @@ class Plan:
     recorded: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each file with recorded answers
     derived: Mapping[str, tuple[DerivedSpec, ...]] = field(default_factory=dict)  # of each config that has any, by file
     commit: str = ""  # what was checked out, where it is known
+    titles: Mapping[str, str] = field(default_factory=dict)  # descriptions of configs, by file
+    options: tuple[str, ...] = ()  # arguments that ask the same again, as `result.Made` has them
+    folder: str = ""
     baseline: Baseline | None = None  # the recorded run that this one is compared with
     base: Other | None = None  # the other side, where its jobs are among these
 

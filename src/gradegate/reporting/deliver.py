@@ -33,9 +33,10 @@ def report_of(path: str) -> Report | None:
 
 
 def _suffixes(path: str) -> Iterator[str]:
-    """``.aegis.json``, then ``.json``: the longest that is a report's decides."""
+    """``.agent.md``, then ``.md``: the longest that is a report's decides. ``agent.md`` ends so, too, without a dot before."""
     name = path.rpartition("/")[2]
-    return (name[position:] for position, character in enumerate(name) if character == ".")
+    named = [f".{name}"] if "." in name.strip(".") else []
+    return iter([*named, *(name[position:] for position, character in enumerate(name) if character == ".")])
 
 
 def _report(suffix: str) -> Report | None:

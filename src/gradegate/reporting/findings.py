@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+import hashlib
+import json
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
 from gradegate.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
-from gradegate.result import Grade, Outcome, Row
+from gradegate.result import Decision, Grade, Outcome, Row
 
 
 class Kind(enum.Enum):
@@ -21,10 +23,14 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A row with something to read; ``alike`` are further rows that could not be decided for the same reason."""
+    """A row with something to read; ``alike`` are further rows that could not be decided for the same reason.
+
+    ``blocks``: it is a reason why the run is blocked.
+    """
 
     row: Row
     alike: tuple[Row, ...] = ()
+    blocks: bool = False
 
     @property
     def grades(self) -> list[Grade]:
@@ -49,6 +55,15 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Groups:
+    """The findings of a run by what they do to the check, new failures before known ones."""
+
+    blocks: list[Finding]
+    unclear: list[Finding]
+    advises: list[Finding]
+
+
+@dataclass(frozen=True, slots=True)
 class Findings:
     """All findings of a run, in plan order; like errors are one finding."""
 
@@ -56,6 +71,13 @@ class Findings:
     known: list[Finding] = field(default_factory=list)  # failures that the base shows, too
     unclear: list[Finding] = field(default_factory=list)
     advisory: list[Finding] = field(default_factory=list)
+
+    @property
+    def groups(self) -> Groups:
+        """Which of them block, could not be decided, and only advise."""
+        failing = [*self.failed, *self.known, *self.advisory]
+        blocks = [finding for finding in failing if finding.blocks]
+        return Groups(blocks, self.unclear, [finding for finding in failing if not finding.blocks])
 
 
 def unchecked(row: Row) -> bool:
@@ -82,18 +104,18 @@ def _failed(row: Row) -> Kind:
     return Kind.KNOWN if failing and old else Kind.FAILED
 
 
-def sort(rows: Iterable[Row]) -> Findings:
-    """The findings by kind."""
-    of_kind: dict[Kind, list[Row]] = {which: [] for which in Kind}
-    for row in rows:
+def sort(rows: Iterable[Row], blocking: Container[int] = ()) -> Findings:
+    """The findings by kind; ``blocking`` are the places of the rows for which the run is blocked."""
+    of_kind: dict[Kind, list[Finding]] = {which: [] for which in Kind}
+    for place, row in enumerate(rows):
         which = kind(row)
         if which is not None:
-            of_kind[which].append(row)
+            of_kind[which].append(Finding(row, blocks=place in blocking))
     return Findings(
-        failed=[Finding(row) for row in of_kind[Kind.FAILED]],
-        known=[Finding(row) for row in of_kind[Kind.KNOWN]],
-        unclear=_merged(of_kind[Kind.UNCLEAR]),
-        advisory=[Finding(row) for row in of_kind[Kind.ADVISORY]],
+        failed=of_kind[Kind.FAILED],
+        known=of_kind[Kind.KNOWN],
+        unclear=_merged([finding.row for finding in of_kind[Kind.UNCLEAR]]),
+        advisory=of_kind[Kind.ADVISORY],
     )
 
 
@@ -112,3 +134,30 @@ def _why(row: Row) -> tuple[object, ...]:
     if any(grade.outcome is Outcome.FAIL for grade in grades):
         return ()  # what failed beside the error belongs to this row alone
     return tuple((grade.assertion.type, grade.reason) for grade in grades)
+
+
+def fingerprint(decision: Decision) -> str:
+    """Hexadecimal digits, equal where the outcome and the failing cases are, with what fails in them and what blocks."""
+    groups = sort(decision.run.rows, decision.blocking).groups
+    cases = sorted(
+        [
+            str(effect),
+            row.suite,
+            row.description,
+            str(row.case),
+            str(row.repeat),
+            row.provider,
+            row.prompt_label,
+            *_types(row),
+        ]
+        for effect, found in enumerate((groups.blocks, groups.unclear, groups.advises))
+        for finding in found
+        for row in (finding.row, *finding.alike)
+    )
+    weaker = [str(change.origin) + change.text for change in decision.changes.found]
+    said = json.dumps([decision.outcome.value, cases, weaker])
+    return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+def _types(row: Row) -> list[str]:
+    return sorted(f"{grade.assertion.type} {grade.metric} {grade.outcome.value}" for grade in Finding(row).grades)

@@ -17,7 +17,7 @@ _NUMBERED = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")
 _SHORTCODE = re.compile(r":(?=[\w+-]+:)")
 # What GitHub links by itself in a conversation: GH-12, an advisory, a prefix that the repository has chosen (ABC-12), the
 # hash of a commit in 7 to 40 digits. https://docs.github.com/get-started/writing-on-github (Autolinked references)
-_REFERENCE = re.compile(r"(?<=[a-z]-)(?=\d)|(?<=\bghsa-)(?=\w)", re.IGNORECASE)
+_REFERENCE = re.compile(r"(?<=[a-z]-)(?=\d)|(?<=ghsa-)(?=\w)", re.IGNORECASE)
 _HASH = re.compile(r"(?<![^\W_])[0-9a-f]{7,}(?![^\W_])", re.IGNORECASE)
 _LONG_FENCE = re.compile(r"`{200}(?=`)")  # GitHub's renderer counts to 255, so that 300 do not outdo 299
 _HASHED = 6  # digits of a hash that are too few for a link
@@ -46,13 +46,13 @@ def code(text: str, limit: int = 200) -> str:
     return f"`{line}`"
 
 
-def fence(text: str) -> str:
+def fence(text: str, language: str = "text") -> str:
     """Lines of anybody's text in a block of code that they cannot close."""
     # The opening of an HTML comment is broken up: a comment is found again by the one that it starts with.
     body = _LONG_FENCE.sub(r"\g<0> ", visible(text).replace("<!--", "<! --"))
     runs = [len(run) for run in re.findall(r"`+", body)]
     ticks = "`" * max(3, max(runs, default=0) + 1)
-    return f"{ticks}text\n{body}\n{ticks}\n"
+    return f"{ticks}{language}\n{body}\n{ticks}\n"
 
 
 def link(label: str, url: str) -> str:

@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from gradegate.errors import Origin
 from gradegate.figures import many
+from gradegate.reporting.case_line import Scope, where
+from gradegate.reporting.failing import exchange
 from gradegate.reporting.findings import Finding
-from gradegate.reporting.markdown import code, details, fence, inline, link
+from gradegate.reporting.markdown import code, details, fence, inline
 from gradegate.reporting.plain import outline, spread
-from gradegate.reporting.report import Links
 from gradegate.reporting.visible import clip, visible
-from gradegate.reporting.wording import called, expected, name, place, remarks, said, scored, spot
+from gradegate.reporting.wording import called, expected, name, remarks, said, scored, spot
 from gradegate.result import Grade, Outcome, Row
 
 _WIDTH = 88  # what fits a comment on GitHub without scrolling
-_LABEL = 10
+_LABEL = 10  # characters
 _SHORT, _LONG = 400, 4000  # characters of one text: in sight, and folded
 _GRADES = 20  # of one case
 _SIGN = {Outcome.PASS: "✅", Outcome.FAIL: "❌", Outcome.ERROR: "❔"}
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Where links go, and what has to be named because there are several of it."""
-
-    links: Links
-    suites: bool
-    providers: bool
-    prompts: bool
-
-
-def several(rows: Iterable[Row], links: Links) -> Scope:
-    """The scope of a run."""
-    seen: tuple[set[str], set[str], set[str]] = set(), set(), set()
-    for row in rows:
-        for names, value in zip(seen, (row.suite, row.provider, row.prompt_label), strict=True):
-            names.add(value)
-    return Scope(links, *(len(names) > 1 for names in seen))
 
 
 def block(finding: Finding, scope: Scope, folded: bool) -> str:
@@ -67,7 +47,7 @@ def _title(row: Row, scope: Scope) -> str:
     if scope.prompts:
         about.append(inline(row.prompt_label, 80))
     if row.error:
-        about.append(_where(row.origin, scope))
+        about.append(where(row.origin, scope))
     return " · ".join(filter(None, about)) + "\n"
 
 
@@ -87,18 +67,14 @@ def _grade_line(row: Row, grade: Grade, scope: Scope) -> str:
     advice = grade.outcome is Outcome.FAIL and not (grade.counts or grade.inner)
     sign = "⚠️" if advice else _SIGN[grade.outcome]
     parts = [f"{sign} {code(called(grade.assertion, grade.metric))} {said(grade)}", scored(grade)]
-    return " · ".join(filter(None, [*parts, _where(spot(row, grade), scope)])) + "\n"
-
-
-def _where(origin: Origin, scope: Scope) -> str:
-    where = place(origin)
-    return link(inline(where, 300), scope.links.line(origin.file, origin.line)) if where else ""
+    return " · ".join(filter(None, [*parts, where(spot(row, grade), scope)])) + "\n"
 
 
 def _facts(row: Row, grade: Grade, answer: bool) -> str:
     facts = [("expected", expected(grade.assertion))]
     if answer:
-        facts.append(("got", row.output or "(an empty answer)"))
+        told = exchange(row, grade)
+        facts.append((f"got ({told.turn})" if told.turn else "got", told.answered or "(an empty answer)"))
     facts.append(("why", grade.reason or "(no reason was given)"))
     return fence("\n".join(_fact(label, text) for label, text in facts if text))
 

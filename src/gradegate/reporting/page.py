@@ -1,44 +1,39 @@
-"""The Markdown page that the pull request comment and the job summary share: verdict first, evidence folded."""
+"""The Markdown page that the pull request comment and the job summary share: what decides in sight, the rest folded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradegate.account import DerivedMetric
-from gradegate.changes import GateChange, GateChanges
+from gradegate.changes import GUARD
 from gradegate.figures import many, spent
-from gradegate.reporting.findings import Findings, sort
-from gradegate.reporting.markdown import code, details, fit, inline, link, table
-from gradegate.reporting.markdown_case import Scope, block, several
+from gradegate.reporting import agent, headline
+from gradegate.reporting.case_line import NARROW, WIDE, Scope, Width, line, several
+from gradegate.reporting.findings import Finding, Groups, sort
+from gradegate.reporting.markdown import code, details, fence, fit, inline, link, table
+from gradegate.reporting.markdown_case import block
 from gradegate.reporting.metrics import worth
 from gradegate.reporting.report import Links
 from gradegate.reporting.saved import saved
 from gradegate.reporting.wording import (
-    SIGNS,
-    changed,
-    compared,
-    cure,
+    HEADS,
     ended,
-    headline,
+    incomplete,
     measured,
     name,
-    no_model,
     notes,
-    place,
-    recorded,
     required,
-    tally,
     titled,
     verdict,
     weight,
 )
-from gradegate.result import Decision, GateOutcome, Row, RuleResult
-from gradegate.suite import Note
+from gradegate.result import Decision, Outcome, Row, RuleResult
+from gradegate.suite import Rule
 
-_OPEN = 10  # cases of one kind that are shown open; the rest is folded
-_METRICS = 20  # values of derived metrics that are shown open
-_RESERVE = 600  # for the sentences that say what was left out
+_OPEN = 12  # cases that are in sight; the rest is folded
+_NOTES = 2  # notes that are in sight
+_RESERVE = 900  # for the sentences that say what was left out, and for folds
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,140 +48,103 @@ class PageForm:
 def page(decision: Decision, links: Links, form: PageForm) -> str:
     """The page; what does not fit is left out by whole cases, and the page says so."""
     scope = several(decision.run.rows, links)
-    head, foot = _head(decision, scope, form), _foot(decision, scope, form)
+    first = headline.opened(decision, links)
+    head = first + headline.verdict(decision, links, form.limit // 6, form.measure)
+    said = headline.notes(notes(decision), links, form.limit // 10, form.measure, _NOTES)
+    foot = said + _tables(decision, scope, form) + _foot(decision, form)
     room = form.limit - form.measure(head + foot) - _RESERVE
-    findings = sort(decision.run.rows)
-    body = _body(findings, scope, form, room, folded=True)
-    if body.left:  # the names of all failing cases are worth more than the evidence of some
-        body = _body(findings, scope, form, room, folded=False)
-    rest = _all_cases(decision.run.rows, scope, form, room - form.measure(body.text)) if form.all_cases else ""
-    return head + body.text + _missing(body.left, links) + rest + foot
+    groups = sort(decision.run.rows, decision.blocking).groups
+    cases = _lines(groups, scope, form, room * 4 // 5)  # a line for each case is worth more than all else
+    room -= form.measure(cases)
+    agents = agent.told(decision, min(room // 2, form.limit // 5), form.measure, short=True)
+    agents = details("For coding agents", agents) + "\n" if agents else ""
+    grounds = _grounds(groups, scope, form, room - form.measure(agents))
+    room -= form.measure(agents + grounds)
+    rest = _all_cases(decision.run.rows, scope, form, room) if form.all_cases else ""
+    return head + cases + grounds + rest + agents + foot
 
 
-# --- the verdict ----------------------------------------------------------------------------------------------
-
-
-def _head(decision: Decision, scope: Scope, form: PageForm) -> str:
-    changes = _changes(decision.changes, scope, form) if decision.changes.found else ""
-    lines = [f"### {SIGNS[decision.outcome]} gradegate: {headline(decision).lower()}\n\n"]
-    lines += [changes] if decision.changes.weakened else []
-    beside = inline(compared(decision.run.baseline), 400)
-    lines += [f"{inline(decision.reason, 600)}\n\n{tally(decision)}.{f'<br>{beside}.' if beside else ''}\n\n"]
-    lines += [] if decision.changes.weakened else [changes]
-    if decision.run.interrupted:
-        lines += [f"**The run stopped early:** {inline(decision.run.interrupted, 300)}\n\n"]
-    unasked = no_model(decision.run.models)
-    if unasked:
-        lines += [f"**{inline(unasked, 400)}.**\n\n"]
-    if said := recorded(decision.run.made):
-        lines += [f"{inline(said, 1200)}.\n\n"]
-    rules, metrics = _rules(decision, scope, form), _derived(decision.run.derived, scope, form)
-    if decision.outcome is GateOutcome.PASS:
-        folded = details(many(len(decision.rules), "rule"), rules) + "\n" if rules else ""
-        return "".join(lines) + metrics + folded
-    return "".join(lines) + rules + metrics
-
-
-def _changes(changes: GateChanges, scope: Scope, form: PageForm) -> str:
-    """What the pull request does to its gate: with a heading where that weakens it."""
-    lines = fit((_change(change, scope) for change in changes.found), form.limit // 8, form.measure)
-    if len(changes.found) > len(lines):
-        lines.append(f"- {len(changes.found) - len(lines):,} more in results.json\n")
-    said = inline(changed(changes), 400)
-    head = f"#### ⚠️ {said}\n\n" if changes.weakened else f"{said}:\n\n"
-    advice = inline(cure(changes), 600)
-    return head + "".join(lines) + (f"\n{advice}\n\n" if advice else "\n")
-
-
-def _change(change: GateChange, scope: Scope) -> str:
-    return _note(Note(f"{change.kind.value}: {change.text}", change.origin), scope)
-
-
-def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
-    if not decision.rules:
-        return ""
-    # Without a gate block the one rule is that every case passes, which the counts of a passing run already say.
-    if decision.outcome is GateOutcome.PASS and all(result.rule.every_case for result in decision.rules):
-        return ""
-    lines = table(
-        ("Rule", "Kind", "Outcome", "Measured", "Required"), (_cells(result, scope) for result in decision.rules)
-    )
-    taken = fit(lines, form.limit // 4, form.measure)
-    left = len(lines) - len(taken)
-    return "".join(taken) + (f"\n{many(left, 'more rule')} in results.json.\n" if left else "") + "\n"
-
-
-def _cells(result: RuleResult, scope: Scope) -> tuple[str, ...]:
-    sign = {"pass": "✅", "error": "❔"}.get(result.outcome.value, "❌" if result.rule.blocking else "⚠️")
-    title = inline(titled(result.rule, scope.suites))
-    return (title, weight(result.rule), f"{sign} {verdict(result)}", inline(measured(result)), inline(required(result)))
-
-
-def _derived(metrics: Sequence[DerivedMetric], scope: Scope, form: PageForm) -> str:
-    """The derived metrics; who was asked what, where there are several."""
-    if not metrics:
-        return ""
-    columns = ("Derived metric", *(["Provider"] if scope.providers else []), *(["Prompt"] if scope.prompts else []))
-    lines = table((*columns, "Value"), (_metric(metric, scope) for metric in metrics))
-    taken = fit(lines, form.limit // 8, form.measure)
-    left = len(lines) - len(taken)
-    text = "".join(taken) + (f"\n{many(left, 'more metric')} in results.json.\n" if left else "")
-    return text + "\n" if len(metrics) <= _METRICS else details(many(len(metrics), "derived metric"), text) + "\n"
-
-
-def _metric(metric: DerivedMetric, scope: Scope) -> Iterator[str]:
-    yield inline(metric.name, 100) + (f" ({code(metric.suite, 100)})" if scope.suites else "")
-    yield from [code(metric.provider, 80)] if scope.providers else []
-    yield from [inline(metric.prompt_label, 60)] if scope.prompts else []
-    yield inline(worth(metric), 400)
+def bare(outcome: str, reason: str, text: str, links: Links) -> str:
+    """A page without a decision: ``outcome`` is a key of ``HEADS``, ``reason`` Markdown, ``text`` anybody's lines."""
+    body = fence(text) if text else ""
+    return f"{headline.opening(outcome, HEADS[outcome].words, replace(links, page=''))}{reason}\n\n{body}"
 
 
 # --- the cases ------------------------------------------------------------------------------------------------
 
 
+def _lines(groups: Groups, scope: Scope, form: PageForm, room: int) -> str:
+    """A line for each failing case under what it does to the check; shorter lines where they would not fit."""
+    wide = _listed(groups, scope, form, room, WIDE)
+    return _listed(groups, scope, form, room, NARROW).text if wide.left else wide.text
+
+
 @dataclass(frozen=True, slots=True)
-class _Body:
+class _Listed:
     text: str
     left: int
 
 
-def _body(findings: Findings, scope: Scope, form: PageForm, room: int, folded: bool) -> _Body:
-    parts, left = [], 0
+def _listed(groups: Groups, scope: Scope, form: PageForm, room: int, width: Width) -> _Listed:
+    parts, left, sight = [], 0, _OPEN
     for title, listed in (
-        ("Failed", findings.failed),
-        ("Could not tell", findings.unclear),
-        ("Failed on the base, too", findings.known),
-        ("Advisory", findings.advisory),
+        ("❌ Blocks", groups.blocks),
+        ("❔ Could not tell", groups.unclear),
+        ("⚠️ Does not block", groups.advises),
     ):
-        number = sum(1 + len(finding.alike) for finding in listed)
-        heading = f"#### {title}: {many(number, 'case')}\n\n"
-        blocks = fit((block(finding, scope, folded) for finding in listed), room - form.measure(heading), form.measure)
-        left += sum(1 + len(finding.alike) for finding in listed[len(blocks) :])
-        if blocks:
-            text = heading + _opened(blocks)
-            parts.append(text)
-            room -= form.measure(text)
-    return _Body("".join(parts), left)
+        if not listed:
+            continue
+        heading = f"#### {title}: {many(_number(listed), 'case')}\n\n"
+        lines = fit((line(finding, scope, width) for finding in listed), room - form.measure(heading), form.measure)
+        missing = _number(listed[len(lines) :])
+        text = heading + _opened(lines, sight) + _missing(missing, scope.links)
+        sight = max(1, sight - len(lines))  # of each group something is in sight
+        left += missing
+        parts.append(text)
+        room -= form.measure(text)
+    return _Listed("".join(parts), left)
 
 
-def _opened(blocks: list[str]) -> str:
-    shut = blocks[_OPEN:]
-    return "".join(blocks[:_OPEN]) + (details(f"{len(shut):,} more", "".join(shut)) + "\n" if shut else "")
+def _number(findings: Sequence[Finding]) -> int:
+    return sum(1 + len(finding.alike) for finding in findings)
+
+
+def _opened(lines: list[str], sight: int) -> str:
+    shut = lines[sight:]
+    folded = details(f"{len(shut):,} more", "".join(shut)) + "\n" if shut else ""
+    return "".join(lines[:sight]) + "\n" + folded
 
 
 def _missing(left: int, links: Links) -> str:
     if not left:
         return ""
-    where = link("the run", links.run) + " and in results.json" if links.run else "results.json"
+    place = link("the run", links.run) + " and in results.json" if links.run else "results.json"
     verb = "is" if left == 1 else "are"
-    return f"**{many(left, 'more case')} {verb} not shown here for want of room;** see {where}.\n\n"
+    return f"**{many(left, 'more case')} {verb} not shown here for want of room;** see {place}.\n\n"
+
+
+def _grounds(groups: Groups, scope: Scope, form: PageForm, room: int) -> str:
+    """What was expected, what came and why, of as many cases as there is room for, with the evidence where it fits."""
+    findings = [*groups.blocks, *groups.unclear, *groups.advises]
+    room -= form.measure(details(" " * 80, ""))
+    blocks = _blocks(findings, scope, form, room, folded=True)
+    if len(blocks) < len(findings):  # more cases are worth more than the evidence of some
+        blocks = _blocks(findings, scope, form, room, folded=False)
+    if not blocks:
+        return ""
+    of = f" of {len(blocks):,} of {many(len(findings), 'case')}" if len(blocks) < len(findings) else ""
+    return details(f"Expected, got and why{of}", "".join(blocks)) + "\n"
+
+
+def _blocks(findings: list[Finding], scope: Scope, form: PageForm, room: int, folded: bool) -> list[str]:
+    return fit((block(finding, scope, folded) for finding in findings), room, form.measure)
 
 
 def _all_cases(rows: tuple[Row, ...], scope: Scope, form: PageForm, room: int) -> str:
     if not rows:
         return ""
     header = table(("Case", "Provider", "Prompt", "Outcome"), ())
-    lines = fit(_case_lines(rows), room - form.measure("".join(header)) - _RESERVE, form.measure)
+    lines = fit(_case_lines(rows), room - form.measure("".join(header)), form.measure)
     left = len(rows) - len(lines)
     more = f"\n{many(left, 'more case')} not shown for want of room; results.json has all.\n" if left else ""
     return details(f"All {many(len(rows), 'case')}", "".join([*header, *lines]) + more) + "\n"
@@ -198,25 +156,63 @@ def _case_lines(rows: Iterable[Row]) -> Iterator[str]:
         yield table((), [cells])[2]
 
 
+# --- rules and metrics ----------------------------------------------------------------------------------------
+
+
+def _tables(decision: Decision, scope: Scope, form: PageForm) -> str:
+    return _rules(decision, scope, form) + _derived(decision.run.derived, scope, form)
+
+
+def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
+    # Without a gate block the one rule is that every case passes, which the counts of a passing run already say.
+    # A warning at the top says of a gate that is weakened all that its rule would.
+    warned = decision.changes.weakened
+    rules = [result for result in decision.rules if not (warned and result.rule == Rule(GUARD))]
+    if all(result.rule.every_case and result.outcome is Outcome.PASS and not result.errored for result in rules):
+        return ""
+    lines = table(("Rule", "Kind", "Outcome", "Measured", "Required"), (_cells(result, scope) for result in rules))
+    taken = fit(lines, form.limit // 10, form.measure)
+    left = len(lines) - len(taken)
+    text = "".join(taken) + (f"\n{many(left, 'more rule')} in results.json.\n" if left else "")
+    missed = sum(result.outcome is Outcome.FAIL for result in rules)
+    return details(many(len(rules), "rule") + (f", {missed:,} missed" if missed else ""), text) + "\n"
+
+
+def _cells(result: RuleResult, scope: Scope) -> tuple[str, ...]:
+    signs = {Outcome.PASS: "❔" if incomplete(result) else "✅", Outcome.ERROR: "❔"}
+    sign = signs.get(result.outcome, "❌" if result.rule.blocking else "⚠️")
+    title = inline(titled(result.rule, scope.suites))
+    return (title, weight(result.rule), f"{sign} {verdict(result)}", inline(measured(result)), inline(required(result)))
+
+
+def _derived(metrics: Sequence[DerivedMetric], scope: Scope, form: PageForm) -> str:
+    """The derived metrics; who was asked what, where there are several."""
+    if not metrics:
+        return ""
+    columns = ("Derived metric", *(["Provider"] if scope.providers else []), *(["Prompt"] if scope.prompts else []))
+    lines = table((*columns, "Value"), (_metric(metric, scope) for metric in metrics))
+    taken = fit(lines, form.limit // 10, form.measure)
+    left = len(lines) - len(taken)
+    text = "".join(taken) + (f"\n{many(left, 'more metric')} in results.json.\n" if left else "")
+    return details(many(len(metrics), "derived metric"), text) + "\n"
+
+
+def _metric(metric: DerivedMetric, scope: Scope) -> Iterator[str]:
+    yield inline(metric.name, 100) + (f" ({code(metric.suite, 100)})" if scope.suites else "")
+    yield from [code(metric.provider, 80)] if scope.providers else []
+    yield from [inline(metric.prompt_label, 60)] if scope.prompts else []
+    yield inline(worth(metric), 400)
+
+
 # --- what it took ---------------------------------------------------------------------------------------------
 
 
-def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
+def _foot(decision: Decision, form: PageForm) -> str:
     run = decision.run
-    shown = notes(decision)
-    lines = fit((_note(note, scope) for note in shown), form.limit // 8, form.measure)
-    if len(shown) > len(lines):
-        lines.append(f"- {many(len(shown) - len(lines), 'more note')} in results.json\n")
-    names = fit((code(str(model), 120) for model in run.models), form.limit // 16, form.measure)
+    names = fit((code(str(model), 120) for model in run.models), form.limit // 20, form.measure)
     asked = ", ".join(names) + (f" and {len(run.models) - len(names):,} more" if len(names) < len(run.models) else "")
-    keys = fit((f"<br>{code(str(use), 200)}" for use in run.keys), form.limit // 16, form.measure)
+    keys = fit((f"<br>{code(str(use), 200)}" for use in run.keys), form.limit // 20, form.measure)
     went = f"<br>Keys and where they go:{''.join(keys)}" if keys else ""
     took = f"Target: {spent(run.target_usage)}. Grader: {spent(run.grader_usage)}. {run.seconds:,.1f} s."
     took += "".join(f"<br>{text[0].upper()}{text[1:]}." for text in saved(run))
-    return "".join(lines) + ("\n" if lines else "") + f"<sub>{took}<br>Models: {asked or 'none'}{went}</sub>\n"
-
-
-def _note(note: Note, scope: Scope) -> str:
-    where = place(note.origin)
-    url = scope.links.line(note.origin.file, note.origin.line) if note.origin else ""
-    return f"- {inline(note.text, 400)}" + (f" ({link(inline(where, 300), url)})" if where else "") + "\n"
+    return details("What it took", f"{took}<br>Models: {asked or 'none'}{went}\n")

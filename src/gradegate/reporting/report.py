@@ -40,7 +40,7 @@ def _anything(file: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """How a report points to a line of the repository; all empty outside GitHub.
+    """Where a report points to, and what tells it from others on the same pull request; all empty outside GitHub.
 
     ``holds`` says whether a file, by its name in messages, is there to be annotated.
     """
@@ -49,7 +49,15 @@ class Links:
     repository: str = ""  # owner/name
     commit: str = ""  # the head commit of the pull request
     run: str = ""  # address of the workflow run
+    page: str = ""  # where the HTML report can be fetched, where one is written
+    key: str = ""  # the input `comment-key`
     holds: Callable[[str], bool] = _anything
+
+    @property
+    def head(self) -> str:
+        """Address of the commit, or an empty string."""
+        there = self.server and self.repository and self.commit
+        return f"{self.server}/{self.repository}/commit/{self.commit}" if there else ""
 
     def line(self, file: str, line: int) -> str:
         """Address of a line at the commit, or an empty string."""

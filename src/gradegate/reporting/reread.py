@@ -78,6 +78,7 @@ def reread(content: bytes, name: str) -> Decision:
         cases=_counts(results.summary.cases),
         setup=results.setup,
         changes=GateChanges(tuple(map(_change, results.gate_changes)), approved=results.gate_approved),
+        blocking=frozenset(place for place, line in enumerate(results.cases) if line.blocks),
     )
 
 
@@ -94,7 +95,16 @@ def _run(results: Results) -> RunResult:
         keys=tuple(KeyUse(line.name, line.host) for line in results.keys),
         hidden=tuple(results.hidden),
         about=results.about,
-        made=Made(made.tool, made.commit, made.started, made.configs, made.answers),
+        made=Made(
+            made.tool,
+            made.commit,
+            made.started,
+            made.configs,
+            made.answers,
+            made.titles,
+            tuple(made.options),
+            made.folder,
+        ),
         budget=_budget(results.budget) if results.budget else None,
         cache=_cache(results.cache) if results.cache else None,
         confirm=ConfirmReport(**results.confirm.model_dump()) if results.confirm else None,
@@ -169,6 +179,7 @@ def _grade(line: GradeLine) -> Grade:
         base=Counterpart(Outcome(line.base.outcome), Outcome(line.base.first)) if line.base else None,
         undone=line.undone,
         unheard=line.unheard,
+        turns=tuple(line.turns),
     )
 
 

@@ -153,6 +153,7 @@ class GradeLine(_Part):
     base: BaseLine | None = Field(default=None, description="null where the base has nothing to compare with.")
     undone: bool = Field(default=False, description="An error because a budget or a signal ended the run before.")
     unheard: bool = Field(default=False, description="An error because a model gave no answer.")
+    turns: list[int] = Field(default=[], description="Of a conversation, from 1: those that the failure is about.")
 
 
 class ImageLine(_Part):
@@ -205,6 +206,7 @@ class CaseLine(_Part):
     undone: bool = Field(
         default=False, description="There is no output because a budget or a signal ended the run before."
     )
+    blocks: bool = Field(default=False, description="Its failure is a reason why the run is blocked.")
 
 
 class BaselineLine(_Part):
@@ -263,6 +265,9 @@ class MadeLine(_Part):
         default={},
         description="SHA-256 of each file with recorded answers, by its name; empty where targets were asked.",
     )
+    titles: dict[str, str] = Field(default={}, description="The description of each config that has one, by its file.")
+    options: list[str] = Field(default=[], description="With a config, arguments of `gradegate run` that ask the same.")
+    folder: str = Field(default="", description="Where to run it, relative to the root of the repository.")
 
 
 class AskedLine(_Part):

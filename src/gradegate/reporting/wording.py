@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from gradegate.account import AskedModel, BaselineReport, KeyUse, Made
 from gradegate.baseline import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
@@ -24,19 +25,23 @@ from gradegate.result import (
 )
 from gradegate.suite import Note, Rule
 
-HEADLINES = {
-    GateOutcome.PASS: "Passed",
-    GateOutcome.ADVISORY: "Passed, with advisory findings",
-    GateOutcome.BLOCKED: "Blocked",
-    GateOutcome.INCONCLUSIVE: "Could not tell",
-    GateOutcome.NOT_RUN: "NOT RUN",
-}
-SIGNS = {
-    GateOutcome.PASS: "✅",
-    GateOutcome.ADVISORY: "⚠️",
-    GateOutcome.BLOCKED: "❌",
-    GateOutcome.INCONCLUSIVE: "❔",
-    GateOutcome.NOT_RUN: "⚪",
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How an outcome is said at the head of a report; pages for GitHub write the words in capitals."""
+
+    sign: str
+    words: str
+
+
+# By the output `outcome` of the action.
+HEADS = {
+    "pass": Head("✅", "Passed"),
+    "advisory": Head("⚠️", "Passed, with advisory findings"),
+    "blocked": Head("❌", "Blocked"),
+    "inconclusive": Head("❔", "Could not tell"),
+    "not-run": Head("⏸️", "NOT RUN"),
+    "mistake": Head("🛑", "Could not run"),
 }
 OUTCOMES = {Outcome.PASS: "passed", Outcome.FAIL: "failed", Outcome.ERROR: "could not tell"}
 _BESIDE = {
@@ -54,7 +59,7 @@ def headline(decision: Decision) -> str:
     setup = decision.setup and decision.outcome is GateOutcome.INCONCLUSIVE
     if decision.outcome is GateOutcome.PASS and not decision.run.cases:  # a run of no case passes in no other way
         return "Nothing to check"
-    return "Could not tell: the set-up is wrong" if setup else HEADLINES[decision.outcome]
+    return HEADS[decision.outcome.value].words + (": the set-up is wrong" if setup else "")
 
 
 def no_model(models: tuple[AskedModel, ...]) -> str:
@@ -106,12 +111,12 @@ def inventory(keys: Iterable[KeyUse], hidden: Iterable[str]) -> Iterator[str]:
 
 
 def compared(report: BaselineReport | None) -> str:
-    """Say ``Beside the base (1a2b3c4, 2 days old): 3 new failures, 4 old ones, 1 fixed``; empty where there is none."""
+    """Say ``Beside the base (1a2b3c4, 2 days old): 3 new failures, 4 known ones, 1 fixed``; empty where there is none."""
     if report is None:
         return ""
     parts = (
         (report.new_failures, many(report.new_failures, "new failure")),
-        (report.pre_existing, many(report.pre_existing, "old failure")),
+        (report.pre_existing, many(report.pre_existing, "known failure")),
         (report.unsteady, f"{report.unsteady:,} unsteady"),
         (report.fixed, f"{report.fixed:,} fixed"),
         (report.undecided, f"{report.undecided:,} undecided"),
@@ -226,8 +231,13 @@ def expected(assertion: Asserted) -> str:
 
 
 def verdict(result: RuleResult) -> str:
-    """``met``, ``missed`` or ``could not tell``."""
-    return _MET[result.outcome]
+    """``met``, ``missed``, ``could not tell``; ``incomplete`` where what there is meets it, and grades are missing."""
+    return "incomplete" if incomplete(result) else _MET[result.outcome]
+
+
+def incomplete(result: RuleResult) -> bool:
+    """Whether a rule is met by what was graded, while some of what it selects could not be."""
+    return result.outcome is Outcome.PASS and result.errored > 0
 
 
 def weight(rule: Rule) -> str:

@@ -7,8 +7,8 @@ from gradegate.reporting.page import PageForm, page
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.result import Decision
 
-# GitHub takes 65,536 characters; who posts the comment puts a marker before it.
-_FORM = PageForm(limit=65_000, measure=utf16, all_cases=False)
+# What people scroll through: GitHub would take 65,536 characters. With the marker of who posts it, at most 20,000.
+_FORM = PageForm(limit=19_500, measure=utf16, all_cases=False)
 
 
 def render(decision: Decision, links: Links) -> Document:

@@ -61,8 +61,8 @@ def _parts(decision: Decision) -> Iterator[str]:
     # The head is an object that the list of cases is put into before its last brace.
     yield _head(decision).model_dump_json()[:-1] + ',"cases":['
     separator = "\n"
-    for row in decision.run.rows:
-        yield separator + _case(row).model_dump_json()
+    for place, row in enumerate(decision.run.rows):
+        yield separator + _case(row, place in decision.blocking).model_dump_json()
         separator = ",\n"
     yield "\n]}\n"
 
@@ -102,7 +102,16 @@ def _asked(model: AskedModel) -> AskedLine:
 def _made(made: Made) -> MadeLine:
     configs = {encodable(file): digest for file, digest in made.configs.items()}
     answers = {encodable(file): digest for file, digest in made.answers.items()}
-    return MadeLine(tool=made.tool, commit=made.commit, started=made.started, configs=configs, answers=answers)
+    return MadeLine(
+        tool=made.tool,
+        commit=made.commit,
+        started=made.started,
+        configs=configs,
+        answers=answers,
+        titles={encodable(file): encodable(title) for file, title in made.titles.items()},
+        options=[encodable(option) for option in made.options],
+        folder=encodable(made.folder),
+    )
 
 
 def _summary(decision: Decision) -> Summary:
@@ -201,7 +210,7 @@ def _rule(result: RuleResult) -> RuleLine:
     )
 
 
-def _case(row: Row) -> CaseLine:
+def _case(row: Row, blocks: bool) -> CaseLine:
     return CaseLine(
         description=encodable(row.description),
         suite=encodable(row.suite),
@@ -230,6 +239,7 @@ def _case(row: Row) -> CaseLine:
         base=row.base.value if row.base else None,
         hidden=row.hidden,
         undone=row.undone,
+        blocks=blocks,
     )
 
 
@@ -264,6 +274,7 @@ def _grade(grade: Grade) -> GradeLine:
         base=BaseLine(outcome=grade.base.outcome.value, first=grade.base.first.value) if grade.base else None,
         undone=grade.undone,
         unheard=grade.unheard,
+        turns=list(grade.turns),
     )
 
 

@@ -1,17 +1,23 @@
-"""JUnit XML: one suite for each prompt and provider, one test case for each answer."""
+"""JUnit XML: one suite for each prompt and provider, one test case for each answer.
+
+A ``<failure>`` is what blocks, so that a reader of the file and the check say the same. What fails and only advises
+(advisory assertions, failures that the rules allow, those of the base) has passed to a reader: the format knows no
+third way that all readers show. It is told in ``system-out``, which begins with ADVISORY then.
+"""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from junit_xml import TestCase, TestSuite
 
 from gradegate.baseline import standing
 from gradegate.changes import GateChanges
 from gradegate.reporting.explain import explain, explain_grade
-from gradegate.reporting.findings import Finding, unchecked
+from gradegate.reporting.findings import Finding, kind, unchecked
 from gradegate.reporting.metrics import worth
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.saved import saved
@@ -29,7 +35,7 @@ def render(decision: Decision, links: Links) -> Document:
     """The XML in parts of one test case each."""
     if not decision.run.rows and decision.outcome is not GateOutcome.PASS:
         return Document(Sink.FILE, _unrun(decision))
-    return Document(Sink.FILE, _parts(decision.run, decision.changes))
+    return Document(Sink.FILE, _parts(decision))
 
 
 def _unrun(decision: Decision) -> Iterator[str]:
@@ -46,12 +52,33 @@ def _unrun(decision: Decision) -> Iterator[str]:
     yield "</testsuite>\n</testsuites>\n"
 
 
-def _parts(run: RunResult, changes: GateChanges) -> Iterator[str]:
-    rows = run.rows
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """An answer as JUnit has it."""
+
+    row: Row
+    blocks: bool
+
+    @property
+    def outcome(self) -> Outcome:
+        """FAIL for what blocks alone; a case of which nothing counts stops nothing, whatever could not be told of it."""
+        if self.blocks:
+            return Outcome.FAIL
+        return Outcome.ERROR if self.row.counts and self.row.outcome is Outcome.ERROR else Outcome.PASS
+
+    @property
+    def advises(self) -> bool:
+        """Whether it fails, and stops nothing."""
+        return kind(self.row) is not None and self.outcome is Outcome.PASS
+
+
+def _parts(decision: Decision) -> Iterator[str]:
+    run, changes = decision.run, decision.changes
+    rows = [_Told(row, place in decision.blocking) for place, row in enumerate(run.rows)]
     # The package builds each test case; a tree of the whole run would take kilobytes for every case.
-    suites: dict[_Key, list[Row]] = {}
-    for row in rows:
-        suites.setdefault((row.suite, row.prompt_label, row.provider), []).append(row)
+    suites: dict[_Key, list[_Told]] = {}
+    for told in rows:
+        suites.setdefault((told.row.suite, told.row.prompt_label, told.row.provider), []).append(told)
     several = len({file for file, _, _ in suites}) > 1
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     yield _opening("testsuites", _totals(rows))
@@ -66,14 +93,15 @@ def _parts(run: RunResult, changes: GateChanges) -> Iterator[str]:
     yield "</testsuites>\n"
 
 
-def _suite(title: str, rows: list[Row], properties: str) -> Iterator[str]:
-    yield _opening("testsuite", {"name": title, **_totals(rows), "skipped": str(sum(map(unchecked, rows)))})
+def _suite(title: str, rows: list[_Told], properties: str) -> Iterator[str]:
+    skipped = sum(unchecked(told.row) for told in rows)
+    yield _opening("testsuite", {"name": title, **_totals(rows), "skipped": str(skipped)})
     yield properties
     seen: Counter[str] = Counter()
-    for row in rows:
-        text = name(row)
+    for told in rows:
+        text = name(told.row)
         seen[text] += 1  # some readers keep only the first of two test cases with one name
-        yield _element(_case(row, title, f"{text} #{seen[text]}" if seen[text] > 1 else text), row)
+        yield _element(_case(told, title, f"{text} #{seen[text]}" if seen[text] > 1 else text), told)
     yield "</testsuite>\n"
 
 
@@ -109,12 +137,12 @@ def _title(key: _Key, several: bool) -> str:
     return " | ".join(filter(None, (file if several else "", prompt or "prompt", provider or "provider")))
 
 
-def _totals(rows: Iterable[Row]) -> dict[str, str]:
+def _totals(rows: Iterable[_Told]) -> dict[str, str]:
     counts: Counter[Outcome] = Counter()
     seconds = 0.0
-    for row in rows:
-        counts[_shown(row)] += 1
-        seconds += _seconds(row)
+    for told in rows:
+        counts[told.outcome] += 1
+        seconds += _seconds(told.row)
     return {
         "tests": str(counts.total()),
         "failures": str(counts[Outcome.FAIL]),
@@ -123,49 +151,48 @@ def _totals(rows: Iterable[Row]) -> dict[str, str]:
     }
 
 
-def _case(row: Row, suite: str, title: str) -> TestCase:
+def _case(told: _Told, suite: str, title: str) -> TestCase:
+    row = told.row
     file, line = row.origin.file, row.origin.line
     case = TestCase(title, suite, _seconds(row), file=visible(file) or None, line=line or None)
-    grades, chief = Finding(row).grades, _chief(row)
+    grades, chief = Finding(row).grades, _chief(told)
     if unchecked(row):
         case.add_skipped_info("nothing was asserted")
-    elif _shown(row) is not Outcome.PASS:
+    elif told.outcome is not Outcome.PASS:
         kinds = "target" if row.error else " ".join(dict.fromkeys(called(grade.assertion) for grade in chief)) or "case"
-        add = case.add_failure_info if row.outcome is Outcome.FAIL else case.add_error_info
-        add(_message(row, chief), explain(row, chief, _TEXT), kinds)
+        add = case.add_failure_info if told.outcome is Outcome.FAIL else case.add_error_info
+        add(_message(told, chief), explain(row, chief, _TEXT), kinds)
     beside = [] if row.error else [grade for grade in grades if grade not in chief]
-    said = remarks(row) if _shown(row) is Outcome.PASS else []
-    case.stdout = "\n".join([*said, *(explain_grade(row, grade, _TEXT) for grade in beside)]) or None
+    said = remarks(row) if told.outcome is Outcome.PASS else []
+    advice = ["ADVISORY: it does not pass, and does not block"] if told.advises else []
+    case.stdout = "\n".join([*advice, *said, *(explain_grade(row, grade, _TEXT) for grade in beside)]) or None
     return case
 
 
-def _shown(row: Row) -> Outcome:
-    """A case of which nothing counts fails no check, so it is not a failure to readers of JUnit either."""
-    return row.outcome if row.counts else Outcome.PASS
-
-
-def _chief(row: Row) -> list[Grade]:
-    # The outcome of the row decides, so that an error is never among the failures; the rest goes beside it.
-    if not row.counts:
+def _chief(told: _Told) -> list[Grade]:
+    # The outcome decides, so that an error is never among the failures; the rest goes beside it.
+    if told.outcome is Outcome.PASS:
         return []
-    finding = Finding(row)
+    finding = Finding(told.row)
     alike = [
-        [grade for grade in grades if grade.outcome is row.outcome] for grades in (finding.decisive, finding.grades)
+        [grade for grade in grades if grade.outcome is told.outcome] for grades in (finding.decisive, finding.grades)
     ]
-    return alike[0] or (alike[1] if row.outcome is not Outcome.PASS else [])
+    return alike[0] or alike[1]
 
 
-def _message(row: Row, grades: list[Grade]) -> str:
+def _message(told: _Told, grades: list[Grade]) -> str:
+    row = told.row
     if row.error:
         return one_line(f"no answer: {row.error}", 500)
     reasons = [f"{called(grade.assertion)}: {one_line(grade.reason, 300)}" for grade in grades]
     return one_line("; ".join([*remarks(row), *reasons]), 500) or (
-        "failed" if row.outcome is Outcome.FAIL else "could not tell"
+        "failed" if told.outcome is Outcome.FAIL else "could not tell"
     )
 
 
-def _about(row: Row) -> Iterator[tuple[str, str]]:
+def _about(told: _Told) -> Iterator[tuple[str, str]]:
     """The properties of a test case: how it was asked again, and what it is beside the base."""
+    row = told.row
     votes = [grade for grade in row.grades if grade.votes]
     if votes:
         yield "asks", str(sum(len(grade.votes) for grade in votes))
@@ -174,8 +201,8 @@ def _about(row: Row) -> Iterator[tuple[str, str]]:
         yield "status", standing(row)
 
 
-def _element(case: TestCase, row: Row) -> str:
-    return _xml(case, _about(row))
+def _element(case: TestCase, told: _Told) -> str:
+    return _xml(case, _about(told))
 
 
 def _xml(case: TestCase, about: Iterable[tuple[str, str]]) -> str:

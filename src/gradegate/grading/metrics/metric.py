@@ -38,6 +38,7 @@ class Measured:
     notes: tuple[str, ...] = ()
     evidence: Mapping[str, Any] = field(default_factory=dict)
     steps: tuple[str, ...] = ()  # what ``verbose_mode`` shows
+    turns: tuple[int, ...] = ()  # of the conversation, from 1: those that lowered the score
 
 
 @options
@@ -76,7 +77,7 @@ class Metric(Grader):
         if self.verbose_mode:
             evidence["steps"] = list(measured.steps)
         reason = self._reason(measured, judge)
-        return Verdict(float(score), perfect if self.strict_mode else None, reason, evidence)
+        return Verdict(float(score), perfect if self.strict_mode else None, reason, evidence, turns=measured.turns)
 
     def _reason(self, measured: Measured, judge: Judge) -> str:
         parts = [measured.summary, *measured.findings[:NAMED]]

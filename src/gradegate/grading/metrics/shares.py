@@ -23,4 +23,5 @@ def share_of_yes(judgements: Iterable[tuple[int, Judgement[str]]], part: str, su
         tuple(f"{fault.format(n)}: {clipped(item.reason)}" for n, item in pairs if item.verdict == "no"),
         evidence={"verdicts": rows},
         steps=tuple(map(str, rows)),
+        turns=tuple(number for number, item in pairs if item.verdict == "no") if part == "turn" else (),
     )

@@ -1,0 +1,102 @@
+"""What a person wants to know first of a case that did not pass: what was asked, what came, and at which turn."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from gradegate.baseline import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
+from gradegate.conversation import Turn
+from gradegate.figures import many
+from gradegate.reporting.findings import Finding
+from gradegate.reporting.plain import shown
+from gradegate.reporting.visible import one_line
+from gradegate.reporting.wording import called, remarks, said, scored
+from gradegate.result import Grade, Outcome, Row
+
+_CHAT = 200_000  # characters; a longer prompt is not read as a chat
+_BESIDE = {NEW_FAILURE: "new", PRE_EXISTING: "known", UNSTEADY: "known, unsteady on the base"}
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What was asked and answered. ``turn`` is the number of the answer in its conversation, 0 where there is no other."""
+
+    asked: str
+    answered: str
+    turn: int = 0
+
+
+def exchange(row: Row, grade: Grade | None = None) -> Exchange:
+    """The exchange that a failure is about: of a conversation that of the first turn named, else the last one."""
+    if not row.turns:
+        return Exchange(_last_message(row.prompt), row.output or "")
+    last = next((number for number, turn in _numbered(row) if turn.role == "assistant"), len(row.turns))
+    number = next((turn for turn in (grade.turns if grade else ()) if 0 < turn <= len(row.turns)), last)
+    before = (turn.content for turn in reversed(row.turns[:number]) if turn.role == "user")
+    turn = row.turns[number - 1]
+    answer = turn.content if turn.role == "assistant" else row.output or ""
+    several = len(row.turns) > 2
+    return Exchange(next(before, _last_message(row.prompt)), answer, number if several else 0)
+
+
+def _numbered(row: Row) -> list[tuple[int, Turn]]:
+    """The turns from the last."""
+    return [*enumerate(row.turns, 1)][::-1]
+
+
+def _last_message(prompt: str) -> str:
+    """What the last message of the user says, of a prompt that is a chat; else the prompt."""
+    if not prompt.lstrip().startswith("[") or len(prompt) > _CHAT:
+        return prompt
+    try:
+        messages = json.loads(prompt)
+    except (ValueError, RecursionError):
+        return prompt
+    texts = [
+        item["content"]
+        for item in messages
+        if isinstance(item, dict) and item.get("role") == "user" and isinstance(item.get("content"), str)
+    ]
+    return texts[-1] if texts else prompt
+
+
+def question(row: Row, asked: str, limit: int) -> str:
+    """What was asked in one line: the message, or what is special about the case where the message is long."""
+    line = one_line(asked, limit)
+    # A long prompt begins like that of every other case, unless with what is filled in: that tells cases apart.
+    values = [one_line(shown(value), limit)[:limit] for value in row.vars.values()]
+    if not line.endswith("…") or any(value and line.startswith(value) for value in values):
+        return line
+    pairs = ", ".join(f"{key}={one_line(shown(value), 60)}" for key, value in list(row.vars.items())[:4])
+    return one_line(pairs, limit) if pairs and row.description.strip() else line
+
+
+def why(finding: Finding, limit: int) -> tuple[str, str]:
+    """Which assertion did not pass, and its reason in one line."""
+    row, grades = finding.row, finding.grades
+    if row.error:
+        return "", one_line(f"no answer: {row.error}", limit)
+    if not grades:
+        return "", one_line("; ".join(remarks(row)) or "no assertion says why", limit)
+    grade = grades[0]
+    reason = one_line(grade.reason, limit) or ", ".join(filter(None, (said(grade), scored(grade))))
+    more = len([other for other in grades[1:] if not other.inner])
+    return called(grade.assertion, grade.metric), reason + (f" (and {many(more, 'more assertion')})" if more else "")
+
+
+def beside(row: Row) -> str:
+    """``new`` or ``known``, of a failure that was compared with the base; else an empty string."""
+    compared = any(grade.status for grade in row.grades)
+    return _BESIDE.get(standing(row, _failing(row)), "") if compared else ""
+
+
+def _failing(row: Row) -> list[Grade]:
+    """The grades that fail and count; where none does, those that only advise."""
+    failing = [grade for grade in row.grades if grade.outcome is Outcome.FAIL and not grade.inner]
+    return [grade for grade in failing if grade.counts] or failing
+
+
+def is_fixed(row: Row) -> bool:
+    """Whether a case failed on the base and does not any more."""
+    return row.outcome is Outcome.PASS and standing(row) == FIXED

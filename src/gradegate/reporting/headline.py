@@ -1,0 +1,131 @@
+"""The head of a page on GitHub: outcome, whose gate it is and where the rest lies, a weakened gate, the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from gradegate.changes import GUARD, GateChange, GateChanges, done, guarded
+from gradegate.figures import many
+from gradegate.reporting.failing import is_fixed
+from gradegate.reporting.markdown import code, details, fit, inline, link
+from gradegate.reporting.report import Links
+from gradegate.reporting.wording import HEADS, changed, compared, cure, headline, name, no_model, place, recorded, tally
+from gradegate.result import Decision
+from gradegate.suite import Note
+
+_SHORT = 7  # characters of a commit
+_TITLES = 2  # configs that the first line names
+_OPEN = 5  # findings about the gate that are in sight
+_FIXED = 5  # fixed cases that are named
+
+
+def opening(outcome: str, words: str, links: Links, titles: Iterable[str] = (), commit: str = "") -> str:
+    """The first line: ``outcome`` is a key of ``HEADS``, ``titles`` say whose gate it is; what is not known is left out."""
+    named = list(dict.fromkeys(filter(None, titles)))
+    shown = [inline(title, 80) for title in named[:_TITLES]]
+    more = f" and {len(named) - _TITLES:,} more" if len(named) > _TITLES else ""
+    short = (links.commit or commit)[:_SHORT]
+    parts = [
+        f"{HEADS[outcome].sign} gradegate: {words.upper()}",
+        ", ".join(shown) + more,
+        code(links.key, 80) if links.key else "",
+        link(code(short), links.head) if short else "",
+        link("run", links.run) if links.run else "",
+        link("HTML report", links.page) if links.page else "",
+    ]
+    return f"### {' · '.join(filter(None, parts))}\n\n"
+
+
+def opened(decision: Decision, links: Links) -> str:
+    """The first line of a decision: configs are named by their descriptions, else by their files."""
+    titles = _titles(decision.run.made.titles, [row.suite for row in decision.run.rows])
+    return opening(decision.outcome.value, headline(decision), links, titles, decision.run.made.commit)
+
+
+def _titles(described: Mapping[str, str], files: Sequence[str]) -> list[str]:
+    return [described.get(file) or file for file in dict.fromkeys(files)]
+
+
+def verdict(decision: Decision, links: Links, room: int, measure: Callable[[str], int]) -> str:
+    """What stands below the first line: a weakened gate first, then why, how many, and what changed against the base."""
+    changes = decision.changes
+    warning = weakened(changes, links, room // 2, measure) if changes.weakened else ""
+    why = inline(_reason(decision), 600)
+    lines = [warning, f"{why}\n\n" if why else "", f"{tally(decision)}.{_against(decision)}\n\n"]
+    if changes.found and not changes.weakened:
+        lines.append(_other(changes, links, room // 2, measure))
+    if decision.run.interrupted:
+        lines.append(f"**The run stopped early:** {inline(decision.run.interrupted, 300)}\n\n")
+    if unasked := no_model(decision.run.models):
+        lines.append(f"**{inline(unasked, 400)}.**\n\n")
+    if said := recorded(decision.run.made):
+        lines.append(f"{inline(said, 1200)}.\n\n")
+    return "".join(lines)
+
+
+def _reason(decision: Decision) -> str:
+    """Why, without what the warning about the gate says already."""
+    if not decision.changes.weakened:
+        return decision.reason
+    said = decision.reason
+    for text in (f"{GUARD}: {guarded(decision.changes)}", done(decision.changes)):
+        said = said.replace(text, "")
+    return said.strip("; ")
+
+
+def _against(decision: Decision) -> str:
+    """What changed against the base, with the names of some cases that are fixed."""
+    said = compared(decision.run.baseline)
+    if not said:
+        return ""
+    fixed = [name(row) for row in decision.run.rows if is_fixed(row)]
+    names = ", ".join(inline(text, 60) for text in fixed[:_FIXED])
+    more = f" and {len(fixed) - _FIXED:,} more" if len(fixed) > _FIXED else ""
+    return f"<br>{inline(said, 400)}.{f' Fixed: {names}{more}.' if names else ''}"
+
+
+# --- what the pull request does to its gate ---------------------------------------------------------------------
+
+
+def weakened(changes: GateChanges, links: Links, room: int, measure: Callable[[str], int]) -> str:
+    """A warning, with the first findings in sight and the rest folded."""
+    lines = _fitted(changes, links, room, measure)
+    shown, rest = lines[:_OPEN], lines[_OPEN:]
+    advice = inline(cure(changes), 600)
+    parts = [f"**{inline(changed(changes), 400)}**\n\n", *shown, f"\n{advice}\n" if advice else ""]
+    quoted = "".join(f"> {line}".rstrip() + "\n" for line in "".join(parts).rstrip().split("\n"))
+    folded = details(f"{len(changes.found) - len(shown):,} more changes of the gate", "".join(rest)) + "\n"
+    return f"> [!WARNING]\n{quoted}\n" + (folded if rest else "")
+
+
+def _other(changes: GateChanges, links: Links, room: int, measure: Callable[[str], int]) -> str:
+    """The findings of a gate that is only other than before."""
+    advice = inline(cure(changes), 600)
+    lines = "".join(_fitted(changes, links, room, measure))
+    return f"{inline(changed(changes), 400)}:\n\n{lines}" + (f"\n{advice}\n\n" if advice else "\n")
+
+
+def _fitted(changes: GateChanges, links: Links, room: int, measure: Callable[[str], int]) -> list[str]:
+    lines = fit((_change(change, links) for change in changes.found), room, measure)
+    left = len(changes.found) - len(lines)
+    return [*lines, *([f"- {left:,} more in results.json\n"] if left else [])]
+
+
+def _change(change: GateChange, links: Links) -> str:
+    return note(Note(f"{change.kind.value}: {change.text}", change.origin), links)
+
+
+def note(said: Note, links: Links) -> str:
+    """A note as an item of a list, with the line that it is about."""
+    where = place(said.origin)
+    url = links.line(said.origin.file, said.origin.line) if said.origin else ""
+    return f"- {inline(said.text, 400)}" + (f" ({link(inline(where, 300), url)})" if where else "") + "\n"
+
+
+def notes(said: Sequence[Note], links: Links, room: int, measure: Callable[[str], int], most: int) -> str:
+    """Notes of a run: a few are in sight, many are folded."""
+    lines = fit((note(one, links) for one in said), room, measure)
+    if len(said) > len(lines):
+        lines.append(f"- {many(len(said) - len(lines), 'more note')} in results.json\n")
+    text = "".join(lines)
+    return "" if not lines else f"{text}\n" if len(said) <= most else details(many(len(said), "note"), text) + "\n"

@@ -1,0 +1,28 @@
+"""For coding agents: the failing cases in plain Markdown, with the commands that ask them again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gradegate.reporting.agent import told
+from gradegate.reporting.headline import opening
+from gradegate.reporting.markdown import fence, utf16
+from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reporting.visible import one_line
+from gradegate.reporting.wording import headline, tally
+from gradegate.result import Decision
+
+_LIMIT = 60_000  # characters: some 15,000 tokens
+
+
+def render(decision: Decision, links: Links) -> Document:
+    """The file in one part."""
+    # Neither the name of a config nor a reason is said outside of a block: both may be a stranger's.
+    first = opening(decision.outcome.value, headline(decision), replace(links, key=""), commit=decision.run.made.commit)
+    head = f"{first}{tally(decision)}.\n\n{fence(one_line(decision.reason, 600))}\n"
+    return Document(Sink.FILE, (head + told(decision, _LIMIT - utf16(head) - 200, utf16),))
+
+
+REPORTS.register("agent")(
+    Report("agent", Sink.FILE, ".agent.md", "failing cases for coding agents, capped", render, "agent-path")
+)

@@ -1,0 +1,79 @@
+"""A run as arguments: what the part for agents says to run is what ran."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from gradegate import cli, flags
+from gradegate.planning.retold import _options
+from gradegate.settings import Filters, Settings
+
+CONFIG = {
+    "description": "Two words",
+    "prompts": ["{{said}} {{more}}"],
+    "providers": ["openai:chat:nobody"],
+    "tests": [
+        {"description": "says (yes)?", "vars": {"said": "no"}, "assert": [{"type": "contains", "value": "yes"}]},
+        {"description": "says no", "vars": {"said": "no"}, "assert": [{"type": "contains", "value": "no"}]},
+    ],
+}
+
+
+def test_every_option_is_one_of_the_command_line() -> None:
+    settings = Settings(
+        graders={"*": "openai:chat:m", "embedding": "openai:embedding:e"},
+        providers=("echo",),
+        answers=("a*.jsonl",),
+        assertions=("contains:x",),
+        variables={"a": "b c"},
+        filters=Filters("^x$", (("k", "v"),), 3, "echo"),
+        repeat=2,
+        confirm="grader",
+        reask=0,
+        allowed_env=frozenset({"B", "A"}),
+        allow_exec=True,
+        exec_env=frozenset({"C"}),
+    )
+    told = [*_options(settings)]
+    args = cli._parser().parse_args(["run", "a.yaml", *told])
+    again = flags.settings(args, Path.cwd())
+    for name in (
+        "graders",
+        "providers",
+        "answers",
+        "assertions",
+        "variables",
+        "repeat",
+        "confirm",
+        "reask",
+        "allowed_env",
+    ):
+        assert getattr(again, name) == getattr(settings, name), name
+    assert (again.allow_exec, again.exec_env) == (True, frozenset({"C"}))
+    assert again.filters == Filters("", (("k", "v"),), None, "echo")  # the pattern is that of the case
+
+
+@pytest.mark.parametrize("folder", ["", "evals"])
+def test_the_command_asks_the_case_again(gate, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    (gate(CONFIG, "-r", "echo").folder / ".git").mkdir()
+    ran = gate(None, "-r", "echo", "--var", "more=it's so", "-o", "agent.md")
+    assert (ran.code, ran.results["made"]["titles"]) == (1, {"promptfooconfig.yaml": "Two words"})
+    if folder:
+        (ran.folder / folder).mkdir()
+        monkeypatch.chdir(ran.folder / folder)
+        gate(CONFIG, "-r", "echo", "--var", "more=it's so", "-o", "agent.md", name="../promptfooconfig.yaml")
+    text = (ran.folder / folder / "agent.md").read_text()
+    (command,) = re.findall(r"^gradegate run .*$|^cd .*$", text, re.MULTILINE)
+    words = shlex.split(command)
+    if folder:
+        assert words[:3] == ["cd", folder, "&&"]
+        words = words[3:]
+    assert words[:2] == ["gradegate", "run"]
+    again = gate(None, *words[3:], name=words[2])
+    assert (again.code, [case["description"] for case in again.results["cases"]]) == (1, ["says (yes)?"])
+    assert again.results["cases"][0]["prompt"] == "no it's so"
+    assert again.results["cases"][0]["blocks"] is True

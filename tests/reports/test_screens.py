@@ -1,0 +1,53 @@
+"""The pages of docs/screens are what reports make today, and as short as people bear."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradegate.reporting.markdown import utf16
+from support.pages import on_github
+from support.screens import FOLDER, screens
+
+PAGES = screens()
+
+
+def test_the_folder_holds_these_pages_and_no_others() -> None:
+    assert {path.name for path in FOLDER.glob("*.md")} == {"README.md", *PAGES}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_as_it_is_kept(name: str) -> None:
+    # Written anew by `PYTHONPATH=tests python -m support.screens`.
+    assert (FOLDER / name).read_text() == PAGES[name]
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith("comment")])
+def test_a_comment_is_short_and_whole(name: str) -> None:
+    assert utf16(PAGES[name]) <= 19_500
+    page = on_github(PAGES[name])
+    assert page.unbalanced == []
+    assert page.live == []
+
+
+def test_every_failing_case_has_a_line_and_its_place() -> None:
+    lines = [line for line in PAGES["comment-300-with-40-failures.md"].splitlines() if line.startswith("- **")]
+    assert len(lines) == 40
+    assert all("asked: " in line and "`factuality` – " in line and "/evals/support.yaml#L" in line for line in lines)
+
+
+def test_twelve_cases_are_seen_at_a_glance() -> None:
+    page = PAGES["comment-12-mixed.md"]
+    sight = page.partition("<details>")[0]
+    assert "Beside the base (9b8c7d\u200b6, 2 days old): 4 new failures, 2 known failures, 1 fixed" in sight
+    assert "Fixed: Gift card, variant 2." in sight
+    for heading in ("❌ Blocks: 6 cases", "❔ Could not tell: 2 cases", "⚠️ Does not block: 2 cases"):
+        assert f"#### {heading}" in sight
+    assert "**Moves to Oslo** · new · turn 4 · asked: Where does my parcel go?" in sight
+    assert "**Broken on arrival** · known · " in sight
+    assert len(sight) < 5_000
+
+
+def test_a_weakened_gate_is_said_right_under_the_first_line_and_once() -> None:
+    page = PAGES["comment-weakened-gate.md"]
+    assert page.splitlines()[2:4] == ["> [!WARNING]", "> **This pull request weakens its own gate in 3 places**"]
+    assert page.lower().count("weakens its own gate") == 1

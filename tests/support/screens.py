@@ -1,0 +1,200 @@
+"""The pages that reviewers see, of decisions as a gate would hand them to reports: docs/screens holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from gradegate.account import AskedModel, BaselineReport, KeyUse, Made
+from gradegate.baseline import FIXED, NEW_FAILURE, PRE_EXISTING
+from gradegate.changes import GateChanges
+from gradegate.conversation import Turn
+from gradegate.deciding.gate import decide
+from gradegate.errors import Origin
+from gradegate.reporting.page import bare
+from gradegate.reporting.report import REPORTS, Links
+from gradegate.result import Counterpart, Decision, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.suite import Policy, Rule, Select
+from support import samples
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "screens"
+CONFIG = "evals/support.yaml"
+COMMIT = "1f3a9c0d4be75162a8c9d0e1f2a3b4c5d6e7f809"
+RUN = "https://github.com/octo/shop/actions/runs/4711/attempts/1"
+LINKS = Links("https://github.com", "octo/shop", COMMIT, RUN, f"{RUN}#artifacts", "nightly")
+RULES = (
+    Rule("facts", Select(assertion="factuality"), min_pass_rate=0.9, suite=CONFIG, origin=Origin(CONFIG, 4)),
+    Rule("regressions", max_new_failures=0, suite=CONFIG, origin=Origin(CONFIG, 5)),
+    Rule("style", Select(assertion="llm-rubric"), min_score=0.8, blocking=False, suite=CONFIG),
+)
+MADE = Made(
+    "0.1.0",
+    COMMIT,
+    "2026-01-01T00:00:00+00:00",
+    {CONFIG: "0" * 64},
+    titles={CONFIG: "Answers of the support desk"},
+    options=("--grader", "openai:chat:gpt-5-mini"),
+)
+TOPICS = (
+    ("Refund after 30 days", "May I return a kettle that I bought six weeks ago?", "Returns are taken for 30 days."),
+    ("Delivery abroad", "Do you deliver to Norway, and what does it cost?", "Delivery to Norway costs 19 euros."),
+    ("Broken on arrival", "The lamp came broken. Who pays for sending it back?", "We pay for the way back."),
+    ("Change of address", "I moved yesterday; where does my parcel go now?", "It goes to the address of the order."),
+    (
+        "Gift card",
+        "Can I pay half with a gift card and half by invoice?",
+        "A gift card may be combined with an invoice.",
+    ),
+    ("Warranty", "How long is the warranty of your coffee machines?", "Coffee machines have three years."),
+)
+
+
+def _grade(outcome: Outcome, line: int, kind: str = "factuality", status: str = "", **more: object) -> Grade:
+    made = samples.grade(outcome, kind, line, status=status, **more)
+    base = {NEW_FAILURE: Outcome.PASS, PRE_EXISTING: Outcome.FAIL, FIXED: Outcome.FAIL}.get(status)
+    origin = replace(made.assertion, origin=Origin(CONFIG, line))
+    return replace(made, assertion=origin, base=Counterpart(base, base) if base else None)
+
+
+def _row(number: int, outcome: Outcome, *grades: Grade, **more: object) -> Row:
+    name, asked, _ = TOPICS[number % len(TOPICS)]
+    count = number // len(TOPICS)
+    given = {
+        "suite": CONFIG,
+        "prompt_label": "Answer as the support desk",
+        "prompt": asked,
+        "vars": {"question": asked},
+        "origin": Origin(CONFIG, 20 + 8 * number),
+        "case": number,
+        **more,
+    }
+    return samples.row(f"{name}, variant {count + 1}" if count else name, outcome, *grades, **given)
+
+
+def passing(number: int, status: str = "ok") -> Row:
+    said = TOPICS[number % len(TOPICS)][2]
+    return _row(number, Outcome.PASS, _grade(Outcome.PASS, 24 + 8 * number, status=status, value=said, score=1.0))
+
+
+def failing(number: int, status: str = NEW_FAILURE) -> Row:
+    _, _, said = TOPICS[number % len(TOPICS)]
+    reason = (
+        f"The answer promises what the desk does not: the reference says “{said}” and the answer says the opposite."
+    )
+    wrong = _grade(Outcome.FAIL, 24 + 8 * number, status=status, value=said, score=0.0, threshold=0.5, reason=reason)
+    answer = "Of course! That is always possible, at no cost, for as long as you like. Is there anything else?"
+    return _row(number, Outcome.FAIL, wrong, output=answer, usage=samples.TARGET)
+
+
+def conversation(number: int) -> Row:
+    said = ("I moved to Oslo.", "Noted: Oslo.", "Where does my parcel go?", "To Bergen.", "Thanks.", "You are welcome!")
+    turns = tuple(Turn("assistant" if place % 2 else "user", text) for place, text in enumerate(said))
+    reason = "1 of 2 answers forget nothing; turn 4 forgets what it was told: the user lives in Oslo"
+    forgot = _grade(Outcome.FAIL, 24 + 8 * number, "knowledge-retention", NEW_FAILURE, score=0.5, reason=reason)
+    forgot = replace(forgot, threshold=0.8, turns=(4,))
+    return replace(_row(number, Outcome.FAIL, forgot, output=said[-1], turns=turns), description="Moves to Oslo")
+
+
+def unclear(number: int) -> Row:
+    reason = 'no verdict after asking again: no category from A to E in "I would rather not say"'
+    return _row(number, Outcome.ERROR, _grade(Outcome.ERROR, 24 + 8 * number, reason=reason), output="Three years.")
+
+
+def wordy(number: int) -> Row:
+    good = _grade(Outcome.PASS, 24 + 8 * number, status="ok", score=1.0)
+    reason = "The answer takes 74 words for a yes."
+    long = _grade(Outcome.FAIL, 25 + 8 * number, "llm-rubric", value="At most 40 words", blocking=False, score=0.4)
+    return _row(
+        number, Outcome.PASS, good, replace(long, threshold=0.8, reason=reason), output="Yes, " + "really " * 70
+    )
+
+
+def decided(rows: list[Row], rules: tuple[Rule, ...] = RULES, **more: object) -> Decision:
+    """What the gate makes of these answers."""
+    statuses = [grade.status for row in rows for grade in row.grades]
+    run = RunResult(
+        cases_of(rows),
+        samples.TARGET,
+        samples.GRADER,
+        seconds=41.5,
+        models=(
+            AskedModel("openai:chat:gpt-5", "api.openai.com"),
+            AskedModel("openai:chat:gpt-5-mini", "api.openai.com"),
+        ),
+        keys=(KeyUse("OPENAI_API_KEY", "api.openai.com"),),
+        made=MADE,
+        baseline=BaselineReport(
+            "9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a1b0c",
+            2,
+            len(rows),
+            statuses.count(NEW_FAILURE),
+            statuses.count(PRE_EXISTING),
+            statuses.count(FIXED),
+        ),
+    )
+    return decide(run, (Policy(rules, **more),))  # type: ignore[arg-type]
+
+
+def mixed() -> Decision:
+    """Twelve cases of every kind."""
+    rows = [
+        failing(0),
+        failing(1),
+        failing(2, PRE_EXISTING),
+        conversation(3),
+        unclear(4),
+        unclear(5),
+        wordy(6),
+        wordy(7),
+    ]
+    return decided([*rows, failing(8, PRE_EXISTING), failing(9), passing(10, FIXED), passing(11)])
+
+
+def many() -> Decision:
+    """Three hundred cases of which forty fail."""
+    rows = [failing(n, NEW_FAILURE if n % 4 else PRE_EXISTING) if n < 40 else passing(n) for n in range(300)]
+    return decided(rows)
+
+
+def weakened() -> Decision:
+    """All passes, after the pull request took from its gate."""
+    made = decided([passing(number) for number in range(12)])
+    found = tuple(replace(it, origin=Origin(CONFIG, it.origin.line if it.origin else 0)) for it in samples.CHANGES)
+    return decide(made.run, (Policy(RULES[:2]),), GateChanges(found))
+
+
+def inconclusive() -> Decision:
+    """The target was down for most of it."""
+    why = "api.openai.com answered 503 after 4 attempts: The server is overloaded"
+    down = _grade(Outcome.ERROR, 30, reason=f"the target gave no answer: {why}", unheard=True)
+    rows = [_row(n, Outcome.ERROR, down, output=None, error=why) for n in range(9)]
+    return decided([*rows, passing(9), passing(10), unclear(11)])
+
+
+NOT_RUN = "This pull request comes from a fork, and GitHub gives its workflow no secrets: no model was asked."
+DECISIONS: Mapping[str, Callable[[], Decision]] = {
+    "12-mixed": mixed,
+    "300-with-40-failures": many,
+    "weakened-gate": weakened,
+    "inconclusive": inconclusive,
+}
+
+
+def screens() -> dict[str, str]:
+    """The pages by the names of their files."""
+    pages = {}
+    for name, make in DECISIONS.items():
+        decision = make()
+        for report in ("comment", "summary", "agent"):
+            found = REPORTS.find(report)
+            assert found is not None
+            pages[f"{report}-{name}.md"] = found.render(decision, LINKS).text
+    pages["comment-not-run.md"] = bare("not-run", NOT_RUN, "", LINKS)
+    return pages
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in screens().items():
+        (FOLDER / name).write_text(text)
