@@ -39,6 +39,9 @@ FILTERS = [
     ("group", ["group:a", "group:b", "group"]),
     ("group:", ["group:a", "group:b"]),
     ("group:*", ["group:a", "group:b"]),
+    ("group*", ["group:a", "group:b", "groups:c", "groupX", "group"]),
+    ("gro*", ["group:a", "group:b", "groups:c", "groupX", "group"]),
+    ("*", LABELS),
     ("group:a", ["group:a"]),
     ("groupX", ["groupX"]),
     ("other", ["other"]),
@@ -46,7 +49,7 @@ FILTERS = [
 
 
 @pytest.mark.parametrize(("pattern", "labels"), FILTERS)
-def test_a_filter_takes_a_label_or_the_group_before_its_colon(gate, pattern, labels):
+def test_a_filter_takes_a_label_or_its_group_or_how_it_begins(gate, pattern, labels):
     named = {"prompts": prompts(*LABELS)}
     by_provider = gate(config(**named, providers=[{"id": "echo", "label": "p", "prompts": [pattern]}]))
     assert asked(by_provider) == [("p", f"x {label}") for label in labels]

@@ -97,8 +97,11 @@ class Pairs:
 
 
 def _allows(patterns: tuple[str, ...], name: str) -> bool:
-    """The filter of labels as promptfoo has it: exact, ``group:*``, or a ``group`` that the label starts with."""
-    return not patterns or any(
-        name == pattern or (name and name.startswith(pattern.removesuffix("*").rstrip(":") + ":"))
-        for pattern in patterns
-    )
+    """The filter of labels as promptfoo has it: exact, ``pre*``, or a ``group`` whose labels begin with ``group:``."""
+    return not patterns or any(name == pattern or (name and _begins(name, pattern)) for pattern in patterns)
+
+
+def _begins(name: str, pattern: str) -> bool:
+    if pattern.endswith("*"):
+        return name.startswith(pattern[:-1])
+    return name.startswith(pattern.rstrip(":") + ":")
