@@ -113,7 +113,15 @@ def test_a_key_that_checks_nothing_is_said(schema, said):
     [
         *LOCAL,
         {"$schema": DRAFT, "prefixItems": [True], "dependentRequired": {"a": ["b"]}, "unevaluatedProperties": False},
-        {"title": "t", "description": "d", "$comment": "c", "examples": [1], "default": 1, "readOnly": True},
+        {
+            "title": "t",
+            "description": "d",
+            "$comment": "c",
+            "examples": [1],
+            "default": 1,
+            "readOnly": True,
+            "deprecated": True,
+        },
         {"x-own": 1, "example": {"a": 1}, "nullable": True, "if": {"type": "null"}, "then": {}, "else": {}},
         {"enum": [{"requird": 1}], "const": {"typ": 1}, "properties": {"requird": {"type": "string"}}},
         {"$ref": "#/components/x", "components": {"x": {"type": "string"}}},

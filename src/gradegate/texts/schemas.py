@@ -19,7 +19,7 @@ _LONGEST = 2000  # characters of what is said: the library quotes the value whol
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 # What says something to people or to other tools, in schemas that were made for OpenAPI, Gemini or an editor.
 _SAYS = frozenset(
-    "example nullable discriminator xml externalDocs propertyOrdering markdownDescription enumDescriptions".split()
+    "example deprecated nullable discriminator xml externalDocs propertyOrdering markdownDescription enumDescriptions".split()
 )
 _SAMPLES: tuple[Any, ...] = (None, True, 0, "", [], {})
 
