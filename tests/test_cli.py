@@ -21,6 +21,9 @@ CONFIG = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type"
         (["--version"], 0, __version__),
         (["run", "none.yaml"], 2, "the config `none.yaml` does not exist"),
         (["run", "none*.yaml"], 2, "the config `none*.yaml` does not exist"),
+        (["run", "-c", "folder"], 0, "Passed"),
+        (["run", "none"], 2, "the config `none` does not exist"),
+        (["run", "empty"], 2, "there is no promptfooconfig.yaml in the folder `empty`"),
         (["run"], 2, "there is no promptfooconfig.yaml here"),
         (["run", "c.yaml", "-o", "x.pdf"], 2, "no report is written as `x.pdf`"),
         (["eval", "c.yaml"], 0, "Passed"),
@@ -38,6 +41,9 @@ CONFIG = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type"
 def test_commands_and_exit_codes(tmp_path, monkeypatch, capsys, arguments, code, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(CONFIG))
+    for folder in ("folder", "empty"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "folder" / "promptfooconfig.yaml").write_text(yaml.safe_dump(CONFIG))
     assert cli.main(arguments) == code
     captured = capsys.readouterr()
     assert said in captured.out + captured.err

@@ -14,6 +14,8 @@ from support.graded import mistakes
 
 NEAREST = [
     ("gpt-4.1-mini", "openai:chat:gpt-4.1-mini"),
+    ("openai/gpt-4o", "openai:gpt-4o"),
+    ("anthropic/claude-sonnet-4-5", "anthropic:claude-sonnet-4-5"),
     ("gpt-5", "openai:chat:gpt-5"),
     ("chatgpt-4o-latest", "openai:chat:chatgpt-4o-latest"),
     ("o3-mini", "openai:chat:o3-mini"),

@@ -106,6 +106,12 @@ def test_rows_may_be_short_or_empty_or_go_over_lines():
         (b'a\n1\n"2\n', "t.csv:3: not valid CSV"),
         (b"a\n\xff\n", "t.csv: the file is not UTF-8 text"),
         (b"a,__other\n1,2\n", "t.csv:2: unknown column `__other`"),
+        (b"a,__Expected\n1,2\n", 'unknown column `__Expected` -> did you mean "__expected"?'),
+        (b"a,_expected\n1,2\n", "t.csv:2: the column `_expected` is a variable -> write `__expected`"),
+        (b"a,_expected2\n1,2\n", "t.csv:2: the column `_expected2` is a variable -> write `__expected2`"),
+        (b"a,_metadata:k\n1,2\n", "t.csv:2: the column `_metadata:k` is a variable"),
+        (b"a,expected\n1,contains:x\n", "t.csv:2: the column `expected` is a variable, and `contains:x` reads like"),
+        (b"a,Assert1\n1,not-llm-rubric(0.5): x\n", "name the column `__expected`"),
         (b"a,__threshold\n1,\n1,high\n", "t.csv:3: the threshold 'high' is not a number"),
         (b"a,__expected\n1,similar(1e):x\n", "t.csv:2: the threshold '1e' is not a number"),
     ],
@@ -144,3 +150,11 @@ def test_a_threshold_needs_the_column_that_it_is_for(header, cure):
     (mistake,) = caught.value.mistakes
     assert "which is not there" in mistake.what
     assert mistake.cure == cure
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [("expected", "Paris"), ("expected", "note: Paris"), ("_conversation", "x"), ("_own", "x"), ("answer", "equals:x")],
+)
+def test_other_columns_are_variables(name, cell):
+    assert read(f"q,{name}\n1,{cell}\n")[0]["vars"] == {"q": "1", name: cell}

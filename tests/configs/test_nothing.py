@@ -80,3 +80,13 @@ def test_a_mistake_beside_it_is_said_with_its_line(gate):
     said = mistakes(gate(EMPTY.replace("    threshold:\n    metadata:", "    threshold: high\n    metadata:")))
     assert "`threshold` should be a valid number" in said
     assert "1 mistake; nothing was asked" in said
+
+
+@pytest.mark.parametrize("key", ["extensions: []", "nunjucksFilters: {}", "redteam: {}", "redteam:"])
+def test_an_empty_list_of_what_is_not_done_is_none(gate, key):
+    ran = gate(EMPTY + key + "\n")
+    assert ran.code == 0, ran.err
+
+
+def test_what_is_in_it_is_a_mistake(gate):
+    assert "`extensions` is not supported" in mistakes(gate(EMPTY + "extensions: [file://hooks.js:before]\n"))

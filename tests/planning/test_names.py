@@ -5,6 +5,7 @@ import yaml
 
 from gradegate.texts.template import needs
 from support.fake_llm import FakeLlm
+from support.graded import mistakes
 
 
 @pytest.mark.parametrize(
@@ -133,3 +134,9 @@ def test_an_id_that_a_request_is_not_given_has_a_cure_that_works(gate, llm: Fake
     ran = gate({**made, **yaml.safe_load(cure)})
     assert ran.code == 0, ran.err
     assert len({body["session"] for body in llm.bodies}) == 2
+
+
+def test_the_value_of_a_rubric_prompt_is_the_rubric(gate):
+    rubric = {"type": "llm-rubric", "value": "kind", "rubricPrompt": "Is {{output}} {{value}}?", "provider": "echo"}
+    said = mistakes(gate({"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [rubric]}]}))
+    assert "asks for the variable `value`, which no test defines -> write `{{rubric}}`" in said

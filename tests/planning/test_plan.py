@@ -39,6 +39,9 @@ FILTERS = [
     ("group", ["group:a", "group:b", "group"]),
     ("group:", ["group:a", "group:b"]),
     ("group:*", ["group:a", "group:b"]),
+    ("group*", ["group:a", "group:b", "groups:c", "groupX", "group"]),
+    ("gro*", ["group:a", "group:b", "groups:c", "groupX", "group"]),
+    ("*", LABELS),
     ("group:a", ["group:a"]),
     ("groupX", ["groupX"]),
     ("other", ["other"]),
@@ -46,7 +49,7 @@ FILTERS = [
 
 
 @pytest.mark.parametrize(("pattern", "labels"), FILTERS)
-def test_a_filter_takes_a_label_or_the_group_before_its_colon(gate, pattern, labels):
+def test_a_filter_takes_a_label_or_its_group_or_how_it_begins(gate, pattern, labels):
     named = {"prompts": prompts(*LABELS)}
     by_provider = gate(config(**named, providers=[{"id": "echo", "label": "p", "prompts": [pattern]}]))
     assert asked(by_provider) == [("p", f"x {label}") for label in labels]
@@ -65,11 +68,19 @@ def test_a_filter_that_takes_nothing_is_a_mistake(gate, pattern):
     said = mistakes(gate(config(**named, providers=[{"id": "echo", "label": "p", "prompts": [pattern]}])))
     assert "`prompts` of `p` matches no prompt" in said
     assert "the prompts are `group:a`, `groups:c`" in said
-    assert f"a prompt `{pattern}` that the config does not have" in mistakes(
-        gate(config({"prompts": [pattern]}, **named))
-    )
+    there = "that the config does not have -> the prompts are `group:a`, `groups:c`"
+    assert f"a prompt `{pattern}` {there}" in mistakes(gate(config({"prompts": [pattern]}, **named)))
     said = mistakes(gate(config({"providers": [pattern]}, providers=providers("group:a", "groups:c"))))
-    assert f"a provider `{pattern}` that the config does not have" in said
+    there = "that the config does not have -> the providers are `echo`, `group:a`, `groups:c`"
+    assert f"a provider `{pattern}` {there}" in said
+
+
+def test_prompts_that_could_not_be_read_are_said_once(gate):
+    said = mistakes(
+        gate({"prompts": ["file://none.txt"], "providers": [{"id": "echo", "prompts": ["a"]}], "tests": []})
+    )
+    assert "`file://none.txt` does not exist" in said
+    assert "matches no prompt" not in said
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ def test_every_filter_is_among_the_recorded(name):
         ("{{ name.upper() }}", "write `toUpperCase()`"),
         ("{{ name.replace('d', '$&') }}", "a meaning of its own"),
         ("{{ range(200000) }}", "at most 100,000 numbers"),
+        ("{{ list | random }}", "there is no filter `random` here: a prompt would be another in every run"),
         ("{{ list | unique }}", "there is no filter `unique` in Nunjucks"),
         ("{{ list | tojson }}", "there is no filter `tojson` in Nunjucks: `dump` writes JSON"),
         ("{{ list | uper }}", 'there is no filter `uper` in Nunjucks: did you mean "upper"'),

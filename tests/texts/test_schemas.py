@@ -86,3 +86,48 @@ def test_an_answer_nested_too_deeply_is_not_judged():
         deep = [deep]
     with pytest.raises(ValueError, match="nested too deeply"):
         schemas.breach(json.dumps({"items": {"$ref": "#"}}), deep)
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"type": "object", "requird": ["a"]}, 'the key `requird`, which checks nothing: did you mean "required"?'),
+        ({"properties": {"a": {"type": "string", "minlength": 3}}}, 'did you mean "minLength"?'),
+        ({"$schema": DRAFT, "items": {"typ": "string"}}, 'did you mean "type"?'),
+        ({"prefixItems": [{"type": "string"}]}, f"name its draft, `$schema: {DRAFT}`"),
+        ({"schema": {"type": "object"}, "name": "answer"}, "write what is in `schema` alone"),
+        ({"answer": {"type": "string"}}, "the key `answer`, which checks nothing: fields stand in `properties`"),
+        ({"type": "object", "answer": {"type": "string"}}, "keys of your own start with x-"),
+    ],
+    ids=str,
+)
+def test_a_key_that_checks_nothing_is_said(schema, said):
+    schemas.check(json.dumps(schema))  # fine where nothing is asserted by it, as in the tools of a model
+    with pytest.raises(ValueError, match="checks nothing") as caught:
+        schemas.check(json.dumps(schema), known=True)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        *LOCAL,
+        {"$schema": DRAFT, "prefixItems": [True], "dependentRequired": {"a": ["b"]}, "unevaluatedProperties": False},
+        {
+            "title": "t",
+            "description": "d",
+            "$comment": "c",
+            "examples": [1],
+            "default": 1,
+            "readOnly": True,
+            "deprecated": True,
+        },
+        {"x-own": 1, "example": {"a": 1}, "nullable": True, "if": {"type": "null"}, "then": {}, "else": {}},
+        {"enum": [{"requird": 1}], "const": {"typ": 1}, "properties": {"requird": {"type": "string"}}},
+        {"$ref": "#/components/x", "components": {"x": {"type": "string"}}},
+        {"dependencies": {"a": ["b"]}, "patternProperties": {"^a": {}}, "propertyNames": {}, "contentMediaType": "x"},
+    ],
+    ids=str,
+)
+def test_keywords_and_what_only_says_something_are_fine(schema):
+    schemas.check(json.dumps(schema), known=True)

@@ -219,6 +219,9 @@ def nearest(provider_id: str) -> str:
         return "write one of " + ", ".join(f"{form}:MODEL" for form in forms)
     if whole := _respelt(provider_id):
         return f"write {whole}"
+    owner, slash, model = provider_id.partition("/")
+    if slash and model and not colon and PROVIDERS.find(owner.lower()):
+        return f"write {owner.lower()}:{model}, or openrouter:{provider_id}"
     tagged = _TAG.fullmatch(rest) is not None  # `llama3.2:3b` is a model of Ollama's, and no vendor's
     name = _model(provider_id) or _model(rest)
     vendors = {known.split(":")[0] for known in PROVIDERS.names()} if (colon or not name) and not tagged else ()
@@ -227,9 +230,6 @@ def nearest(provider_id: str) -> str:
         return "write one of " + ", ".join(f"{form}:MODEL" for form in _forms(meant))
     if meant or name:
         return f'did you mean "{meant}{colon}{rest}"?' if meant else f"write {name}"
-    owner, slash, model = provider_id.partition("/")
-    if slash and PROVIDERS.find(owner.lower()):
-        return f"write {owner.lower()}:{model}, or openrouter:{provider_id}"
     return f"write openrouter:{provider_id}, or {COMPATIBLE}" if slash and not colon else ANY
 
 

@@ -17,7 +17,7 @@ from gradegate.figures import many
 from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Written, of_two
 from gradegate.programs.program import is_python
-from gradegate.registry import suggest
+from gradegate.registry import near, suggest
 
 _NAME = re.compile(r"(?:not-)?[a-z][a-z0-9-]*")
 _TYPED = re.compile(r"(?:\(([-+0-9.eE]+)\))?:(.*)", re.DOTALL)
@@ -27,6 +27,10 @@ csv.field_size_limit(MAX_CHARACTERS)  # a cell may hold a whole document, in fou
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _TEST = 15  # more values than the same row of a table has, which is read first: mappings, their keys, a list
 _LIMIT = re.compile(r"__config:(__expected\d*):threshold")
+# Columns that are no variables, and what people call the one for assertions in place of its name.
+_NAMES = ("__expected", "__prefix", "__suffix", "__description", "__providerOutput", "__threshold", "__metric")
+_SPECIAL = re.compile("|".join(_NAMES) + r"|__expected\d+|__metadata:.+|__config:.+")
+_ASSERTED = re.compile(r"_*(?:expected|assert|asserts|assertion|assertions)\d*", re.IGNORECASE)
 _SNIPPET = re.compile(r"(?:javascript|fn|eval):(.*)", re.DOTALL)
 
 
@@ -90,6 +94,7 @@ def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
     special = {}
     for name, cell in zip(header, row, strict=False):
         if not name.startswith("__"):
+            _check_variable(name, cell, origin)
             test["vars"][name] = cell
         elif cell.strip() and re.fullmatch(r"__expected\d*", name):
             expected[name] = _assertion(cell, origin)
@@ -99,6 +104,16 @@ def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
         _special(test, expected, name, cell, origin)
     test["assert"] = list(expected.values())
     return test
+
+
+def _check_variable(name: str, cell: str, origin: Origin) -> None:
+    """A column that is meant to assert and is a variable would leave the check out, and be green. Raises ConfigError."""
+    if name.startswith("_") and _SPECIAL.fullmatch(f"_{name}"):
+        raise ConfigError.at(f"the column `{name}` is a variable", origin, f"write `_{name}`")
+    typed = _TYPED.match(cell.strip()) if _ASSERTED.fullmatch(name) else None
+    if typed and GRADERS.find(typed[1].removeprefix("not-")):
+        what = f"the column `{name}` is a variable, and `{excerpt(cell.strip(), 40)}` reads like an assertion"
+        raise ConfigError.at(what, origin, "name the column `__expected`")
 
 
 def _special(test: dict[str, Any], expected: dict[str, Any], name: str, cell: str, origin: Origin) -> None:
@@ -121,7 +136,9 @@ def _special(test: dict[str, Any], expected: dict[str, Any], name: str, cell: st
         if match[1] in expected:
             expected[match[1]]["threshold"] = _number(cell, origin)
     else:
-        raise ConfigError.at(f"unknown column `{name}`", origin, "columns of your own do not start with __")
+        close = near(name, _NAMES)
+        cure = f'did you mean "{close}"?' if close else "columns of your own do not start with __"
+        raise ConfigError.at(f"unknown column `{name}`", origin, cure)
 
 
 def _assertion(cell: str, origin: Origin) -> dict[str, Any]:

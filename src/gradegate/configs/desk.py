@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from gradegate.configs import idle, specs
 from gradegate.configs.dialect import Source
 from gradegate.configs.keys import mistakes
+from gradegate.configs.wrongkeys import UNSUPPORTED
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
 from gradegate.suite import UNREAD, Graders, Note, ProviderSpec
@@ -44,8 +45,10 @@ class Desk:
         """The value without the keys that hold a mistake, so that the rest is looked at too.
 
         Keys that mean nothing are passed over where promptfoo's own tables are, not in those of the gate. A key with
-        nothing behind it, or comments alone, is none.
+        nothing behind it, or comments alone, is none; so is an empty list of what is not done (``extensions: []``).
         """
+        if not UNSUPPORTED.keys().isdisjoint(value):
+            value = {key: item for key, item in value.items() if key not in UNSUPPORTED or item not in ([], {})}
         value = idle.kept(model, value, file, self.source.idle)
         try:
             return model.model_validate(value)

@@ -111,7 +111,9 @@ DOCUMENTS = frozenset(
     "description desc title name label summary reason reasons reasoning rationale explanation explain why note notes "
     "comment comments remark remarks todo category categories tag tags group topic kind priority owner author authors "
     "created updated date version source sources link links url id uid uuid key ticket issue issues displayprompt "
-    "displayname display grading timeout".split()
+    "displayname display grading timeout subcategory subject area domain component module feature features suite section "
+    "language lang locale difficulty complexity labels purpose background details story testid testname caseid casename "
+    "testcaseid".split()
 )
 # Words that speak of what is checked; keys at the top of a file and of providers may be names, but not of these.
 _WORDS = frozenset(

@@ -39,7 +39,7 @@ class _WithSchema(Grader):
             return None
         if not isinstance(value, dict | bool):
             raise ValueError("is not a JSON Schema")
-        schemas.check(document.to_json(value))
+        schemas.check(document.to_json(value), known=True)
         return value
 
     def _problem(self, value: Any) -> str:

@@ -128,6 +128,8 @@ def config_paths(settings: Settings) -> list[Path]:
         patterned = glob.has_magic(written)
         matches = sorted(glob.glob(whole, recursive=True)) if patterned else [whole]  # noqa: PTH207  # may be absolute
         files = [Path(match) for match in matches if Path(match).is_file()]
+        if not patterned and Path(whole).is_dir():
+            files = [_default(Path(whole), written)]
         if patterned:
             files = [file for file in files if not _in_base(file, settings)]
         if not files:
@@ -153,8 +155,9 @@ def _searched(settings: Settings) -> list[Path]:
     return [searched(settings.cwd / written) for written in settings.configs if glob.has_magic(written)]
 
 
-def _default(folder: Path) -> Path:
+def _default(folder: Path, named: str = "") -> Path:
     for name in DEFAULT_CONFIGS:
         if (folder / name).is_file():
             return folder / name
-    raise ConfigError.at("there is no promptfooconfig.yaml here", None, "name the config: gradegate run CONFIG")
+    where = f"in the folder `{named}`" if named else "here"
+    raise ConfigError.at(f"there is no promptfooconfig.yaml {where}", None, "name the config: gradegate run CONFIG")

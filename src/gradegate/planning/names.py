@@ -19,6 +19,7 @@ from gradegate.texts.template import TemplateError, needs
 
 _ALWAYS = frozenset({"env", CONVERSATION})
 _SENT = frozenset({"prompt", "messages"})  # what a request has beside the variables
+_RUBRIC = "write `{{rubric}}`, which is what the assertion has as `value`"
 _UUID = (
     "promptfoo fills in nothing there; for an id of each test's own write `{{uuid}}`, and "
     "`defaultTest: {options: {transformVars: '({...vars, uuid: context.uuid})'}}`"
@@ -126,6 +127,7 @@ class Names:
                     if name in self.defined:
                         what = f"{place.what} asks for the variable `{name}`, which its test does not define"
                     cure = suggest(name, {*self.defined, *place.added} - {name}) or f"add `{name}` to `vars`"
+                    cure = _RUBRIC if name == "value" and "rubric" in place.added else cure
                     cure = _UUID if place.added is _SENT and name in ("uuid", "context") else cure
                     yield Mistake(what, place.origin, cure)
 

@@ -11,6 +11,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning.bind import Binder
 from gradegate.suite import Case, PromptSpec, ProviderSpec, Suite
 
+MOST = 12  # names that a message lists
 _RECORDED = Recorded()
 Target = tuple[ProviderSpec, Provider, list[PromptSpec]]  # with the prompts that it gets
 
@@ -35,15 +36,15 @@ class Pairs:
                 self.mistakes.extend(e.mistakes)
                 continue
             prompts = [prompt for prompt in self.suite.prompts if _allows(spec.prompts, prompt.label)]
-            if not prompts:
-                labels = ", ".join(f"`{prompt.label}`" for prompt in self.suite.prompts)
-                what = f"`prompts` of `{spec.name}` matches no prompt"
-                self._say(what, spec.origin, f"the prompts are {labels}")
+            there = _those("prompt", [prompt.label for prompt in self.suite.prompts])
+            read = any(prompt.text or prompt.maker for prompt in self.suite.prompts)
+            if not prompts and read:  # else it was said what is wrong with them
+                self._say(f"`prompts` of `{spec.name}` matches no prompt", spec.origin, there)
             strange = [
                 name for name in spec.prompts if not any(_allows((name,), it.label) for it in self.suite.prompts)
             ]
             for name in strange if prompts else ():
-                self._say(f"`{spec.name}` names a prompt `{name}` that the config does not have", spec.origin, "")
+                self._say(f"`{spec.name}` names a prompt `{name}` that the config does not have", spec.origin, there)
             yield spec, provider, prompts
 
     def asked(self, case: Case, targets: Sequence[Target]) -> list[tuple[Provider, PromptSpec]]:
@@ -90,15 +91,26 @@ class Pairs:
         for patterns, labels, kind in ((case.providers, targets, "provider"), (case.prompts, prompts, "prompt")):
             for name in patterns:
                 if not any(_allows((name,), label) for label in labels):
-                    self._say(f"the test names a {kind} `{name}` that the config does not have", case.origin, "")
+                    what = f"the test names a {kind} `{name}` that the config does not have"
+                    self._say(what, case.origin, _those(kind, labels))
 
     def _say(self, what: str, origin: Origin | None, cure: str) -> None:
         self.mistakes.append(Mistake(what, origin, cure))
 
 
+def _those(kind: str, labels: Sequence[str]) -> str:
+    """What there is to choose from."""
+    names = [f"`{label}`" for label in dict.fromkeys(labels) if label]
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    return f"the {kind}s are {', '.join(names[:MOST])}{more}" if names else f"remove it: no {kind} has a name"
+
+
 def _allows(patterns: tuple[str, ...], name: str) -> bool:
-    """The filter of labels as promptfoo has it: exact, ``group:*``, or a ``group`` that the label starts with."""
-    return not patterns or any(
-        name == pattern or (name and name.startswith(pattern.removesuffix("*").rstrip(":") + ":"))
-        for pattern in patterns
-    )
+    """The filter of labels as promptfoo has it: exact, ``pre*``, or a ``group`` whose labels begin with ``group:``."""
+    return not patterns or any(name == pattern or (name and _begins(name, pattern)) for pattern in patterns)
+
+
+def _begins(name: str, pattern: str) -> bool:
+    if pattern.endswith("*"):
+        return name.startswith(pattern[:-1])
+    return name.startswith(pattern.rstrip(":") + ":")

@@ -39,12 +39,14 @@ _INSTEAD = {
     "count": "write `length`",
     "items": "write `{% for key, value in it %}`",
     "urlize": "it is not done here",
+    "random": "a prompt would be another in every run",
     "true": "write `== true`",
     "false": "write `== false`",
     "True": "write `true`",
     "False": "write `false`",
     "None": "write `none`",
 }
+_NOT_DONE = frozenset({"urlize", "random"})  # filters of Nunjucks that are left out
 REGEX = "regular expressions are not read in templates: compare texts, or use a `regex` assertion"
 
 
@@ -229,7 +231,8 @@ class NunjucksParser(Parser):
         if node.name not in known or node.name == "in":  # the operator, which is a filter in the tree alone
             close = near(node.name, filter(str.isalpha, known.keys() - {"in"}))
             hint = _INSTEAD.get(node.name) or (f'did you mean "{close}"?' if close else "")
-            self.fail(f"there is no {kind} `{node.name}` in Nunjucks" + (f": {hint}" if hint else ""), node.lineno)
+            what = f"there is no {kind} `{node.name}` " + ("here" if node.name in _NOT_DONE else "in Nunjucks")
+            self.fail(what + (f": {hint}" if hint else ""), node.lineno)
 
     def parse_statement(self) -> nodes.Node | list[nodes.Node]:
         """One block; ``switch`` is one of Nunjucks alone."""

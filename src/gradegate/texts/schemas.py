@@ -12,10 +12,15 @@ from functools import lru_cache
 from typing import Any
 
 from gradegate.bounded.evaluate import Exceeded, Refused, evaluate
+from gradegate.registry import near
 
 _HERE = "gradegate.texts.schemas"
 _LONGEST = 2000  # characters of what is said: the library quotes the value whole
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+# What says something to people or to other tools, in schemas that were made for OpenAPI, Gemini or an editor.
+_SAYS = frozenset(
+    "example deprecated nullable discriminator xml externalDocs propertyOrdering markdownDescription enumDescriptions".split()
+)
 _SAMPLES: tuple[Any, ...] = (None, True, 0, "", [], {})
 
 
@@ -30,8 +35,8 @@ def _validator(schema: str) -> Any:
     return kind(loaded, format_checker=FormatChecker(), registry=EMPTY_REGISTRY)
 
 
-def fault(schema: str) -> str:
-    """What is wrong with a schema in JSON; empty when nothing is."""
+def fault(schema: str, known: bool = False) -> str:
+    """What is wrong with a schema in JSON; empty when nothing is. ``known``: every key has to be a keyword."""
     from jsonschema.exceptions import SchemaError
 
     validator = _validator(schema)
@@ -39,7 +44,7 @@ def fault(schema: str) -> str:
         validator.check_schema(validator.schema)
     except SchemaError as e:
         return f"is not a JSON Schema: {e.json_path}: {e.message}"[:_LONGEST]
-    strange = _leads_away(validator)
+    strange = _leads_away(validator) or (_checks_nothing(validator, schema) if known else "")
     if strange:
         return strange
     try:
@@ -79,6 +84,49 @@ def _leads_away(validator: Any) -> str:
     return ""
 
 
+def _checks_nothing(validator: Any, schema: str) -> str:
+    """What is said of the first key that no draft, or only another one, knows: whatever the answer, it would conform."""
+    from referencing.jsonschema import DRAFT7, specification_with
+
+    if not isinstance(validator.schema, Mapping):
+        return ""
+    keywords = _keywords(validator.META_SCHEMA)
+    specification = specification_with(validator.META_SCHEMA.get("$schema", ""), default=DRAFT7)
+    left = [specification.create_resource(validator.schema)]
+    while left:
+        resource = left.pop()
+        if isinstance(resource.contents, Mapping):
+            for key in resource.contents:
+                strange = key not in keywords and key not in _SAYS and not key.startswith(("$", "x-"))
+                if strange and f'"#/{key}/' not in schema:
+                    return f"has the key `{key[:200]}`, which checks nothing: {_instead(key, validator, keywords)}"
+        left += resource.subresources()
+    return ""
+
+
+def _keywords(metaschema: Mapping[str, Any]) -> frozenset[str]:
+    """The keywords of a draft, whose metaschema may be put together of several."""
+    from jsonschema_specifications import REGISTRY
+
+    folder = str(metaschema.get("$id") or metaschema.get("id")).rpartition("/")[0] + "/"
+    parts = [REGISTRY.contents(uri) for uri in REGISTRY if uri.startswith(folder)]
+    return frozenset(key for part in parts for key in part.get("properties", ()))
+
+
+def _instead(key: str, validator: Any, keywords: frozenset[str]) -> str:
+    from jsonschema import Draft202012Validator
+
+    if key in validator.schema and isinstance(validator.schema.get("schema"), Mapping):
+        return "write what is in `schema` alone"
+    if close := near(key, keywords):
+        return f'did you mean "{close}"?'
+    if key in _keywords(Draft202012Validator.META_SCHEMA):
+        return f"name its draft, `$schema: {Draft202012Validator.META_SCHEMA['$id']}`"
+    if key in validator.schema and not validator.schema.keys() & keywords:
+        return "fields stand in `properties`"
+    return "keys of your own start with x-"
+
+
 def problem(schema: str, value: Any) -> str:
     """Why a value does not conform to a schema in JSON; empty when it does. Raises ValueError where that is not known."""
     from referencing.exceptions import Unresolvable
@@ -94,10 +142,10 @@ def problem(schema: str, value: Any) -> str:
 
 
 @lru_cache(maxsize=256)
-def check(schema: str) -> None:
-    """Raises ValueError with what is wrong with a schema in JSON."""
+def check(schema: str, known: bool = False) -> None:
+    """Raises ValueError with what is wrong with a schema in JSON; ``known``: also with a key that is no keyword."""
     try:
-        wrong = evaluate(f"{_HERE}:fault", schema)
+        wrong = evaluate(f"{_HERE}:fault", schema, known)
     except (Exceeded, Refused) as e:
         raise ValueError(f"is a JSON Schema that cannot be used: {e}") from e
     if wrong:
