@@ -15,23 +15,33 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from gradegate import __version__
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, at_once, exit_code
 from gradegate.errors import ConfigError, Mistake, Terminated
-from gradegate.flags import add_budget, add_cache, add_filters, add_known, add_models, filters
+from gradegate.flags import (
+    add_answers,
+    add_asking,
+    add_budget,
+    add_cache,
+    add_configs,
+    add_models,
+    add_run,
+    add_shard,
+    filters,
+)
 from gradegate.flags import whole as _whole
 from gradegate.reporting.streams import guard
 from gradegate.settings import (
     ASKS,
     CHANGE_MODES,
     COMPARE_MODES,
-    CONCURRENCY,
-    CONFIRM_MODES,
     MAX_AGE,
+    PARTS,
     REASK,
     RETRIES,
-    TIMEOUT,
 )
 
 if TYPE_CHECKING:
+    from gradegate.pipeline import Delivered
     from gradegate.settings import Settings
+    from gradegate.sharding.steps import Written
 
 
 def script() -> NoReturn:
@@ -118,17 +128,25 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"gradegate {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     run = _command(commands, "run", _run, "run evals, write reports, decide", aliases=["eval"])
-    _config_arguments(run)
-    _answers_argument(run)
-    _run_arguments(run)
+    add_configs(run)
+    add_answers(run)
+    add_run(run)
     add_budget(run)
     add_cache(run)
+    add_shard(run)
     run.add_argument("--no-progress-bar", action="store_true", help="no bar on a terminal")
+    merge = _command(commands, "merge", _merge, "decide by the parts of all shards of a run; asks no model")
+    merge.add_argument("merge", metavar="DIR", help="the folder with the parts")
+    add_configs(merge)
+    add_answers(merge)
+    add_run(merge)
+    add_budget(merge)
+    merge.add_argument("--open", default="", metavar="FILE", help="write the failures to ask again, and decide nothing")
     validate = _command(commands, "validate", _validate, "find every mistake in configs; makes no call")
-    _config_arguments(validate)
-    _answers_argument(validate)
+    add_configs(validate)
+    add_answers(validate)
     cases = _command(commands, "cases", _cases, "write what an application is to answer elsewhere; makes no call")
-    _config_arguments(cases)
+    add_configs(cases)
     cases.add_argument(
         "-o", "--output", dest="lines", default="-", metavar="FILE", help="JSON lines; default - is standard output"
     )
@@ -139,7 +157,7 @@ def _parser() -> argparse.ArgumentParser:
         "--asks", type=_whole(1), default=ASKS, metavar="N", help=f"grade each output this often; default {ASKS}"
     )
     add_models(calibrate)
-    _asking_arguments(calibrate, ".json, .md or .html; repeat")
+    add_asking(calibrate, ".json, .md or .html; repeat")
     calibrate.set_defaults(more=[], assertions=[], base="", repeat=None)
     _command(commands, "list", _list, "list assertions, providers, dialects and reports")
     schema = _command(commands, "schema", _schema, "print a JSON Schema")
@@ -156,72 +174,6 @@ def _command(commands: Any, name: str, function: Any, text: str, **more: Any) ->
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=about, **more)
     parser.set_defaults(command=function)
     return parser
-
-
-def _config_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", nargs="*", help="config files or patterns; default promptfooconfig.yaml")
-    parser.add_argument("-c", "--config", dest="more", action="append", default=[], metavar="CONFIG", help="the same")
-    parser.add_argument(
-        "--assert",
-        dest="assertions",
-        action="append",
-        default=[],
-        metavar="TYPE[(THRESHOLD)][:VALUE]",
-        help="assert this of every test too; repeat",
-    )
-    add_filters(parser)
-    parser.add_argument("--base", default="", metavar="DIR", help="a checkout to compare the gate with")
-    parser.add_argument("--repeat", type=_whole(1), help="ask every test this often")
-    parser.add_argument(
-        "--confirm",
-        choices=CONFIRM_MODES,
-        help="ask failures again: not at all, the grader, or for new answers; default as the gate says, else grader",
-    )
-    parser.add_argument(
-        "-r",
-        "--provider",
-        "--providers",
-        dest="providers",
-        action="append",
-        default=[],
-        metavar="ID",
-        help="ask this model or application in place of the config's; repeat",
-    )
-    add_models(parser)
-    add_known(parser)
-
-
-def _run_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--baseline", default="", metavar="FILE", help="results.json of the base, to tell new failures from old ones"
-    )
-    parser.add_argument(
-        "--compare", choices=COMPARE_MODES, default=COMPARE_MODES[0], help="base: ask what --base asks in the same run"
-    )
-    _asking_arguments(parser, ".json, .xml (JUnit), .md, .html or .aegis.json; repeat")
-    parser.add_argument(
-        "--changes", choices=CHANGE_MODES, default=CHANGE_MODES[0], help="what changes of the gate since --base come to"
-    )
-
-
-def _answers_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--answers", action="append", default=[], metavar="FILE", help="grade these answers; no target is asked; repeat"
-    )
-
-
-def _asking_arguments(parser: argparse.ArgumentParser, reports: str) -> None:
-    parser.add_argument("-o", "--output", action="append", default=[], metavar="PATH", help=reports)
-    parser.add_argument(
-        "-j", "--max-concurrency", type=_whole(1), metavar="N", help=f"calls at once; default {CONCURRENCY}"
-    )
-    parser.add_argument("--reask", type=_whole(0), default=REASK, metavar="N", help="ask an unreadable grader again")
-    parser.add_argument(
-        "--timeout", type=_whole(1), metavar="SECONDS", help=f"of one call with its retries; default {TIMEOUT:.0f}"
-    )
-    parser.add_argument(
-        "--retries", type=_whole(0), default=RETRIES, metavar="N", help=f"of a call that failed; default {RETRIES}"
-    )
 
 
 # --- commands -------------------------------------------------------------------------------------------------
@@ -267,6 +219,10 @@ def _settings(args: argparse.Namespace) -> Settings:
         allow_exec=args.allow_exec,
         exec_env=open_variables(args.exec_env, "exec-env"),
         python=args.python,
+        shard=getattr(args, "shard", None),
+        parts=getattr(args, "parts", PARTS),
+        merge=getattr(args, "merge", ""),
+        open=getattr(args, "open", ""),
     )
 
 
@@ -286,7 +242,32 @@ def _run(args: argparse.Namespace) -> int:
     if args.estimate:
         return _estimate(settings)
     bar = partial(progress, in_ci=settings.in_ci or args.no_progress_bar)
-    delivered = deliver(settings, ("console",), Links(), bar)
+    if settings.shard:
+        from gradegate.sharding.steps import ask
+
+        return _said(ask(settings, bar))
+    return _delivered(deliver(settings, ("console",), Links(), bar))
+
+
+def _merge(args: argparse.Namespace) -> int:
+    from gradegate.reporting.report import Links
+    from gradegate.running.progress import progress
+    from gradegate.sharding.steps import merge, name_open
+
+    settings = _settings(args)
+    if settings.open:
+        return _said(name_open(settings))
+    return _delivered(merge(settings, ("console",), Links(), partial(progress, in_ci=True)))
+
+
+def _said(written: Written) -> int:
+    for problem in written.problems:
+        _complain(problem)
+    print(written.said)
+    return written.code
+
+
+def _delivered(delivered: Delivered) -> int:
     for part in delivered.documents[0].parts:
         sys.stdout.write(part)
     for failure in delivered.failures.values():

@@ -8,7 +8,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradegate.errors import ConfigError
-from gradegate.settings import MAX_AGE, Filters, amount, whole_number
+from gradegate.settings import (
+    CHANGE_MODES,
+    COMPARE_MODES,
+    CONCURRENCY,
+    CONFIRM_MODES,
+    MAX_AGE,
+    PARTS,
+    REASK,
+    RETRIES,
+    SHARD,
+    TIMEOUT,
+    Filters,
+    amount,
+    shard,
+    whole_number,
+)
 
 _BOTH = "write it into the config, where a review sees it"
 # Of promptfoo 0.123.1 (`promptfoo eval --help`): options that change nothing about a gate, with the reason.
@@ -112,6 +127,85 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_configs(parser: argparse.ArgumentParser) -> None:
+    """What is checked, and how often it is asked."""
+    parser.add_argument("config", nargs="*", help="config files or patterns; default promptfooconfig.yaml")
+    parser.add_argument("-c", "--config", dest="more", action="append", default=[], metavar="CONFIG", help="the same")
+    parser.add_argument(
+        "--assert",
+        dest="assertions",
+        action="append",
+        default=[],
+        metavar="TYPE[(THRESHOLD)][:VALUE]",
+        help="assert this of every test too; repeat",
+    )
+    add_filters(parser)
+    parser.add_argument("--base", default="", metavar="DIR", help="a checkout to compare the gate with")
+    parser.add_argument("--repeat", type=whole(1), help="ask every test this often")
+    parser.add_argument(
+        "--confirm",
+        choices=CONFIRM_MODES,
+        help="ask failures again: not at all, the grader, or for new answers; default as the gate says, else grader",
+    )
+    parser.add_argument(
+        "-r",
+        "--provider",
+        "--providers",
+        dest="providers",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="ask this model or application in place of the config's; repeat",
+    )
+    add_models(parser)
+    add_known(parser)
+
+
+def add_answers(parser: argparse.ArgumentParser) -> None:
+    """Answers that were made elsewhere."""
+    parser.add_argument(
+        "--answers", action="append", default=[], metavar="FILE", help="grade these answers; no target is asked; repeat"
+    )
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """What a run is compared with, and the reports of it."""
+    parser.add_argument(
+        "--baseline", default="", metavar="FILE", help="results.json of the base, to tell new failures from old ones"
+    )
+    parser.add_argument(
+        "--compare", choices=COMPARE_MODES, default=COMPARE_MODES[0], help="base: ask what --base asks in the same run"
+    )
+    add_asking(parser, ".json, .xml (JUnit), .md, .html or .aegis.json; repeat")
+    parser.add_argument(
+        "--changes", choices=CHANGE_MODES, default=CHANGE_MODES[0], help="what changes of the gate since --base come to"
+    )
+
+
+def add_asking(parser: argparse.ArgumentParser, reports: str) -> None:
+    """How models are asked, and which reports are written."""
+    parser.add_argument("-o", "--output", action="append", default=[], metavar="PATH", help=reports)
+    parser.add_argument(
+        "-j", "--max-concurrency", type=whole(1), metavar="N", help=f"calls at once; default {CONCURRENCY}"
+    )
+    parser.add_argument("--reask", type=whole(0), default=REASK, metavar="N", help="ask an unreadable grader again")
+    parser.add_argument(
+        "--timeout", type=whole(1), metavar="SECONDS", help=f"of one call with its retries; default {TIMEOUT:.0f}"
+    )
+    parser.add_argument(
+        "--retries", type=whole(0), default=RETRIES, metavar="N", help=f"of a call that failed; default {RETRIES}"
+    )
+
+
+def add_shard(parser: argparse.ArgumentParser) -> None:
+    """Which part of the plan is asked, where several jobs share it."""
+    parser.add_argument("--shard", type=_shard, metavar="N/M", help="ask one of M parts of the plan; `merge` decides")
+    parser.add_argument("--parts", default=PARTS, metavar="DIR", help=f"where a shard writes its part; default {PARTS}")
+    parser.add_argument(
+        "--open", default="", metavar="FILE", help="with --shard: ask the failures of `merge --open` again"
+    )
+
+
 def add_known(parser: argparse.ArgumentParser) -> None:
     """What has no effect here, and what is refused: not in the help."""
     for names, (count, why) in NO_EFFECT.items():
@@ -158,6 +252,13 @@ def whole(least: int) -> Any:
         return number
 
     return parse
+
+
+def _shard(text: str) -> tuple[int, int]:
+    found = shard(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no shard: {SHARD}")
+    return found
 
 
 def filters(args: argparse.Namespace) -> Filters:

@@ -44,13 +44,14 @@ from gradegate.reporting.places import check_inputs, places
 from gradegate.reporting.plain import plain
 from gradegate.reporting.redact import conceal, concealed_mistakes
 from gradegate.reporting.report import Document, Links
-from gradegate.result import Decision
+from gradegate.result import Decision, RunResult
 from gradegate.running.run import Watch, run
 from gradegate.settings import Settings
 from gradegate.suite import Note
 
 Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of planned answers
 Choose = Callable[[list[Located]], list[Located]]
+Evaluate = Callable[["Prepared", int, Watch], Decision]
 Approve = Callable[[], Approval]  # asks whether a person approved what the pull request does to its gate
 
 
@@ -171,16 +172,26 @@ def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
     programs.end()  # before anything is written: no code is there any more that could reach for it
     if prepared.client.replies:
         prepared.client.replies.close()
-    shown = replace(conceal(rows, prepared.hide), hidden=prepared.secrets.names)
+    return decided(prepared, rows, prepared.secrets.names)
+
+
+def decided(prepared: Prepared, run: RunResult, hidden: tuple[str, ...]) -> Decision:
+    """The verdict on a run without its secrets; ``hidden`` names the variables that hold them."""
+    shown = replace(conceal(run, prepared.hide), hidden=hidden)
     return decide(shown, conceal(prepared.plan.policies, prepared.hide), prepared.changes)
 
 
 def deliver(
-    settings: Settings, names: tuple[str, ...], links: Links, progress: Progress, approve: Approve = Approval
+    settings: Settings,
+    names: tuple[str, ...],
+    links: Links,
+    progress: Progress,
+    approve: Approve = Approval,
+    evaluate: Evaluate = evaluate,
 ) -> Delivered:
     """All steps. ``names`` are the reports that the caller says or posts itself. Raises ConfigError.
 
-    ``approve`` is called where changes of the gate would block.
+    ``approve`` is called where changes of the gate would block; ``evaluate`` makes a decision of the plan.
     """
     reports = check_outputs(settings.outputs)
     where = places(settings.outputs, settings.cwd, settings.environ)

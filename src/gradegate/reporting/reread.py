@@ -86,6 +86,7 @@ def _run(results: Results) -> RunResult:
         target_usage=usage_of(results.summary.target),
         grader_usage=usage_of(results.summary.grader),
         interrupted=results.interrupted,
+        incomplete=results.incomplete,
         notes=tuple(Note(note.text, _origin(note.source) if note.source else None) for note in results.notes),
         seconds=results.summary.seconds,
         models=tuple(AskedModel(line.name, line.host, line.replies_from) for line in results.asked),

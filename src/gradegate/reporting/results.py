@@ -336,6 +336,7 @@ class Head(_Part):
     rules: list[RuleLine]
     notes: list[NoteLine]
     interrupted: str = Field(description="Why the run stopped early; empty when it did not.")
+    incomplete: str = Field(default="", description="What is wrong with the parts of a run in shards; empty otherwise.")
     models: list[str]
     asked: list[AskedLine] = Field(description="The models, each in its parts.")
     keys: list[KeyLine] = Field(default=[], description="What left the environment, and where it went.")

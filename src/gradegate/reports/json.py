@@ -71,6 +71,7 @@ def _head(decision: Decision) -> Head:
         rules=[_rule(rule) for rule in decision.rules],
         notes=[_note(note) for note in notes(decision)],
         interrupted=encodable(run.interrupted),
+        incomplete=encodable(run.incomplete),
         models=[encodable(str(model)) for model in run.models],
         asked=[_asked(model) for model in run.models],
         keys=[KeyLine(name=encodable(use.name), host=encodable(use.host)) for use in run.keys],
