@@ -141,6 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     add_answers(merge)
     add_run(merge)
     add_budget(merge)
+    add_cache(merge)
     merge.add_argument("--open", default="", metavar="FILE", help="write the failures to ask again, and decide nothing")
     validate = _command(commands, "validate", _validate, "find every mistake in configs; makes no call")
     add_configs(validate)
@@ -255,6 +256,8 @@ def _merge(args: argparse.Namespace) -> int:
     from gradegate.sharding.steps import merge, name_open
 
     settings = _settings(args)
+    if args.estimate:
+        return _estimate(settings)
     if settings.open:
         return _said(name_open(settings))
     return _delivered(merge(settings, ("console",), Links(), partial(progress, in_ci=True)))

@@ -34,6 +34,7 @@ from gradegate.planning.load import Located, load, shown_in, written_in
 from gradegate.planning.plan import build_client, egress, plan
 from gradegate.planning.remembered import remembered
 from gradegate.planning.secrets import Secrets, secrets_of
+from gradegate.planning.shares import check_shard
 from gradegate.planning.sides import is_asked, with_base
 from gradegate.planning.stakes import stakes
 from gradegate.programs import desk as programs
@@ -91,6 +92,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
 
     ``choose`` may say which cases of the suites are planned.
     """
+    check_shard(settings)
     programs.begin(may_run(settings))
     base = _base(settings)  # first, so that one plan at a time is in memory
     begin()

@@ -15,10 +15,11 @@ from gradegate.github.approval import approval
 from gradegate.github.client import connect
 from gradegate.github.event import links, read_event
 from gradegate.github.promptfoo_action import ANSWERS
-from gradegate.github.publish import Step, publish, publish_mistakes, say, warn
+from gradegate.github.publish import Step, publish, publish_mistakes, publish_part, say, warn
 from gradegate.pipeline import deliver
 from gradegate.running.progress import progress
 from gradegate.settings import from_inputs
+from gradegate.sharding.steps import ask, merge, name_open
 
 PUBLISHED = ("annotations", "summary", "comment")
 
@@ -29,6 +30,8 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
     event = read_event(environ)
     settings = from_inputs(environ, cwd, ANSWERS)
     settings = replace(settings, run=replace(settings.run, commit=event.head_sha))
+    if settings.run.shard or settings.run.open:  # the merge that decides is the only one that comments
+        settings = replace(settings, comment="off")
     step = Step(settings, event, connect(environ, settings.token), say)
     try:
         if settings.mistakes:
@@ -47,7 +50,10 @@ def _run(step: Step) -> int:
     head = head_of(root) if root else ""
     approve = partial(approval, step.github, step.event, step.settings.approve_label, commits, head)
     shown = partial(progress, in_ci=settings.in_ci)
-    delivered = deliver(settings, ("console", *PUBLISHED), where, shown, approve)
+    if settings.shard or (settings.merge and settings.open):
+        return publish_part(step, ask(settings, shown) if settings.shard else name_open(settings))
+    steps = merge if settings.merge else deliver
+    delivered = steps(settings, ("console", *PUBLISHED), where, shown, approve)
     console, *documents = delivered.documents
     code = exit_code(delivered.decision)
     if delivered.decision.run.interrupted:  # a cancelled job has seconds left

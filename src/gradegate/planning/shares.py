@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gradegate.asking.budget import strictest
+from gradegate.errors import ConfigError
 from gradegate.planning.load import Located
 from gradegate.settings import Settings
 from gradegate.suite import Limits
+
+
+def check_shard(settings: Settings) -> None:
+    """Raise ConfigError for options of shards that do not go together."""
+    if settings.shard and settings.merge:
+        raise ConfigError.at("both `shard` and `merge` are given", None, "ask in one job, and merge in another")
+    if settings.open and not settings.shard and not settings.merge:
+        cure = "give `shard` (--shard 3/8), whose share of these failures is asked again"
+        raise ConfigError.at("`open` is given without `shard` or `merge`", None, cure)
 
 
 def share(whole: int, shard: tuple[int, int] | None, least: int = 0) -> int:

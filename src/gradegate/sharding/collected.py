@@ -18,7 +18,7 @@ from gradegate.running.gathered import Asked, Place
 from gradegate.sharding.convert import asked_of
 from gradegate.sharding.files import Damaged, checked, lines, opened, parsed
 from gradegate.sharding.records import OPEN, AccountRecord, AnswerRecord, AsksRecord, Header
-from gradegate.sharding.split import jobs_of
+from gradegate.sharding.split import owners
 
 MOST_FILES = 10_000
 _FORM = "gradegate run --shard 1/8 writes one, for each of 8 jobs"
@@ -45,6 +45,7 @@ class Collected:
     """What the parts of all shards hold. ``problems`` name what is missing, or of no use; ``lacking`` say why, by shard."""
 
     of: int
+    owners: Mapping[int, int] = field(default_factory=dict)  # the shard of each job, by its index
     asked: dict[Place, Asked] = field(default_factory=dict)
     records: dict[Place, AnswerRecord] = field(default_factory=dict)  # of answers in which something failed
     asks: list[AsksRecord] = field(default_factory=list)
@@ -69,11 +70,11 @@ def collect(folder: Path, plan: Plan, digest: str) -> Collected:
         raise ConfigError(*(Mistake(what, None, _FORM if not problems else "") for what in said[:50]))
     of = fitting[0].header.of
     found = Collected(of, problems=problems, rounds=max(part.header.round for part in fitting))
-    owners = {index: number for number in range(1, of + 1) for index in jobs_of(plan.jobs, (number, of))}
+    found.owners = owners(plan.jobs, of)
     basis = ""
     for round_ in range(1, found.rounds + 1):
         chosen = _chosen(fitting, round_, found)
-        used = [part for part in chosen if _take(part, plan, owners, basis, found)]
+        used = [part for part in chosen if _take(part, plan, basis, found)]
         basis = hashlib.sha256("".join(part.sha256 for part in used).encode()).hexdigest()
         found.basis = basis
     return found
@@ -152,7 +153,7 @@ def _lack(found: Collected, shard: int, round_: int, why: str) -> None:
 # --- what they hold -------------------------------------------------------------------------------------------
 
 
-def _take(part: Part, plan: Plan, owners: Mapping[int, int], basis: str, found: Collected) -> bool:
+def _take(part: Part, plan: Plan, basis: str, found: Collected) -> bool:
     """Whether a part could be used: wholly, or not at all."""
     try:
         if part.header.basis != basis:
@@ -163,7 +164,7 @@ def _take(part: Part, plan: Plan, owners: Mapping[int, int], basis: str, found: 
             raise Damaged("it has no lines between the first and the last")
         account = parsed(AccountRecord, body[-1][1], body[-1][0])
         if part.header.round == 1:
-            _take_answers(part, body[:-1], plan, owners, found)
+            _take_answers(part, body[:-1], plan, found)
         else:
             found.asks += list(_asks(body[:-1], found))
     except Damaged as e:
@@ -175,16 +176,14 @@ def _take(part: Part, plan: Plan, owners: Mapping[int, int], basis: str, found: 
     return True
 
 
-def _take_answers(
-    part: Part, body: Sequence[tuple[int, bytes]], plan: Plan, owners: Mapping[int, int], found: Collected
-) -> None:
+def _take_answers(part: Part, body: Sequence[tuple[int, bytes]], plan: Plan, found: Collected) -> None:
     """Raises Damaged where the answers are not just those of the shard."""
     asked: dict[Place, Asked] = {}
     records: dict[Place, AnswerRecord] = {}
     for number, line in body:
         record = parsed(AnswerRecord, line, number)
         place = (record.place, record.repeat)
-        if owners.get(record.place) != part.header.shard or record.repeat >= plan.jobs[record.place].repeats:
+        if found.owners.get(record.place) != part.header.shard or record.repeat >= plan.jobs[record.place].repeats:
             raise Damaged(f"line {number}: the answer is none of shard {part.shard}")
         if place in asked:
             raise Damaged(f"line {number}: the answer is there twice")
@@ -194,7 +193,7 @@ def _take_answers(
             raise Damaged(f"line {number}: {e}") from e
         if record.said is not None:
             records[place] = record
-    own = (index for index, number in owners.items() if number == part.header.shard)
+    own = (index for index, number in found.owners.items() if number == part.header.shard)
     planned = sum(plan.jobs[index].repeats for index in own)
     if len(asked) != planned:
         raise Damaged(f"it has {len(asked):,} of the {planned:,} answers of shard {part.shard}")

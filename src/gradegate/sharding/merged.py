@@ -8,6 +8,7 @@ from typing import Any
 
 from gradegate.conversation import NO_USAGE, Usage
 from gradegate.deciding.chances import tail
+from gradegate.deciding.waves import LEAST
 from gradegate.errors import Trouble
 from gradegate.figures import many
 from gradegate.pipeline import Prepared
@@ -22,7 +23,6 @@ from gradegate.running.run import missing_row
 from gradegate.sharding.collected import Collected
 from gradegate.sharding.playback import Playback
 from gradegate.sharding.records import AccountRecord, OpenRecord
-from gradegate.sharding.split import jobs_of
 from gradegate.suite import Note
 
 _SURE = 0.001  # the chance that noise alone leaves more failures than a round asks beyond a wave
@@ -40,11 +40,10 @@ class Merged:
 def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
     """Put the parts together. What no part has is an ERROR that names its shard."""
     plan, accounts = prepared.plan, list(collected.accounts.values())
-    owners = {i: number for number in range(1, collected.of + 1) for i in jobs_of(plan.jobs, (number, collected.of))}
 
     def asked_of(index: int, job: Job, repeat: int) -> Asked:
         asked = collected.asked.get((index, repeat))
-        why = f"not run: {collected.why(owners[index])}"
+        why = f"not run: {collected.why(collected.owners[index])}"
         return asked or Asked(missing_row(job, repeat, why, Trouble.STOPPED))
 
     playback = Playback(collected.asks)
@@ -124,12 +123,12 @@ def _has_base(gathered: Gathered, index: int) -> bool:
 
 
 def likely(grades: int, noise: float) -> int:
-    """So many failures that noise alone makes more of them in one run of a thousand."""
+    """So many failures, in whole waves, that noise alone makes more of them in one run of a thousand."""
     low, high = 0, grades
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if tail(middle + 1, grades, noise) < _SURE else (middle + 1, high)
-    return low
+    return -(-low // LEAST) * LEAST
 
 
 # --- what it took ---------------------------------------------------------------------------------------------

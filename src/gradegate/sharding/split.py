@@ -8,18 +8,26 @@ from gradegate.planning.job import Job
 from gradegate.planning.keys import row_key
 
 
-def jobs_of(jobs: Sequence[Job], shard: tuple[int, int]) -> frozenset[int]:
-    """The indexes of the jobs that a shard asks: each job is in one of them.
+def owners(jobs: Sequence[Job], of: int) -> dict[int, int]:
+    """The shard of each job, from 1, by its index.
 
-    A group goes by a digest of its name, so that a case stays in its shard, and in the cache of that, whatever is added.
+    Groups lie in the order of digests of their names, and each shard takes as much of that order as any other. So shards
+    are even, and a case that is added moves few others to another shard, and away from its cache.
     """
+    found: dict[int, int] = {}
+    before, total = 0, sum(job.repeats for job in jobs)
+    for group in sorted(groups(jobs), key=lambda group: min(row_key(jobs[index], 0) for index in group)):
+        answers = sum(jobs[index].repeats for index in group)
+        middle = 2 * before + answers
+        before += answers
+        found |= dict.fromkeys(group, middle * of // (2 * total) + 1)
+    return found
+
+
+def jobs_of(jobs: Sequence[Job], shard: tuple[int, int]) -> frozenset[int]:
+    """The indexes of the jobs that a shard asks."""
     number, of = shard
-    return frozenset(
-        index
-        for group in groups(jobs)
-        if int.from_bytes(min(row_key(jobs[index], 0) for index in group)[:8], "big") % of == number - 1
-        for index in group
-    )
+    return frozenset(index for index, owner in owners(jobs, of).items() if owner == number)
 
 
 def groups(jobs: Sequence[Job]) -> list[list[int]]:
