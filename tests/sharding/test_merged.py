@@ -107,7 +107,7 @@ def test_many_failures_are_not_all_asked_where_noise_cannot_have_made_them(shard
 
 
 def test_a_merge_needs_no_key_and_asks_nobody(sharded, llm, monkeypatch):
-    llm.reply = scripted({1: "F"})
+    llm.reply = scripted({1: "FF"})
     judge = {"id": "openai:chat:fake", "config": {"apiBaseUrl": llm.base, "apiKey": "{{env.JUDGE_API_KEY}}"}}
     run = sharded({**suite(judge, 4), "providers": ["echo", "openai:chat:gpt-5"][:1]}, "--confirm", "off")
     monkeypatch.setenv("JUDGE_API_KEY", "sk-a-key-of-the-judge")
@@ -122,9 +122,13 @@ def test_a_merge_needs_no_key_and_asks_nobody(sharded, llm, monkeypatch):
     assert merged["keys"] == [{"name": "JUDGE_API_KEY", "host": whole["asked"][-1]["host"]}]
 
 
-def test_conversations_and_comparisons_stay_whole(sharded, llm):
+def test_what_is_compared_is_asked_in_one_shard(sharded, llm):
     llm.reply = lambda path, body: "0" if "funniest" in json.dumps(body) else "an answer"
     equal(sharded(compared(llm), "--confirm", "off", of=2))
+
+
+def test_a_conversation_is_had_in_one_shard(sharded, llm):
+    llm.reply = lambda path, body: "an answer"
     talk = {
         "prompts": ["{% for said in _conversation %}{{said.output}} {% endfor %}{{q}}"],
         "providers": [llm.spec()],

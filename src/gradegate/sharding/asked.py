@@ -9,19 +9,20 @@ from gradegate import __version__
 from gradegate.access.hiding import Hide
 from gradegate.baseline import BaseAnswer, answer_of
 from gradegate.pipeline import Prepared
-from gradegate.planning.job import Plan
+from gradegate.planning.job import Job, Plan
 from gradegate.reporting.lines import spent
 from gradegate.reporting.results import AskedLine, KeyLine
-from gradegate.result import KeyUse
+from gradegate.result import KeyUse, Outcome
 from gradegate.running.again import Asking, Stopped
 from gradegate.running.askable import Askable
 from gradegate.running.beside import Beside
 from gradegate.running.confirm import Answer, Confirming, in_portions
-from gradegate.running.gathered import Account, Place
+from gradegate.running.gathered import Account, Asked, Place
 from gradegate.running.portions import Portions
 from gradegate.running.run import Watch, first_asks, further_asks
 from gradegate.settings import Settings, whole_number
 from gradegate.sharding.convert import answer_record, asked_of, asks_record, row_in
+from gradegate.sharding.files import Damaged
 from gradegate.sharding.records import FORMAT, PART, AccountRecord, AsksRecord, CacheRecord, Header, OpenRecord
 from gradegate.sharding.split import jobs_of
 
@@ -94,8 +95,9 @@ def _confirming(plan: Plan, mine: Sequence[OpenRecord], reask: int, recorder: _R
     askable = Askable(plan)
     answers = []
     for it in mine:
-        planned = plan.jobs[it.answer.place]
+        planned = _planned(plan, it)
         asked = asked_of(it.answer, planned)
+        _check(it, asked, askable, asked.job or planned)
         answers.append(Answer(asked.job or planned, asked.row, asked.transcript))
     beside = Beside.of(plan, askable, reask, [None] * sum(job.repeats for job in plan.jobs if not job.of_base))
     if beside is not None:
@@ -103,6 +105,24 @@ def _confirming(plan: Plan, mine: Sequence[OpenRecord], reask: int, recorder: _R
         paired = [_counterpart(it, plan, beside, numbers) for it in mine]
         beside = replace(beside, paired=paired)
     return Confirming(askable, answers, reask, beside, recorder)
+
+
+def _planned(plan: Plan, it: OpenRecord) -> Job:
+    """The job of an answer. Raises Damaged where the plan has none, or none of the base's beside it."""
+    place, repeat = it.answer.place, it.answer.repeat
+    job = plan.jobs[place] if place < len(plan.jobs) else None
+    if job is None or job.of_base or repeat >= job.repeats:
+        raise Damaged(f"the plan has no answer {place}")
+    if it.other is not None and not (place + 1 < len(plan.jobs) and plan.jobs[place + 1].of_base):
+        raise Damaged(f"the base has no answer {place}")
+    return job
+
+
+def _check(it: OpenRecord, asked: Asked, askable: Askable, job: Job) -> None:
+    """Raise Damaged for a grade that did not fail, or is not asked again."""
+    open_ = {place for place, _ in askable.of(job) if asked.row.grades[place].outcome is Outcome.FAIL}
+    if not open_.issuperset(it.positions):
+        raise Damaged(f"answer {it.answer.place} has no such open grade")
 
 
 def _counterpart(it: OpenRecord, plan: Plan, beside: Beside, numbers: dict[Place, int]) -> BaseAnswer | None:

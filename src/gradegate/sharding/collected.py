@@ -168,7 +168,10 @@ def _take(part: Part, plan: Plan, basis: str, found: Collected) -> bool:
         else:
             found.asks += list(_asks(body[:-1], found))
     except Damaged as e:
-        _lack(found, part.header.shard, part.header.round, f"{part.name}: {e}")
+        found.problems.append(f"{part.name}: {e}")
+        found.lacking.setdefault(
+            part.header.shard, f"shard {part.shard} has no part that can be used: {part.name}: {e}"
+        )
         return False
     found.accounts[part.header.round, part.header.shard] = account
     if account.stopped:
