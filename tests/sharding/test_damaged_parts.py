@@ -131,6 +131,7 @@ def test_the_same_part_twice_is_named(asked, capsys):
     [
         ("plan", "0" * 64, "it is of another plan"),
         ("commit", "1" * 40, "it is of commit 1111111, and this is"),
+        ("run", "4711", "it is of the workflow run 4711, and this is none"),
         ("version", "0.0.1", "it was written by version 0.0.1, and this is"),
         ("of", 4, "it is shard 2/4, and the others are of 3"),
         ("shard", 0, "it is shard 0/3"),

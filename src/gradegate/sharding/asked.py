@@ -46,6 +46,7 @@ def header(settings: Settings, plan: str, round_: int = 1, basis: str = "") -> H
         version=__version__,
         plan=plan,
         commit=settings.commit,
+        run=settings.environ.get("GITHUB_RUN_ID", ""),
         shard=number,
         of=of,
         round=round_,

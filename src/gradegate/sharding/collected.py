@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gradegate import __version__
 from gradegate.errors import ConfigError, Mistake
 from gradegate.planning.job import Plan
 from gradegate.running.gathered import Asked, Place
@@ -60,11 +59,11 @@ class Collected:
         return self.lacking.get(shard) or f"shard {shard}/{self.of} left no part"
 
 
-def collect(folder: Path, plan: Plan, digest: str) -> Collected:
-    """The parts in a folder, or in folders below it. Raises ConfigError where none can be used."""
+def collect(folder: Path, plan: Plan, own: Header) -> Collected:
+    """The parts in a folder, or in folders below it, that fit the header of one's own. Raises ConfigError where none does."""
     problems: list[str] = []
     heads = list(_headers(folder, problems))
-    fitting = list(_fitting(heads, plan, digest, problems))
+    fitting = list(_fitting(heads, own, problems))
     if not fitting:
         said = problems or [f"there is no part in `{folder.name}`"]
         raise ConfigError(*(Mistake(what, None, _FORM if not problems else "") for what in said[:50]))
@@ -103,22 +102,31 @@ def _headers(folder: Path, problems: list[str]) -> Iterator[Part]:
             yield Part(path, name, header, footer.lines, footer.sha256)
 
 
-def _fitting(parts: Sequence[Part], plan: Plan, digest: str, problems: list[str]) -> Iterator[Part]:
-    """The parts of this plan, commit and version, with the number of shards that most of them have."""
+def _fitting(parts: Sequence[Part], own: Header, problems: list[str]) -> Iterator[Part]:
+    """The parts of this run, plan, commit and version, with the number of shards that most of them have."""
     numbers = Counter(part.header.of for part in parts)
     of = max(numbers, key=lambda number: (numbers[number], number), default=0)
     for part in parts:
         header = part.header
-        if header.version != __version__:
-            problems.append(f"{part.name}: it was written by version {header.version}, and this is {__version__}")
-        elif header.commit != plan.commit:
-            problems.append(f"{part.name}: it is of commit {_short(header.commit)}, and this is {_short(plan.commit)}")
-        elif header.plan != digest:
-            problems.append(f"{part.name}: it is of another plan: give shards and merge the same configs and options")
+        if wrong := unlike(header, own):
+            problems.append(f"{part.name}: {wrong}")
         elif header.of != of or not 1 <= header.shard <= of:
             problems.append(f"{part.name}: it is shard {part.shard}, and the others are of {of}")
         else:
             yield part
+
+
+def unlike(header: Header, own: Header) -> str:
+    """Why a file is none of this run, an empty string where it is one."""
+    if header.version != own.version:
+        return f"it was written by version {header.version}, and this is {own.version}"
+    if header.commit != own.commit:
+        return f"it is of commit {_short(header.commit)}, and this is {_short(own.commit)}"
+    if header.run != own.run:
+        return f"it is of the workflow run {header.run or 'of nobody'}, and this is {own.run or 'none'}"
+    return (
+        "" if header.plan == own.plan else "it is of another plan: give shards and merge the same configs and options"
+    )
 
 
 def _short(commit: str) -> str:

@@ -26,6 +26,9 @@ class Header(_Line):
     version: str
     plan: Digest
     commit: str
+    run: (
+        str  # the id of the workflow run, so that no other run, such as a stranger's, has a part in it; empty elsewhere
+    )
     shard: Index  # 0 in a file that names open failures
     of: Annotated[int, Field(ge=1, le=999)]
     round: Annotated[int, Field(ge=1, le=99)]

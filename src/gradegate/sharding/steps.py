@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gradegate import __version__
 from gradegate.changes import Approval
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, PASS, TERMINATED
 from gradegate.errors import ConfigError, Origin
@@ -22,7 +21,7 @@ from gradegate.result import Decision
 from gradegate.running.run import Watch
 from gradegate.settings import Settings
 from gradegate.sharding.asked import Found, first_round, further_round, header
-from gradegate.sharding.collected import Collected, collect
+from gradegate.sharding.collected import Collected, collect, unlike
 from gradegate.sharding.files import Damaged, checked, lines, opened, parsed, write
 from gradegate.sharding.identity import plan_digest
 from gradegate.sharding.merged import Merged, merged
@@ -51,11 +50,10 @@ def ask(settings: Settings, progress: Progress) -> Written:
     before, wanted = _opened(settings)
     settings = replace(settings, taken=(before.calls, before.usd)) if before else settings
     prepared = prepare(settings)
-    digest = plan_digest(prepared.plan)
     round_ = before.round if before else 1
+    head = header(settings, plan_digest(prepared.plan), round_, before.basis if before else "")
     if before:
-        _check(before, settings, digest)
-    head = header(settings, digest, round_, before.basis if before else "")
+        _check(before, head, settings.open)
     path = str(Path(settings.parts) / f"part-{number}-of-{of}-round-{round_}-attempt-{head.attempt}.jsonl")
     where = places([path], settings.cwd, settings.environ)[path]
     found = _found(prepared, settings, wanted, progress)
@@ -100,22 +98,13 @@ def _opened(settings: Settings) -> tuple[Header | None, list[OpenRecord] | None]
         raise ConfigError.at(f"it names no failures to ask again: {e}", Origin(settings.open), _ROUND) from e
 
 
-def _check(before: Header, settings: Settings, digest: str) -> None:
+def _check(before: Header, own: Header, file: str) -> None:
     """Raise ConfigError where open failures are of another run."""
-    of = settings.shard[1] if settings.shard else 1
-    wrong = [
-        what
-        for what, is_wrong in (
-            ("it is a part, and names no open failures", before.gradegate != OPEN),
-            (f"it was written by version {before.version}, and this is {__version__}", before.version != __version__),
-            (f"it is of commit {before.commit[:7]}", before.commit != settings.commit),
-            ("it is of another plan", before.plan != digest),
-            (f"it is of {before.of} shards, and not {of}", before.of != of),
-        )
-        if is_wrong
-    ]
+    wrong = "it is a part, and names no open failures" if before.gradegate != OPEN else unlike(before, own)
+    if not wrong and before.of != own.of:
+        wrong = f"it is of {before.of} shards, and not {own.of}"
     if wrong:
-        raise ConfigError.at(wrong[0], Origin(settings.open), _ROUND)
+        raise ConfigError.at(wrong, Origin(file), _ROUND)
 
 
 # --- a merge --------------------------------------------------------------------------------------------------
@@ -142,7 +131,7 @@ def name_open(settings: Settings) -> Written:
     programs.end()
     failures = sum(len(it.positions) for it in found.opened)
     problems = tuple(map(prepared.hide, collected.problems))
-    head = _head(prepared, settings, collected, plan_digest(prepared.plan))
+    head = _head(prepared, settings, collected)
     try:
         if failures:
             write(where, map(prepared.seal, [head.model_dump_json(), *(it.model_dump_json() for it in found.opened)]))
@@ -160,12 +149,14 @@ def _remove(where: Place) -> None:
 
 
 def _merged(prepared: Prepared, settings: Settings, reask: int) -> tuple[Merged, Collected]:
-    collected = collect(settings.cwd / settings.merge, prepared.plan, plan_digest(prepared.plan))
+    own = header(settings, plan_digest(prepared.plan))
+    collected = collect(settings.cwd / settings.merge, prepared.plan, own)
     return merged(prepared, collected, reask), collected
 
 
-def _head(prepared: Prepared, settings: Settings, collected: Collected, digest: str) -> Header:
+def _head(prepared: Prepared, settings: Settings, collected: Collected) -> Header:
+    """The first line of a file with open failures."""
     taken = collected.accounts.values()
-    return header(replace(settings, shard=(0, collected.of)), digest, collected.rounds + 1, collected.basis).model_copy(
-        update={"gradegate": OPEN, "calls": sum(it.calls for it in taken), "usd": sum(it.usd for it in taken)}
-    )
+    own = header(settings, plan_digest(prepared.plan), collected.rounds + 1, collected.basis)
+    spent = {"calls": sum(it.calls for it in taken), "usd": sum(it.usd for it in taken)}
+    return own.model_copy(update={"gradegate": OPEN, "of": collected.of, **spent})
