@@ -28,7 +28,8 @@ def counted(said):
     def reply(path, body):
         text = "\n".join(str(message["content"]) for message in body["messages"])
         if body["model"] == "app":
-            return f"answer to {re.findall(r'case [0-9]+', text)[-1]}"
+            whose = "the base's " if "for the base" in text else ""
+            return f"{whose}answer to {re.findall(r'case [0-9]+', text)[-1]}"
         key = next((it for it in said if it in text), None)
         number = asks[key]
         asks[key] += 1
@@ -75,12 +76,15 @@ def test_failures_are_held_against_a_baseline(sharded, llm, tmp_path_factory, ba
 
 @pytest.mark.parametrize("of", [2, 5])
 def test_a_base_is_asked_in_the_same_run(sharded, llm, of):
-    reply = llm.reply = counted({"answer to case 3": "PF"})
-    run = sharded(judged(llm, 6, gate={**NEW, "compare": "base"}), "--base", "base", of=of)
+    reply = llm.reply = counted({"the base's": "P", "answer to case 3": "F", "answer to case 5": "FPP"})
+    config = judged(llm, 6, gate={**NEW, "compare": "base"})
+    run = sharded(config, "--base", "base", of=of)
     (run.folder / ".git").mkdir()
     (run.folder / "base").mkdir()
-    shutil.copy(run.folder / "c.yaml", run.folder / "base" / "c.yaml")
-    compared(run, reply)
+    config["prompts"][0]["raw"] = "Say for the base {{q}}"
+    (run.folder / "base" / "c.yaml").write_text(yaml.safe_dump(config))
+    code, merged = compared(run, reply)
+    assert (code, merged["baseline"]["new_failures"], merged["baseline"]["fresh"]) == (1, 1, True)
 
 
 def test_new_answers_are_asked_for_again(sharded, llm):
