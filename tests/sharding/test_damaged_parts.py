@@ -163,6 +163,8 @@ def test_a_part_of_something_else_is_named(asked, capsys, key, value, said):
         (lambda it: it["answer"]["grades"][0].update(outcome="error"), "the answer contradicts itself"),
         (lambda it: it["answer"].update(error="down"), "the answer contradicts itself"),
         (lambda it: it["answer"].pop("output"), "line 2: Field required"),
+        (lambda it: it["answer"]["grades"][0].update(score=float("nan")), "line 2: Input should be a finite number"),
+        (lambda it: it["answer"]["usage"].update(known_usd=float("inf")), "line 2: Input should be a finite number"),
     ],
 )
 def test_an_answer_that_the_plan_does_not_have_is_named(asked, capsys, change, said):

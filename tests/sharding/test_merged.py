@@ -119,6 +119,23 @@ def test_many_failures_are_not_all_asked_where_noise_cannot_have_made_them(shard
     assert merged["summary"]["grader"]["calls"] > whole["summary"]["grader"]["calls"]
 
 
+def test_further_rounds_ask_what_a_grader_noisier_than_it_should_be_leaves_open(sharded, llm):
+    llm.reply = scripted(dict.fromkeys(range(40), "FP" * 20))
+    gate = {"noise": 0.01, "rules": [{"name": "r", "min-pass-rate": 1}]}
+    run = sharded(suite(llm.spec(), 40, gate=gate))
+    run.ask()
+    asked = []
+    while opened := run.name_open():
+        asked.append(len(opened))
+        run.ask("--open", OPEN)
+    assert asked == [16, 16, 8]
+    code, merged = run.merge()
+    llm.reply = scripted(dict.fromkeys(range(40), "FP" * 20))
+    whole_code, whole = run.one()
+    assert code == whole_code
+    assert timeless(merged) == timeless(whole)
+
+
 def test_a_merge_needs_no_key_and_asks_nobody(sharded, llm, monkeypatch):
     llm.reply = scripted({1: "FF"})
     judge = {"id": "openai:chat:fake", "config": {"apiBaseUrl": llm.base, "apiKey": "{{env.JUDGE_API_KEY}}"}}

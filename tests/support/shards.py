@@ -64,9 +64,9 @@ class Sharded:
         return code, json.loads(results.read_text()) if results.exists() else {}
 
     def rounds(self) -> tuple[int, dict]:
-        """Ask, ask again what is open, and merge."""
+        """Ask, ask again what is open until nothing is, and merge."""
         self.ask()
-        if self.name_open():
+        while self.name_open():
             self.ask("--open", OPEN)
         return self.merge()
 

@@ -24,7 +24,7 @@ Share = Field(default=None, description="From 0 to 1; null when nothing was grad
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(defer_build=True, frozen=True, ser_json_inf_nan="null")
+    model_config = ConfigDict(defer_build=True, frozen=True, ser_json_inf_nan="null", allow_inf_nan=False)
 
 
 class SourceLine(_Part):

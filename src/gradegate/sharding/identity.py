@@ -26,6 +26,7 @@ def plan_digest(plan: Plan) -> str:
 def _job(job: Job) -> Iterator[Any]:
     yield from (row_key(job, 0).hex(), job.definition.hex(), job.number, job.repeats, job.text, job.of_base)
     yield [job.target.id, job.target.name, _options(job.target.spec), job.case.recorded, job.stores]
+    yield job.target.spec.transform if job.target.spec else ""
     for binding in job.assertions:
         for bound in binding.bounds if not isinstance(binding, Bound) else (binding,):
             yield [bound.asserted.key.hex(), bound.asserted.definition.hex(), bound.asserted.blocking, bound.again.mode]

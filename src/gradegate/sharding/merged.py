@@ -23,7 +23,7 @@ from gradegate.running.run import missing_row
 from gradegate.sharding.collected import Collected
 from gradegate.sharding.playback import Playback
 from gradegate.sharding.records import AccountRecord, OpenRecord
-from gradegate.suite import Note
+from gradegate.suite import NO_LIMITS, Limits, Note
 
 _SURE = 0.001  # the chance that noise alone leaves more failures than a round asks beyond a wave
 NOT_ASKED = "no shard was told to (`gradegate merge --open FILE` names what is open, `run --shard --open FILE` asks it)"
@@ -51,10 +51,11 @@ def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
     playback.places = gathered.places
     playback.hidden = frozenset(place for place, asked in collected.asked.items() if asked.row.hidden)
     gathered.confirming.run(Portions(prepared.client.budget, _nobody), lambda: NOT_ASKED if playback.missing else "")
-    opened = tuple(_opened(gathered, playback, collected)) if playback.missing else ()
+    used_up = _used_up(prepared.client.budget.limits if playback.missing else NO_LIMITS, accounts)
+    opened = () if used_up or not playback.missing else tuple(_opened(gathered, playback, collected))
     unneeded, lost = playback.unneeded()
     account = _account(prepared, collected, accounts, lost)
-    run = gathered.result(_why(playback, collected, accounts), account)
+    run = gathered.result(_why(playback, collected, used_up), account)
     notes = [Note(problem) for problem in collected.problems]
     if unneeded:
         what = f"{many(unneeded, 'failure')} asked again in vain: no shard sees what the others find"
@@ -83,14 +84,21 @@ def _incomplete(collected: Collected) -> str:
     return problems[0] + more if problems else ""
 
 
-def _why(playback: Playback, collected: Collected, accounts: Sequence[AccountRecord]) -> str:
+def _why(playback: Playback, collected: Collected, used_up: str) -> str:
     """Why failures that a rule needs were not asked again; empty where none was left."""
-    used_up = next((it.used_up for it in accounts if it.used_up), "")
     if used_up:
-        return f"the budget of {used_up} of a shard is used up"
-    if not playback.missing:
-        return ""
-    return next(iter(collected.lacking.values()), NOT_ASKED)
+        return f"the budget of {used_up} is used up"
+    return next(iter(collected.lacking.values()), NOT_ASKED) if playback.missing else ""
+
+
+def _used_up(limits: Limits, accounts: Sequence[AccountRecord]) -> str:
+    """The limit that all shards together have reached, or one of them with its share, as people read it."""
+    said = next((f"{it.used_up} of a shard" for it in accounts if it.used_up), "")
+    if limits.calls is not None and sum(it.calls for it in accounts) >= limits.calls:
+        return many(limits.calls, "call")
+    if limits.usd is not None and sum(it.usd for it in accounts) >= limits.usd:
+        return f"{limits.usd:g} USD"
+    return said
 
 
 # --- what is still open ---------------------------------------------------------------------------------------
@@ -145,13 +153,12 @@ def _account(
         for number in rounds
     )
     limits = prepared.client.budget.report().limits
-    used_up = next((it.used_up for it in accounts if it.used_up), "")
     calls, usd = sum(it.calls for it in accounts), sum(it.usd for it in accounts)
     return Account(
         started=min((it.started for it in accounts), default=""),
         seconds=sum(longest),
         lost=(target, graders),
-        budget=BudgetReport(limits, calls, usd, used_up),
+        budget=BudgetReport(limits, calls, usd, next((it.used_up for it in accounts if it.used_up), "")),
         cache=_cache(accounts),
         problems=tuple(dict.fromkeys(problem for it in accounts for problem in it.problems)),
     )

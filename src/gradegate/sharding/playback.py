@@ -61,7 +61,9 @@ class Playback:
                     asking.asks[position].append(error(asking.bounds[position], HIDDEN, NO_USAGE))
 
     def _take(self, record: AsksRecord, asking: Asking, position: int) -> None:
-        asking.asks[position] += asks_in(record.asks[position], asking.bounds[position].asserted)
+        for ask in asks_in(record.asks[position], asking.bounds[position].asserted):
+            if asking.standing(position) is Standing.OPEN:  # nobody asks beyond that
+                asking.asks[position].append(ask)
         self._left[id(record)].discard(position)
         if id(record) in self._used:
             return

@@ -15,7 +15,7 @@ Index = Annotated[int, Field(ge=0)]
 
 
 class _Line(BaseModel):
-    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", ser_json_inf_nan="null")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Header(_Line):
