@@ -24,7 +24,6 @@ from gradegate.settings import Settings, whole_number
 from gradegate.sharding.convert import answer_record, asked_of, asks_record, row_in
 from gradegate.sharding.files import Damaged
 from gradegate.sharding.records import FORMAT, PART, AccountRecord, AsksRecord, CacheRecord, Header, OpenRecord
-from gradegate.sharding.split import jobs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +54,9 @@ def header(settings: Settings, plan: str, round_: int = 1, basis: str = "") -> H
     )
 
 
-def first_round(prepared: Prepared, settings: Settings, watch: Watch) -> Found:
-    """Ask the shard's jobs once."""
+def first_round(prepared: Prepared, settings: Settings, only: frozenset[int], watch: Watch) -> Found:
+    """Ask the jobs of these indexes once."""
     plan, hide = prepared.plan, prepared.hide
-    only = jobs_of(plan.jobs, settings.shard or (1, 1))
     asked, account = first_asks(plan, prepared.client, settings.reask, only, watch)
     lines = [answer_record(place, it, plan.jobs[place[0]], hide).model_dump_json() for place, it in asked.items()]
     failed = sum(it.row.outcome.value == "fail" for it in asked.values())

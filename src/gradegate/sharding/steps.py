@@ -26,6 +26,7 @@ from gradegate.sharding.files import Damaged, checked, lines, opened, parsed, wr
 from gradegate.sharding.identity import plan_digest
 from gradegate.sharding.merged import Merged, merged
 from gradegate.sharding.records import OPEN, Header, OpenRecord
+from gradegate.sharding.split import jobs_of
 
 _ROUND = "name the failures with `gradegate merge DIR --open FILE`, of the same commit and options"
 
@@ -75,8 +76,10 @@ def _found(prepared: Prepared, settings: Settings, wanted: Sequence[OpenRecord] 
     try:
         if wanted is not None:
             return further_round(prepared, settings, wanted)
-        with progress(prepared.plan.answers) as watch:
-            return first_round(prepared, settings, watch)
+        jobs = prepared.plan.jobs
+        only = jobs_of(jobs, settings.shard or (1, 1))
+        with progress(sum(jobs[index].repeats for index in only)) as watch:
+            return first_round(prepared, settings, only, watch)
     except Damaged as e:
         raise ConfigError.at(f"the failures to ask again cannot be used: {e}", Origin(settings.open), _ROUND) from e
     finally:
