@@ -259,9 +259,37 @@ def test_asks_of_a_shard_that_answered_anew_are_named(again, monkeypatch, capsys
     assert "it asks again what other parts than these answered: run its round again" in results["incomplete"]
 
 
-def test_asks_of_another_answer_are_named(again, capsys):
-    edited(again.part(1, 2), lambda it: it.update(place=77), line=1)
-    assert "it asks again what no part answered" in merge(again, capsys)[1]["incomplete"]
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda it: it.update(place=77), "it asks again what did not fail in any part"),
+        (lambda it: it.update(place=1), "it asks again what did not fail in any part"),
+        (lambda it: it.update(asks={"9": it["asks"]["0"]}), "it asks again what did not fail in any part"),
+        (lambda it: it["asks"]["0"][0].update(key="0" * 64), "a grade is about something else than the plan's"),
+        (lambda it: it.update(kind="other"), "line 2: Input should be 'again' or 'base'"),
+    ],
+)
+def test_asks_of_another_answer_are_named(again, capsys, change, said):
+    edited(again.part(1, 2), change, line=1)
+    code, results, _ = merge(again, capsys)
+    assert code == 3
+    assert said in results["incomplete"]
+
+
+def test_asks_that_two_parts_have_are_named(again, capsys):
+    lines, other = again.part(1, 2).read_text().splitlines(), again.part(3, 2)
+    own = other.read_text().splitlines()
+    other.write_text(signed([own[0], lines[1], own[1]]))
+    code, results, _ = merge(again, capsys)
+    assert code == 3
+    assert "it asks again what another part did" in results["incomplete"]
+
+
+def test_a_part_of_a_round_that_nobody_asked_for_is_never_green(asked, capsys):
+    edited(asked.part(2), lambda header: header.update(round=99))
+    code, results, _ = merge(asked, capsys)
+    assert code == 3
+    assert len(results["notes"]) == 51
 
 
 @pytest.mark.parametrize(

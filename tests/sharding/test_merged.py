@@ -213,6 +213,21 @@ def test_a_secret_in_an_answer_is_hidden_in_parts_and_not_graded_again_elsewhere
     assert "a secret is hidden" in merged["cases"][0]["grades"][0]["reason"]
 
 
+@pytest.mark.slow
+def test_ten_thousand_cases_in_eight_shards_are_those_of_one_run(sharded, llm):
+    llm.reply = scripted({4711: "FPP" * 2})
+    rubric, judged = {"type": "llm-rubric", "value": "is good"}, range(0, 10_000, 789)
+    config = suite(llm.spec(), 10_000, {"type": "not-contains", "value": "case 99"})
+    for number in (*judged, 4711):
+        config["tests"][number]["assert"] = [rubric]
+    rules = [
+        {"name": "rate", "min-pass-rate": 0.98},
+        {"name": "judge", "min-pass-rate": 1, "select": {"assertion": "llm-rubric"}},
+    ]
+    code, merged = equal(sharded({**config, "gate": {"rules": rules}}, of=8), rounds=True)
+    assert (code, merged["summary"]["cases"]["failed"], merged["confirm"]["overturned"]) == (0, 111, 1)
+
+
 def test_options_that_do_not_go_together_are_mistakes(sharded, capsys):
     run = sharded(suite({"id": "echo"}, 2, {"type": "contains", "value": "c"}))
     assert run.command("run", "c.yaml", "--open", "x.jsonl") == 2

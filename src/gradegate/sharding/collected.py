@@ -13,8 +13,9 @@ from pathlib import Path
 
 from gradegate.errors import ConfigError, Mistake
 from gradegate.planning.job import Plan
+from gradegate.result import Outcome
 from gradegate.running.gathered import Asked, Place
-from gradegate.sharding.convert import asked_of
+from gradegate.sharding.convert import asked_of, asks_in
 from gradegate.sharding.files import Damaged, checked, lines, opened, parsed
 from gradegate.sharding.records import OPEN, AccountRecord, AnswerRecord, AsksRecord, Header
 from gradegate.sharding.split import owners
@@ -48,6 +49,7 @@ class Collected:
     asked: dict[Place, Asked] = field(default_factory=dict)
     records: dict[Place, AnswerRecord] = field(default_factory=dict)  # of answers in which something failed
     asks: list[AsksRecord] = field(default_factory=list)
+    again: set[tuple[int, int, str, int]] = field(default_factory=set)  # which grades these are of
     accounts: dict[tuple[int, int], AccountRecord] = field(default_factory=dict)  # by round and shard
     problems: list[str] = field(default_factory=list)
     lacking: dict[int, str] = field(default_factory=dict)
@@ -213,9 +215,20 @@ def _take_answers(part: Part, body: Sequence[tuple[int, bytes]], plan: Plan, fou
 
 
 def _asks(body: Sequence[tuple[int, bytes]], found: Collected) -> Iterator[AsksRecord]:
+    """Raises Damaged for what nobody could have asked."""
     for number, line in body:
         record = parsed(AsksRecord, line, number)
         asked = found.asked.get((record.place, record.repeat))
-        if asked is None or any(not 0 <= position < len(asked.row.grades) for position in record.asks):
-            raise Damaged(f"line {number}: it asks again what no part answered")
+        grades = asked.row.grades if asked else ()
+        for position, asks in record.asks.items():
+            if not 0 <= position < len(grades) or grades[position].outcome is not Outcome.FAIL:
+                raise Damaged(f"line {number}: it asks again what did not fail in any part")
+            name = record.place, record.repeat, record.kind, position
+            if asks and name in found.again:
+                raise Damaged(f"line {number}: it asks again what another part did")
+            found.again |= {name} if asks else set()
+            try:
+                asks_in(asks, grades[position].assertion)
+            except Damaged as e:
+                raise Damaged(f"line {number}: {e}") from e
         yield record

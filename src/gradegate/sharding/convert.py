@@ -8,6 +8,7 @@ from typing import Any
 
 from gradegate.access.hiding import Hide
 from gradegate.conversation import CONVERSATION, NO_USAGE, Transcript, Usage
+from gradegate.errors import GradegateError
 from gradegate.grading.conclude import conclude_case
 from gradegate.planning.job import Job
 from gradegate.planning.keys import row_key
@@ -51,7 +52,10 @@ def asked_of(record: AnswerRecord, planned: Job) -> Asked:
     """An answer as its shard had it. Raises Damaged where it is not one to the planned question."""
     job = planned
     if record.known is not None and planned.recall is not None:
-        job = planned.recall.fill(dict(record.known))
+        try:
+            job = planned.recall.fill(dict(record.known))
+        except GradegateError as e:
+            raise Damaged(f"the stored answers that it used do not fit the plan: {e}") from e
     row = row_in(record.answer, planned, record.repeat, job)
     row = replace(row, hidden=record.hidden or row.hidden)
     transcript = _transcript(record.said, job) if record.said else None

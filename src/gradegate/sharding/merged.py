@@ -26,6 +26,7 @@ from gradegate.sharding.records import AccountRecord, OpenRecord
 from gradegate.suite import NO_LIMITS, Limits, Note
 
 _SURE = 0.001  # the chance that noise alone leaves more failures than a round asks beyond a wave
+MOST = 50  # problems that are said
 NOT_ASKED = "no shard was told to (`gradegate merge --open FILE` names what is open, `run --shard --open FILE` asks it)"
 
 
@@ -56,7 +57,7 @@ def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
     unneeded, lost = playback.unneeded()
     account = _account(prepared, collected, accounts, lost)
     run = gathered.result(_why(playback, collected, used_up), account)
-    notes = [Note(problem) for problem in collected.problems]
+    notes = list(_notes(collected.problems))
     if unneeded:
         what = f"{many(unneeded, 'failure')} asked again in vain: no shard sees what the others find"
         notes.append(Note(what))
@@ -75,6 +76,13 @@ def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
 
 def _nobody(do: Callable[[Any], None], items: Iterable[Any]) -> None:
     """Asks nothing: a merge has no model."""
+
+
+def _notes(problems: Sequence[str]) -> Iterator[Note]:
+    """The first problems, and how many there are more."""
+    yield from map(Note, problems[:MOST])
+    if len(problems) > MOST:
+        yield Note(f"{len(problems) - MOST:,} more problems with the parts")
 
 
 def _incomplete(collected: Collected) -> str:

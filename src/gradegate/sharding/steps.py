@@ -24,7 +24,7 @@ from gradegate.sharding.asked import Found, first_round, further_round, header
 from gradegate.sharding.collected import Collected, collect, unlike
 from gradegate.sharding.files import Damaged, checked, lines, opened, parsed, write
 from gradegate.sharding.identity import plan_digest
-from gradegate.sharding.merged import Merged, merged
+from gradegate.sharding.merged import MOST, Merged, merged
 from gradegate.sharding.records import OPEN, Header, OpenRecord
 from gradegate.sharding.split import jobs_of
 
@@ -133,7 +133,7 @@ def name_open(settings: Settings) -> Written:
     found, collected = _merged(prepared, settings, settings.reask)
     programs.end()
     failures = sum(len(it.positions) for it in found.opened)
-    problems = tuple(map(prepared.hide, collected.problems))
+    problems = tuple(map(prepared.hide, collected.problems[:MOST]))
     head = _head(prepared, settings, collected)
     try:
         if failures:
