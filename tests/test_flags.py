@@ -39,10 +39,10 @@ def described(ran):
 def test_filters_keep_tests_as_promptfoo_does_and_every_report_says_so(gate, arguments, left):
     ran = gate(config(), *arguments, "-o", "r.xml", "-o", "r.md", "-o", "r.html", "-o", "r.json")
     assert described(ran) == left
-    said = f"only {len(left)} of 3 tests of"
-    assert said in ran.out
+    said, some = f"only {len(left)} of 3 tests of", len(left) < 3
+    assert (said in ran.out) is some
     for name in ("r.xml", "r.md", "r.html", "r.json"):
-        assert said in (ran.folder / name).read_text(), name
+        assert (said in (ran.folder / name).read_text()) is some, name
 
 
 @pytest.mark.parametrize("option", ["--filter-providers", "--filter-targets"])

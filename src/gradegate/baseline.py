@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradegate.account import BaselineReport
 from gradegate.conversation import Turn
 from gradegate.figures import many
-from gradegate.result import BaselineReport, Counterpart, Grade, Outcome, Row
+from gradegate.result import Counterpart, Grade, Outcome, Row
 
 OK, FIXED, PRE_EXISTING = "ok", "fixed", "pre-existing"
 NEW_FAILURE, UNSTEADY, UNDECIDED = "new-failure", "unsteady", "undecided"

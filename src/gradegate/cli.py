@@ -12,31 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gradegate import __version__
+from gradegate import __version__, flags
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED, at_once, exit_code
 from gradegate.errors import ConfigError, Mistake, Terminated
-from gradegate.flags import (
-    add_answers,
-    add_asking,
-    add_budget,
-    add_cache,
-    add_configs,
-    add_models,
-    add_run,
-    add_shard,
-    filters,
-)
-from gradegate.flags import whole as _whole
 from gradegate.reporting.streams import guard
-from gradegate.settings import (
-    ASKS,
-    CHANGE_MODES,
-    COMPARE_MODES,
-    MAX_AGE,
-    PARTS,
-    REASK,
-    RETRIES,
-)
+from gradegate.settings import ASKS
 
 if TYPE_CHECKING:
     from gradegate.pipeline import Delivered
@@ -128,26 +108,26 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"gradegate {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     run = _command(commands, "run", _run, "run evals, write reports, decide", aliases=["eval"])
-    add_configs(run)
-    add_answers(run)
-    add_run(run)
-    add_budget(run)
-    add_cache(run)
-    add_shard(run)
+    flags.add_config(run)
+    flags.add_answers(run)
+    flags.add_run(run)
+    flags.add_budget(run)
+    flags.add_cache(run)
+    flags.add_shard(run)
     run.add_argument("--no-progress-bar", action="store_true", help="no bar on a terminal")
     merge = _command(commands, "merge", _merge, "decide by the parts of all shards of a run; asks no model")
     merge.add_argument("merge", metavar="DIR", help="the folder with the parts")
-    add_configs(merge)
-    add_answers(merge)
-    add_run(merge)
-    add_budget(merge)
-    add_cache(merge)
+    flags.add_config(merge)
+    flags.add_answers(merge)
+    flags.add_run(merge)
+    flags.add_budget(merge)
+    flags.add_cache(merge)
     merge.add_argument("--open", default="", metavar="FILE", help="write the failures to ask again, and decide nothing")
     validate = _command(commands, "validate", _validate, "find every mistake in configs; makes no call")
-    add_configs(validate)
-    add_answers(validate)
+    flags.add_config(validate)
+    flags.add_answers(validate)
     cases = _command(commands, "cases", _cases, "write what an application is to answer elsewhere; makes no call")
-    add_configs(cases)
+    flags.add_config(cases)
     cases.add_argument(
         "-o", "--output", dest="lines", default="-", metavar="FILE", help="JSON lines; default - is standard output"
     )
@@ -155,10 +135,10 @@ def _parser() -> argparse.ArgumentParser:
     calibrate.add_argument("config", nargs=1, help="the config whose cases the labels name")
     calibrate.add_argument("labels", metavar="LABELS.jsonl", help="a labelled output a line; see docs/noise.md")
     calibrate.add_argument(
-        "--asks", type=_whole(1), default=ASKS, metavar="N", help=f"grade each output this often; default {ASKS}"
+        "--asks", type=flags.whole(1), default=ASKS, metavar="N", help=f"grade each output this often; default {ASKS}"
     )
-    add_models(calibrate)
-    add_asking(calibrate, ".json, .md or .html; repeat")
+    flags.add_models(calibrate)
+    flags.add_asking(calibrate, ".json, .md or .html; repeat")
     calibrate.set_defaults(more=[], assertions=[], base="", repeat=None)
     _command(commands, "list", _list, "list assertions, providers, dialects and reports")
     schema = _command(commands, "schema", _schema, "print a JSON Schema")
@@ -180,53 +160,6 @@ def _command(commands: Any, name: str, function: Any, text: str, **more: Any) ->
 # --- commands -------------------------------------------------------------------------------------------------
 
 
-def _settings(args: argparse.Namespace) -> Settings:
-    from gradegate.access.envfile import with_files
-    from gradegate.files.checkout import commit_of
-    from gradegate.settings import Settings, graders, hosts, open_variables
-
-    cwd = _here()
-    return Settings(
-        configs=(*args.config, *args.more),
-        outputs=tuple(getattr(args, "output", ())),
-        graders=graders(args.grader),
-        providers=tuple(getattr(args, "providers", ())),
-        max_concurrency=getattr(args, "max_concurrency", None),
-        repeat=args.repeat,
-        answers=tuple(getattr(args, "answers", ())),
-        filters=filters(args),
-        variables=dict(getattr(args, "var", ())),
-        assertions=tuple(args.assertions),
-        base=args.base,
-        changes=getattr(args, "changes", CHANGE_MODES[0]),
-        confirm=getattr(args, "confirm", None) or "",
-        baseline=getattr(args, "baseline", ""),
-        compare=getattr(args, "compare", "").removeprefix(COMPARE_MODES[0]),
-        reask=getattr(args, "reask", REASK),
-        timeout=getattr(args, "timeout", None),
-        retries=getattr(args, "retries", RETRIES),
-        cache="" if getattr(args, "no_cache", False) else getattr(args, "cache", ""),
-        max_age=getattr(args, "max_age", MAX_AGE),
-        cache_http=getattr(args, "cache_http", False),
-        max_calls=getattr(args, "max_calls", None),
-        max_usd=getattr(args, "max_usd", None),
-        max_seconds=getattr(args, "max_seconds", None),
-        commit=commit_of(cwd, os.environ),
-        cwd=cwd,
-        in_ci=bool(os.environ.get("CI")),
-        allowed_hosts=hosts(args.allowed_hosts),
-        allowed_env=open_variables(args.allowed_env),
-        environ=with_files(os.environ, getattr(args, "env_files", ()), cwd),
-        allow_exec=args.allow_exec,
-        exec_env=open_variables(args.exec_env, "exec-env"),
-        python=args.python,
-        shard=getattr(args, "shard", None),
-        parts=getattr(args, "parts", PARTS),
-        merge=getattr(args, "merge", ""),
-        open=getattr(args, "open", ""),
-    )
-
-
 def _here() -> Path:
     try:
         return Path.cwd()
@@ -239,7 +172,7 @@ def _run(args: argparse.Namespace) -> int:
     from gradegate.reporting.report import Links
     from gradegate.running.progress import progress
 
-    settings = _settings(args)
+    settings = flags.settings(args, _here())
     if args.estimate:
         return _estimate(settings)
     bar = partial(progress, in_ci=settings.in_ci or args.no_progress_bar)
@@ -255,7 +188,7 @@ def _merge(args: argparse.Namespace) -> int:
     from gradegate.running.progress import progress
     from gradegate.sharding.steps import merge, name_open
 
-    settings = _settings(args)
+    settings = flags.settings(args, _here())
     if args.estimate:
         return _estimate(settings)
     if settings.open:
@@ -295,7 +228,7 @@ def _validate(args: argparse.Namespace) -> int:
     from gradegate.reporting.commands import harmless
     from gradegate.reporting.wording import inventory
 
-    prepared = prepare(_settings(args))
+    prepared = prepare(flags.settings(args, _here()))
     plan = prepared.shown_plan
     for change in prepared.changes.found:
         where = f"{change.origin}: " if change.origin else ""
@@ -314,7 +247,7 @@ def _cases(args: argparse.Namespace) -> int:
     from gradegate.pipeline import cases
 
     # The arguments of the run are taken as they are: what compares is of no concern here.
-    for text in cases(replace(_settings(args), base=""), "" if args.lines == "-" else args.lines):
+    for text in cases(replace(flags.settings(args, _here()), base=""), "" if args.lines == "-" else args.lines):
         sys.stdout.write(text)
     return PASS
 
@@ -323,7 +256,7 @@ def _calibrate(args: argparse.Namespace) -> int:
     from gradegate.calibrating import steps
     from gradegate.running.progress import progress
 
-    settings = _settings(args)
+    settings = flags.settings(args, _here())
     calibrated = steps.calibrate(settings, args.labels, args.asks, partial(progress, in_ci=settings.in_ci))
     for part in calibrated.text:
         sys.stdout.write(part)

@@ -84,6 +84,8 @@ class Usage:
         return None if self.unpriced else self.cost
 
     def __add__(self, other: Usage) -> Usage:
+        if self is NO_USAGE or other is NO_USAGE:  # as the first of every sum is
+            return other if self is NO_USAGE else self
         return Usage(
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,

@@ -1,10 +1,12 @@
-"""The options that people bring along from ``promptfoo eval``: which tests are run, and what each other one comes to here."""
+"""The options of the command line with what they come to; among them those that people bring along from ``promptfoo eval``."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from gradegate.errors import ConfigError
@@ -20,6 +22,7 @@ from gradegate.settings import (
     SHARD,
     TIMEOUT,
     Filters,
+    Settings,
     amount,
     shard,
     whole_number,
@@ -58,6 +61,76 @@ REFUSED: Mapping[tuple[str, ...], tuple[Any, str]] = {
     ("--extension", "-x"): ("*", "no hook is run: it would be code of the repository under test"),
     ("--suggest-prompts",): ("?", "a gate changes no prompts"),
 }  # fmt: skip
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """What configs are read, and what is asserted, asked and compared in place of what they say."""
+    parser.add_argument("config", nargs="*", help="config files or patterns; default promptfooconfig.yaml")
+    parser.add_argument("-c", "--config", dest="more", action="append", default=[], metavar="CONFIG", help="the same")
+    parser.add_argument(
+        "--assert",
+        dest="assertions",
+        action="append",
+        default=[],
+        metavar="TYPE[(THRESHOLD)][:VALUE]",
+        help="assert this of every test too; repeat",
+    )
+    add_filters(parser)
+    parser.add_argument("--base", default="", metavar="DIR", help="a checkout to compare the gate with")
+    parser.add_argument("--repeat", type=whole(1), help="ask every test this often")
+    parser.add_argument(
+        "--confirm",
+        choices=CONFIRM_MODES,
+        help="ask failures again: not at all, the grader, or for new answers; default as the gate says, else grader",
+    )
+    parser.add_argument(
+        "-r",
+        "--provider",
+        "--providers",
+        dest="providers",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="ask this model or application in place of the config's; repeat",
+    )
+    add_models(parser)
+    add_known(parser)
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """What a run is compared with, and what it writes."""
+    parser.add_argument(
+        "--baseline", default="", metavar="FILE", help="results.json of the base, to tell new failures from old ones"
+    )
+    parser.add_argument(
+        "--compare", choices=COMPARE_MODES, default=COMPARE_MODES[0], help="base: ask what --base asks in the same run"
+    )
+    add_asking(parser, ".json, .xml (JUnit), .md, .html or .aegis.json; repeat")
+    parser.add_argument(
+        "--changes", choices=CHANGE_MODES, default=CHANGE_MODES[0], help="what changes of the gate since --base come to"
+    )
+
+
+def add_answers(parser: argparse.ArgumentParser) -> None:
+    """Where answers made elsewhere are."""
+    parser.add_argument(
+        "--answers", action="append", default=[], metavar="FILE", help="grade these answers; no target is asked; repeat"
+    )
+
+
+def add_asking(parser: argparse.ArgumentParser, reports: str) -> None:
+    """How models are asked; ``reports`` says which there are."""
+    parser.add_argument("-o", "--output", action="append", default=[], metavar="PATH", help=reports)
+    parser.add_argument(
+        "-j", "--max-concurrency", type=whole(1), metavar="N", help=f"calls at once; default {CONCURRENCY}"
+    )
+    parser.add_argument("--reask", type=whole(0), default=REASK, metavar="N", help="ask an unreadable grader again")
+    parser.add_argument(
+        "--timeout", type=whole(1), metavar="SECONDS", help=f"of one call with its retries; default {TIMEOUT:.0f}"
+    )
+    parser.add_argument(
+        "--retries", type=whole(0), default=RETRIES, metavar="N", help=f"of a call that failed; default {RETRIES}"
+    )
 
 
 def add_models(parser: argparse.ArgumentParser) -> None:
@@ -127,76 +200,6 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_configs(parser: argparse.ArgumentParser) -> None:
-    """What is checked, and how often it is asked."""
-    parser.add_argument("config", nargs="*", help="config files or patterns; default promptfooconfig.yaml")
-    parser.add_argument("-c", "--config", dest="more", action="append", default=[], metavar="CONFIG", help="the same")
-    parser.add_argument(
-        "--assert",
-        dest="assertions",
-        action="append",
-        default=[],
-        metavar="TYPE[(THRESHOLD)][:VALUE]",
-        help="assert this of every test too; repeat",
-    )
-    add_filters(parser)
-    parser.add_argument("--base", default="", metavar="DIR", help="a checkout to compare the gate with")
-    parser.add_argument("--repeat", type=whole(1), help="ask every test this often")
-    parser.add_argument(
-        "--confirm",
-        choices=CONFIRM_MODES,
-        help="ask failures again: not at all, the grader, or for new answers; default as the gate says, else grader",
-    )
-    parser.add_argument(
-        "-r",
-        "--provider",
-        "--providers",
-        dest="providers",
-        action="append",
-        default=[],
-        metavar="ID",
-        help="ask this model or application in place of the config's; repeat",
-    )
-    add_models(parser)
-    add_known(parser)
-
-
-def add_answers(parser: argparse.ArgumentParser) -> None:
-    """Answers that were made elsewhere."""
-    parser.add_argument(
-        "--answers", action="append", default=[], metavar="FILE", help="grade these answers; no target is asked; repeat"
-    )
-
-
-def add_run(parser: argparse.ArgumentParser) -> None:
-    """What a run is compared with, and the reports of it."""
-    parser.add_argument(
-        "--baseline", default="", metavar="FILE", help="results.json of the base, to tell new failures from old ones"
-    )
-    parser.add_argument(
-        "--compare", choices=COMPARE_MODES, default=COMPARE_MODES[0], help="base: ask what --base asks in the same run"
-    )
-    add_asking(parser, ".json, .xml (JUnit), .md, .html or .aegis.json; repeat")
-    parser.add_argument(
-        "--changes", choices=CHANGE_MODES, default=CHANGE_MODES[0], help="what changes of the gate since --base come to"
-    )
-
-
-def add_asking(parser: argparse.ArgumentParser, reports: str) -> None:
-    """How models are asked, and which reports are written."""
-    parser.add_argument("-o", "--output", action="append", default=[], metavar="PATH", help=reports)
-    parser.add_argument(
-        "-j", "--max-concurrency", type=whole(1), metavar="N", help=f"calls at once; default {CONCURRENCY}"
-    )
-    parser.add_argument("--reask", type=whole(0), default=REASK, metavar="N", help="ask an unreadable grader again")
-    parser.add_argument(
-        "--timeout", type=whole(1), metavar="SECONDS", help=f"of one call with its retries; default {TIMEOUT:.0f}"
-    )
-    parser.add_argument(
-        "--retries", type=whole(0), default=RETRIES, metavar="N", help=f"of a call that failed; default {RETRIES}"
-    )
-
-
 def add_shard(parser: argparse.ArgumentParser) -> None:
     """Which part of the plan is asked, where several jobs share it."""
     parser.add_argument("--shard", type=_shard, metavar="N/M", help="ask one of M parts of the plan; `merge` decides")
@@ -254,14 +257,54 @@ def whole(least: int) -> Any:
     return parse
 
 
-def _shard(text: str) -> tuple[int, int]:
-    found = shard(text)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no shard: {SHARD}")
-    return found
+def settings(args: argparse.Namespace, cwd: Path) -> Settings:
+    """What the options of a command come to; one that it does not have is as if nobody had given it. Raises ConfigError."""
+    from gradegate.access.envfile import with_files
+    from gradegate.files.checkout import commit_of
+    from gradegate.settings import graders, hosts, open_variables
+
+    return Settings(
+        configs=(*args.config, *args.more),
+        outputs=tuple(getattr(args, "output", ())),
+        graders=graders(args.grader),
+        providers=tuple(getattr(args, "providers", ())),
+        max_concurrency=getattr(args, "max_concurrency", None),
+        repeat=args.repeat,
+        answers=tuple(getattr(args, "answers", ())),
+        filters=_filters(args),
+        variables=dict(getattr(args, "var", ())),
+        assertions=tuple(args.assertions),
+        base=args.base,
+        changes=getattr(args, "changes", CHANGE_MODES[0]),
+        confirm=getattr(args, "confirm", None) or "",
+        baseline=getattr(args, "baseline", ""),
+        compare=getattr(args, "compare", "").removeprefix(COMPARE_MODES[0]),
+        reask=getattr(args, "reask", REASK),
+        timeout=getattr(args, "timeout", None),
+        retries=getattr(args, "retries", RETRIES),
+        cache="" if getattr(args, "no_cache", False) else getattr(args, "cache", ""),
+        max_age=getattr(args, "max_age", MAX_AGE),
+        cache_http=getattr(args, "cache_http", False),
+        max_calls=getattr(args, "max_calls", None),
+        max_usd=getattr(args, "max_usd", None),
+        max_seconds=getattr(args, "max_seconds", None),
+        commit=commit_of(cwd, os.environ),
+        cwd=cwd,
+        in_ci=bool(os.environ.get("CI")),
+        allowed_hosts=hosts(args.allowed_hosts),
+        allowed_env=open_variables(args.allowed_env),
+        environ=with_files(os.environ, getattr(args, "env_files", ()), cwd),
+        allow_exec=args.allow_exec,
+        exec_env=open_variables(args.exec_env, "exec-env"),
+        python=args.python,
+        shard=getattr(args, "shard", None),
+        parts=getattr(args, "parts", PARTS),
+        merge=getattr(args, "merge", ""),
+        open=getattr(args, "open", ""),
+    )
 
 
-def filters(args: argparse.Namespace) -> Filters:
+def _filters(args: argparse.Namespace) -> Filters:
     """The filters of a command line; those of a command that has none keep every test."""
     return Filters(
         pattern=getattr(args, "filter_pattern", ""),
@@ -286,6 +329,13 @@ class _NoEffect(_Known):
 class _Refused(_Known):
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         raise ConfigError.at(f"{option_string} of promptfoo is not an option here", None, str(self.const))
+
+
+def _shard(text: str) -> tuple[int, int]:
+    found = shard(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no shard: {SHARD}")
+    return found
 
 
 def _pair(text: str) -> tuple[str, str]:

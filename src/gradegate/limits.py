@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 # promptfoo's tolerance (Number.EPSILON of JavaScript). Only what is measured needs it: a cosine or a distance may come
 # out one bit below the number that was meant.
 EPSILON = 2.220446049250313e-16
 
 
+@lru_cache(maxsize=4096)  # most scores and weights are the same few
 def exact(number: float | Fraction) -> Fraction:
     """The number that its decimal text says: 0.1 is a tenth, not the nearest binary fraction.
 
@@ -30,6 +32,9 @@ def mean(scores: Iterable[float | Fraction]) -> Fraction:
 
 def weighted_mean(pairs: Iterable[tuple[float | Fraction, float | Fraction]]) -> Fraction:
     """The exact mean of (score, weight). Raises ZeroDivisionError when nothing has weight."""
+    pairs = list(pairs)
+    if len(pairs) == 1 and exact(pairs[0][1]):
+        return exact(pairs[0][0])  # the mean of one is that one, and most answers have one grade
     total, weights = Fraction(0), Fraction(0)
     for score, weight in pairs:
         total += exact(score) * exact(weight)

@@ -24,7 +24,7 @@ from gradegate.deciding.changes import blocks, compare
 from gradegate.deciding.gate import decide
 from gradegate.errors import ConfigError
 from gradegate.files.replacing import replacing
-from gradegate.files.vouched import closed
+from gradegate.files.vouched import closed, named
 from gradegate.planning.answered import answered
 from gradegate.planning.base import Base, plan_base
 from gradegate.planning.baseline import FOREIGN, commit_of_base, foreign, stored
@@ -110,7 +110,7 @@ def _base(settings: Settings) -> Base | None:
     if not settings.base:
         return None
     if closed(settings.environ):
-        what = f"`base` is not read at the event `{settings.environ.get('GITHUB_EVENT_NAME', '')}`"
+        what = f"`base` is not read at {named(settings.environ.get('GITHUB_EVENT_NAME', ''))}"
         cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github.md, Events)"
         raise ConfigError.at(what, None, cure)
     begin()

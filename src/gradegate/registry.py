@@ -16,18 +16,25 @@ T = TypeVar("T")
 
 def suggest(word: str, candidates: Iterable[str]) -> str:
     """``did you mean "contains"?`` for a near miss, else an empty string."""
-    near = difflib.get_close_matches(word.lower(), list(candidates), n=1, cutoff=0.6)
-    return f'did you mean "{near[0]}"?' if near else ""
+    close = closest(word, candidates)
+    return f'did you mean "{close}"?' if close else ""
+
+
+def closest(word: str, candidates: Iterable[str]) -> str:
+    """The candidate that a word may be meant for, however loosely; else empty."""
+    found = difflib.get_close_matches(word.lower(), list(candidates), n=1, cutoff=0.6)
+    return found[0] if found else ""
 
 
 def near(word: str, candidates: Iterable[str]) -> str:
     """The candidate for which a word may be a slip of the pen, case, hyphens and underscores aside; else empty."""
-    plain = {_plain(candidate): candidate for candidate in candidates}
-    found = difflib.get_close_matches(_plain(word), plain, n=1, cutoff=0.8)
-    return plain[found[0]] if found else ""
+    words = {plain(candidate): candidate for candidate in candidates}
+    found = difflib.get_close_matches(plain(word), words, n=1, cutoff=0.8)
+    return words[found[0]] if found else ""
 
 
-def _plain(word: str) -> str:
+def plain(word: str) -> str:
+    """A word as it is compared: in small letters, without hyphens and underscores."""
     return word.lower().replace("-", "").replace("_", "")
 
 

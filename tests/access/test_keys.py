@@ -85,7 +85,7 @@ ELSEWHERE = {
     ),
     "http url": lambda url: config({"id": f"{url}/{{{{prompt}}}}/{{{{env.GH_PAT}}}}", "config": {"method": "GET"}}),
     "text with a key": lambda url: config(f"{url}/{{{{env.GH_PAT}}}}?q={{{{prompt}}}}"),
-    "text with letters of a key": lambda url: config(f"{url}/{{{{env['GH_PAT'][3:] | upper}}}}?q={{{{prompt}}}}"),
+    "text with letters of a key": lambda url: config(f"{url}/{{{{env['GH_PAT'].slice(3) | upper}}}}?q={{{{prompt}}}}"),
     "grader as a text": lambda url: config(
         "openai:chat:m",
         test={"assert": [{"type": "llm-rubric", "value": "x", "provider": f"{url}/{{{{env.GH_PAT}}}}?q={{{{prompt}}}}"}]},

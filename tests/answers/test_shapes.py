@@ -7,10 +7,12 @@ import json
 
 import pytest
 
+from gradegate.files.lines import at_line
 from gradegate.recording.answer import SHAPES
 from gradegate.recording.read import read
 from gradegate.settings import Settings
 from support.answered import cases, config, jsonl
+from support.traces import genai, span, traced
 
 QUESTION = "Is it open?"
 TESTS = ({"description": "one", "vars": {"q": QUESTION}}, {"description": "two", "vars": {"q": "And now?"}})
@@ -267,48 +269,6 @@ def test_a_question_that_nobody_asks_is_a_mistake(grade):
 # --- traces ---------------------------------------------------------------------------------------------------
 
 
-def any_value(value):
-    if isinstance(value, list):
-        return {"arrayValue": {"values": [any_value(item) for item in value]}}
-    kinds = {bool: "boolValue", int: "intValue", float: "doubleValue", str: "stringValue"}
-    return {kinds[type(value)]: str(value) if type(value) is int else value}
-
-
-def span(number, attributes, parent=0, trace=1, status=None, start=1000):
-    from google.protobuf.json_format import ParseDict
-    from opentelemetry.proto.trace.v1.trace_pb2 import Span
-
-    ends = {"startTimeUnixNano": str(start * 10**9 + number), "endTimeUnixNano": str((start + 2) * 10**9)}
-    ids = {
-        "traceId": f"{trace:032x}",
-        "spanId": f"{number:016x}",
-        **({"parentSpanId": f"{parent:016x}"} if parent else {}),
-    }
-    listed = [{"key": key, "value": any_value(value)} for key, value in attributes.items()]
-    made = {**ids, "name": "s", **ends, "attributes": listed, **({"status": status} if status else {})}
-    ParseDict(
-        {key: value for key, value in made.items() if not key.endswith("Id")}, Span()
-    )  # ids are hex here, and not base64
-    return made
-
-
-def traced(*spans):
-    return {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {"name": "x"}, "spans": list(spans)}]}]}
-
-
-def genai(asked, answered, **more):
-    """Attributes of a chat span by the GenAI conventions."""
-    heard = [{"role": "user", "parts": [{"type": "text", "content": asked}]}]
-    said = [{"role": "assistant", "parts": [{"type": "text", "content": answered}], "finish_reason": "stop"}]
-    messages = {"gen_ai.input.messages": json.dumps(heard), "gen_ai.output.messages": json.dumps(said)}
-    tokens = {
-        "gen_ai.usage.input_tokens": 5,
-        "gen_ai.usage.output_tokens": 3,
-        "gen_ai.response.finish_reasons": ["stop"],
-    }
-    return {"gen_ai.operation.name": "chat", **messages, **tokens, **more}
-
-
 def openinference(asked, answered):
     """Attributes of a chain, a retriever and a model by OpenInference."""
     from openinference.semconv.trace import DocumentAttributes, MessageAttributes, SpanAttributes
@@ -469,6 +429,126 @@ def test_atif_gives_calls_tokens_cost_and_time(tmp_path):
     assert (usage.prompt_tokens, usage.completion_tokens, usage.cost) == (100, 50, 9.0)
 
 
+# --- which tools were called ------------------------------------------------------------------------------------
+
+
+def test_openai_batch_has_what_the_vendor_ran_itself(tmp_path):
+    search = {
+        "id": "w",
+        "type": "web_search_call",
+        "status": "completed",
+        "action": {"type": "search", "query": "x", "queries": ["x"]},
+    }
+    (called,) = one(tmp_path, batched("x", response(search, message("hi")))).tool_calls
+    assert (called["type"], called["function"]["name"]) == ("web_search_call", "web_search")
+    custom = {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}
+    (called,) = one(tmp_path, batched("x", completion("hi", tool_calls=[custom]))).tool_calls
+    assert called["function"] == {"name": "sql", "arguments": "select 1"}
+
+
+CALLED = {"role": "assistant", "content": "hi"}
+STRANGE = [
+    {**CALLED, "toolCalls": [CALL]},
+    {**CALLED, "content": [{"type": "text", "text": "hi"}, {"type": "invocation", "name": "look"}]},
+    {**CALLED, "executed_tools": [{"name": "look"}]},
+]
+
+
+@pytest.mark.parametrize("said", STRANGE)
+@pytest.mark.parametrize("kind", ["", "not-"])
+def test_openai_batch_with_what_may_be_a_call_leaves_the_calls_unknown(grade, said, kind):
+    body = {**completion("hi"), "choices": [{"index": 0, "finish_reason": "stop", "message": said}]}
+    asked = {**TESTS[0], "assert": [{"type": f"{kind}trajectory:tool-used", "value": "look"}]}
+    ran = grade(lambda found: [batched(found[0]["id"], body)], config(asked))
+    assert (ran.cases[0]["output"], ran.cases[0]["outcome"]) == ("hi", "error")
+    assert "that is not known" in ran.grades[0]["reason"] or "unknown key" in ran.grades[0]["reason"]
+    body = {"object": "response", "status": "completed", "output": [message("hi"), {"type": "invocation"}]}
+    ran = grade(lambda found: [batched(found[0]["id"], body)], config(asked))
+    assert "an item of the type `invocation`, which is not known" in ran.grades[0]["reason"]
+    ran = grade(lambda found: [batched(found[0]["id"], completion("hi"))], config(asked))
+    assert ran.cases[0]["outcome"] == ("pass" if kind else "fail")
+
+
+def test_openai_batch_with_a_call_that_cannot_be_read_has_no_answer(tmp_path):
+    body = completion("hi")
+    body["choices"][0]["message"]["tool_calls"] = ["look"]
+    assert one(tmp_path, batched("x", body)).error == "the API answered with a tool call that is no object"
+
+
+def test_openai_batch_keeps_the_calls_of_an_answer_that_declines(tmp_path):
+    found = one(tmp_path, batched("x", completion(None, refusal="no", tool_calls=[CALL])))
+    assert (found.output, found.tool_calls) == ("no", (CALL,))
+
+
+def conversation(**said):
+    turns = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi", **said}]
+    return {"scenario": "s", "turns": turns, "expected_outcome": None, "user_description": None, "context": None}
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        ({"tools_called": [{"name": "look", "inputParameters": {"x": 1}}]}, "fail"),
+        ({"mcp_tools_called": [{"name": "look", "args": {"x": 1}, "result": {}}]}, "fail"),
+        ({"tools_called": []}, "pass"),
+        ({"tools_called": None}, "error"),
+        ({}, "error"),
+    ],
+)
+def test_turns_of_deepeval_tell_their_calls_or_do_not(grade, said, outcome):
+    never = {"type": "not-trajectory:tool-used", "value": "look"}
+    content = config({"turns": [{"role": "user", "content": "hello"}], "assert": [never]}, prompts=["Be kind."])
+    ran = grade(lambda found: [conversation(**said)], content)
+    assert [it["outcome"] for it in ran.grades] == [outcome], ran.err
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"observation": {"results": [{"subagent_trajectory_ref": [{"trajectory_id": "other"}]}]}},
+        {"observation": {"results": [{"content": "done"}]}},
+        {"observation": {"results": [{"source_call_id": "other", "content": "done"}]}},
+        {"toolCalls": [{"name": "look"}]},
+    ],
+)
+def test_steps_of_atif_that_may_hide_calls_leave_them_unknown(grade, step):
+    never = {"type": "not-trajectory:tool-used", "value": "look"}
+    asked = {"step_id": 1, "source": "user", "message": QUESTION}
+    answered = {"step_id": 2, "source": "agent", "message": "hi"}
+    row = {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {"name": "a", "version": "1"}}
+    for steps, outcome in (([asked, answered], "pass"), ([asked, {**answered, **step}], "error")):
+        ran = grade(lambda found, steps=steps: [{**row, "steps": steps}], config({**TESTS[0], "assert": [never]}))
+        assert [it["outcome"] for it in ran.grades] == [outcome], ran.err
+
+
+def test_a_thought_of_an_agent_is_no_empty_answer(grade):
+    steps = trajectory(QUESTION, "hi")["steps"]
+    thought = {"step_id": 3, "source": "agent", "message": "", "reasoning_content": "hm"}
+    row = trajectory(QUESTION, "hi", steps=[*steps[:2], thought, {**steps[3], "step_id": 4}])
+    assert outcomes(grade(lambda found: [row], config(TESTS[0]))) == [("hi", "pass")]
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ({"source": "tool", "message": "x"}, "a step has no source"),
+        ({"source": "agent", "message": "x", "tool_calls": {"function_name": "look"}}, "`tool_calls` of a step"),
+        ({"source": "agent", "message": "x", "tool_calls": [{"tool_call_id": "1"}]}, "a tool call has no name"),
+    ],
+)
+def test_steps_that_cannot_be_read_are_mistakes(grade, step, said):
+    row = {"schema_version": "ATIF-v1.7", "steps": [{"source": "user", "message": QUESTION}, step]}
+    ran = grade(lambda found: [row], config(TESTS[0]))
+    assert ran.code == 2
+    assert f"answers.jsonl:1: {said}" in ran.err
+
+
+def test_promptfoo_says_nothing_of_calls(tmp_path):
+    answer = one(tmp_path, result("p", {}, "x", "hi", response={"output": "hi", "finishReason": "stop"}))
+    assert answer.tool_calls is None
+    assert answer.finish_reason == "stop"
+
+
 # --- all of them ----------------------------------------------------------------------------------------------
 
 SAMPLES = {
@@ -485,8 +565,8 @@ SAMPLES = {
 def test_each_shape_is_recognised_by_itself_alone():
     assert set(SAMPLES) == set(SHAPES.names())
     for name, sample in SAMPLES.items():
-        rows = [json.loads(json.dumps(sample))]
-        assert [other for other, shape in SHAPES if shape.recognises(rows)] == [name]
+        row = at_line(json.loads(json.dumps(sample)), 1)
+        assert [other for other, shape in SHAPES if shape.recognises(row)] == [name]
 
 
 @pytest.mark.parametrize("name", SAMPLES)

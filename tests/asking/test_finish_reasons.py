@@ -6,8 +6,8 @@ from typing import Any, get_args
 import pytest
 
 from gradegate.asking import completions, gemini, messages
+from gradegate.asking import responses as openai_responses
 from gradegate.asking.shape import finish_reason
-from gradegate.providers import openai_responses
 from support.fake_llm import FakeLlm, chat
 from support.vendors import ask, build, claude, ollama, output_text, responses, said
 from support.vendors import gemini as gemini_reply

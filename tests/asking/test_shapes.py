@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from gradegate.asking.completions import Completions
 from gradegate.asking.gemini import Gemini
 from gradegate.asking.messages import Messages
+from gradegate.asking.responses import Responses
 from gradegate.asking.shape import ModelOutput, NoOutput, Shape, joined
 from gradegate.providers.ollama import OllamaChat
-from gradegate.providers.openai_responses import Responses
 from support.vendors import CHAT, THOUGHT, claude, gemini, ollama, output_text, responses, said
 
 SHAPES = {

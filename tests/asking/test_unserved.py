@@ -44,6 +44,11 @@ NEAREST = [
     ("together_ai:meta-llama/x", "together:meta-llama/x"),
     ("lm_studio:m", "lmstudio:m"),
     ("anthropic/claude-sonnet-4", "anthropic:claude-sonnet-4"),
+    ("gemini/gemini-2.5-flash", "google:gemini-2.5-flash"),
+    ("models/gemini-2.5-pro", "google:gemini-2.5-pro"),
+    ("OpenAI:chat:gpt-5", "openai:chat:gpt-5"),
+    ("openai.chat.gpt-4.1", "openai:chat:gpt-4.1"),
+    ("openai-chat:gpt-5", "openai:chat:gpt-5"),
     ("meta-llama/llama-3.3-70b-instruct", "openrouter:meta-llama/llama-3.3-70b-instruct"),
 ]
 
@@ -57,7 +62,12 @@ def test_the_nearest_way_is_named_and_served(written, served):
 
 @pytest.mark.parametrize(
     ("written", "near"),
-    [("opnai:chat:a", "openai"), ("ehco", "echo"), ("antropic:messages:m", "anthropic"), ("olama:x", "ollama")],
+    [
+        ("opnai:chat:a", "openai:chat:a"),
+        ("ehco", "echo"),
+        ("antropic:messages:m", "anthropic:messages:m"),
+        ("olama:x", "ollama:x"),
+    ],
 )
 def test_a_slip_of_the_pen_is_asked_about(written, near):
     assert nearest(written) == f'did you mean "{near}"?'
@@ -175,3 +185,33 @@ def test_an_agent_with_many_options_is_one_mistake(gate):
     ran = gate(config)
     assert "`anthropic:claude-agent-sdk` is an agent or a tool" in mistakes(ran)
     assert "1 mistake; nothing was asked" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("openai:chatt:gpt-5", "openai:chat:gpt-5"),
+        ("openai:response:gpt-5", "openai:responses:gpt-5"),
+        ("anthropic:message:claude-haiku-4-5", "anthropic:messages:claude-haiku-4-5"),
+        ("mistral:Chat:m", "mistral:chat:m"),
+        ("ollama:embeding:m:8b", "ollama:embedding:m:8b"),
+    ],
+)
+def test_a_near_miss_of_a_form_is_no_name_of_a_model(written, meant):
+    with pytest.raises(ConfigError, match=f'did you mean "{meant}"'):
+        check(ProviderSpec(written))
+
+
+@pytest.mark.parametrize("written", ["openai:ft:gpt-5:org::id", "ollama:llama3.2:3b", "openai:gpt-5", "groq:a:b"])
+def test_a_model_may_have_colons(written):
+    check(ProviderSpec(written))
+
+
+def test_ids_with_commas_between_them_are_several(gate):
+    with pytest.raises(ConfigError, match="names 2 models in one"):
+        check(ProviderSpec("openai:chat:a,anthropic:messages:b"))
+    for written in ("exec:python a.py 1,openai:chat:b", "openai:chat:a,b", "http://127.0.0.1/?a=1,openai:chat:b"):
+        check(ProviderSpec(written))
+    config = {"prompts": ["a"], "providers": ["echo"], "tests": [{"assert": [{"type": "llm-rubric", "value": "a"}]}]}
+    said = mistakes(gate(config, "--grader", "openai:chat:a,openai:chat:b"))
+    assert "`openai:chat:a,openai:chat:b` names 2 models in one -> name each by itself" in said

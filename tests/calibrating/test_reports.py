@@ -10,11 +10,12 @@ from cmarkgfm.cmark import Options
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate.account import AskedModel, KeyUse
 from gradegate.calibrating.agreement import Calibration, Judged
 from gradegate.calibrating.reports import FORMS, console
 from gradegate.errors import Origin
 from gradegate.reporting.markdown import utf8
-from gradegate.result import AskedModel, Asserted, Grade, KeyUse, Outcome, RunResult
+from gradegate.result import Asserted, Grade, Outcome, RunResult
 from gradegate.suite import Note
 from support import samples
 from support.calibrated import Scripted, case, config, label, lines

@@ -72,8 +72,8 @@ def test_a_cell_that_is_code_is_a_mistake(cell):
 def test_columns_of_a_test():
     (test,) = read(
         "q,__expected,__expected2,__description,__prefix,__suffix,__threshold,__metric,__providerOutput,"
-        "__metadata:kind,__metadata:tags[],__config:__expected2:threshold,__config:__expected3:threshold\n"
-        'Why?,a,similar:b,says why,Now: , please,0.5,reasons,Because.,k,"x, y\\,z",0.6,0.7\n'
+        "__metadata:kind,__metadata:tags[],__config:__expected2:threshold\n"
+        'Why?,a,similar:b,says why,Now: , please,0.5,reasons,Because.,k,"x, y\\,z",0.6\n'
     )
     assert test == {
         "vars": {"q": "Why?"},
@@ -125,3 +125,19 @@ def test_a_row_with_too_few_cells_is_a_mistake():
 
 def test_a_cell_may_hold_a_whole_document():
     assert read("q\n" + "a" * 200_000 + "\n")[0]["vars"] == {"q": "a" * 200_000}
+
+
+@pytest.mark.parametrize(
+    ("header", "cure"),
+    [
+        ("x,__expected,__config:__expected2:threshold", 'did you mean "__expected"?'),
+        ("x,__expected1,__config:__expected:threshold", 'did you mean "__expected1"?'),
+        ("x,__config:__expected:threshold", "add `__expected`, or remove it"),
+    ],
+)
+def test_a_threshold_needs_the_column_that_it_is_for(header, cure):
+    with pytest.raises(ConfigError) as caught:
+        read(f"{header}\n1{',0.5' * header.count(',')}\n")
+    (mistake,) = caught.value.mistakes
+    assert "which is not there" in mistake.what
+    assert mistake.cure == cure

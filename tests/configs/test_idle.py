@@ -20,8 +20,8 @@ def with_key(place: str, key: str, value="anything") -> dict:
         config["providers"] = [{"id": "echo", key: value}]
     elif place == "options":
         test["options"] = {key: value}
-    elif place == "evaluateOptions":
-        config["evaluateOptions"] = {key: value}
+    elif place in ("evaluateOptions", "commandLineOptions", "gate"):
+        config[place] = {key: value}
     else:
         targets[place][key] = value
     return config
@@ -37,8 +37,9 @@ def with_key(place: str, key: str, value="anything") -> dict:
         ("test", "id"),
         ("test", "tags"),
         ("test", "category"),
-        ("test", "expected"),
-        ("test", "type"),
+        ("test", "ticket"),
+        ("test", "timeout"),
+        ("test", "__notes"),
         ("assertion", "description"),
         ("assertion", "reason"),
         ("assertion", "grading"),
@@ -48,6 +49,8 @@ def with_key(place: str, key: str, value="anything") -> dict:
         ("provider", "description"),
         ("options", "rationale"),
         ("evaluateOptions", "colour"),
+        ("evaluateOptions", "runSerially"),
+        ("commandLineOptions", "colour"),
     ],
 )
 def test_a_key_that_means_nothing_is_passed_over_with_a_note(gate, place, key):
@@ -94,10 +97,90 @@ def test_a_key_that_means_nothing_is_passed_over_with_a_note(gate, place, key):
         ("options", "treshold"),
         ("evaluateOptions", "repeats"),
         ("evaluateOptions", "repeat_"),
+        ("commandLineOptions", "gradr"),
+        ("commandLineOptions", "filterFirstN"),
+        # What speaks of a check is none of the keys, however it is written.
+        *[("root", key) for key in "testCases test_cases test-cases testcases myChecks pass-rate minScore".split()],
+        *[("root", key) for key in "grader transform maxConcurrency storeOutputAs __expected".split()],
+        *[("provider", key) for key in "postprocess model minScore expected_output modelName".split()],
+        # Nothing in a test or an assertion that nobody reads may have been meant as a check.
+        *[("test", key) for key in "transform min-pass-rate postprocess prefix storeOutputAs minScore type".split()],
+        *[
+            ("test", key)
+            for key in "conversationId rubric criteria evaluators graders validate expected expect".split()
+        ],
+        *[("test", key) for key in "__expected __threshold ideal variables target whatever".split()],
+        *[("assertion", key) for key in "not schema ref minScore min_score min-score score min cutoff inverse".split()],
+        *[("assertion", key) for key in "invert expected grader judge model block required severity disabled".split()],
+        *[("assertion", key) for key in "postprocess ignoreCase caseSensitive prompt flags whatever".split()],
+        *[("options", key) for key in "gradr embedding threshold value assert whatever maxTokens metadata".split()],
     ],
 )
 def test_a_key_that_may_be_meant_for_one_that_decides_is_a_mistake(gate, place, key):
     assert f"`{key}`" in mistakes(gate(with_key(place, key)))
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "value", "cure"),
+    [
+        (
+            "root",
+            "min-pass-rate",
+            0.8,
+            "write `gate: {rules: [{name: pass rate, min-pass-rate: 0.8}]}`",
+        ),
+        ("root", "fail-on-threshold", 90, "write `gate: {rules: [{name: pass rate, min-pass-rate: 0.9}]}`"),
+        (
+            "root",
+            "threshold",
+            0.7,
+            "write `gate: {rules: [{name: pass rate, min-pass-rate: 0.7}]}`, or, where it is one of a test",
+        ),
+        ("root", "testCases", [], 'did you mean "tests"?'),
+        ("root", "transform", "output", "write it into `options` of a test or of `defaultTest`"),
+        ("root", "maxConcurrency", 2, "write it into `evaluateOptions`"),
+        ("gate", "min-pass-rate", 0.8, "write `rules: [{name: pass rate, min-pass-rate: 0.8}]`"),
+        ("gate", "threshold", 80, "write `rules: [{name: pass rate, min-pass-rate: 0.8}]`"),
+        ("gate", "x-note", 1, "remove it: the `gate` block has its own keys alone"),
+        ("test", "storeOutputAs", "x", "write it into `options` of a test or of `defaultTest`"),
+        ("test", "conversationId", "x", "write it into `metadata`"),
+        ("test", "rubric", "x", "write `assert: [{type: llm-rubric, value: ...}]`"),
+        ("test", "whatever", "x", "write it into `metadata`, or remove it"),
+        ("assertion", "not", True, "write the opposite as a type: `type: not-TYPE`"),
+        ("assertion", "minScore", 1, 'did you mean "threshold"?'),
+        ("assertion", "schema", {}, "write the schema as `value`"),
+        ("options", "threshold", 1, "write it beside `assert`"),
+        ("options", "provder", "x", 'did you mean "provider"?'),
+        ("options", "rubricprompt", "x", 'did you mean "rubricPrompt"?'),
+        ("options", "transfrom", "x", 'did you mean "transform"?'),
+        ("options", "maxTokens", 5, 'did you mean "max_tokens"?'),
+        ("options", "gradr", "x", 'did you mean "provider"?'),
+        ("provider", "model", "x", "the model is a part of the `id`"),
+        ("provider", "inputCost", 1, "write it into `config`"),
+        ("commandLineOptions", "filterPattern", "x", "a filter is for the command line"),
+    ],
+)
+def test_the_cure_says_what_to_write(gate, place, key, value, cure):
+    said = mistakes(gate(with_key(place, key, value)))
+    assert cure in said
+    assert "1 mistake;" in said
+
+
+@pytest.mark.parametrize(
+    ("gate_block", "said"),
+    [
+        ({"errors": {"ignore-upto": 0.5}}, 'unknown key `ignore-upto` -> did you mean "ignore-up-to"?'),
+        ({"errors": "ignore"}, "`errors` should be 'inconclusive' or 'block', not 'ignore'"),
+        ({"rules": [{"name": "r", "min-pass-rate": 1, "select": {"type": "x"}}]}, 'did you mean "assertion"?'),
+        ({"rules": [{"name": "r", "min-pass-rate": 95}]}, "-> write 0.95"),
+        ({"rules": [{"name": "r", "min-pass-rate": "95%"}]}, "-> write 0.95"),
+        ([], "`gate` should be a mapping"),
+    ],
+)
+def test_one_mistake_of_the_gate_is_said_once(gate, gate_block, said):
+    ran = mistakes(gate({**CONFIG, "gate": gate_block}))
+    assert said in ran
+    assert "1 mistake;" in ran
 
 
 @pytest.mark.parametrize(
@@ -154,3 +237,15 @@ def test_a_value_that_means_nothing_is_passed_over_but_no_number(gate):
     for value in (500, "0.7", "70 %"):
         config["tests"][0]["assert"][0]["value"] = value
         assert "a limit is `threshold`" in mistakes(gate(config))
+
+
+def test_a_template_that_no_test_uses_is_looked_over(gate):
+    templates = {"good": {"type": "contains", "value": "x"}, "typed": {"type": "contans", "value": "x"}}
+    templates["keyed"] = {"type": "contains", "value": "x", "treshold": 1}
+    ran = gate({**CONFIG, "assertionTemplates": templates})
+    assert ran.code == 0, ran.err
+    notes = [note["text"] for note in ran.results["notes"]]
+    assert notes == [
+        'the assertion template `typed` cannot be used: there is no assertion type `contans` (did you mean "contains"?)',
+        'the assertion template `keyed` cannot be used: unknown key `treshold` (did you mean "threshold"?)',
+    ]

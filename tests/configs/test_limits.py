@@ -34,7 +34,7 @@ RATE = "gate: {rules: [{name: pass rate, min-pass-rate: %s}]}"
         ({"scoreThreshold": 0.7}, "gate: {rules: [{name: mean score, min-score: 0.7}]}"),
         ({"max-new-failures": 2}, "gate: {rules: [{name: pass rate, max-new-failures: 2}]}"),
         ({"maxNewFailures": "few"}, "gate: {rules: [{name: pass rate, max-new-failures: 0}]}"),
-        ({"evaluateOptions": {"threshold": 0.5}}, RATE % 0.5),
+        ({"failonthreshold": 0.8}, RATE % 0.8),
         ({"gate": {"threshold": 0.5}}, "rules: [{name: pass rate, min-pass-rate: 0.5}]"),
         ({"gate": {"min-pass-rate": 0.5}}, "rules: [{name: pass rate, min-pass-rate: 0.5}]"),
     ],
@@ -55,6 +55,12 @@ def test_so_is_one_of_a_rule(gate, key, cure):
     assert f"`{key}` is no key of a rule -> write `{cure}" in said
 
 
-@pytest.mark.parametrize("key", ["x-threshold", "_threshold", "cases", "passing", "scoreboard"])
+@pytest.mark.parametrize("key", ["evaluateOptions", "commandLineOptions"])
+def test_one_in_options_is_meant_for_the_top(gate, key):
+    said = mistakes(gate({**TEST, key: {"threshold": 0.5}}))
+    assert f"`threshold` decides nothing there -> write `{RATE % 0.5}` at the top of the file" in said
+
+
+@pytest.mark.parametrize("key", ["x-threshold", "_threshold", "scoreboard"])
 def test_other_keys_are_passed_over(gate, key):
     assert gate({**TEST, key: 1}).code == 0

@@ -88,3 +88,56 @@ def test_without_leave_nothing_of_either_side_runs(tmp_path):
         compared(FILES, {**FILES, "gen.py": f"open({str(tmp_path / 'ran')!r}, 'w')\n"})
     assert not (tmp_path / "ran").exists()
     assert not Settings().allow_exec
+
+
+LABELLED = {"id": "echo", "label": "app"}
+WORDED = {"label": "p", "raw": "Say {{q}}"}
+
+
+def seen(*assertions, target=LABELLED, prompt=WORDED, options=None, files=None):
+    """What another label of the target and another text of the prompt come to, each by itself."""
+    found = []
+    for change in ({"providers": [{**target, "label": "lenient"}]}, {"prompts": [{**prompt, "raw": "Do say {{q}}"}]}):
+        test = {"vars": {"q": "a"}, "assert": list(assertions), "options": options or {}}
+        base = {"providers": [target], "prompts": [prompt], "tests": [test]}
+        one, two = ({CONFIG: made, **(files or {})} for made in (base, {**base, **change}))
+        found.append(
+            any("reads of the target or the prompt" in said(c) for c in compared(one, two, allow_exec=True).found)
+        )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("javascript", "context.provider.label === 'lenient' || output === 'a'", [True, False]),
+        ("javascript", "context.prompt.includes('Do') || output === 'a'", [False, True]),
+        ("javascript", "JSON.stringify(context).includes('lenient')", [True, True]),
+        ("javascript", "output === 'provider prompt'", [False, False]),
+        ("javascript", "file://check.js", [True, False]),
+        ("python", "context['provider']['label'] == 'lenient'", [True, False]),
+        ("python", "context.get('prompt') == 'x'", [False, True]),
+        ("python", "output == 'a'", [False, False]),
+        ("python", "file://check.py", [False, True]),
+    ],
+)
+def test_what_code_reads_of_target_and_prompt_is_part_of_the_gate(kind, value, expected):
+    files = {
+        "check.js": "module.exports = (output, { provider }) => provider.label === 'lenient'",
+        "check.py": "from other import known\ndef get_assert(output, context): return known(context)\n",
+        "other.py": "def known(context): return 'Do' in context['prompt']\n",
+    }
+    assert seen({"type": kind, "value": value}, files=files) == expected
+    inside = {"type": "assert-set", "assert": [{"type": kind, "value": value}]}
+    assert seen(inside, files=files) == expected
+
+
+def test_what_transforms_read_of_the_prompt_is_part_of_the_gate():
+    check = {"type": "equals", "value": "a"}
+    code = "context.prompt.raw.includes('Do') ? 'a' : output"
+    assert seen(check) == [False, False]
+    assert seen(check, options={"transform": code}) == [False, True]
+    assert seen(check, target={**LABELLED, "transform": code}) == [False, True]
+    label = "context.prompt.label"
+    assert seen({**check, "transform": label}) == [False, True]
+    assert seen({"type": "javascript", "value": "true", "transform": label}) == [False, True]

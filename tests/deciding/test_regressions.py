@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate.account import BaselineReport
 from gradegate.deciding.gate import decide
 from gradegate.deciding.regressions import Sign
 from gradegate.result import (
     Asserted,
-    BaselineReport,
     Counterpart,
     GateOutcome,
     Grade,

@@ -31,6 +31,14 @@ def test_what_is_not_one(reference: str):
     assert not is_code(reference)
 
 
+def rubric_prompts(reference: str) -> list[dict]:
+    graded = {"type": "llm-rubric", "value": "is kind", "provider": "openai:chat:m"}
+    return [
+        {"assert": [{**graded, "rubricPrompt": reference}]},
+        {"assert": [graded], "options": {"rubricPrompt": reference}},
+    ]
+
+
 CODE = ["file://x.mts", "file://x.php:grade", "file://x.tsx", "file://x.ps1"]
 
 
@@ -44,9 +52,19 @@ def test_every_place_of_a_config_says_so(gate, reference: str):
         {"tests": [{"assert": [{"type": "contains", "value": reference}]}]},
         {"prompts": [reference]},
         {"tests": [{"vars": {"n": reference}, "assert": [fine]}]},
+        *({"tests": [test]} for test in rubric_prompts(reference)),
     ]
     for place in places:
         config = {"prompts": ["a"], "providers": ["echo"], "tests": [{"assert": [fine]}], **place}
         ran = gate(config, **{name: "exit 1"})
         assert ran.code == 2, place
         assert "code" in ran.err, place
+
+
+@pytest.mark.parametrize("reference", ["file://x.py", "file://x.py:f", "file://x.js", "file://x.JS:f"])
+def test_a_grading_prompt_is_no_code(gate, reference: str):
+    name = reference.removeprefix("file://").partition(":")[0]
+    for test in rubric_prompts(reference):
+        ran = gate({"prompts": ["a"], "providers": ["echo"], "tests": [test]}, **{name: "def f(): return 'yes'"})
+        assert ran.code == 2
+        assert "is code, which gradegate does not run there" in ran.err

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from gradegate.github.inputs import COMMENT_MODES, from_inputs
 from gradegate.github.publish import outputs
-from gradegate.settings import COMMENT_MODES, from_inputs
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())

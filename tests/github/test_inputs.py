@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate import cli
-from gradegate.settings import from_inputs
+from gradegate.github.inputs import from_inputs
 from support.fake_llm import FakeLlm
 from support.runner import read_outputs
 

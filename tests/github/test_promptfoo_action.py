@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from gradegate.github.inputs import from_inputs
 from gradegate.github.promptfoo_action import ANSWERS, SAME
-from gradegate.settings import from_inputs
 
 PAGE = (Path(__file__).parents[2] / "docs" / "from-promptfoo.md").read_text()
 # `inputs` of promptfoo/promptfoo-action, action.yml at 77edad7.

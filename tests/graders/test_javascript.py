@@ -75,7 +75,7 @@ def test_a_threshold_is_a_limit_on_the_score(gate, threshold, value, outcome):
         ("0/0", "not a number"),
         ("1/0", "infinite"),
         ("output.missing.length", "throws TypeError"),
-        ("while_(1)", "throws ReferenceError"),
+        ("eval('while_(1)')", "throws ReferenceError"),
         ("new Promise(() => {})", "never comes"),
         ("if (output === 'x') {\n  return true;\n}", "gives undefined"),
     ],

@@ -166,3 +166,19 @@ def test_tools_are_part_of_what_is_compared_with_the_base(gate, llm, tmp_path):
     llm.reply = lambda path, body: chat("", message={"content": None, "tool_calls": [call(arguments='{"x": 1}')]})
     ran = gate(config, "--base", "base")
     assert any("tools" in change["text"] for change in ran.results["gate_changes"]), ran.results["gate_changes"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "outcome", "said"),
+    [
+        ('{"city": "Be', "pass", "not JSON"),
+        ('{"city": NaN}', "pass", "NaN is no number"),
+        ('{"city": ' + "[" * 80 + "]" * 80 + "}", "error", "deeper than 64 levels"),
+        ('{"city": ' + "[" * 30_000 + "]" * 30_000 + "}", "error", "deeper than 64 levels"),
+        ('{"city": ' + "9" * 5_000 + "}", "error", "too many digits"),
+    ],
+)
+def test_arguments_beyond_a_limit_are_neither_valid_nor_invalid(gate, llm, arguments, outcome, said):
+    grade = graded(gate, llm, call(arguments=arguments), kind="not-is-valid-openai-tools-call")
+    assert grade["outcome"] == outcome
+    assert said in grade["reason"]

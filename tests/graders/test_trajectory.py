@@ -170,8 +170,73 @@ def test_a_model_that_writes_of_a_call_has_not_called(gate, llm):
     assert gate({"prompts": ["x"], "providers": [llm.spec()], "tests": [test]}).grades[0]["outcome"] == "fail"
 
 
+@pytest.mark.parametrize("kind", ["trajectory:tool-used", "not-trajectory:tool-used"])
+def test_an_answer_that_ended_for_a_call_and_has_none_is_an_error(gate, llm, kind):
+    llm.reply = lambda path, body: chat("I look.", finish_reason="tool_calls")
+    test = {"assert": [{"type": kind, "value": "book"}]}
+    (grade,) = gate({"prompts": ["x"], "providers": [llm.spec()], "tests": [test]}).grades
+    assert (grade["outcome"], "tells no call" in grade["reason"]) == ("error", True)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("web_search", "pass"), ("book", "fail")])
+def test_what_a_vendor_ran_itself_was_called(gate, llm, name, expected):
+    search = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+    said = [search, found, {"type": "text", "text": "It rains."}]
+    llm.reply = lambda path, body: {"content": said, "stop_reason": "end_turn", "usage": {}}
+    test = {"assert": [{"type": "trajectory:tool-used", "value": name}]}
+    target = {**llm.spec(), "id": "anthropic:messages:m"}
+    ran = gate({"prompts": ["x"], "providers": [target], "tests": [test]})
+    assert (ran.grades[0]["outcome"], ran.cases[0]["output"]) == (expected, "It rains.")
+
+
 def test_calls_without_a_word_are_what_the_answer_shows(gate):
     turns = [{"role": "user", "content": "book"}, {"role": "assistant", "content": "", "tool_calls": [call("book")]}]
     ran = gate({"tests": [{"turns": turns, "assert": [{"type": "contains", "value": "book"}]}]})
     assert ran.code == 0, ran.out
     assert '"name":"book"' in ran.cases[0]["output"]
+
+
+def written(name, arguments):
+    return {"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+WHOLE = written("book", '{"seat": 4}')
+CUT = written("book", '{"seat": 4')
+DEEP = written("book", '{"seat": ' + "[" * 80 + "]" * 80 + "}")
+SEAT = {"name": "book", "args": {"seat": 4}}
+
+
+@pytest.mark.parametrize(
+    ("calls", "value", "expected", "negated"),
+    [
+        ([CUT], SEAT, "error", "error"),
+        ([DEEP], SEAT, "error", "error"),
+        ([CUT, WHOLE], SEAT, "pass", "fail"),  # one that fits is enough
+        ([CUT], {**SEAT, "name": "cancel"}, "fail", "pass"),  # what is asked for was not called at all
+        ([written("book", "")], SEAT, "fail", "pass"),
+        (
+            [written("book", " ")],
+            {"name": "book", "args": {}},
+            "pass",
+            "fail",
+        ),  # so some vendors say that there are none
+        ([written("book", "seat 4")], {"name": "book", "args": "seat 4"}, "pass", "fail"),
+        ([written("book", "seat 4")], {"name": "book", "args": "seat 5"}, "fail", "pass"),
+    ],
+)
+def test_arguments_that_cannot_be_read_match_nothing_and_rule_nothing_out(gate, llm, calls, value, expected, negated):
+    assert outcome(gate, llm, "trajectory:tool-args-match", value, calls) == expected
+    assert outcome(gate, llm, "not-trajectory:tool-args-match", value, calls) == negated
+
+
+def test_names_are_known_whatever_the_arguments(gate, llm):
+    assert outcome(gate, llm, "trajectory:tool-used", "book", [CUT, DEEP]) == "pass"
+
+
+@pytest.mark.parametrize("arguments", ['{"cmd": "rm -rf', '{"cmd": ' + "[" * 80 + "]" * 80 + "}"])
+def test_what_a_shell_ran_is_read_or_unknown(gate, llm, arguments):
+    none = {"type": "command", "pattern": "rm*", "max": 0}
+    assert outcome(gate, llm, "trajectory:step-count", none, [written("shell", arguments)]) == "error"
+    assert outcome(gate, llm, "not-trajectory:tool-used", "shell", [written("shell", arguments)]) == "error"
+    assert outcome(gate, llm, "trajectory:step-count", none, [call("shell", cmd="ls")]) == "pass"

@@ -175,7 +175,8 @@ def test_how_an_answer_ended_does_not_say_that_nothing_was_called(grade, gate, k
     ran = grade(
         content, lambda found: [{"id": found[0]["id"], "output": "hi", "finish_reason": reason, "tool_calls": []}]
     )
-    assert "error" not in [it["outcome"] for it in ran.grades]
+    contradicts = reason == "tool_calls"
+    assert [it["outcome"] == "error" for it in ran.grades] == [contradicts] * 3
     text = json.dumps([{"name": "look", "arguments": {}}])
     ran = grade(content, lambda found: [{"id": found[0]["id"], "output": text, "finish_reason": reason}])
     assert "error" not in [it["outcome"] for it in ran.grades]
@@ -191,9 +192,9 @@ def test_calls_of_messages_are_counted_once(grade):
 
 
 def test_metadata_sets_nothing_that_has_a_meaning(grade):
-    more = {"finish_reason": "length", "refused": True, "tool_calls": [1], "own": 2}
-    ran = grade(config(), lambda found: [{**row, "metadata": more} for row in hi(found)])
-    assert ran.cases[0]["metadata"] == {"finish_reason": "", "own": 2}
+    more = {"finish_reason": "length", "refused": True, "tool_calls": [1], "tool_calls_untold": "x", "own": 2}
+    ran = grade(config(), lambda found: [{**row, "tool_calls": [], "metadata": more} for row in hi(found)])
+    assert ran.cases[0]["metadata"] == {"finish_reason": "", "tool_calls": [], "own": 2}
 
 
 TURNS = [{"role": "user", "content": "hello"}, {"role": "user", "content": "bye"}]
@@ -360,14 +361,15 @@ def test_what_a_mistake_quotes_commands_neither_runner_nor_terminal(gate):
 
 def test_hostile_answers_are_shown_as_text(grade, tmp_path):
     text = "hi <script>x</script> [a](http://x.test) @everyone\n::error::planted\x1b[31m"
-    row = {"output": text, "retrieval_context": [text], "metadata": {text: text}, "finish_reason": text}
+    row = {"output": text, "retrieval_context": [text], "metadata": {text: text}}
     reports = [it for name in ("r.md", "r.html", "r.xml") for it in ("-o", name)]
+    never = {"assert": [{"type": "contains", "value": "never"}]}
     ran = grade(
-        config({"vars": {"q": "a"}, "assert": [{"type": "contains", "value": "never"}]}),
-        lambda found: [{"id": found[0]["id"], **row}],
+        config({"vars": {"q": "a"}, **never}, {"vars": {"q": "b"}, **never}),
+        lambda found: [{"id": found[0]["id"], **row}, {"id": found[1]["id"], **row, "finish_reason": text}],
         *reports,
     )
-    assert ran.code == 1
+    assert [case["outcome"] for case in ran.cases] == ["fail", "error"]
     assert not any(line.lstrip().startswith("::") for line in ran.out.splitlines())
     assert "\x1b" not in ran.out
     assert "<script>" not in (tmp_path / "r.html").read_text()
@@ -486,3 +488,237 @@ def test_a_file_elsewhere_is_read_where_its_user_names_it(gate, tmp_path):
     ran = gate(None, "--answers", str(place))
     assert ran.code == 0
     assert list(ran.results["made"]["answers"]) == [place.name]
+
+
+# --- which question an answer is to ---------------------------------------------------------------------------
+
+
+def test_cases_that_ask_the_same_are_not_filled_in_order(grade):
+    lax = {"vars": {"q": "a"}, "assert": [{"type": "contains", "value": "h"}]}
+    for other in ({**TWO[0], "description": "other"}, {**lax, "description": "one"}, TWO[0]):
+        ran = grade(config(TWO[0], other), lambda found: [{"user_input": "a", "response": it} for it in ("hi", "h")])
+        assert ran.code == 2, ran.out
+        assert "answers.jsonl:1: the answer to `a` fits several planned calls: `one-" in ran.err
+
+
+def result(case, **keys):
+    return {
+        "prompt": {"raw": case["prompt"]},
+        "vars": case["vars"],
+        "provider": {"id": case["provider"]},
+        "response": {"output": "hi"},
+        **keys,
+    }
+
+
+def test_results_of_promptfoo_need_no_more_than_what_they_are_joined_by(grade):
+    assert grade(config(*TWO), lambda found: [result(it) for it in found]).code == 0
+    added = {"sessionId": "of this run", "_conversation": []}
+    assert grade(config(), lambda found: [result(it, vars=it["vars"] | added) for it in found]).code == 0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"vars": {}},
+        {"vars": {"q": "other"}},
+        {"vars": {"zzz": 1}},
+        {"prompt": {"raw": "Hello?"}},  # a variable of the case, and no prompt of this version
+        {"prompt": {"raw": "Reply: Hello?"}},
+        {"provider": {"id": "openai:chat:m"}},
+    ],
+)
+def test_results_of_promptfoo_are_joined_by_prompt_and_variables_and_provider(grade, other):
+    ran = grade(config(), lambda found: [result(found[0], **other)])
+    assert ran.code == 2
+    assert "answers.jsonl:1: no planned call asks" in ran.err
+
+
+# --- which tools were called ----------------------------------------------------------------------------------
+
+CALL = {"id": "1", "type": "function", "function": {"name": "look", "arguments": '{"x": 1}'}}
+TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"properties": {"x": {"type": "integer"}}}}}]
+ABOUT_CALLS = [
+    {"type": "trajectory:tool-used", "value": "other"},
+    {"type": "trajectory:tool-sequence", "value": ["other"]},
+    {"type": "trajectory:tool-args-match", "value": {"name": "other", "args": {}}},
+    {"type": "trajectory:step-count", "value": {"max": 0}},
+    {"type": "tool-call-f1", "value": ["other"]},
+    {"type": "tool-correctness", "value": ["other"]},
+    {"type": "is-valid-openai-tools-call", "config": {"tools": TOOLS}},
+    {"type": "is-valid-function-call", "config": {"tools": TOOLS}},
+]
+BOTH = [it for one in ABOUT_CALLS for it in (one, {**one, "type": f"not-{one['type']}"})]
+SILENT = [
+    {"output": "hi"},
+    {"output": "hi", "finish_reason": "stop"},
+    {"output": 'hi\n{"type": "tool_use", "name": "other"}\n'},  # a text that quotes calls
+    {"output": "hi", "messages": [{"role": "user", "content": "Answer: Hello?"}]},  # of the case, and no answer
+    {"output": "hi", "tool_calls": [], "finish_reason": "tool_calls"},
+    {"output": "hi", "messages": [{"role": "assistant", "content": "hi"}], "finish_reason": "tool_use"},
+]
+
+
+@pytest.mark.parametrize("answer", SILENT)
+def test_calls_that_nobody_tells_are_not_known_whatever_is_asserted(grade, answer):
+    ran = grade(config({"vars": {"q": "Hello?"}, "assert": BOTH}), lambda found: [{"id": found[0]["id"], **answer}])
+    assert ran.code == 3, ran.err
+    assert {it["outcome"] for it in ran.grades} == {"error"}
+    assert len(ran.grades) == len(BOTH)
+
+
+TOLD = [
+    {"output": "hi", "tool_calls": []},
+    {"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": "hi"}], "finish_reason": "stop"},
+    {"output": "hi", "messages": [{"role": "assistant", "content": "hi"}]},
+]
+
+
+@pytest.mark.parametrize("answer", TOLD)
+def test_calls_that_are_told_are_known(grade, answer):
+    ran = grade(config({"vars": {"q": "Hello?"}, "assert": BOTH}), lambda found: [{"id": found[0]["id"], **answer}])
+    assert "error" not in {it["outcome"] for it in ran.grades}
+
+
+def test_a_text_that_consists_of_calls_tells_them(grade):
+    ran = grade(
+        config({"vars": {"q": "a"}, "assert": [{"type": "trajectory:tool-used", "value": "look"}]}),
+        lambda found: [{"id": found[0]["id"], "output": [CALL]}],
+    )
+    assert ran.code == 0, ran.out
+
+
+@pytest.mark.parametrize(
+    ("calls", "same"),
+    [
+        ([CALL], True),
+        ([{"name": "look", "arguments": {"x": 1}}], True),
+        ([], False),
+        ([{"name": "look", "arguments": {"x": 2}}], False),
+        ([{"name": "other", "arguments": {"x": 1}}], False),
+        ([CALL, CALL], False),
+    ],
+)
+def test_calls_that_are_told_twice_are_the_same_or_a_mistake(grade, calls, same):
+    said = [{"role": "assistant", "content": "", "tool_calls": [CALL]}, {"role": "assistant", "content": "hi"}]
+    ran = grade(config(), lambda found: [{"id": found[0]["id"], "messages": said, "tool_calls": calls}])
+    assert ran.code == (0 if same else 2)
+    assert ("`tool_calls` and the calls in `messages` are not the same" in ran.err) == (not same)
+
+
+FEW = [
+    {"role": "system", "content": "Be kind."},
+    {"role": "user", "content": "one"},
+    {"role": "assistant", "content": "", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "1", "content": "found"},
+    {"role": "assistant", "content": "two"},
+    {"role": "user", "content": "{{q}}"},
+]
+
+
+def test_examples_in_a_prompt_are_no_part_of_the_answer(grade):
+    never = {"type": "not-trajectory:tool-used", "value": "look"}
+    content = config({"vars": {"q": "a"}, "assert": [HI, never]}, prompts=[json.dumps(FEW)])
+    hi = {"role": "assistant", "content": "hi"}
+    ran = grade(
+        content, lambda found: [{"id": found[0]["id"], "messages": [*found[0]["messages"], hi], "tool_calls": []}]
+    )
+    assert ran.code == 0, ran.out + ran.err
+    assert [turn["role"] for turn in ran.cases[0]["turns"] or ()] in ([], ["user", "assistant"])
+    ran = grade(content, lambda found: [{**found[0], "output": "hi"}])  # the keys of the case stay in the line
+    assert [it["outcome"] for it in ran.grades] == ["pass", "error"]
+
+
+@pytest.mark.parametrize("tools", [TOOLS, "file://tools.json", ["file://tools.json"]])
+@pytest.mark.parametrize("target", ["app.py", "openai:chat:m", "http://127.0.0.1:1/x"])
+def test_tools_of_the_target_are_those_that_its_config_names(grade, tools, target, tmp_path):
+    (tmp_path / "tools.json").write_text(json.dumps(TOOLS))
+    tests = [{"vars": {"q": q}, "assert": [{"type": "is-valid-openai-tools-call"}]} for q in "ab"]
+    content = config(*tests, providers=[{"id": target, "config": {"tools": tools}}])
+    calls = [{"name": "look", "arguments": {"x": 1}}], [{"name": "look", "arguments": {"x": "1"}}]
+    ran = grade(
+        content, lambda found: [{"id": it["id"], "tool_calls": own} for it, own in zip(found, calls, strict=True)]
+    )
+    assert [case["outcome"] for case in ran.cases] == ["pass", "fail"], ran.err
+
+
+def test_tools_that_cannot_be_read_are_a_mistake_only_where_they_are_needed(grade):
+    providers = [{"id": "app", "config": {"tools": "file://tools.py:get"}}]
+    assert grade(config(providers=providers), hi).code == 0
+    needed = {"vars": {"q": "a"}, "assert": [{"type": "is-valid-openai-tools-call"}]}
+    ran = grade(config(needed, providers=providers), hi)
+    assert ran.code == 2
+    assert "`file://tools.py:get` is code" in ran.err
+
+
+def test_tools_in_a_file_are_compared_with_those_of_the_base(grade, gate, tmp_path):
+    (tmp_path / "tools.json").write_text(json.dumps(TOOLS))
+    needed = {"vars": {"q": "a"}, "assert": [{"type": "is-valid-openai-tools-call"}]}
+    grade(config(needed, providers=[{"id": "app", "config": {"tools": "file://tools.json"}}]), hi)
+    (tmp_path / "base").mkdir()
+    for name in ("promptfooconfig.yaml", "tools.json"):
+        shutil.copy(tmp_path / name, tmp_path / "base")
+    beside = ("--answers", "answers.jsonl", "--base", "base")
+    assert gate(None, *beside).results["gate_changes"] == []
+    (tmp_path / "tools.json").write_text(json.dumps([{"type": "function", "function": {"name": "rm"}}]))
+    assert gate(None, *beside).results["gate_changes"]
+
+
+# --- conversations, and answers that later cases fill in ------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["", None, " \n", "\u200b", "\u3164", "\u2800", "\x1b[0m"])
+def test_every_answer_of_a_conversation_is_one(grade, text):
+    said = [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": text},
+        {"role": "user", "content": "bye"},
+        {"role": "assistant", "content": "hi"},
+    ]
+    ran = grade(
+        config({"turns": TURNS}, prompts=["Be kind."]), lambda found: [{"id": found[0]["id"], "messages": said}]
+    )
+    assert ran.code == 3
+    assert "file://app.py answered with an empty text" in ran.cases[0]["error"]
+
+
+def test_an_answer_is_stored_for_the_cases_after_it(grade, llm):
+    llm.reply = lambda path, body: json.dumps({"pass": "kiwi" in str(body), "score": 1, "reason": "r"})
+    tests = [
+        {"vars": {"q": "Name a fruit"}, "options": {"storeOutputAs": "fruit"}, "assert": [HI]},
+        {
+            "vars": {"q": "Is {{fruit}} one?"},
+            "assert": [
+                {"type": "contains", "value": "{{fruit}}"},
+                {"type": "llm-rubric", "value": "names {{fruit}}", "provider": llm.spec()},
+            ],
+        },
+    ]
+    said = ["hi kiwi", "yes, hi kiwi is"]
+    content = config(*tests, providers=[{"id": "app"}, llm.spec("x")])
+    ran = grade(content, lambda found: [{"id": it["id"], "output": said[n // 2]} for n, it in enumerate(found)])
+    assert ran.code == 0, ran.out + ran.err
+    assert [case["prompt"] for case in ran.cases][2:] == ["Answer: Is hi kiwi one?"] * 2
+    assert {body["model"] for body in llm.bodies} == {llm.spec()["id"].rpartition(":")[2]}  # the grader alone is asked
+    ran = grade(content, lambda found: [{"id": found[2]["id"], "output": "hi"}])
+    assert "there is no answer that was stored as `fruit`" in ran.cases[2]["error"]
+
+
+def test_a_case_that_fills_in_an_answer_is_named_by_its_id(grade):
+    tests = [
+        {"vars": {"q": "Name a fruit"}, "options": {"storeOutputAs": "fruit"}},
+        {"vars": {"q": "Is {{fruit}} one?"}},
+    ]
+    rows = [{"user_input": "Name a fruit", "response": "hi"}, {"user_input": "Is hi one?", "response": "hi"}]
+    ran = grade(config(*tests), lambda found: rows)
+    assert ran.code == 2
+    assert "answers.jsonl:2: no planned call asks `Is hi one?` -> name its call by the id" in ran.err
+
+
+def test_what_an_answer_retrieved_is_not_known_to_be_true(grade, llm):
+    tests = {"vars": {"q": "a"}, "assert": [{"type": "hallucination", "provider": llm.spec()}]}
+    ran = grade(
+        config(tests), lambda found: [{"id": it["id"], "output": "x", "retrieval_context": ["y"]} for it in found]
+    )
+    assert ran.code == 2
+    assert "`hallucination`: there is no context; give it as `value` or a variable" in ran.err

@@ -1,7 +1,6 @@
 """What `gradegate cases` writes, and what its ids say."""
 
 import json
-import shutil
 
 import pytest
 import yaml
@@ -97,14 +96,13 @@ def test_ids_stay_where_the_case_stays(tmp_path, monkeypatch):
     one, two = {"description": "one", "vars": {"q": "a"}}, {"vars": {"q": "b"}}
     write(tmp_path / "x", config(one, two))
     before = ids(tmp_path / "x")
-    shutil.copytree(tmp_path / "x", tmp_path / "y")
-    assert ids(tmp_path / "y") == before  # another folder
-    write(tmp_path / "y", config(two, {"vars": {"q": "new"}}, one))
-    assert {before[0], before[1]} < set(ids(tmp_path / "y"))  # another order, one more
-    assert ids(tmp_path / "y", "--filter-pattern", "one") == [before[0]]
+    write(tmp_path / "x", config(two, {"vars": {"q": "new"}}, one))
+    assert {before[0], before[1]} < set(ids(tmp_path / "x"))  # another order, one more
+    assert ids(tmp_path / "x", "--filter-pattern", "one") == [before[0]]
+    write(tmp_path / "x", config(one, two))
     assert ids(tmp_path / "x", "--repeat", "2")[::2] == before
-    write(tmp_path / "y", config({**one, "assert": [{"type": "equals", "value": "other"}]}, two))
-    assert ids(tmp_path / "y") == before  # what is asserted says nothing of the question
+    write(tmp_path / "x", config({**one, "assert": [{"type": "equals", "value": "other"}]}, two))
+    assert ids(tmp_path / "x") == before  # what is asserted says nothing of the question
 
 
 @pytest.mark.parametrize(
@@ -202,9 +200,39 @@ def test_a_target_of_a_test_and_of_the_command_line_is_a_label_too(tmp_path, mon
     assert [case["provider"] for case in cases(tmp_path, "--provider", "exec:other")] == ["file://own.py", "exec:other"]
 
 
+def test_a_target_that_a_prompt_configures_is_a_label_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    prompt = {"raw": "Say {{q}}", "label": "p", "config": {"temperature": 0.5}}
+    write(tmp_path, config({"vars": {"q": "a"}}, prompts=[prompt], providers=["my application"]))
+    assert [case["provider"] for case in cases(tmp_path)] == ["my application"]
+
+
 @pytest.mark.parametrize("written", [5, [["x", 5]], [{"config": {}}], [{"id": 5}]])
 def test_what_names_no_target_is_a_mistake(tmp_path, monkeypatch, capsys, written):
     monkeypatch.chdir(tmp_path)
     write(tmp_path, config(providers=written))
     assert cli.main(["cases"]) == 2
     assert "promptfooconfig.yaml:" in capsys.readouterr().err
+
+
+def test_ids_are_the_same_in_another_checkout(tmp_path, monkeypatch):
+    found = []
+    for checkout in ("one", "two"):
+        root = tmp_path / checkout
+        (root / ".git").mkdir(parents=True)
+        write(root / "evals", config({"vars": {"q": "a"}}))
+        monkeypatch.chdir(root)
+        found.append(ids(root / "evals"))
+    monkeypatch.chdir(tmp_path / "two/evals")  # from wherever it is called
+    assert found[0] == found[1] == ids(tmp_path / "two/evals")
+
+
+def test_configs_of_one_name_have_ids_of_their_own_whatever_else_is_planned(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folders = [write(tmp_path / name, config({"vars": {"q": "a"}})) for name in ("a", "b")]
+    alone = [ids(folder) for folder in folders]
+    assert alone[0] != alone[1]
+    both = [str(folder / "promptfooconfig.yaml") for folder in folders]
+    for configs, expected in ((both, alone[0] + alone[1]), (both[::-1], alone[1] + alone[0])):
+        assert cli.main(["cases", *configs, "-o", "all.jsonl"]) == 0
+        assert [json.loads(line)["id"] for line in (tmp_path / "all.jsonl").read_text().splitlines()] == expected

@@ -268,7 +268,7 @@ def test_a_map_that_lacks_the_kind_is_a_mistake(mistaken, assertion, what):
         (["openai:chat:a", "openai:chat:b"], "a grader is one provider, not several"),
         ({"text": "openai:chat:a", "embeding": "openai:embeddings:e"}, "unknown kind of grader `embeding`"),
         ({"config": {"temperature": 0}}, "the provider has no `id`, so it names no model"),
-        ("opnai:chat:a", 'no such provider `opnai:chat:a` -> did you mean "openai"?'),
+        ("opnai:chat:a", 'no such provider `opnai:chat:a` -> did you mean "openai:chat:a"?'),
         ("file://judge.rb", "`file://judge.rb` is code, of a kind that gradegate does not run"),
         (7, "a provider is a text or a mapping with an `id`"),
     ],

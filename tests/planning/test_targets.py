@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError
-from gradegate.settings import from_inputs, graders
+from gradegate.github.inputs import from_inputs
+from gradegate.settings import graders
 from support.checkouts import CONFIG, compared, said
 from support.fake_llm import FakeLlm
 from support.graded import mistakes

@@ -1,8 +1,10 @@
 """Code that runs as a user of its own, as in the Action: what it tries against the process that judges, and gets not."""
 
 import os
+import re
 import shutil
 import socket
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -95,6 +97,38 @@ def test_an_intruder_gets_nothing(job: Job):
             "sockets": sockets,
         }
         assert job.call(SOURCE, "call_api", "", {"config": {"told": told}}, {}) == {"output": "[]"}
+
+
+def test_no_capability_is_left_to_gain(job: Job):
+    status = job.call("def f(): return open('/proc/self/status').read()")
+    left = {name: int(value, 16) for name, value in re.findall(r"^(Cap\w+):\s*(\w+)", status, re.MULTILINE)}
+    assert left == dict.fromkeys(("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"), 0)
+
+
+def test_what_code_leaves_where_everybody_may_write_is_removed(job: Job):
+    kept = Path(tempfile.mkdtemp(dir="/tmp"))
+    (kept / "file").write_text("of another")
+    kept.chmod(0o777)
+    source = (
+        "import os, tempfile\n"
+        f"def f(kept):\n    found = []\n    for place in {keeper.SHARED}:\n"
+        "        if not os.path.isdir(place): continue\n"
+        "        folder = tempfile.mkdtemp(dir=place)\n"
+        "        os.makedirs(folder + '/a/b')\n        os.symlink(kept, folder + '/link')\n"
+        "        open(folder + '/a/b/x', 'w').close()\n"
+        "        os.symlink(kept, folder + '.link')\n        open(folder + '.file', 'w').close()\n"
+        "        found += [folder, folder + '.link', folder + '.file']\n"
+        "    deep = tempfile.mkdtemp(dir='/tmp')\n    os.chdir(deep)\n"
+        "    for _ in range(1500):\n        os.mkdir('d')\n        os.chdir('d')\n"
+        "    return [deep, *found]\n"
+    )
+    deep, *left = job.call(source, "f", str(kept))
+    assert len(left) >= 6
+    assert all(map(os.path.lexists, left))
+    desk.end()
+    assert not any(map(os.path.lexists, left))
+    assert (kept / "file").read_text() == "of another"
+    subprocess.run(["rm", "-rf", deep, kept], check=True)  # too deep for the keeper, and what is another's
 
 
 def test_every_file_has_another_user_so_that_none_reaches_another(job: Job):

@@ -55,14 +55,25 @@ def test_a_module_is_imported_once_for_all_calls(run):
     assert second[1] == [1, 2]
 
 
+NOT_PLAIN = [
+    ("{1, 2}", "a set"),
+    ("b'x'", "a bytes"),
+    ("object()", "a object"),
+    ("{(1, 2): 3}", "keys must be"),
+    ("(lambda a: a.append(a) or a)([])", "Circular reference"),
+    ("__import__('functools').reduce(lambda a, _: [a], range(99999), 1)", "maximum recursion"),
+]
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [
         ("def f():\n    raise ValueError('why')", "ValueError: why"),
         ("def f():\n    raise SystemExit(3)", "SystemExit: 3"),
-        ("def f(): return {1, 2}", "returned a set"),
-        ("def f(): return object()", "returned a object"),
-        ("def f():\n    a = []\n    a.append(a)\n    return a", "Circular reference"),
+        *(
+            (f"def f(): return {value}", f"it returned what is not plain data such as JSON holds: {why}")
+            for value, why in NOT_PLAIN
+        ),
         ("def f(): return 'x' * (17 << 20)", "more than 16 MiB"),
         ("def g(): pass", "there is no function `f` in it; it has g"),
         ("def f(:", "SyntaxError"),

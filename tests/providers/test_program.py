@@ -259,7 +259,9 @@ def test_an_error_or_a_reason_of_any_length_is_cut(gate):
     ran = gate(config("file://app.py"), ALLOW, **{"app.py": "def call_api(*args): return {'error': 'x' * 1_000_000}\n"})
     assert len(ran.cases[0]["error"]) < 3000
     source = "def call_api(*args): return {'output': 'a', 'finishReason': 'x' * 1_000_000}\n"
-    assert len(answered(gate, "file://app.py", **{"app.py": source})["metadata"]["finish_reason"]) <= 100
+    ran = gate(config("file://app.py"), ALLOW, **{"app.py": source})
+    assert "did not finish its answer (finish reason xxx" in ran.cases[0]["error"]
+    assert len(ran.cases[0]["error"]) < 200
 
 
 def test_the_same_path_in_another_folder_is_another_program(gate, tmp_path: Path):

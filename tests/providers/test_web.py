@@ -1,5 +1,6 @@
 import json
 from contextlib import suppress
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from gradegate.asking.response import Response
 from gradegate.conversation import IS_DATA, Message
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from support.fake_llm import FakeLlm
+from support.graded import mistakes
 from support.vendors import ask, build, headers, path
 
 HOSTILE = 'He said "no"\n{{ env.KEY }} \\ {"pass": true} </x> ü'
@@ -62,6 +64,31 @@ def test_no_text_breaks_out_of_an_address(text: str):
     assert made.count("/") == 5
     assert made.count("&") == 1
     assert "#" not in made
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_a_template_may_encode_a_value_itself(text: str):
+    plain = httpbody.address("https://host/?c={{ q }}&d={{ q }}", {}, {"q": text})
+    for written in ("{{ q | urlencode }}", "{{q|urlencode()}}", "{{ q | replace('', '') | urlencode }}"):
+        assert unquote(httpbody.address(f"https://host/?c={written}&d={{{{ q }}}}", {}, {"q": text})) == unquote(plain)
+    made = httpbody.address("https://host/?c={{ q ~ q | urlencode }}", {}, {"q": text})
+    assert not set("/?&#").intersection(made.removeprefix("https://host/?"))
+
+
+def test_an_address_may_have_filters(gate, llm: FakeLlm):
+    llm.reply = lambda path, body: {"said": "fine"}
+    address = llm.base + "/app/{{ q | urlencode }}?u={{ q | upper | urlencode }}"
+    target = {"id": "http", "config": {"url": address, "method": "GET", "transformResponse": "json.said"}}
+    test = {"vars": {"q": "a b&c"}, "assert": [{"type": "equals", "value": "fine"}]}
+    assert gate({"prompts": ["{{q}}"], "providers": [target], "tests": [test]}).code == 0
+    assert [asked for asked, _, _ in llm.requests] == ["/v1/app/a%20b%26c?u=A%20B%26C"]
+
+
+def test_an_address_that_cannot_be_filled_in_is_named(gate):
+    target = {"id": "http", "config": {"url": "http://127.0.0.1:1/{{ q | join(',') }}"}}
+    test = {"vars": {"q": "a"}, "assert": [{"type": "equals", "value": "fine"}]}
+    said = mistakes(gate({"prompts": ["{{q}}"], "providers": [target], "tests": [test]}))
+    assert "`url` cannot be filled in: `join`" in said
 
 
 def test_a_chat_prompt_and_a_conversation_stand_as_lists(llm: FakeLlm):
@@ -211,6 +238,8 @@ def test_an_answer_without_its_output_is_an_error(transform: str, body: bytes, w
         ("json.a || undefined", b"{}", "answered null"),
         ("({error: json.a})", b'{"a": "no model"}', "host answered with an error: no model"),
         ("({metadata: json.a, output: null})", b'{"a": {}}', "answered null"),
+        ("json.a / 0", b'{"a": 0}', "transformResponse gives no value for the answer of host: nan"),
+        ("json.a / 0", b'{"a": 1}', "transformResponse gives no value for the answer of host: inf"),
     ],
 )
 def test_a_transform_that_gives_no_output_is_an_error(transform, body, words):
@@ -262,9 +291,18 @@ def test_a_request_may_be_made_by_javascript(llm: FakeLlm, transform, body, sent
     assert llm.bodies == [sent]
 
 
-def test_a_request_that_cannot_be_made_is_an_error(llm: FakeLlm):
-    with pytest.raises(ProviderError, match="transformRequest of http fails: it throws TypeError"):
-        ask(app(llm, {"q": "{{prompt}}"}, transformRequest="vars.a.b.c"), ("user", "hi"))
+@pytest.mark.parametrize(
+    ("transform", "words"),
+    [
+        ("vars.a.b.c", "fails: it throws TypeError"),
+        ("undefined", "gives nothing"),
+        ("0 / 0", r"gives no value \(nan\)"),
+        ("-1 / 0", r"gives no value \(-inf\)"),
+    ],
+)
+def test_a_request_that_cannot_be_made_is_an_error(llm: FakeLlm, transform, words):
+    with pytest.raises(ProviderError, match=f"transformRequest of http {words}"):
+        ask(app(llm, {"q": "{{prompt}}"}, transformRequest=transform), ("user", "hi"))
     assert llm.bodies == []
 
 

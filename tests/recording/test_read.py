@@ -52,6 +52,13 @@ WRONG = [
     ('{"id": "a", "id": "b", "output": "x"}', "answers.jsonl:1: the key `id` occurs twice"),
     ('{"id": "a", "output": "x", "latencyms": 1}', 'unknown key `latencyms` -> did you mean "latency_ms"?'),
     ('{"id": "a", "output": "x", "latency_ms": "1"}', "answers.jsonl:1: `latency_ms` should be a valid number"),
+    (
+        '{"id": "a", "output": "x", "usage": {"prompt_tokens": -1}}',
+        "answers.jsonl:1: `prompt_tokens` of `usage` is not a",
+    ),
+    ('{"id": "a", "output": "x", "usage": {"input_tokens": true}}', "`input_tokens` of `usage`"),
+    ('{"id": "a", "output": "x", "usage": {"completion_tokens": 1e16}}', "`completion_tokens` of `usage`"),
+    ('{"id": "a", "output": "x", "usage": {"prompt_tokens": "5"}}', "`prompt_tokens` of `usage`"),
     ('{"id": "a", "output": "x", "cost": -1}', "answers.jsonl:1: `cost` should be greater than or equal to 0, not -1"),
     ('{"id": "a", "output": "x", "cost": 1e999}', "answers.jsonl:1: a number is not finite"),
     ('{"id": "a", "output": {"x": [NaN]}}', "answers.jsonl:1: a number is not finite"),
@@ -139,3 +146,55 @@ def test_what_is_not_strange_can_be_written_as_json(value):
     if not strange(value):
         json.dumps(value, allow_nan=False).encode()
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+
+
+def test_a_line_has_one_mistake_whatever_is_wrong_with_it(tmp_path):
+    other = {f"key{number}": number for number in range(20)}
+    found = recording(tmp_path, "".join(json.dumps(it) + "\n" for it in (other, {"id": 1, "cost": -1, "outptu": 1})))
+    first, second = map(str, found.mistakes)
+    assert first.startswith(
+        "answers.jsonl:1: `id` is missing; unknown key `key0`; unknown key `key1`; unknown key `key2`; ..."
+    )
+    assert second.startswith("answers.jsonl:2: `id` should be a valid string, not 1; `cost` should be")
+    assert "unknown key `outptu`" in second
+    assert "docs/answers.md" in second
+
+
+RAGAS = {"user_input": "a", "response": "x"}
+TWO_SHAPES = [
+    ({"id": "a", "output": "x", **RAGAS}, "lines and ragas"),
+    ({"input": "a", "actual_output": "x", "context": None, **RAGAS}, "deepeval and ragas"),
+    ({"id": "a", "output": "x", "prompt": {"raw": "a"}, "response": {"output": "y"}}, "lines and promptfoo"),
+    ({"id": "a", "messages": [], "custom_id": "b", "response": {}}, "lines and openai-batch"),
+    ({"id": "a", "output": "x", "resourceSpans": []}, "lines and otlp"),
+    ({"id": "a", "tool_calls": [], "schema_version": "ATIF-v1.6", "steps": []}, "atif and lines"),
+]
+
+
+@pytest.mark.parametrize(("row", "names"), TWO_SHAPES)
+def test_a_row_of_two_shapes_is_a_mistake(tmp_path, row, names):
+    for rows in ([row], [RAGAS, row]):
+        found = recording(tmp_path, json.dumps(rows))
+        assert not found.answers
+        assert f"the row has two shapes at once: {names}" in str(found.mistakes[0])
+
+
+def test_rows_of_one_file_have_one_shape(tmp_path):
+    for rows in ([RAGAS, json.loads(LINE)], [json.loads(LINE), RAGAS]):
+        found = recording(tmp_path, "".join(json.dumps(row) + "\n" for row in rows))
+        assert not found.answers
+        assert "answers.jsonl:2: the row has the shape" in str(found.mistakes[0])
+
+
+def test_files_of_different_shapes_are_read_together(tmp_path):
+    (tmp_path / "a.jsonl").write_text(LINE)
+    (tmp_path / "b.jsonl").write_text(json.dumps(RAGAS))
+    found = read(Settings(answers=("a.jsonl", "b.jsonl"), cwd=tmp_path))
+    assert [(it.id, it.output) for it in found.answers] == [("a", "x"), ("", "x")]
+
+
+def test_mistakes_are_counted_for_each_file(tmp_path):
+    for name in ("a.jsonl", "b.jsonl"):
+        (tmp_path / name).write_text('{"id": 1}\n' * 60)
+    found = read(Settings(answers=("a.jsonl", "b.jsonl"), cwd=tmp_path))
+    assert len(found.mistakes) == 2 * (MOST + 1)

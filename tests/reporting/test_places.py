@@ -43,9 +43,11 @@ def test_on_github_a_working_directory_outside_makes_every_output_a_mistake(repo
 
 
 def test_elsewhere_the_command_line_may_name_any_place(repository):
-    written = [str(repository.parent / "beside" / "new" / "r.json"), "../../r.xml"]
-    first, second = places(written, repository / "evals", {}).values()
-    assert first.path == repository.parent / "beside" / "new" / "r.json"
+    beside = repository.parent / "beside"
+    first, second = places([str(beside / "r.json"), "../../r.xml"], repository / "evals", {}).values()
+    assert first.path == beside / "r.json"
+    with pytest.raises(ConfigError, match="does not exist -> make it"):
+        places([str(beside / "none" / "r.json")], repository / "evals", {})
     assert second.path == repository.parent / "r.xml"
     assert not first.shared
 

@@ -7,23 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gradegate.account import AskedModel, BaselineReport, ConfirmReport, DerivedMetric, Made
 from gradegate.conversation import Image, Turn, Usage
 from gradegate.errors import ConfigError, Origin
 from gradegate.reporting.deliver import render
 from gradegate.reporting.report import Links
 from gradegate.reporting.reread import reread, reread_file
 from gradegate.result import (
-    AskedModel,
     Asserted,
-    BaselineReport,
-    ConfirmReport,
     Counterpart,
     Counts,
     Decision,
-    DerivedMetric,
     GateOutcome,
     Grade,
-    Made,
     Outcome,
     Row,
     RuleResult,

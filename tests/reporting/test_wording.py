@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from gradegate.account import AskedModel
 from gradegate.deciding.rules import apply
 from gradegate.errors import Origin
 from gradegate.reporting import wording
-from gradegate.result import AskedModel, Asserted, Decision, Outcome, Row, RuleResult
+from gradegate.result import Asserted, Decision, Outcome, Row, RuleResult
 from gradegate.suite import NOWHERE, Rule
 from support.samples import CONFIG, EVERY, FACTS, blocked, grade, inconclusive, passed, row
 

@@ -13,9 +13,10 @@ from cmarkgfm.cmark import Options
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate.account import AskedModel
 from gradegate.reporting.markdown import BREAK, utf8, utf16
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import AskedModel, Decision, Outcome, Row, RuleResult, cases_of
+from gradegate.result import Decision, Outcome, Row, RuleResult, cases_of
 from gradegate.suite import Note, Rule
 from support import samples
 

@@ -17,11 +17,12 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github import publish, workflow
 from gradegate.github.client import connect
 from gradegate.github.event import Event
+from gradegate.github.inputs import ActionSettings
 from gradegate.github.sticky import marker
 from gradegate.reporting.commands import command, harmless
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision
-from gradegate.settings import ActionSettings, Settings
+from gradegate.settings import Settings
 from support import samples
 from support.hostile import Hostile
 from support.pages import Page, hiding, on_github

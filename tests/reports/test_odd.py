@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from gradegate.account import AskedModel
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import AskedModel, Decision
+from gradegate.result import Decision
 from support import samples
 
 NAMES = ["aegis", "annotations", "comment", "console", "html", "json", "junit", "summary"]

@@ -520,6 +520,19 @@ def test_a_baseline_that_contradicts_itself_is_said(gate, run, scripted, llm, tm
     assert any("1 case of the baseline contradicts itself" in note["text"] for note in ran.results["notes"])
 
 
+def test_a_function_that_overrules_a_failure_is_no_contradiction(gate):
+    passing, failing = {"type": "contains", "value": "a"}, {"type": "contains", "value": "b"}
+    test = {"assert": [passing, failing], "assertScoringFunction": "file://score.js"}
+    made = {"prompts": ["a"], "providers": ["echo"], "tests": [test]}
+    files = {"score.js": "module.exports = () => ({pass: true, score: 1, reason: ''})"}
+    first = gate(made, **files)
+    assert first.cases[0]["outcome"] == "pass"
+    (first.folder / "base.json").write_text((first.folder / "results.json").read_text())
+    ran = gate(made, "--baseline", "base.json", **files)
+    assert ran.results["baseline"] is not None
+    assert not any("contradict" in note["text"] for note in ran.results["notes"])
+
+
 # --- a grader that contradicts itself -------------------------------------------------------------------------
 
 TORN = (

@@ -41,7 +41,6 @@ def no_answer(ran, words: str) -> None:
         ("openai:chat:m", chat("")),
         ("openai:chat:m", chat(" \n")),
         ("openai:chat:m", chat("\u200b\ufeff\u2060")),
-        ("openai:chat:m", chat("", message={"tool_calls": [None]})),
         ("openai:chat:m", chat("", message={"reasoning_content": "I think so."})),
         ("openai:chat:m", chat("", message={"content": [{"type": "thinking", "thinking": "so"}]})),
         ("openai:chat:m", chat("", message={"tool_calls": []})),
@@ -50,12 +49,16 @@ def no_answer(ran, words: str) -> None:
         ("google:m", gemini({"text": "hm", "thought": True})),
         ("openai:responses:m", responses(said(output_text("")))),
         ("ollama:m", ollama("")),
-        ("ollama:m", ollama("", done_reason="load")),
     ],
 )
 def test_an_empty_text(gate, llm: FakeLlm, provider_id: str, answer: dict):
     llm.reply = lambda path, body: answer
     no_answer(run(gate, one(llm, provider_id)), f"127.0.0.1:{llm.port} answered with an empty text")
+
+
+def test_a_tool_call_that_is_none(gate, llm: FakeLlm):
+    llm.reply = lambda path, body: chat("", message={"tool_calls": [None]})
+    no_answer(run(gate, one(llm, "openai:chat:m")), "answered with a tool call that is no object")
 
 
 @pytest.mark.parametrize(
@@ -100,6 +103,8 @@ def test_an_answer_that_a_filter_stopped(gate, llm: FakeLlm, provider_id: str, a
         ("openai:responses:m", responses(said(output_text("The beg")), status="failed")),
         ("openai:responses:m", responses(said(output_text("The beg")), status="cancelled")),
         ("ollama:m", {**ollama("The beg"), "done": False}),
+        ("ollama:m", ollama("", done_reason="load")),
+        ("openai:chat:m", chat("The beg", finish_reason="a word that nobody knows")),
     ],
 )
 def test_an_answer_that_was_broken_off(gate, llm: FakeLlm, provider_id: str, answer: dict):

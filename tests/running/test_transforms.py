@@ -64,11 +64,22 @@ def test_recorded_answers_are_transformed_too(gate):
     assert (outcomes(ran), ran.cases[0]["output"]) == (["pass"], "3")
 
 
-@pytest.mark.parametrize("transform", ["output.a.b.c", "undefined", "null", "[10n]"])
+@pytest.mark.parametrize("transform", ["output.a.b.c", "undefined", "null", "[10n]", "0 / 0", "1e309", "-1e309"])
 def test_one_that_fails_or_gives_nothing_is_an_error_of_all_grades(gate, transform):
-    ran = gate(config(js("true"), {"type": "not-contains", "value": "x"}, transform=transform))
-    assert outcomes(ran) == ["error", "error"]
-    assert "`transform`" in ran.grades[0]["reason"]
+    set_of_two = {"type": "assert-set", "assert": [js("true"), js("output === 'x'")]}
+    ran = gate(config(js("true"), {"type": "not-contains", "value": "x"}, set_of_two, transform=transform))
+    assert set(outcomes(ran)) == {"error"}
+    assert all(grade["reason"].startswith(("`transform`", "javascript: `transform`")) for grade in ran.grades)
+    assert ran.cases[0]["output"] == '{"text": "Hi", "n": 2}'  # as the target gave it, which is not to blame
+
+
+def test_one_that_fails_where_nothing_is_asserted_is_an_error_of_the_case(gate):
+    made = config(transform="output.a.b.c")
+    made["tests"].append(config(js("true"))["tests"][0])
+    ran = gate(made)
+    case, _ = ran.cases
+    assert (ran.code, case["outcome"], case["output"]) == (3, "error", None)
+    assert case["error"].startswith("`transform` fails: ")
 
 
 def test_one_of_an_assertion_that_fails_is_an_error_of_its_own(gate):
@@ -126,19 +137,24 @@ def test_a_scoring_function_decides_the_case(gate, score, outcome):
 
 @pytest.mark.parametrize(
     "code",
-    ["module.exports = () => 1", "module.exports = () => { throw new Error('x') }", "module.exports = () => ({})"],
+    ["1", "0", "true", "false", "'true'", "[true]", "undefined", "({})", "(() => { throw new Error('x') })()"],
 )
 def test_one_that_gives_no_verdict_is_an_error(gate, code):
     made = config(js("true"))
     made["tests"][0]["assertScoringFunction"] = "file://score.js"
-    assert gate(made, **{"score.js": code}).cases[0]["outcome"] == "error"
+    ran = gate(made, **{"score.js": f"module.exports = () => {code}"})
+    assert (ran.code, ran.cases[0]["outcome"]) == (3, "error")
 
 
-def test_a_scoring_function_is_not_asked_where_a_grade_is_missing(gate):
-    made = config(js("output.a.b"))
+@pytest.mark.parametrize("others", [[], [js("true")], [js("false")]])
+def test_a_scoring_function_is_not_asked_where_a_grade_is_missing(gate, others):
+    """Nor is it known then what it makes of a failure, which it may overrule."""
+    made = config(js("output.a.b"), *others)
     made["tests"][0]["assertScoringFunction"] = "file://score.js"
     code = "module.exports = () => ({pass: true, score: 1, reason: ''})"
-    assert gate(made, **{"score.js": code}).cases[0]["outcome"] == "error"
+    ran = gate(made, **{"score.js": code})
+    assert (ran.code, ran.cases[0]["outcome"]) == (3, "error")
+    assert "is not asked: 1 grade could not be decided" in ran.cases[0]["reason"]
 
 
 def test_the_context_is_looked_for_in_the_answer_before_it_was_transformed():
@@ -184,3 +200,28 @@ def test_a_target_that_was_told_a_schema_gives_data(gate, llm):
     ]
     plain = gate(config(js("JSON.parse(output).n === 2"), js("typeof output === 'string'"), provider=spec))
     assert outcomes(plain) == ["pass", "pass"]
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("{output: 'a', metadata: {raw_output: 7, output_is_data: true, finish_reason: 5}}", ""),
+        ("{output: '1', metadata: {raw_output: 'b', output_is_data: true}}", ""),
+        ("{output: '', metadata: {tool_calls: 7}}", "answered with an empty text"),
+        ("{output: '', metadata: {tool_calls: 'x'}}", "answered with an empty text"),
+    ],
+)
+def test_an_application_says_nothing_under_our_names(gate, llm, said, words):
+    """Of what is noted beside an answer, that it is data and what it was are ours to say."""
+    llm.reply = lambda path, body: {"a": 1}
+    target = {
+        "id": f"http://127.0.0.1:{llm.port}/app",
+        "config": {"body": {"p": "{{prompt}}"}, "transformResponse": f"({said})"},
+    }
+    code = "typeof output === 'string' && context.providerResponse.raw === output"
+    ran = gate(config(js(code), {**js("output.length === 2"), "transform": "output + '!'"}, provider=target))
+    if words:
+        assert (ran.code, ran.cases[0]["outcome"]) == (3, "error")
+        assert words in ran.cases[0]["error"]
+    else:
+        assert outcomes(ran) == ["pass", "pass"]

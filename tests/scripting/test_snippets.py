@@ -20,6 +20,8 @@ def ours(code, output):
         returned = script.of_assertion(code).call(output, record_snippets.CONTEXT)
     except ScriptError as e:
         words = str(e)
+        if "is not declared" in words:  # which is said before it runs
+            return {"throws": "ReferenceError"}
         return {"throws": words.partition("throws ")[2].partition(":")[0]} if "throws" in words else {"none": words}
     if returned.type == "undefined":
         return {"none": "undefined"}

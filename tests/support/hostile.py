@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+from gradegate.account import AskedModel, DerivedMetric
 from gradegate.conversation import Turn, Usage
 from gradegate.errors import Origin
 from gradegate.result import (
-    AskedModel,
     Asserted,
     Decision,
-    DerivedMetric,
     GateOutcome,
     Grade,
     Outcome,

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from gradegate.account import AskedModel, DerivedMetric
 from gradegate.changes import ChangeKind, GateChange, GateChanges
 from gradegate.conversation import Turn, Usage
 from gradegate.errors import Origin
 from gradegate.reporting.report import Links
 from gradegate.result import (
-    AskedModel,
     Asserted,
     Counts,
     Decision,
-    DerivedMetric,
     GateOutcome,
     Grade,
     Outcome,

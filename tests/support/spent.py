@@ -1,6 +1,7 @@
 """Runs the command as a process of its own, and says what it and all it started took."""
 
 import json
+import resource
 import subprocess
 import sys
 import time
@@ -8,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from support.patience import PATIENCE
+
 
 @dataclass(frozen=True)
 class Spent:
-    """``memory``: the most that all processes had together, in MB."""
+    """``seconds``: of CPU, which no other process of the machine adds to; ``memory``: the most that all had together, in MB."""
 
     code: int
     err: str
@@ -20,11 +23,11 @@ class Spent:
     grades: list[dict[str, Any]]
 
 
-def spend(folder: Path, config: str, *arguments: str, patience: float = 120) -> Spent:
+def spend(folder: Path, config: str, *arguments: str, patience: float = 4 * PATIENCE) -> Spent:
     """Run a config in a folder; a run that takes longer than ``patience`` is killed."""
     (folder / ".git").mkdir(exist_ok=True)
     (folder / "c.yaml").write_text(config)
-    started, memory = time.monotonic(), 0
+    started, before, memory = time.monotonic(), _used(), 0
     with (folder / "err").open("wb") as err, (folder / "out").open("wb") as out:
         command = [sys.executable, "-m", "gradegate", "run", "c.yaml", "-o", "r.json", *arguments]
         process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=err)
@@ -38,10 +41,16 @@ def spend(folder: Path, config: str, *arguments: str, patience: float = 120) -> 
     return Spent(
         process.returncode,
         (folder / "err").read_text(errors="replace"),
-        time.monotonic() - started,
+        _used() - before,
         memory // 1024,
         [grade for case in cases for grade in case["grades"]],
     )
+
+
+def _used() -> float:
+    """Seconds of CPU that all processes took which this one started and that ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _resident(pid: int) -> int:

@@ -76,7 +76,6 @@ def test_here_and_in_the_worker_the_same_is_asked_for(source):
         "{{ a | dump(2) }}",
         "{{ a | center(9) }}",
         "{{ a.upper() }}",
-        "{{ a[1:] }}",
         "{{ b[i] }}",
         "{{ [a, a] }}",
         "{% filter trim %}{% endfilter %}",

@@ -5,59 +5,81 @@ Format: https://deepeval.com/docs/evaluation-datasets; ``configs/goldens.py`` re
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from gradegate.asking.toolcalls import CALLS
 from gradegate.configs import goldens
 from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.lines import Map
-from gradegate.recording import fields
-from gradegate.recording.answer import SHAPES, Answer, Question, Rows, Shape
+from gradegate.recording import fields, messages
+from gradegate.recording.answer import SHAPES, Answer, File, Question, Shape
+
+_CALLED = ("tools_called", "toolsCalled", "mcp_tools_called", "mcpToolsCalled")
 
 
-def recognises(rows: Rows) -> bool:
-    """Rows with columns of a dataset."""
-    return goldens.are_goldens(rows[:1])
+def recognises(row: Map) -> bool:
+    """A row with columns of a dataset."""
+    return goldens.are_goldens([row])
 
 
-def read(rows: Rows, file: str) -> list[Answer]:
+def read(files: Sequence[File]) -> list[Answer]:
     """An answer for each golden. Raises ConfigError."""
-    return fields.each(rows, file, lambda row, origin: _answer(row, file, origin))
+    return fields.each(files, _answer)
 
 
-def _answer(row: Map, file: str, origin: Origin) -> Answer:
-    (test,) = goldens.tests([row], file, joined=False)
-    messages = fields.turns(test.get("turns"), origin)
-    asked = messages[0].content if messages else test["vars"].get("input")
+def _answer(row: Map, origin: Origin) -> Answer:
+    (test,) = goldens.tests([row], origin.file, joined=False)
+    said = tuple(_turns(row, test.get("turns"), origin))
+    asked = said[0].content if said else test["vars"].get("input")
     if not isinstance(asked, str):
         raise ConfigError.at("the golden has no `input`", origin, "write it as DeepEval saves it")
     output = test.get("providerOutput")
-    called: Any = row.get("tools_called") or row.get("toolsCalled")
     return Answer(
         question=Question(asked),
         output=output,
-        error="" if output is not None or messages else "the golden has no `actual_output`",
-        messages=messages,
-        tool_calls=fields.tool_calls(_calls(called), origin),
-        retrieval_context=_documents(test, messages),
+        error="" if output is not None or said else "the golden has no `actual_output`",
+        messages=said,
+        tool_calls=_calls(row, origin),
+        retrieval_context=_documents(test, said),
         metadata=fields.mapping(test.get("metadata")),
         origin=origin,
     )
 
 
-def _calls(called: Any) -> Any:
-    """DeepEval's ``ToolCall``: a name with ``input_parameters``."""
-    if not isinstance(called, list):
-        return called
-    return [
-        {"name": fields.mapping(it).get("name"), "arguments": fields.mapping(it).get("input_parameters") or {}}
-        for it in called
-    ]
+def _turns(row: Map, turns: Any, origin: Origin) -> Iterator[Turn]:
+    """The turns; which tools an answer called is known where its turn says so."""
+    written = row.get("turns")
+    written = json.loads(written) if isinstance(written, str) else written
+    for raw, turn in zip(written or (), map(fields.mapping, turns or ()), strict=False):
+        called = _calls(raw, origin)
+        told = {} if called is None else {CALLS: list(called)}
+        documents = fields.texts(turn.get("retrieval_context"), "retrieval_context", origin)
+        for said in messages.turns([{"role": turn.get("role"), "content": turn.get("content")}], origin):
+            own = told if said.role == "assistant" else {}
+            yield replace(said, retrieval_context=documents, metadata=own)
 
 
-def _documents(test: Map, messages: tuple[Turn, ...]) -> tuple[str, ...]:
+def _calls(written: Any, origin: Origin) -> tuple[Mapping[str, Any], ...] | None:
+    """DeepEval's ``ToolCall``, a name with ``input_parameters``, and its ``MCPToolCall``; None where neither is there."""
+    about = fields.mapping(written)
+    lists = [about[key] for key in _CALLED if about.get(key) is not None]
+    calls = [it for value in lists for it in (value if isinstance(value, list) else [value])]
+    return fields.tool_calls(list(map(_call, calls)), origin) if lists else None
+
+
+def _call(written: Any) -> Mapping[str, Any]:
+    about = fields.mapping(written)
+    given = (about[key] for key in ("input_parameters", "inputParameters", "args") if about.get(key) is not None)
+    return {"name": about.get("name"), "arguments": next(given, {})}
+
+
+def _documents(test: Map, said: tuple[Turn, ...]) -> tuple[str, ...]:
     """What was retrieved for the answer."""
-    found = test["vars"].get("retrieval_context") if not messages else None
+    found = test["vars"].get("retrieval_context") if not said else None
     return tuple(str(item) for item in fields.listed(found) if str(item).strip())
 
 

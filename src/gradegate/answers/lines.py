@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gradegate.configs.keys import mistakes
-from gradegate.errors import ConfigError, Origin
+from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.lines import Map
-from gradegate.recording import fields
-from gradegate.recording.answer import SHAPES, Answer, Rows, Shape
+from gradegate.recording import fields, messages
+from gradegate.recording.answer import SHAPES, Answer, File, Shape
 
-_ANSWERED = frozenset({"output", "error", "messages", "tool_calls"})
-_Amount = Annotated[float, Field(ge=0, lt=1e15, allow_inf_nan=False)]
+_ANSWERED = frozenset({"output", "messages", "tool_calls"})
+_MORE = 3  # mistakes of a line that are said beside its first
+_CURE = "write the keys that docs/answers.md names"
+_Amount = Annotated[float, Field(ge=0, lt=fields.MOST, allow_inf_nan=False)]
 
 
 class LineKeys(BaseModel):
@@ -44,27 +47,26 @@ class LineKeys(BaseModel):
     uses: Any = None
 
 
-def recognises(rows: Rows) -> bool:
-    """An ``id`` and an answer, and nothing that is of another shape. What no shape recognises is read as these lines, too."""
-    keys = rows[0].keys()
-    return "id" in keys and not _ANSWERED.isdisjoint(keys) and keys <= LineKeys.model_fields.keys()
+def recognises(row: Map) -> bool:
+    """An ``id`` with an answer; what others call an ``error`` counts beside keys of these lines alone."""
+    if not isinstance(row.get("id"), str):
+        return False
+    return not _ANSWERED.isdisjoint(row) or ("error" in row and row.keys() <= LineKeys.model_fields.keys())
 
 
-def read(rows: Rows, file: str) -> list[Answer]:
+def read(files: Sequence[File]) -> list[Answer]:
     """An answer for each line. Raises ConfigError."""
-    return fields.each(rows, file, _answer)
+    return fields.each(files, _answer)
 
 
 def _answer(row: Map, origin: Origin) -> Answer:
-    try:
-        keys = LineKeys.model_validate(row)
-    except ValidationError as e:
-        raise ConfigError(*mistakes(e, row, origin.file, (), LineKeys)) from e
-    said, calls = fields.turns(keys.messages, origin), fields.tool_calls(keys.tool_calls, origin)
+    keys = _keys(row, origin)
+    said, calls = messages.turns(keys.messages, origin), fields.tool_calls(keys.tool_calls, origin)
     answered = calls or any(turn.role == "assistant" for turn in said)
     if keys.output is None and not keys.error and not answered:
         what = "the line has neither `output` nor `error`"
         raise ConfigError.at(what, origin, "give the answer as `output`, or say in `error` why there is none")
+    fields.check_tokens(keys.usage or {}, origin)
     seconds = None if keys.latency_ms is None else keys.latency_ms / 1000
     return Answer(
         id=keys.id,
@@ -78,6 +80,16 @@ def _answer(row: Map, origin: Origin) -> Answer:
         metadata=keys.metadata or {},
         origin=origin,
     )
+
+
+def _keys(row: Map, origin: Origin) -> LineKeys:
+    """Raises ConfigError with one mistake, whatever is wrong with the line: a file of another kind has a line for each."""
+    try:
+        return LineKeys.model_validate(row)
+    except ValidationError as e:
+        first, *others = mistakes(e, row, origin.file, (), LineKeys)
+        more = "".join(f"; {it.what}" for it in others[:_MORE]) + "; ..." * (len(others) > _MORE)
+        raise ConfigError(Mistake(first.what + more, first.origin, first.cure if not others else _CURE)) from e
 
 
 SHAPES.register("lines")(

@@ -6,27 +6,33 @@ the Responses API.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.asking.completions import Completions
+from gradegate.asking.responses import Responses
 from gradegate.asking.shape import NoOutput
+from gradegate.asking.toolcalls import uniform
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.lines import Map
-from gradegate.recording import fields
-from gradegate.recording.answer import SHAPES, Answer, Rows, Shape
+from gradegate.recording import fields, messages
+from gradegate.recording.answer import SHAPES, Answer, File, Shape
 
 _OK = 200
+# Items of a response that are no calls, and how the others end.
+_NO_CALLS = ("message", "reasoning", "compaction", "mcp_list_tools")
+_OF_CALLS = ("_call", "_call_output")
 
 
-def recognises(rows: Rows) -> bool:
+def recognises(row: Map) -> bool:
     """A ``custom_id`` with a response or an error."""
-    return "custom_id" in rows[0] and ("response" in rows[0] or "error" in rows[0])
+    return "custom_id" in row and ("response" in row or "error" in row)
 
 
-def read(rows: Rows, file: str) -> list[Answer]:
+def read(files: Sequence[File]) -> list[Answer]:
     """An answer for each line. Raises ConfigError."""
-    return fields.each(rows, file, _answer)
+    return fields.each(files, _answer)
 
 
 def _answer(row: Map, origin: Origin) -> Answer:
@@ -40,20 +46,35 @@ def _answer(row: Map, origin: Origin) -> Answer:
         error = f"status {response.get('status_code')}"
     if error:
         return Answer(identity, error=error, origin=origin)
-    if body.get("object") == "response":
-        return _of_response(identity, body, origin)
+    shape = Responses("", {}) if body.get("object") == "response" else Completions("", {})
     try:
-        said = Completions("", {}).read(body)
+        said = shape.read(body)
     except NoOutput as e:
         return Answer(identity, error=f"the API answered {e}", origin=origin)
     return Answer(
         id=identity,
         output=said.text,
-        tool_calls=fields.tool_calls([dict(call) for call in said.tool_calls], origin),
+        tool_calls=tuple(uniform(call) for call in said.tool_calls),
+        untold=_untold(body, origin),
         usage=fields.usage(fields.mapping(body.get("usage"))),
         finish_reason=said.finish_reason,
         origin=origin,
     )
+
+
+def _untold(body: Mapping[str, Any], origin: Origin) -> str:
+    """What of a body is not known and might be a call of a tool, as a sentence; empty for nothing."""
+    if body.get("object") == "response":
+        kinds = (str(fields.mapping(item).get("type")) for item in fields.listed(body.get("output")))
+        strange = next((kind for kind in kinds if kind not in _NO_CALLS and not kind.endswith(_OF_CALLS)), "")
+        return f"the response has an item of the type `{excerpt(strange, 60)}`, which is not known" if strange else ""
+    try:
+        messages.turns(
+            [fields.mapping(choice).get("message") for choice in fields.listed(body.get("choices"))[:1]], origin
+        )
+    except ConfigError as e:
+        return e.mistakes[0].what
+    return ""
 
 
 def _error(value: Any) -> str:
@@ -62,26 +83,6 @@ def _error(value: Any) -> str:
         return ""
     about = fields.mapping(value)
     return str(about.get("message") or about.get("code") or value)
-
-
-def _of_response(identity: str, body: Mapping[str, Any], origin: Origin) -> Answer:
-    items = [fields.mapping(item) for item in fields.listed(body.get("output"))]
-    parts = [fields.mapping(part) for item in items for part in fields.listed(item.get("content"))]
-    texts = [str(part.get("text") or part.get("refusal") or "") for part in parts]
-    calls = [
-        fields.call(item.get("call_id"), str(item.get("name")), item.get("arguments", ""))
-        for item in items
-        if item.get("type") == "function_call"
-    ]
-    why = fields.mapping(body.get("incomplete_details")).get("reason") or body.get("status")
-    return Answer(
-        id=identity,
-        output="".join(texts) if texts or not calls else None,
-        tool_calls=tuple(calls),
-        usage=fields.usage(fields.mapping(body.get("usage"))),
-        finish_reason=str(why or ""),
-        origin=origin,
-    )
 
 
 SHAPES.register("openai-batch")(

@@ -1,17 +1,19 @@
 """OTLP: traces as JSON lines, as the collector's file exporter writes them, with GenAI or OpenInference attributes.
 
-The spans below one with the attribute ``gradegate.case`` are the answer to that call. Without it, those of one trace are
-an answer, joined by the id of its conversation, else by the question's text.
+The spans below one with the attribute ``gradegate.case`` are the answer to that call, in whichever file they stand. Without
+it, those of one trace are an answer, joined by the id of its conversation, else by the question's text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from gradegate.conversation import Usage
-from gradegate.errors import Origin
+from gradegate.errors import ConfigError, Mistake
+from gradegate.files.lines import Map
 from gradegate.recording import fields
-from gradegate.recording.answer import SHAPES, Answer, Question, Rows, Shape
+from gradegate.recording.answer import SHAPES, Answer, File, Question, Shape
 from gradegate.recording.spans import Span, calls_of, spans
 
 _NANO = 1_000_000_000
@@ -19,45 +21,94 @@ _READ = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_c
 _WRITTEN = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")
 
 
-def recognises(rows: Rows) -> bool:
+class _Place(NamedTuple):
+    """Where a span is: ids are unique in a trace."""
+
+    trace: str
+    id: str
+
+
+def recognises(row: Map) -> bool:
     """``resourceSpans``."""
-    return "resourceSpans" in rows[0]
+    return "resourceSpans" in row
 
 
-def read(rows: Rows, file: str) -> list[Answer]:
-    """An answer for each group of spans that says anything; other spans, such as those of HTTP, are left out."""
-    groups: dict[tuple[str, str], list[Span]] = {}
-    found = list(spans(rows))
+def read(files: Sequence[File]) -> list[Answer]:
+    """An answer for each group of spans that says anything; other spans, such as those of HTTP, are left out.
+
+    Raises ConfigError.
+    """
+    found = _once(spans(files))
     cases = _cases_of(found)
-    for span in found:
-        groups.setdefault((span.trace, cases[span.trace, span.id]), []).append(span)
-    named = {trace for trace, case in groups if case}  # what such a trace holds beside its cases is no answer
+    groups: dict[tuple[str, str], list[Span]] = {}
+    for place, span in found.items():
+        groups.setdefault((span.trace, cases[place]), []).append(span)
+    named = {trace for trace, case in groups if case}
+    # What such a trace holds beside its cases is no answer, but what it called may be part of one.
+    beside = {trace: _beside(groups.get((trace, ""), ()), found) for trace in named}
     return [
         answer
         for (trace, case), group in groups.items()
-        if (case or trace not in named) and (answer := _answer(case, group, file))
+        if (case or trace not in named) and (answer := _answer(case, group, beside.get(trace, "")))
     ]
 
 
-def _cases_of(found: Iterable[Span]) -> dict[tuple[str, str], str]:
+def _once(found: Iterable[Span]) -> dict[_Place, Span]:
+    """The spans by their places; one that was written twice is one. Raises ConfigError."""
+    by_place: dict[_Place, Span] = {}
+    mistakes: list[Mistake] = []
+    for number, span in enumerate(found):
+        place = _Place(span.trace, span.id or f"without an id: {number}")
+        first = by_place.setdefault(place, span)
+        if first != span:
+            what = f"the trace has two spans of one id: the other is at {first.origin}"
+            mistakes.append(Mistake(what, span.origin, "write each span once"))
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return by_place
+
+
+def _cases_of(found: Mapping[_Place, Span]) -> dict[_Place, str]:
     """The case that each span, or the nearest one above it, names; spans that lead in a circle name none."""
-    by_id = {(span.trace, span.id): span for span in found}
-    cases: dict[tuple[str, str], str] = {}
-    for place in by_id:
-        path: list[tuple[str, str]] = []
-        here: tuple[str, str] | None = place
+    cases: dict[_Place, str] = {}
+    for place in found:
+        path: list[_Place] = []
+        here: _Place | None = place
         case = ""
-        while here in by_id and here not in cases:
-            span = by_id[here]
+        while here is not None and here in found and here not in cases:
+            span = found[here]
             path.append(here)
             cases[here] = case = span.case  # for now: whoever comes here again is in a circle
-            here = None if case else (span.trace, span.parent)
-        case = case or cases.get(here or ("", ""), "")
+            here = None if case else _Place(span.trace, span.parent)
+        case = case or (cases.get(here, "") if here else "")
         cases.update(dict.fromkeys(path, case))
     return cases
 
 
-def _answer(case: str, group: Sequence[Span], file: str) -> Answer | None:
+def _beside(others: Sequence[Span], found: Mapping[_Place, Span]) -> str:
+    """Why an answer of a trace may have called tools that it does not tell, as a sentence; ``others`` belong to no case."""
+    above = _above((span for span in found.values() if span.case), found) if others else set()
+    for span in others:
+        if calls_of([span]) or span.untold:
+            return "a span of the trace calls a tool and is below no span with the case"
+        parent = _Place(span.trace, span.parent)
+        if span.parent and parent not in found and _Place(span.trace, span.id) not in above:
+            return "a span of the trace lies below one that is not there"
+    return ""
+
+
+def _above(named: Iterable[Span], found: Mapping[_Place, Span]) -> set[_Place]:
+    """The places above spans that name a case."""
+    places: set[_Place] = set()
+    for span in named:
+        here = _Place(span.trace, span.parent)
+        while here in found and here not in places:
+            places.add(here)
+            here = _Place(here.trace, found[here].parent)
+    return places
+
+
+def _answer(case: str, group: Sequence[Span], beside: str) -> Answer | None:
     ordered = sorted(group, key=lambda span: (span.start, -span.end))
     root = _root(ordered)
     output = root.output or next((text for span in reversed(ordered) if (text := span.output)), "")
@@ -74,10 +125,11 @@ def _answer(case: str, group: Sequence[Span], file: str) -> Answer | None:
         output=output,
         error=failure,
         tool_calls=calls if known else None,
+        untold=next(filter(None, (span.untold for span in ordered)), beside),
         retrieval_context=tuple(dict.fromkeys(text for span in ordered for text in span.documents)),
         usage=_usage(root, ordered),
         finish_reason=next((reason for span in reversed(ordered) if (reason := span.finish_reason)), ""),
-        origin=Origin(file, root.line),
+        origin=root.origin,
     )
 
 

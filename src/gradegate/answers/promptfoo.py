@@ -5,25 +5,31 @@ Format: ``EvaluateResult`` of promptfoo, ``src/types/index.ts``. A result names 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
+from gradegate.files.lines import Map
 from gradegate.recording import fields
-from gradegate.recording.answer import SHAPES, Answer, Question, Rows, Shape
+from gradegate.recording.answer import SHAPES, Answer, File, Question, Rows, Shape
 
 _ERROR = 2  # `failureReason`: the provider failed; of an assertion that failed, `error` is the reason
 
 
-def recognises(rows: Rows) -> bool:
-    """An evaluation with results, or a result with its test case."""
-    return _is_evaluation(rows[0]) or {"testCase", "prompt", "provider"} <= rows[0].keys()
+def recognises(row: Map) -> bool:
+    """An evaluation with results, or a result: a prompt with its text, and who answered or with what."""
+    raw = fields.mapping(row.get("prompt")).get("raw")
+    return _is_evaluation(row) or (raw is not None and not {"provider", "response"}.isdisjoint(row))
 
 
-def read(rows: Rows, file: str) -> list[Answer]:
+def read(files: Sequence[File]) -> list[Answer]:
     """An answer for each result. Raises ConfigError."""
-    results = [it for row in rows for it in (row["results"]["results"] if _is_evaluation(row) else [row])]
-    return fields.each(results, file, _answer)
+    return fields.each([File(file.name, list(_results(file.rows))) for file in files], _answer)
+
+
+def _results(rows: Rows) -> Iterator[Map]:
+    for row in rows:
+        yield from row["results"]["results"] if _is_evaluation(row) else [row]
 
 
 def _is_evaluation(row: Mapping[str, Any]) -> bool:
@@ -43,7 +49,12 @@ def _answer(result: Any, origin: Origin) -> Answer:
     cost = fields.number(response.get("cost", result.get("cost")))
     tokens = fields.mapping(response.get("tokenUsage", result.get("tokenUsage")))
     return Answer(
-        question=Question(prompt["raw"], _vars(result), str(provider.get("label") or provider.get("id") or "")),
+        question=Question(
+            text=prompt["raw"],
+            whole=True,
+            vars=fields.mapping(result.get("vars")),
+            provider=str(provider.get("label") or provider.get("id") or ""),
+        ),
         output=output,
         error=str(error) if error else "" if output is not None else "the result has no output",
         usage=fields.usage(tokens, cost, None if latency is None else latency / 1000),
@@ -51,12 +62,6 @@ def _answer(result: Any, origin: Origin) -> Answer:
         metadata=fields.mapping(response.get("metadata")),
         origin=origin,
     )
-
-
-def _vars(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The variables apart from those that promptfoo adds while it runs, such as ``_conversation`` and ``sessionId``."""
-    own = fields.mapping(fields.mapping(result.get("testCase")).get("vars"))
-    return {name: value for name, value in fields.mapping(result.get("vars")).items() if name in own}
 
 
 SHAPES.register("promptfoo")(

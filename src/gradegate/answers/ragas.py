@@ -5,42 +5,42 @@ Format: ``SingleTurnSample`` and ``MultiTurnSample`` of ragas, ``dataset_schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.lines import Map
-from gradegate.recording import fields
-from gradegate.recording.answer import SHAPES, Answer, Question, Rows, Shape
+from gradegate.recording import fields, messages
+from gradegate.recording.answer import SHAPES, Answer, File, Question, Shape
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 
 
-def recognises(rows: Rows) -> bool:
+def recognises(row: Map) -> bool:
     """A ``user_input``."""
-    return "user_input" in rows[0]
+    return "user_input" in row
 
 
-def read(rows: Rows, file: str) -> list[Answer]:
+def read(files: Sequence[File]) -> list[Answer]:
     """An answer for each row. Raises ConfigError."""
-    return fields.each(rows, file, _answer)
+    return fields.each(files, _answer)
 
 
 def _answer(row: Map, origin: Origin) -> Answer:
     asked, response = row.get("user_input"), row.get("response")
-    messages: tuple[Turn, ...] = ()
+    said: tuple[Turn, ...] = ()
     if isinstance(asked, list):
-        messages = fields.turns(list(_messages(asked, origin)), origin)
-        asked = next((turn.content for turn in messages if turn.role == "user"), None)
+        said = messages.turns(list(_messages(asked, origin)), origin)
+        asked = next((turn.content for turn in said if turn.role == "user"), None)
     if not isinstance(asked, str):
         raise ConfigError.at("`user_input` is neither a text nor a list of messages", origin, "give the question")
-    answered = response is not None or (bool(messages) and messages[-1].role == "assistant")
+    answered = response is not None or (bool(said) and said[-1].role == "assistant")
     return Answer(
         question=Question(asked),
         output=fields.as_text(response),
         error="" if answered else "the row has no `response`",
-        messages=messages,
+        messages=said,
         retrieval_context=fields.texts(row.get("retrieved_contexts"), "retrieved_contexts", origin),
         origin=origin,
     )
@@ -51,7 +51,7 @@ def _messages(said: list[Any], origin: Origin) -> Iterator[dict[str, Any]]:
         role = _ROLES.get(str(fields.mapping(item).get("type")))
         if role is None:
             raise ConfigError.at("a message is neither of `human`, `ai` nor `tool`", origin, "write it as Ragas does")
-        yield {"role": role, "content": item.get("content"), "tool_calls": item.get("tool_calls")}
+        yield {**item, "role": role}
 
 
 SHAPES.register("ragas")(Shape("ragas", "rows of a Ragas dataset, by the text of the question", recognises, read))

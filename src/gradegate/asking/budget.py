@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gradegate.account import BudgetReport
 from gradegate.conversation import Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.result import BudgetReport
 from gradegate.suite import NO_LIMITS, Limits
 
 

@@ -55,13 +55,14 @@ class Completions(Shape):
     def __init__(
         self, model: str, config: JsonObject, sent: Sequence[str] = SENT, *, reasoning: bool | None = None
     ) -> None:
-        self._model, self._sent = model, sent
+        self._model = model
         self._reasons = reasons(model) if reasoning is None else reasoning
+        self._options = picked(config, sent)
         super().__init__(config, Structure(_json_schema), Temperature(config, taken=not self._reasons))
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body, with the model."""
-        options = {**picked(self.config, self._sent), **request.options}
+        options = {**self._options, **request.options}
         options.pop("temperature", None)  # sent where the model takes any
         options |= self.config.get("passthrough") or {}
         if self._reasons and "max_tokens" in options:
@@ -81,16 +82,26 @@ class Completions(Shape):
         finish = _finish(choices[0])
         usage = members(response.get("usage"))
         tokens = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        called = message.get("tool_calls") or message.get("function_call")
+        calls = _calls(called)
         refusal = _refusal(message)
         if refusal:
-            return ModelOutput(refusal, finish, True, (), *tokens)
-        text, called = _content(message), message.get("tool_calls") or message.get("function_call")
-        calls = objects(called if isinstance(called, list) else [called])
+            return ModelOutput(refusal, finish, True, calls, *tokens)
+        text = _content(message)
         if any(calls) and not text:
             text = as_text(called)
         if text is None and finish not in ("length", "content_filter"):
             raise NoOutput("without a message")
         return ModelOutput(text or "", with_calls(finish, calls), finish == "content_filter", calls, *tokens)
+
+
+def _calls(called: Any) -> list[JsonObject]:
+    """The tool calls of a message, or its one call. Raises NoOutput for one that cannot be read, lest it counts as none."""
+    written = called if isinstance(called, list) else [called] if called else []
+    calls = objects(written)
+    if len(calls) < len(written):
+        raise NoOutput("with a tool call that is no object")
+    return calls
 
 
 def _finish(choice: JsonObject) -> str:

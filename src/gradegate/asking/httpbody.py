@@ -11,6 +11,9 @@ from urllib.parse import quote, urlencode
 from gradegate.texts.template import render
 
 JSON, FORM, TEXT = "application/json", "application/x-www-form-urlencoded", "text/plain; charset=utf-8"
+_EXPRESSION = re.compile(r"(\{\{.*?\}\})", re.DOTALL)
+# One value through filters, the last of which encodes it.
+_ENCODES = re.compile(r"\{\{-?\s*[\w.\[\]'\"]+\s*(\|\s*\w+\s*(\([^()|]*\)\s*)?)*\|\s*urlencode\s*(\(\s*\)\s*)?-?\}\}")
 _ONE = re.compile(r"\s*\{\{(?:(?!\}\}).)*\}\}\s*", re.DOTALL)
 
 
@@ -27,8 +30,13 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def address(url: str, query: Mapping[str, str], variables: Mapping[str, Any]) -> str:
-    """The URL filled in; a value is percent-encoded in it, only the environment as it is. Raises TemplateError."""
-    filled = render(url, _each(variables, lambda text: quote(text, safe="")))
+    """The URL filled in; a value is percent-encoded in it, only the environment as it is. Raises TemplateError.
+
+    A value that the template encodes itself, as ``{{ q | urlencode }}``, is not encoded twice.
+    """
+    encoded = _each(variables, lambda text: quote(text, safe=""))
+    parts = _EXPRESSION.split(url) if "urlencode" in url and "{%" not in url else [url]
+    filled = "".join(render(part, variables if _ENCODES.fullmatch(part) else encoded) for part in parts)
     if not query:
         return filled
     return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.response import Response, check_depth
-from gradegate.conversation import IS_DATA
+from gradegate.conversation import IS_DATA, RAW
 from gradegate.errors import ProviderError, Trouble
 from gradegate.scripting.script import Script, ScriptError, of_response
 from gradegate.texts.transform import follow, steps
@@ -96,6 +97,9 @@ class Computed:
 def _shown(output: Any, metadata: Mapping[str, Any], host: str) -> tuple[str, Mapping[str, Any]]:
     if output is None:
         raise ProviderError(f"{host} answered null where its output should be", Trouble.MALFORMED)
+    if isinstance(output, float) and not math.isfinite(output):
+        raise ProviderError(f"transformResponse gives no value for the answer of {host}: {output}", Trouble.MALFORMED)
+    metadata = {name: item for name, item in metadata.items() if name not in (IS_DATA, RAW)}
     if isinstance(output, str):
         return output, metadata
     return json.dumps(output, ensure_ascii=False), {**metadata, IS_DATA: True}

@@ -38,6 +38,7 @@ OPTIONS = (*SENT, "effort", "output_format", "extra_body", "passthrough")
 MAX_TOKENS = 8192  # the API wants a limit; thinking counts towards it
 TOOL = "give_verdict"
 _SAMPLED = re.compile(r"claude-(2|3|instant|(opus|sonnet|haiku)-4(-[0-6])?($|-\d{8}|-latest|@))")
+_HOSTED = ("server_tool_use", "mcp_tool_use")  # blocks of calls that the vendor answered itself
 _FINISHED = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -100,7 +101,8 @@ class Messages(Shape):
         if refused:
             text = text or str(members(response.get("stop_details")).get("explanation") or "")
         usage = members(response.get("usage"))
-        return ModelOutput(text, finish, refused, calls, _prompt_tokens(usage), usage.get("output_tokens"))
+        told = [block for block in blocks if block.get("type") in _HOSTED or block in calls]
+        return ModelOutput(text, finish, refused, told, _prompt_tokens(usage), usage.get("output_tokens"))
 
 
 def _prompt_tokens(usage: JsonObject) -> int | None:

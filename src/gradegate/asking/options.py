@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 
 from gradegate.asking.provider import Build
 from gradegate.errors import ConfigError, Mistake
+from gradegate.registry import near
 from gradegate.suite import Note, ProviderSpec
 
 # Options that promptfoo knows and that change nothing of what is asked here: its display, its cache, its tracing,
@@ -36,7 +36,8 @@ PARAMETERS = frozenset(
     "stop max_completion_tokens frequency_penalty presence_penalty response_format tools tool_choice functions "
     "function_call".split()
 )
-_NEAR = 0.8
+# Of those, what `options` of a test may hold: its own metadata are no option.
+TEST_PARAMETERS = PARAMETERS - {"metadata"}
 _WAY = re.compile(r"url|host|endpoint|proxy|api_?key|token$|secret|password|credential|authorization", re.IGNORECASE)
 
 
@@ -65,6 +66,11 @@ def free(config: Mapping[str, object], known: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in config if _is_free(name, known))
 
 
+def parameters(options: Mapping[str, object]) -> Mapping[str, object]:
+    """What a test's ``options`` set for the model that answers it: as in promptfoo, they win over its ``config``."""
+    return {name: value for name, value in options.items() if name in TEST_PARAMETERS} if options else {}
+
+
 def steers(name: str) -> bool:
     """Whether the name is that of an option, or says where a question goes: beside `config`, it stands in the wrong place."""
     return name in PROMPTFOOS or name in PARAMETERS or bool(_WAY.search(name))
@@ -81,18 +87,8 @@ def _mistakes(spec: ProviderSpec, known: Sequence[str] | None, unsupported: Mapp
         if name in unsupported:
             yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])
         elif _is_free(name, known) and name not in PARAMETERS:
-            near = _near(name, known)
-            if near or _WAY.search(name):
+            likely = near(name, known)
+            if likely or _WAY.search(name):
                 listed = "its options are " + ", ".join(sorted(set(known))) if known else "it takes no options"
                 what = f"`{spec.id}` has no option `{name}`"
-                yield Mistake(what, spec.origin, f'did you mean "{near}"?' if near else listed)
-
-
-def _near(name: str, known: Sequence[str]) -> str:
-    """The option that is nearly so named, whatever its case and its underscores; empty where there is none."""
-    plain = {_plain(option): option for option in known}
-    return next((plain[found] for found in get_close_matches(_plain(name), plain, n=1, cutoff=_NEAR)), "")
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("_", "").replace("-", "")
+                yield Mistake(what, spec.origin, f'did you mean "{likely}"?' if likely else listed)

@@ -13,7 +13,7 @@ from gradegate.access.hosts import Vendor
 from gradegate.asking.budget import Budget
 from gradegate.asking.http import Client
 from gradegate.conversation import Reply, Request, Usage
-from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
+from gradegate.errors import ConfigError, Mistake, Origin, ProviderError, Trouble
 from gradegate.files.workspace import Workspace
 from gradegate.registry import Registry
 from gradegate.suite import Note, ProviderSpec
@@ -41,6 +41,7 @@ class Provider:
     repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
     notes: tuple[Note, ...] = ()  # what the user should know of its options; set by whoever binds it
     tools: Mapping[str, Any] | None = None  # the functions that it may call, as `toolcalls.declared`; set with the id
+    lacking: tuple[Mistake, ...] = ()  # why a target that is only named has none, where its config names some
     budget: Budget = Budget()  # what replies cost counts against it; set by whoever binds it
 
     @property

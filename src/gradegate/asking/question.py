@@ -11,12 +11,11 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from gradegate.access.written import names_secret
@@ -53,8 +52,7 @@ class Occasion:
 
     def key(self, ask: Ask, hidden: Collection[str]) -> bytes:
         """The key of a request: another one each time, and the same in a run that asks the same."""
-        told = sorted((name.lower(), text) for name, text in ask.headers.items() if not _is_secret(name))
-        told = [(name, text) for name, text in told if not any(value in text for value in hidden)]
+        told = _told(tuple(ask.headers.items()), tuple(hidden))
         about = (SCHEMA, self.role, self.path, ask.method, _address(ask.url), told)
         digest = hashlib.sha256(repr(about).encode("utf-8", "backslashreplace"))
         digest.update(hashlib.sha256(ask.content or b"").digest())
@@ -65,6 +63,13 @@ class Occasion:
 
 
 _is_secret = lru_cache(1024)(names_secret)
+
+
+@lru_cache(1024)  # as for addresses
+def _told(headers: tuple[tuple[str, str], ...], hidden: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The headers of a request, without what lets somebody in."""
+    told = sorted((name.lower(), text) for name, text in headers if not _is_secret(name))
+    return [(name, text) for name, text in told if not any(value in text for value in hidden)]
 
 
 @lru_cache(1024)  # asked for each request, and mostly the same
@@ -79,14 +84,19 @@ _OCCASION: ContextVar[Occasion | None] = ContextVar("occasion", default=None)
 _QUESTION: ContextVar[Question | None] = ContextVar("question", default=None)
 
 
-@contextmanager
-def at(occasion: Occasion | None) -> Iterator[None]:
+class at:  # noqa: N801 - used as a function is, and in half the time that a generator takes
     """What is asked meanwhile is asked there; None: whatever the cache holds."""
-    before = _OCCASION.set(occasion)
-    try:
-        yield
-    finally:
-        _OCCASION.reset(before)
+
+    __slots__ = ("_before", "_occasion")
+
+    def __init__(self, occasion: Occasion | None) -> None:
+        self._occasion = occasion
+
+    def __enter__(self) -> None:
+        self._before = _OCCASION.set(self._occasion)
+
+    def __exit__(self, *error: object) -> None:
+        _OCCASION.reset(self._before)
 
 
 def occasion() -> Occasion | None:
@@ -109,7 +119,10 @@ def apart(number: int, task: Callable[[], T]) -> Callable[[], T]:
 
 
 class Question:
-    """A question, however many requests it takes. One without an occasion is always asked."""
+    """A question, however many requests it takes. One without an occasion is always asked.
+
+    What is sent in its ``with`` is sent for it.
+    """
 
     def __init__(self, provider: Questioned, occasion: Occasion | None) -> None:
         self._provider = provider
@@ -118,6 +131,13 @@ class Question:
         self._heard: list[tuple[bytes, Response]] = []
         self._key = b""
         self._usage = NO_USAGE
+
+    def __enter__(self) -> Self:
+        self._before = _QUESTION.set(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _QUESTION.reset(self._before)
 
     def known(self, ask: Ask, hidden: Collection[str]) -> Response | None:
         """The response to a request, if the cache has it."""
@@ -165,18 +185,12 @@ def _model(response: Response) -> str:
     return named[:200] if isinstance(named, str) else ""
 
 
-@contextmanager
-def question(provider: Questioned, *, afresh: bool = False) -> Iterator[Question]:
-    """A question whose requests are sent meanwhile. With ``afresh`` the cache is neither read nor written."""
+def question(provider: Questioned, *, afresh: bool = False) -> Question:
+    """A question whose requests are sent in its ``with``. With ``afresh`` the cache is neither read nor written."""
     where = None if afresh else _OCCASION.get()
     if where is not None and not (provider.repeatable or where.replies.applications):
         where = None
-    asked = Question(provider, where)
-    before = _QUESTION.set(asked)
-    try:
-        yield asked
-    finally:
-        _QUESTION.reset(before)
+    return Question(provider, where)
 
 
 def current() -> Question | None:

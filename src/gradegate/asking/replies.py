@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradegate.account import CacheReport
 from gradegate.asking.stored import SCHEMA, Stored
-from gradegate.result import CacheReport
 
 if TYPE_CHECKING:
     from gradegate.asking.store import Store

@@ -83,7 +83,7 @@ def joined(*parts: JsonObject) -> dict[str, Any]:
     whole: dict[str, Any] = {}
     for part in parts:
         for key, value in part.items():
-            both = isinstance(value, Mapping) and isinstance(whole.get(key), Mapping)
+            both = key in whole and isinstance(value, Mapping) and isinstance(whole[key], Mapping)
             whole[key] = {**whole[key], **value} if both else value
     return whole
 
@@ -113,7 +113,7 @@ def members(value: Any) -> JsonObject:
 
 def objects(value: Any) -> list[JsonObject]:
     """The objects of a list of a response; other items are left out."""
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict | Mapping)] if isinstance(value, list) else []
 
 
 def as_text(calls: Any) -> str:

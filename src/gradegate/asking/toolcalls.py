@@ -1,7 +1,8 @@
 """Tool calls and the tools that may be called, in one form whatever the vendor: that of OpenAI's Chat Completions.
 
 Forms: https://platform.openai.com/docs/api-reference/chat and /responses, https://platform.claude.com/docs/en/api/messages
-(``tool_use``), https://ai.google.dev/api/generate-content (``functionCall``), https://docs.ollama.com/api (arguments as an object).
+(``tool_use``), https://ai.google.dev/api/generate-content (``functionCall``), https://docs.ollama.com/api (arguments as an object),
+https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message (``tool-call``).
 """
 
 from __future__ import annotations
@@ -12,8 +13,14 @@ from typing import Any
 
 JsonObject = Mapping[str, Any]
 CALLS = "tool_calls"  # where the metadata of a turn has them
-_FUNCTIONS = (None, "function", "function_call", "tool_use", "tool_call")  # kinds that name a function of the caller's
+UNTOLD = "tool_calls_untold"  # where that of an answer says why it is not known which there were
+# Kinds that name a function of the caller's.
+_FUNCTIONS = (None, "function", "function_call", "tool_use", "tool_call", "tool-call")
+_INSIDE = ("function", "functionCall", "custom")  # what may hold the name and the arguments
+_NAMES = ("name", "toolName")
+_IDS = ("call_id", "id", "toolCallId")
 _ARGUMENTS = ("arguments", "args", "input")
+DECLARING = ("tools", "functions")  # keys of a provider's config that name what may be called
 _SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema")
 
 
@@ -23,18 +30,27 @@ def uniform(call: JsonObject) -> dict[str, Any]:
     A call that the vendor's own side answers, such as a web search, keeps its ``type`` and has that for a name. What has
     no name at all has an empty one.
     """
-    kind = call.get("type")
-    inner = next((call[key] for key in ("function", "functionCall") if isinstance(call.get(key), Mapping)), call)
-    name = inner.get("name")
+    kind, inner = call.get("type"), _inside(call)
+    name = next((inner[key] for key in _NAMES if inner.get(key) is not None), None)
     arguments: Any = next((inner[key] for key in _ARGUMENTS if inner.get(key) is not None), {})
     return {
-        "id": str(call.get("call_id") or call.get("id") or inner.get("id") or ""),
+        "id": str(next((call[key] for key in _IDS if call.get(key)), inner.get("id")) or ""),
         "type": "function" if kind in _FUNCTIONS else str(kind),
         "function": {
             "name": name if isinstance(name, str) else str(kind or "").removesuffix("_call"),
             "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False),
         },
     }
+
+
+def _inside(call: JsonObject) -> JsonObject:
+    return next((call[key] for key in _INSIDE if isinstance(call.get(key), Mapping)), call)
+
+
+def names(call: Any) -> set[str]:
+    """What a call says that it calls: one name, or it is no call that anybody could follow."""
+    places = (call, _inside(call)) if isinstance(call, Mapping) else ()
+    return {place[key] for place in places for key in _NAMES if isinstance(place.get(key), str) and place[key].strip()}
 
 
 def written(text: str) -> list[dict[str, Any]] | None:
@@ -76,7 +92,7 @@ def declared(config: JsonObject) -> dict[str, Any] | None:
 
     None where the config names neither. A function without parameters takes none.
     """
-    written = [config[key] for key in ("tools", "functions") if config.get(key)]
+    written = [config[key] for key in DECLARING if config.get(key)]
     if not written:
         return None
     return {name: schema for value in written for name, schema in _functions(value)}

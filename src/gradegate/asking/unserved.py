@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 from gradegate.asking.provider import PROVIDERS, split_id
 from gradegate.errors import ConfigError
-from gradegate.registry import suggest
+from gradegate.registry import closest, near
 from gradegate.suite import ProviderSpec
 
 ELSEWHERE = (
@@ -135,6 +135,7 @@ _VENDORS = {
     "vertex_ai": "vertex",
     "aws": "bedrock",
 }
+_WITH_COMMAS = frozenset({"exec", "file", "python", "http", "https", "scripted"})
 _ADDRESS = re.compile(
     r"[a-z][a-z0-9+.-]*://|(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)+)(:\d+)?/", re.IGNORECASE
 )
@@ -147,10 +148,32 @@ ANY = (
 
 
 def check(spec: ProviderSpec) -> None:
-    """Raises ConfigError for an id that promptfoo knows and that is nothing gradegate asks: an agent, a voice, a cloud."""
-    found = _known(spec.id)
+    """Raises ConfigError for an id that is nothing gradegate asks: an agent, a voice, a cloud, two in one, a slip of the pen."""
+    found = _several(spec.id) or _slip(spec.id) or _known(spec.id)
     if found:
         raise ConfigError.at(f"`{spec.id}` {found[0]}", spec.origin, found[1])
+
+
+def _several(provider_id: str) -> tuple[str, str] | None:
+    """Ids with commas between them; a command or an address may have commas of its own."""
+    ids = [part.strip() for part in provider_id.split(",")]
+    served = [split_id(part) for part in ids if ":" in part]
+    if len(served) < 2 or not all(parts and parts[0] not in _WITH_COMMAS for parts in served):
+        return None
+    cure = "name each by itself: in a list of the config, by an option each on the command line, graders as KIND=ID"
+    return f"names {len(ids)} models in one", cure
+
+
+def _slip(provider_id: str) -> tuple[str, str] | None:
+    """A near miss of a form of its vendor, such as ``openai:chatt:MODEL``, which would else be taken for a model's name."""
+    vendor, _, rest = provider_id.partition(":")
+    kind, colon, model = rest.partition(":")
+    served = split_id(provider_id)
+    if not colon or served is None or served[0] != vendor or vendor in _WITH_COMMAS:
+        return None
+    forms = [form.partition(":")[2] for form in _forms(vendor)]
+    meant = near(kind, filter(None, forms)) if kind not in forms else ""
+    return (f"has no form `{vendor}:{kind}`", f'did you mean "{vendor}:{meant}:{model}"?') if meant else None
 
 
 def _known(provider_id: str) -> tuple[str, str] | None:
@@ -185,16 +208,33 @@ def nearest(provider_id: str) -> str:
         return f"write {vendor}:{rest}"
     if forms := _forms(first):
         return "write one of " + ", ".join(f"{form}:MODEL" for form in forms)
+    if whole := _respelt(provider_id):
+        return f"write {whole}"
     tagged = _TAG.fullmatch(rest) is not None  # `llama3.2:3b` is a model of Ollama's, and no vendor's
     name = _model(provider_id) or _model(rest)
     vendors = {known.split(":")[0] for known in PROVIDERS.names()} if (colon or not name) and not tagged else ()
-    near = suggest(first, vendors)
-    if near or name:
-        return near or f"write {name}"
+    meant = near(first, vendors) or closest(first, vendors)
+    if meant and rest and split_id(f"{meant}:{rest}") is None:
+        return "write one of " + ", ".join(f"{form}:MODEL" for form in _forms(meant))
+    if meant or name:
+        return f'did you mean "{meant}{colon}{rest}"?' if meant else f"write {name}"
     owner, slash, model = provider_id.partition("/")
     if slash and PROVIDERS.find(owner.lower()):
         return f"write {owner.lower()}:{model}, or openrouter:{provider_id}"
     return f"write openrouter:{provider_id}, or {COMPATIBLE}" if slash and not colon else ANY
+
+
+def _respelt(provider_id: str) -> str:
+    """An id with other signs than colons or in other case (``openai.chat.m``, ``gemini/m``, ``models/gemini-m``); else empty."""
+    parts = re.split(r"[.:/-]", provider_id, maxsplit=2)
+    form = ":".join(parts[:2]).lower()
+    if len(parts) == 3 and parts[2] and form in PROVIDERS.names():
+        return f"{form}:{parts[2]}"
+    owner, slash, model = provider_id.partition("/")
+    vendor = _VENDORS.get(owner.lower()) if slash else ""
+    if vendor and vendor not in _FAMILIES:
+        return f"{vendor}:{model}"
+    return _model(model) if owner == "models" else ""
 
 
 def _model(name: str) -> str:

@@ -33,9 +33,9 @@ def serve() -> None:
     _send(answers, b"{}")
     while request := receive(requests):
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        answer = _answer(request)
+        said = answer(request)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        _send(answers, answer)
+        _send(answers, said)
 
 
 def receive(stream: BinaryIO) -> bytes:
@@ -48,7 +48,8 @@ def _send(stream: BinaryIO, message: bytes) -> None:
     stream.flush()
 
 
-def _answer(request: bytes) -> bytes:
+def answer(request: bytes) -> bytes:
+    """What a request comes to: ``value``, or why there is none (``refused``, ``exceeded``), and its ``seconds`` of CPU."""
     started = time.process_time()
     said: dict[str, Any]
     try:

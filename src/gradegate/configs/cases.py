@@ -8,7 +8,7 @@ from typing import Any
 
 from gradegate.configs import scripts, specs
 from gradegate.configs.desk import Desk
-from gradegate.configs.keys import UNSUPPORTED, AssertionKeys, OptionKeys, TestKeys
+from gradegate.configs.keys import AssertionKeys, OptionKeys, TestKeys
 from gradegate.configs.turns import read_turns
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
@@ -82,14 +82,10 @@ class CaseReader:
         if keys is None:
             return NO_OPTIONS
         origin = Origin(file, document.line_of(test, ["options", "provider"]))
-        extra = dict(keys.model_extra or {})
-        for name in [name for name in extra if name in UNSUPPORTED]:
-            where = Origin(file, document.line_of(test, ["options", name]))
-            self.desk.say(f"`{name}` is not supported", where, UNSUPPORTED[name])
         return CaseOptions(
             graders=self.desk.graders(keys.provider, origin),
             rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
-            settings=extra or NOTHING,
+            settings=dict(keys.model_extra) if keys.model_extra else NOTHING,
             expand_vars=not keys.disable_var_expansion,
             default_assertions=not keys.disable_default_asserts,
             prefix=keys.prefix,

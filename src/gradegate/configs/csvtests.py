@@ -17,6 +17,7 @@ from gradegate.figures import many
 from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Written
 from gradegate.programs.program import is_python
+from gradegate.registry import suggest
 
 _TYPED = re.compile(r"^((?:not-)?[a-z][a-z0-9-]*)(?:\(([-+0-9.eE]+)\))?:(.*)$", re.DOTALL)
 # A type alone; of two words at least, because one (`moderation`) may be the answer that is expected.
@@ -24,6 +25,7 @@ _ALONE = re.compile(r"^((?:not-)?[a-z]+(?:-[a-z]+)+)(?:\(([-+0-9.eE]+)\))?$")
 csv.field_size_limit(MAX_CHARACTERS)  # a cell may hold a whole document, in four bytes a character
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _TEST = 15  # more values than the same row of a table has, which is read first: mappings, their keys, a list
+_LIMIT = re.compile(r"__config:(__expected\d*):threshold")
 _SNIPPET = re.compile(r"(?:javascript|fn|eval):(.*)", re.DOTALL)
 
 
@@ -73,6 +75,12 @@ def _check_columns(header: list[str], origin: Origin) -> None:
     if twice:
         cure = "number them: __expected1, __expected2" if twice[0] == "__expected" else "keep one"
         raise ConfigError.at(f"the column `{twice[0]}` is there twice", origin, cure)
+    for name in header:
+        limited = _LIMIT.fullmatch(name)
+        if limited and limited[1] not in header:
+            what = f"the column `{name}` is for `{limited[1]}`, which is not there"
+            near = suggest(limited[1], [it for it in header if it.startswith("__expected")])
+            raise ConfigError.at(what, origin, near or f"add `{limited[1]}`, or remove it")
 
 
 def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
@@ -108,7 +116,7 @@ def _special(test: dict[str, Any], expected: dict[str, Any], name: str, cell: st
         key = name.removeprefix("__metadata:")
         parts = [part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", cell)]
         test["metadata"][key.removesuffix("[]")] = parts if key.endswith("[]") else cell
-    elif match := re.fullmatch(r"__config:(__expected\d*):threshold", name):
+    elif match := _LIMIT.fullmatch(name):
         if match[1] in expected:
             expected[match[1]]["threshold"] = _number(cell, origin)
     else:

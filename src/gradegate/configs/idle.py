@@ -1,7 +1,8 @@
 """Keys that mean nothing here: passed over with one note, where they cannot stand for a key that means something.
 
-A key is taken for one that means something when it is nearly spelled like it, when it speaks of assertions, thresholds or
-gates, and when it is such a key of another place. These stay mistakes, since what they were to check would go unchecked.
+In a test, its options and an assertion only what documents them is passed over (``wrongkeys.DOCUMENTS``): a check that
+nobody reads would be green. At the top of a file, in providers and in what steers a run a key may be a name, if it is
+no near miss, no key of another place, and has no word for what is checked.
 """
 
 from __future__ import annotations
@@ -15,7 +16,19 @@ from pydantic import BaseModel
 
 from gradegate.asking.options import steers
 from gradegate.configs import limits
-from gradegate.configs.keys import MISPLACED, UNSUPPORTED, ConfigKeys, GateKeys, ProviderKeys, RuleKeys
+from gradegate.configs.keys import (
+    INERT,
+    AssertionKeys,
+    ConfigKeys,
+    OptionKeys,
+    ProviderKeys,
+    ScenarioKeys,
+    TestKeys,
+    belongs,
+    names_of,
+    place_of,
+)
+from gradegate.configs.wrongkeys import MISPLACED, UNSUPPORTED, documents, is_meant, speaks_of_checks
 from gradegate.errors import Origin
 from gradegate.files.document import line_of
 from gradegate.registry import near
@@ -24,16 +37,15 @@ from gradegate.suite import Idle, Note
 OWN = ("x-", "_", ".")  # how keys begin that a config has for itself
 TOO_MANY = 1000  # keys of one mapping that are looked at
 MOST = 12  # keys that a note names
-_WORDS = frozenset("assert asserts assertion assertions gate gates blocking".split()) | limits.WORDS
-_INERT = frozenset({"tags", "sharing", "display", "outputPath", "writeLatestResults", "$schema"})
+_STRICT = (AssertionKeys, TestKeys, OptionKeys, ScenarioKeys)  # where nothing is passed over but what documents
 
 
 def kept(model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list[Idle]) -> Mapping[str, Any]:
     """A mapping of a config without the keys that mean nothing in it, which are added to ``idle``."""
-    known = _known(model)
+    known = names_of(model)
     if known >= value.keys():
         return value
-    own = [key for key in value if key.startswith(OWN) and key not in known]
+    own = [key for key in value if is_own(key) and key not in known]
     strange = [key for key in value if key not in known and key not in own]
     if len(strange) > TOO_MANY:
         return value  # no config is written so: each is a mistake
@@ -46,23 +58,23 @@ def kept(model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list
     return {key: item for key, item in value.items() if key not in passed} if passed else value
 
 
+def is_own(key: str) -> bool:
+    """Whether a config has the key for itself; two underscores are those of a column of CSV."""
+    return key.startswith(OWN) and not key.startswith("__")
+
+
 @lru_cache(maxsize=4096)
 def means_something(key: str, model: type[BaseModel]) -> bool:
     """Whether a key that the model does not know may be meant for one that decides something, here or elsewhere."""
-    if _WORDS & {word.lower() for word in limits.WORD.findall(key)}:
+    if model in _STRICT:
+        return not documents(key)
+    if is_meant(key, place_of(model)) or speaks_of_checks(key) or limits.is_limit(key):
         return True
     if model is ProviderKeys and steers(key):  # an option that belongs into `config`, such as an address
         return True
-    if model is ConfigKeys and (
-        key in _known(GateKeys) | _known(RuleKeys) - {"name", "select"} or limits.is_limit(key)
-    ):
+    if not documents(key) and key not in INERT and (key in MISPLACED or belongs(key)):
         return True
-    return bool(near(key, [*_known(model) - _INERT, *MISPLACED, *UNSUPPORTED]))
-
-
-@lru_cache
-def _known(model: type[BaseModel]) -> frozenset[str]:
-    return frozenset(field.alias or name for name, field in model.model_fields.items())
+    return bool(near(key, [*names_of(model) - INERT, *MISPLACED, *UNSUPPORTED]))
 
 
 def _aliased(keys: Iterable[str], content: Mapping[str, Any]) -> set[str]:

@@ -2,55 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from gradegate.bounded.bounds import MAX_MISTAKES
-from gradegate.configs.limits import as_rule, is_limit
+from gradegate.configs import wrongkeys
 from gradegate.errors import Mistake, Origin
 from gradegate.files.document import line_of
-from gradegate.options import Number, Share, Whole
-from gradegate.registry import near, suggest
+from gradegate.grading.numbers import Number, Share, Whole
+from gradegate.registry import near
 from gradegate.suite import NOISE
 
-# What promptfoo knows and gradegate does not do: the key, and what to do instead.
-UNSUPPORTED = {
-    "extensions": "hooks run code, which gradegate does not run; prepare the run in an earlier step",
-    "nunjucksFilters": "they are JavaScript; write the value in the form that you need",
-    "redteam": "gradegate gates evals; run red teaming as its own job",
-}
-
-
-# Keys that are known, and written at the wrong level.
-_TEST, _ASSERTION = "write it into a test or `defaultTest`", "write it into an assertion"
-_OPTIONS = "write it into `options` of a test or of `defaultTest`"
-MISPLACED = {
-    "rubricPrompt": "write it into `options` of the test or of `defaultTest`, or into the assertion",
-    "assert": _TEST,
-    "vars": _TEST,
-    "options": _TEST,
-    "providerOutput": _TEST,
-    "turns": _TEST,
-    "threshold": "write it into a test or an assertion",
-    "weight": _ASSERTION,
-    "blocking": _ASSERTION,
-    "contextTransform": _ASSERTION,
-    "second-opinions": "write it into the `gate` block or an assertion",
-    "confirm": "write it into the `gate` block or an assertion",
-    "repeat": "write it into `evaluateOptions`, or into `options` of a test",
-    "disableDefaultAsserts": _OPTIONS,
-    "disableVarExpansion": _OPTIONS,
-    "provider": "write it into a test or an assertion, or `providers` at the top of the file",
-    "providers": "write it at the top of the file, or into a test",
-    "prompts": "write it at the top of the file, or into a test",
-    "tests": "write it at the top of the file",
-    "defaultTest": "write it at the top of the file",
-    "gate": "write it at the top of the file",
-    "evaluateOptions": "write it at the top of the file",
-}
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
 Map = dict[str, Any]
 
@@ -183,9 +150,6 @@ class RuleKeys(_Keys):
     )
 
 
-_RULES = tuple(field.alias or name for name, field in RuleKeys.model_fields.items())
-
-
 class IgnoreKeys(_Keys):
     """``errors: {ignore-up-to: SHARE}``."""
 
@@ -243,12 +207,27 @@ class EvaluateKeys(_Keys):
     silent: Any = None
 
 
-class CommandLineKeys(EvaluateKeys):
-    """``commandLineOptions``."""
+class CommandLineKeys(_Keys):
+    """``commandLineOptions``; what only concerns promptfoo's own display, cache and files is accepted and has no effect."""
 
-    model_config = ConfigDict(extra="ignore")
-
+    max_concurrency: Annotated[Whole, Field(ge=1)] | None = None
+    repeat: Annotated[Whole, Field(ge=1)] | None = None
     grader: str | None = None
+    description: Any = None
+    tags: Any = None
+    delay: Any = None
+    verbose: Any = None
+    cache: Any = None
+    write: Any = None
+    share: Any = None
+    no_share: Any = None
+    watch: Any = None
+    table: Any = None
+    table_cell_max_length: Any = None
+    progress_bar: Any = None
+    generate_suggestions: Any = None
+    suggestions_count: Any = None
+    env_path: Any = None
 
 
 class ConfigKeys(_Keys):
@@ -276,11 +255,57 @@ class ConfigKeys(_Keys):
     write_latest_results: Any = None
 
 
+# What mistakes call the place of a key, and where a key of that place belongs.
+_PLACES: dict[type[BaseModel], tuple[str, str]] = {
+    ConfigKeys: ("root", "at the top of the file"),
+    TestKeys: ("test", "into a test or `defaultTest`"),
+    AssertionKeys: ("assertion", "into an assertion"),
+    OptionKeys: ("options", "into `options` of a test or of `defaultTest`"),
+    EvaluateKeys: ("evaluateOptions", "into `evaluateOptions`"),
+    GateKeys: ("gate", "into the `gate` block"),
+    RuleKeys: ("rule", "into a rule of the `gate` block"),
+    SelectKeys: ("select", ""),
+    IgnoreKeys: ("errors", "into `errors` of the `gate` block"),
+    BudgetKeys: ("budget", "into `budget` of the `gate` block"),
+    ProviderKeys: ("provider", "into a provider"),
+    ScenarioKeys: ("scenario", ""),
+    PromptKeys: ("prompt", "into a prompt"),
+    CommandLineKeys: ("command line", ""),
+}
+_SHARES = ("min-pass-rate", "max-drop", "ignore-up-to")
+# Keys of a test's `options` beside those above: what promptfoo steers by them.
+STEERING = frozenset({"disableConversationVar", "runSerially", "cache", "storeOutputAs"})
+# Keys that change nothing of what is checked, here and in promptfoo.
+INERT = frozenset(
+    "tags sharing display outputPath writeLatestResults $schema tracing cache delay showProgressBar silent inputs "
+    "generateSuggestions interactiveProviders maxEvalTimeMs envPath runSerially".split()
+)
+
+
+def place_of(model: type[BaseModel] | None) -> str:
+    """What wrongkeys.py calls the place of a model's keys."""
+    return _PLACES[model][0] if model in _PLACES else ""
+
+
+@cache
+def names_of(model: type[BaseModel]) -> frozenset[str]:
+    """The keys of a model, as configs write them."""
+    return frozenset(field.alias or name for name, field in model.model_fields.items())
+
+
+@cache
+def belongs(key: str) -> str:
+    """Where a key belongs that has a meaning somewhere ("into an assertion"); empty for any other."""
+    if key in STEERING - INERT:
+        return _PLACES[OptionKeys][1]
+    return next((where for model, (_, where) in _PLACES.items() if where and key in names_of(model)), "")
+
+
 def mistakes(
     error: ValidationError, content: Any, file: str, path: Sequence[str | int] = (), keys: type[BaseModel] | None = None
 ) -> list[Mistake]:
     """What pydantic found, each at its line. ``path`` leads to the checked value within ``content``."""
-    details = error.errors(include_url=False)
+    details = [*_distinct(error.errors(include_url=False))]
     said = [_mistake(detail, content, file, path, keys) for detail in details[:MAX_MISTAKES]]
     if len(details) > len(said):
         said.append(
@@ -290,30 +315,37 @@ def mistakes(
 
 
 def _mistake(detail: Any, content: Any, file: str, path: Sequence[str | int], keys: type[BaseModel] | None) -> Mistake:
-    location = [*path, *(step for step in detail["loc"] if not _is_branch(step))]
+    location = [*path, *_steps(detail["loc"])]
     origin = Origin(file, line_of(content, location))
     name = next((str(step) for step in reversed(location) if isinstance(step, str)), "the file")
     if detail["type"] == "extra_forbidden":
-        if name in UNSUPPORTED:
-            return Mistake(f"`{name}` is not supported", origin, UNSUPPORTED[name])
-        if keys is ConfigKeys and is_limit(name):
-            where = detail["loc"][:-1]
-            what = f"`{name}` is no key of a rule" if "rules" in where else f"`{name}` decides nothing there"
-            return Mistake(what, origin, as_rule(name, detail["input"], where))
-        if name in MISPLACED:
-            return Mistake(f"`{name}` does not belong here", origin, MISPLACED[name])
-        if keys is ConfigKeys and len(detail["loc"]) == 1 and name in (*GateKeys.model_fields, *_RULES):
-            return Mistake(f"`{name}` does not belong here", origin, "write it into the `gate` block")
-        close = suggest(name, known_keys(keys, detail["loc"])) or _did_you_mean(near(name, MISPLACED))
-        other = "write it into `config`" if keys is ProviderKeys else "remove it; keys of your own start with x-"
-        return Mistake(f"unknown key `{name}`", origin, close or other)
+        model = model_at(keys, detail["loc"])
+        known = names_of(model) if model else ()
+        what, cure = wrongkeys.said(name, place_of(model), known, belongs, value=detail.get("input"))
+        return Mistake(what, origin, cure)
     if detail["type"] == "missing":
         return Mistake(f"`{name}` is missing", origin, "add it")
     return wrong_value(name, detail, origin)
 
 
-def _did_you_mean(name: str) -> str:
-    return f'did you mean "{name}"? {MISPLACED[name]}' if name else ""
+def _distinct(details: Sequence[Any]) -> Iterator[Any]:
+    """One for each thing that is wrong: of a union's branches the one that was meant, and no key as missing that is misspelt."""
+    misspelt: dict[tuple[Any, ...], list[str]] = {}
+    for detail in details:
+        if detail["type"] == "extra_forbidden":
+            misspelt.setdefault(detail["loc"][:-1], []).append(str(detail["loc"][-1]))
+    located = [(_steps(detail["loc"]), detail) for detail in details]
+    inner = {steps[:length] for steps, _ in located for length in range(len(steps))}
+    seen = set()
+    for steps, detail in located:
+        absent = detail["type"] == "missing" and near(str(steps[-1]), misspelt.get(detail["loc"][:-1], ()))
+        if not absent and steps not in inner and steps not in seen:
+            seen.add(steps)
+            yield detail
+
+
+def _steps(location: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(step for step in location if not _is_branch(step))
 
 
 def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:
@@ -321,7 +353,16 @@ def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:
     value = detail.get("input")
     shown = f", not {value!r}" if isinstance(value, str | int | float | bool) and len(repr(value)) < 60 else ""
     text = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    return Mistake(f"`{name}` {text[0].lower() + text[1:]}{shown}", origin, "correct the value")
+    text = re.sub(r"a valid dictionary or instance of \w+", "a mapping", text)
+    share = _share(value) if detail.get("ctx", {}).get("le") == 1 or name in _SHARES else None
+    cure = "correct the value" if share is None else f"write {share:g}"
+    return Mistake(f"`{name}` {text[0].lower() + text[1:]}{shown}", origin, cure)
+
+
+def _share(value: Any) -> float | None:
+    """The share that a per cent is: of 95 and of "95%"."""
+    match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?) ?%?", str(value))
+    return float(match[1]) / 100 if match and 1 < float(match[1]) <= 100 else None
 
 
 def _is_branch(step: Any) -> bool:
@@ -329,14 +370,14 @@ def _is_branch(step: Any) -> bool:
     return isinstance(step, str) and (step in ("str", "IgnoreKeys") or "[" in step)
 
 
-def known_keys(model: type[BaseModel] | None, location: Sequence[Any]) -> Iterable[str]:
-    """The keys allowed where a location points, by walking the models' fields."""
+def model_at(model: type[BaseModel] | None, location: Sequence[Any]) -> type[BaseModel] | None:
+    """The model of the mapping that holds the last step of a location, by walking the models' fields."""
     for step in location[:-1]:
-        if model is None or isinstance(step, int):
+        if model is None or isinstance(step, int) or _is_branch(step):
             continue
         field = next((f for n, f in model.model_fields.items() if (f.alias or n) == step), None)
         model = _model_in(field.annotation) if field is not None else None
-    return [field.alias or name for name, field in model.model_fields.items()] if model else []
+    return model
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

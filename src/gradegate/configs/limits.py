@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
-from gradegate.registry import near
+from gradegate.registry import near, plain
 
-WORDS = frozenset(("threshold", "thresholds"))
-WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _RULES = ("min-pass-rate", "min-score", "max-new-failures", "max-drop", "min-cases")
 _COUNTS = ("max-new-failures", "min-cases")
 _EXAMPLE = 0.9
@@ -18,20 +15,25 @@ _LARGEST = 1_000_000  # number that a cure repeats
 
 def is_limit(key: str) -> bool:
     """Whether a key speaks of a threshold, or is nearly one of a rule."""
-    return bool(WORDS & {word.lower() for word in WORD.findall(key)}) or bool(near(key, _RULES))
+    return "threshold" in plain(key) or bool(near(key, _RULES))
 
 
-def as_rule(key: str, value: Any, path: Sequence[str | int]) -> str:
-    """What to write in place of such a key at the top of a config (``path`` is empty), in its options or in its gate."""
+def of_a_rule(key: str) -> bool:
+    """Whether a key is nearly one of a rule."""
+    return bool(near(key, _RULES))
+
+
+def as_rule(key: str, value: Any, place: str) -> str:
+    """What to write in place of such a key, where ``place`` is its place as wrongkeys.py calls it ("root", "gate", "rule")."""
     wanted = near(key, _RULES) or ("min-score" if "score" in key.lower() else "min-pass-rate")
     limit = f"{wanted}: {_number(value) if wanted in _COUNTS else _share(value)}"
-    if "rules" in path:
+    if place == "rule":
         return f"write `{limit}`" if wanted != "min-pass-rate" else f"write `{limit}` or `min-score`"
     rule = f"rules: [{{name: {'mean score' if wanted == 'min-score' else 'pass rate'}, {limit}}}]"
-    if path and path[0] == "gate":
+    if place == "gate":
         return f"write `{rule}`"
     of_one = ", or, where it is one of a test or an assertion, write it there" if key == "threshold" else ""
-    return f"write `gate: {{{rule}}}`{of_one}"
+    return f"write `gate: {{{rule}}}`{' at the top of the file' if place != 'root' else ''}{of_one}"
 
 
 def _number(value: Any) -> int:

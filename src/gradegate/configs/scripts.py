@@ -39,7 +39,8 @@ def code(written: str, source: Source, origin: Origin) -> Code:
         raise ConfigError.at(f"`{written}` is no file of JavaScript", origin, "name a .js, .cjs or .mjs file")
     reference = f"file://{path}"
     name = source.workspace.name(source.workspace.locate(reference, source.folder, origin))
-    return CodeFile(file=name, function=function, code=source.workspace.text(reference, source.folder, origin))
+    text = source.workspace.text(reference, source.folder, origin, code=True)
+    return CodeFile(file=name, function=function, code=text)
 
 
 def _suffix(path: str) -> str:

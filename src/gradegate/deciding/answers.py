@@ -137,6 +137,8 @@ def _otherwise(old: AnswerStake, new: AnswerStake) -> Iterator[Found]:
         yield Found(CHANGED, "what is asked before it in its conversation is another")
     if new.rivals != old.rivals:
         yield Found(CHANGED, "what it is compared with, or by, is another")
+    if new.seen != old.seen:
+        yield Found(CHANGED, "what its code reads of the target or the prompt is another")
     yield from (Found(kind, what) for kind, what in compare_means(old.threshold, new.threshold))
 
 
@@ -162,7 +164,7 @@ def _same(old: AnswerStake, new: AnswerStake) -> bool:
 
 
 def _setting(answer: AnswerStake) -> tuple[object, ...]:
-    return answer.recorded, answer.frame, answer.before, answer.rivals, answer.threshold
+    return answer.recorded, answer.frame, answer.before, answer.rivals, answer.seen, answer.threshold
 
 
 def _nearest(old: AnswerStake, spare: list[AnswerStake]) -> AnswerStake | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gradegate.account import ConfirmReport
 from gradegate.figures import many
-from gradegate.result import ConfirmReport, Grade, Outcome
+from gradegate.result import Grade, Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from gradegate.account import BaselineReport
 from gradegate.baseline import (
     FIXED,
     NEW_FAILURE,
@@ -21,7 +22,7 @@ from gradegate.baseline import (
     standing,
 )
 from gradegate.figures import many
-from gradegate.result import BaselineReport, Counterpart, Grade, Outcome, Row
+from gradegate.result import Counterpart, Grade, Outcome, Row
 
 STALE = 14  # days after which a baseline is too old to go unsaid
 _SHORT = 7  # characters of a commit

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.access.environment import Environment
-from gradegate.configs import idle, specs
+from gradegate.configs import idle, specs, templates
 from gradegate.configs.cases import CaseReader
 from gradegate.configs.derived import derived
 from gradegate.configs.desk import Desk
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
-from gradegate.configs.keys import ConfigKeys, EvaluateKeys, ScenarioKeys
+from gradegate.configs.keys import CommandLineKeys, ConfigKeys, EvaluateKeys, ScenarioKeys
 from gradegate.configs.policy import policy
 from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
@@ -44,24 +44,26 @@ class _Reader:
     def suite(self) -> Suite:
         whole, passed = self.desk.source.content, self.desk.source.idle
         content = idle.kept(ConfigKeys, whole, self.desk.file, passed)
-        if isinstance(evaluate := content.get("evaluateOptions"), Mapping):
-            content = {**content, "evaluateOptions": idle.kept(EvaluateKeys, evaluate, self.desk.file, passed)}
+        for name, model in (("evaluateOptions", EvaluateKeys), ("commandLineOptions", CommandLineKeys)):
+            if isinstance(steering := content.get(name), Mapping):
+                content = {**content, name: idle.kept(model, steering, self.desk.file, passed)}
         keys = self.desk.check(ConfigKeys, content, self.desk.source.content, self.desk.file) or ConfigKeys()
         self.desk.source = replace(self.desk.source, env=self._env(keys.env))
         graders, evaluate = self._read_default(), keys.evaluate_options
         if keys.command_line_options.grader:
             graders = self.desk.graders(keys.command_line_options.grader, self.desk.line("commandLineOptions"))
-        templates = tuple(prompts(keys.prompts, self.desk))
+        asked = tuple(prompts(keys.prompts, self.desk))
         targets = self._providers(keys.targets or keys.providers)
         cases = (*self._cases(keys.tests), *self._scenarios(keys.scenarios))
         if not cases and not self.desk.mistakes:
             self.desk.say("there are no tests, so nothing would be checked", self.desk.line("tests"), "add `tests:`")
         given = keys.targets or keys.providers or (cases and all(case.recorded for case in cases))
         rules, metrics = policy(keys.gate, self.desk), tuple(derived(keys.derived_metrics or (), self.desk))
+        self.desk.notes += templates.notes(keys.assertion_templates, self.desk.file)
         return Suite(
             file=self.desk.file,
             description=keys.description,
-            prompts=templates or (PromptSpec("" if keys.prompts else "{{prompt}}", origin=Origin(self.desk.file)),),
+            prompts=asked or (PromptSpec("" if keys.prompts else "{{prompt}}", origin=Origin(self.desk.file)),),
             targets=targets,
             targetless=None if given else self._targetless(),
             cases=cases,

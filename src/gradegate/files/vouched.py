@@ -38,6 +38,11 @@ def closed(environ: Mapping[str, str]) -> bool:
     return (bool(event) or environ.get("GITHUB_ACTIONS") == "true") and event not in FREE
 
 
+def named(event: str) -> str:
+    """An event as messages call it."""
+    return f"the event `{event}`" if event else "an unknown event (GITHUB_EVENT_NAME is not set)"
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Vouched:
     """The files of a commit, by whose name every one of them is checked."""
@@ -52,7 +57,7 @@ class Vouched:
     def around(cls, config: Path, environ: Mapping[str, str]) -> Vouched:
         """The commit that the workflow runs at, in the repository of a config. Raises ConfigError if that one is not checked out."""
         event, commit = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_SHA", "")
-        what = f"the event `{event}` may run with secrets for anybody"
+        what = f"{named(event)} may run with secrets for anybody"
         if not SHA.fullmatch(commit):
             raise ConfigError.at(f"{what}, and GITHUB_SHA names no commit", None, WHERE)
         root = repository_of(config.resolve().parent)
@@ -105,7 +110,7 @@ class Vouched:
         return True
 
     def _refusal(self, what: str, origin: Origin | None) -> ConfigError:
-        why = f"{what} the commit {self.commit}, and nothing else is read at the event `{self.event}`"
+        why = f"{what} the commit {self.commit}, and nothing else is read at {named(self.event)}"
         return ConfigError.at(why, origin, f"{CURE}; {WHERE}")
 
     def _blob(self, path: Path) -> str:

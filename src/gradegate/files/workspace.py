@@ -12,6 +12,7 @@ from pathlib import Path
 from gradegate.bounded.amounts import READ, TooMuch
 from gradegate.bounded.bounds import MAX_FILE
 from gradegate.errors import ConfigError, Origin
+from gradegate.files.code import is_code
 from gradegate.files.credentials import holds_credentials
 from gradegate.files.pattern import TooMany, matches, split
 from gradegate.files.vouched import Vouched
@@ -70,8 +71,11 @@ class Workspace:
             raise ConfigError.at(f"`{reference}` is a file that holds credentials, which is not read", origin, cure)
         return path
 
-    def read(self, reference: str, base: Path, origin: Origin) -> bytes:
-        """The content of a file inside the workspace. Raises ConfigError."""
+    def read(self, reference: str, base: Path, origin: Origin, *, code: bool = False) -> bytes:
+        """The content of a file inside the workspace. Raises ConfigError, also for a ``file://`` with code, unless ``code``."""
+        if reference.startswith("file://") and is_code(reference) and not code:
+            what = f"`{reference}` is code, which gradegate does not run there"
+            raise ConfigError.at(what, origin, "write what it makes into a text, JSON or YAML file in an earlier step")
         path = self.locate(reference, base, origin)
         self.opened.add(path)
         try:
@@ -90,10 +94,10 @@ class Workspace:
             self.vouched.vouch(base / reference.removeprefix("file://"), content, self.name(path), origin)
         return content
 
-    def text(self, reference: str, base: Path, origin: Origin) -> str:
-        """A text file, whole. Raises ConfigError."""
+    def text(self, reference: str, base: Path, origin: Origin, *, code: bool = False) -> str:
+        """A text file, whole. Raises ConfigError, as ``read``."""
         try:
-            return self.read(reference, base, origin).decode("utf-8-sig")
+            return self.read(reference, base, origin, code=code).decode("utf-8-sig")
         except UnicodeDecodeError as e:
             raise ConfigError.at(f"`{reference}` is not UTF-8 text", origin, "save it as UTF-8") from e
 

@@ -14,11 +14,11 @@ from gradegate.files.checkout import head_of, repository_of
 from gradegate.github.approval import approval
 from gradegate.github.client import connect
 from gradegate.github.event import links, read_event
+from gradegate.github.inputs import from_inputs
 from gradegate.github.promptfoo_action import ANSWERS
 from gradegate.github.publish import Step, publish, publish_mistakes, publish_part, say, warn
 from gradegate.pipeline import deliver
 from gradegate.running.progress import progress
-from gradegate.settings import from_inputs
 from gradegate.sharding.steps import ask, merge, name_open
 
 PUBLISHED = ("annotations", "summary", "comment")

@@ -14,6 +14,7 @@ from gradegate.errors import ConfigError
 from gradegate.github import workflow
 from gradegate.github.client import GitHub
 from gradegate.github.event import Event
+from gradegate.github.inputs import ActionSettings
 from gradegate.github.sticky import Posted, Refused, upsert_comment
 from gradegate.reporting.commands import command, harmless
 from gradegate.reporting.deliver import report_of
@@ -22,7 +23,6 @@ from gradegate.reporting.redact import concealed_mistakes
 from gradegate.reporting.report import REPORTS, Document, Sink
 from gradegate.reporting.visible import visible
 from gradegate.result import Counts, Decision, GateOutcome
-from gradegate.settings import ActionSettings
 from gradegate.sharding.steps import Written
 
 COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "new-failures", "cost-usd", "tokens")

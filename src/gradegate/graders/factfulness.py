@@ -22,9 +22,9 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import claims as steps
 from gradegate.grading.metrics.claims import Claim, Claims
 from gradegate.grading.metrics.factscore import VotedClaim, score, undecided
+from gradegate.grading.numbers import Number, Share
 from gradegate.grading.reading.judgement import Judgement
 from gradegate.limits import exact
-from gradegate.options import Number, Share
 from gradegate.result import Verdict
 
 _Count = Annotated[int, Field(strict=True, ge=1)]

@@ -18,7 +18,7 @@ from pydantic import Field, field_validator
 from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, Grader, Scoring, options
 from gradegate.grading.judge import Judge
-from gradegate.options import Number
+from gradegate.grading.numbers import Number
 from gradegate.result import Verdict
 
 T = TypeVar("T")

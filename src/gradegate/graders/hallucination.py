@@ -28,7 +28,7 @@ _SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 class Hallucination(Metric):
     """The answer contradicts none of the texts in ``context`` (higher is better, as in DeepEval from 4.2)."""
 
-    asks = replace(Metric.asks, sees=False)
+    asks = replace(Metric.asks, sees=False, own_context=True)
 
     value: str | list[str] = ""
 

@@ -17,8 +17,8 @@ from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
+from gradegate.grading.numbers import Number
 from gradegate.limits import exact, reached, weighted_mean
-from gradegate.options import Number
 from gradegate.result import Grade, Verdict
 
 

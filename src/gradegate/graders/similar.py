@@ -17,8 +17,8 @@ from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import vectors
+from gradegate.grading.numbers import Number
 from gradegate.limits import EPSILON, reached
-from gradegate.options import Number
 from gradegate.result import Verdict
 
 DEFAULT = 0.75

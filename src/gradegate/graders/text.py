@@ -7,7 +7,6 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/d
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from pydantic import field_validator
@@ -19,8 +18,6 @@ from gradegate.grading.judge import Judge
 from gradegate.result import Verdict
 from gradegate.texts import patterns
 from gradegate.texts.template import show
-
-_END = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|(\$)")
 
 
 @GRADERS.register("equals")
@@ -77,20 +74,15 @@ class Regex(Grader):
     @field_validator("value")
     @classmethod
     def _compiles(cls, value: str) -> str:
-        patterns.check(_python(value))
+        patterns.check_javascript(value)
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0; no verdict when matching exceeds a limit."""
         try:
-            matches = patterns.search(_python(self.value), transcript.output)
+            matches = patterns.search_javascript(self.value, transcript.output)
         except ValueError as e:
             raise NoVerdict(f"the regular expression cannot be used on the answer: {e}; simplify it") from e
         return Verdict(
             float(matches), matches, f"the answer {'matches' if matches else 'does not match'} /{self.value}/"
         )
-
-
-def _python(pattern: str) -> str:
-    """JavaScript's ``$`` is the very end of the text; Python's is also before a last newline."""
-    return _END.sub(lambda match: r"\Z" if match[1] else match[0], pattern)

@@ -20,7 +20,7 @@ from gradegate.errors import NoVerdict
 from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.metrics.calls import UNKNOWN, calls, named
+from gradegate.grading.metrics.calls import UNKNOWN, arguments, calls, named
 from gradegate.grading.reading import lenient
 from gradegate.result import Verdict
 from gradegate.texts import schemas
@@ -56,11 +56,11 @@ def _fault(call: JsonObject, known: Mapping[str, Any]) -> str:
     if name not in known or call.get("type") != "function":
         return f"`{name}` was called, and the target was given {', '.join(known) or 'no function'}"
     try:
-        arguments = json.loads(text)
-    except (ValueError, RecursionError) as e:
+        given = arguments(name, text)
+    except json.JSONDecodeError as e:
         return f"the arguments of `{name}` are not JSON: {e}"
     try:
-        breach = schemas.breach(document.to_json(known[name]), arguments)
+        breach = schemas.breach(document.to_json(known[name]), given)
     except ValueError as e:
         raise NoVerdict(f"the arguments of `{name}` cannot be checked against its schema: {e}") from e
     return f"the arguments of `{name}` are not of its schema: {breach}" if breach else ""

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from gradegate.conversation import Transcript
+from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.calls import KINDS, Step, listed, matches, steps
@@ -220,12 +221,15 @@ class ToolArgsMatch(Grader):
     value: _Arguments
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score 1 or 0; one call that fits is enough."""
+        """Score 1 or 0; one call that fits is enough. Raises NoVerdict where only arguments that cannot be read might fit."""
         called = _tools(transcript)
         fitting = [step for step in called if self.value.fits(step)]
         passed = any(self.value.takes(step.arguments) for step in fitting)
         if passed:
             return _verdict(True, f"{self.value.label} was called with these arguments", called)
+        unread = next((step.unread for step in fitting if step.unread), "")
+        if unread and not isinstance(self.value.expected, str):  # a text is compared with a text
+            raise NoVerdict(unread)
         fault = "was called with other arguments" if fitting else "was not called"
         return _verdict(False, f"{self.value.label} {fault}", called)
 

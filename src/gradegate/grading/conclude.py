@@ -153,10 +153,17 @@ def missing(binding: Binding, why: str, trouble: Trouble | None = None) -> list[
 
     ``trouble`` is that of the target.
     """
-    grades = [error(binding, f"the target gave no answer: {why}", NO_USAGE)]
+    first, *members = unjudged(binding, why)
+    first = replace(first, reason=f"the target gave no answer: {why}")
+    return [_troubled(grade, trouble) for grade in (first, *members)]
+
+
+def unjudged(binding: Binding, why: str) -> list[Grade]:
+    """The grades of an assertion that is not asked: its own ERROR, and one for each member of a set."""
+    grades = [error(binding, why, NO_USAGE)]
     if isinstance(binding, BoundSet):
         grades += [replace(error(member, why, NO_USAGE), inner=True) for member in binding.bounds]
-    return [_troubled(grade, trouble) for grade in grades]
+    return grades
 
 
 # --- from grades to a set and to a case -----------------------------------------------------------------------

@@ -60,6 +60,7 @@ class Asks:
     tools: bool = (
         False  # it judges calls by the functions that the target was given, unless its option `tools` names some
     )
+    own_context: bool = False  # of its texts, none may be what the answer itself says that it was given
     skips_shared_prompt: bool = False  # a test's one-prompt ``rubricPrompt`` is meant for its other graders
 
 

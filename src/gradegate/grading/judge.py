@@ -6,7 +6,6 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -25,6 +24,7 @@ from gradegate.texts.template import TemplateError, printed
 
 T = TypeVar("T")
 FINISHED = ("", "stop")  # the finish reasons of a reply that is whole; whoever names none has not cut it
+_SORTED = json.JSONEncoder(sort_keys=True, default=str)
 SHOWN = 4000  # characters of an unreadable reply that are kept as evidence
 
 
@@ -130,7 +130,7 @@ class Judge:
         """Several questions at once; results in order."""
         return gather([apart(number, question) for number, question in enumerate(questions)])
 
-    def _question(self, kind: str, *, again: bool = False) -> AbstractContextManager[Question]:
+    def _question(self, kind: str, *, again: bool = False) -> Question:
         """A question to a model; what was asked before is never answered from the cache."""
         return question(self.models[kind], afresh=again or self.ask_number > 0)
 
@@ -162,7 +162,7 @@ class Judge:
 
     def _token(self, variables: Mapping[str, Any]) -> str:
         """Delimits what is graded, and is a hash of it: nobody can write a text that holds its own hash."""
-        enclosed = json.dumps([self.ask_number, variables], sort_keys=True, default=str)
+        enclosed = _SORTED.encode([self.ask_number, variables])
         return hashlib.sha256(enclosed.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def _complete(self, request: Request, again: bool) -> tuple[str, Question]:

@@ -53,6 +53,10 @@ def kind(value: Any) -> str:
         return f'the text "{value[:60]}"' if len(value) <= 60 else f'a text that starts with "{value[:60]}"'
     if isinstance(value, list | tuple):
         return "a list"
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "true", False: "false"}[value]
+    if isinstance(value, int | float):
+        return "a number"
     return "an object" if isinstance(value, Mapping) else f"a {type(value).__name__}"
 
 

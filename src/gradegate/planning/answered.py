@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
@@ -12,6 +12,9 @@ from gradegate.errors import ConfigError, Mistake
 from gradegate.planning.calls import UNNAMED, Call, calls
 from gradegate.planning.job import Job, Plan
 from gradegate.recording.answer import Answer, Question
+from gradegate.recording.fields import called
+from gradegate.recording.messages import answering
+from gradegate.recording.messages import calls as calls_of
 from gradegate.recording.read import Recording
 from gradegate.registry import suggest
 from gradegate.suite import Note
@@ -20,6 +23,7 @@ from gradegate.texts import chat
 MOST = 50  # mistakes of one kind that are said
 _NEAR = 300  # ids that another is compared with, for a suggestion
 _ANEW = "write the cases of this commit with `gradegate cases`, and have them answered"
+_BY_ID = "name its call by the id: the prompt of a case that fills in a stored answer is known only then"
 AGAIN = Note("`confirm: answers` asks the grader again: answers made elsewhere cannot be asked for anew")
 
 
@@ -44,7 +48,7 @@ def answered(plan: Plan, recording: Recording) -> Plan:
 
 @dataclass
 class _Fitting:
-    """The calls that a question may be, in plan order; ``alike``: repetitions of one another, which any answer fits."""
+    """The calls that a question may be, in plan order; ``alike``: repetitions of one case, any of which an answer fits."""
 
     calls: list[Call]
     alike: bool
@@ -70,9 +74,10 @@ class _Join:
 
     def __post_init__(self) -> None:
         self._by_id = {call.id: call for call in self.calls}
+        self._recalls = any(call.job.recall for call in self.calls)
         self._by_name: dict[str, str] | None = None  # an id of each case that has a description
         self._index: dict[str, list[Call]] | None = None
-        self._searched: dict[tuple[str, str, str], _Fitting] = {}
+        self._searched: dict[tuple[object, ...], _Fitting] = {}
 
     def put(self, answer: Answer) -> None:
         """Give the answer to its call, or note why it has none."""
@@ -87,6 +92,9 @@ class _Join:
         wrong = _unlike(call.job, answer)
         if wrong:
             self._unfit.append(Mistake(wrong, answer.origin, "answer the user's turns as the case has them, in order"))
+        elif _contradicts(call.job, answer):
+            what = "`tool_calls` and the calls in `messages` are not the same"
+            self._unfit.append(Mistake(what, answer.origin, "give the calls once"))
 
     def mistakes(self) -> Iterator[Mistake]:
         """Of each kind the first ones, and how many there are more."""
@@ -122,10 +130,10 @@ class _Join:
     def _asked(self, answer: Answer, question: Question) -> Call | None:
         if question.session in self._by_id:
             return self._by_id[question.session]
-        key = (question.text.strip(), question.provider, repr(sorted(question.vars.items())))
+        key = (question.text.strip(), question.whole, question.provider, repr(sorted(question.vars.items())))
         if key not in self._searched:
             fitting = [call for call in self._candidates(question) if _fits(call.job, question)]
-            alike = len({_alike(call.job) for call in fitting}) == 1
+            alike = len({call.place for call in fitting}) == 1
             self._searched[key] = _Fitting(fitting, alike)
         found = self._searched[key]
         call = found.next(self.found) if found.alike else None
@@ -143,7 +151,9 @@ class _Join:
             what = f"the answer to `{said}` fits several planned calls: {ids}" + ", ..." * (len(found.calls) > 3)
             self._unknown.append(Mistake(what, answer.origin, "name one of them by its id"))
         else:
-            self._unknown.append(Mistake(f"no planned call asks `{said}`", answer.origin, _ANEW))
+            self._unknown.append(
+                Mistake(f"no planned call asks `{said}`", answer.origin, _BY_ID if self._recalls else _ANEW)
+            )
 
     def _candidates(self, question: Question) -> Iterable[Call]:
         if self._index is None:
@@ -156,20 +166,29 @@ class _Join:
 
 def _questions(job: Job) -> set[str]:
     """The texts by which an application may know the question: the prompt, its last message, a variable."""
-    messages = chat.parse(job.text) or ()
+    prompted = chat.parse(job.text) or ()
     variables = (value for value in job.vars.values() if isinstance(value, str))
-    texts = (job.text, *(it.content for it in messages[-1:]), *(it.content for it in job.case.turns[:1]), *variables)
+    texts = (job.text, *(it.content for it in prompted[-1:]), *(it.content for it in job.case.turns[:1]), *variables)
     return {text.strip() for text in texts if text.strip()}
 
 
 def _fits(job: Job, question: Question) -> bool:
-    named = question.provider in ("", job.target.name, job.target.id)
-    return named and all(name in job.vars and job.vars[name] == value for name, value in question.vars.items())
+    if question.provider not in ("", job.target.name, job.target.id):
+        return False
+    if not question.whole:
+        return True
+    # Whoever wrote the answer may have added variables of its own, such as the id of a session.
+    same = all(name in question.vars and question.vars[name] == value for name, value in job.vars.items())
+    return same and job.text.strip() == question.text.strip()
 
 
-def _alike(job: Job) -> tuple[str, str, str, str]:
-    """Calls that agree in this are repetitions of one another."""
-    return (job.text, job.target.name, repr(sorted(job.vars.items())), repr(job.case.turns))
+def _contradicts(job: Job, answer: Answer) -> bool:
+    """Whether calls are told twice, and not the same ones."""
+    if answer.tool_calls is None:
+        return False
+    said = answering(answer.messages, "" if job.case.turns else job.text)
+    inside = Counter(map(called, calls_of(said)))
+    return bool(inside) and inside != Counter(map(called, answer.tool_calls))
 
 
 def _unlike(job: Job, answer: Answer) -> str:

@@ -6,14 +6,16 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
 
+from gradegate.asking.options import TEST_PARAMETERS
 from gradegate.asking.provider import Provider, split_id
-from gradegate.configs.idle import OWN, means_something
-from gradegate.configs.keys import OptionKeys
+from gradegate.configs import wrongkeys
+from gradegate.configs.idle import is_own
+from gradegate.configs.keys import STEERING, OptionKeys, belongs, names_of
 from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading import rubric
@@ -23,7 +25,7 @@ from gradegate.planning import scripts, toolfiles
 from gradegate.planning.bind import Binder
 from gradegate.planning.types import SET, unknown
 from gradegate.programs.use import INSTEAD, check
-from gradegate.registry import near, suggest
+from gradegate.registry import suggest
 from gradegate.result import Asserted
 from gradegate.scripting.script import ScriptError, mentions
 from gradegate.suite import Assertion, CaseOptions, Idle, ProviderSpec, Verbatim
@@ -31,8 +33,8 @@ from gradegate.texts.code import of_transform, shown
 from gradegate.texts.template import TemplateError, is_template, render, render_values
 
 BROUGHT = frozenset({"context", "retrieval_context"})
-# Keys of a test's `options` that steer promptfoo itself.
-_IGNORED_OPTIONS = frozenset({"disableConversationVar", "runSerially", "cache", "storeOutputAs"})
+# Fields of graders that an assertion sets alone.
+_NO_OPTIONS = frozenset({"value", "threshold", "config", "test", "context_transform"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,8 @@ def _grader(kind: type[Grader], options: Mapping[str, Any], spec: Assertion, sub
         grader = kind(**options)
     except ValidationError as e:
         raise ConfigError(*_option_mistakes(e, spec)) from e
-    lacking = grader.needs({**dict.fromkeys(subject.brought, "brought by the answer"), **subject.variables})
+    brought = () if kind.asks.own_context else subject.brought
+    lacking = grader.needs({**dict.fromkeys(brought, "brought by the answer"), **subject.variables})
     if lacking:
         raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "add it to `vars`")
     lacking = grader.needs_turns(subject.turns, subject.variables)
@@ -167,7 +170,8 @@ def _grader(kind: type[Grader], options: Mapping[str, Any], spec: Assertion, sub
 
 def _options(kind: type[Grader], spec: Assertion, subject: Subject) -> Iterator[tuple[str, Any]]:
     names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # every grader is one
-    yield from ((name, value) for name, value in subject.options.settings.items() if name in names)
+    settings = subject.options.settings.items()
+    yield from ((name, value) for name, value in settings if name in names and _is_shared(name))
     if kind.written.own_config:
         yield "config", spec.config
         if mentions(spec.value or "", "test"):
@@ -246,26 +250,30 @@ def _metric(spec: Assertion, variables: Mapping[str, Any]) -> str:
 
 
 def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> list[Mistake]:
-    """Keys of a test's ``options`` that may be meant for one that decides; those that mean nothing are added to ``idle``."""
-    if not options.settings:
-        return []
-    names = _option_names()
-    strange = [name for name in options.settings if name not in names]
-    meant = [name for name in strange if _is_meant(name)]
-    idle += [Idle(name, origin) for name in strange if name not in meant and not name.startswith(OWN)]
-    return [Mistake(f"unknown option `{name}`", origin, suggest(name, names) or "remove it") for name in meant]
+    """Keys of a test's ``options`` that nobody knows; what documents them is added to ``idle``."""
+    free = [
+        name for name in options.settings if name not in STEERING and name not in TEST_PARAMETERS and not is_own(name)
+    ]
+    strange = [name for name in free if name not in _grader_options()]
+    idle += [Idle(name, origin) for name in strange if wrongkeys.documents(name)]
+    return [_unknown_option(name, origin) for name in strange if not wrongkeys.documents(name)]
+
+
+def _unknown_option(name: str, origin: Origin) -> Mistake:
+    known = STEERING | TEST_PARAMETERS | _grader_options() | names_of(OptionKeys)
+    what, cure = wrongkeys.said(name, "options", known, belongs)
+    return Mistake(what.replace("unknown key", "unknown option"), origin, cure)
 
 
 @cache
-def _option_names() -> frozenset[str]:
+def _grader_options() -> frozenset[str]:
     fields = {f.name for _, kind in GRADERS for f in dataclasses.fields(kind)}  # type: ignore[arg-type]  # as above
-    return _IGNORED_OPTIONS | fields
+    return frozenset(filter(_is_shared, fields))
 
 
-@lru_cache(maxsize=4096)
-def _is_meant(name: str) -> bool:
-    """Whether an option that no grader knows may be meant for one that there is."""
-    return bool(near(name, _option_names())) or means_something(name, OptionKeys)
+def _is_shared(name: str) -> bool:
+    """Whether a test's ``options`` may set it for its graders; parameters of models are those of the model under test."""
+    return name not in TEST_PARAMETERS and name not in _NO_OPTIONS
 
 
 def _lifted(spec: Assertion) -> Assertion:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -13,9 +13,9 @@ from gradegate.asking import options as provider_options
 from gradegate.asking import unserved
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Label, Provider, Setting, serving, split_id
-from gradegate.asking.toolcalls import declared
+from gradegate.asking.toolcalls import DECLARING, declared
 from gradegate.configs.specs import shown
-from gradegate.errors import ConfigError, Origin
+from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.code import runs_code
 from gradegate.files.document import to_json
 from gradegate.files.workspace import Workspace
@@ -51,12 +51,20 @@ class Binder:
     asks_targets: bool = True
     idle: list[Idle] = field(default_factory=list)  # what assertions and options have that means nothing
     documents: dict[str, Any] = field(default_factory=dict)  # files that configs of providers name, read once
+    bound: dict[int, tuple[ProviderSpec, Provider]] = field(
+        default_factory=dict
+    )  # by identity: the same for many cases
     shared: dict[Again, Again] = field(default_factory=dict)  # one for all assertions that are asked again alike
 
     def provider(self, spec: ProviderSpec) -> Provider:
         """Raises ConfigError for an unknown id, a missing key, a wrong option; an empty one where that was said already."""
         if spec is UNREAD:
             raise ConfigError
+        if id(spec) not in self.bound:  # beside it is the spec itself, so that no other can have its number
+            self.bound[id(spec)] = spec, self._provider(spec)
+        return self.bound[id(spec)][1]
+
+    def _provider(self, spec: ProviderSpec) -> Provider:
         spec = shown(spec, self.suite.env)  # of the command line, and of an assertion's `config`
         spec = toolfiles.read_in(spec, self.workspace, self.folder, self.documents)
         where = str(self.folder) if runs_code(spec.id) else ""  # the same path is another file elsewhere
@@ -87,9 +95,29 @@ class Binder:
 
     def target(self, spec: ProviderSpec) -> Provider:
         """What answers prompts, or a label where nothing is asked. Raises ConfigError."""
-        if self.asks_targets:
-            return self.provider(spec)
-        return self.pool.setdefault(to_json(["label", spec.id, spec.label, spec.config]), Label(spec))
+        return self.provider(spec) if self.asks_targets else self._label(spec)
+
+    def _label(self, spec: ProviderSpec) -> Provider:
+        """A target that is only named. Of its config the tools are read: calls in answers made elsewhere are held to them."""
+        lacking: tuple[Mistake, ...] = ()
+        tools = {key: spec.config[key] for key in DECLARING if key in spec.config}
+        try:
+            read = toolfiles.read_in(replace(spec, config=tools), self.workspace, self.folder, self.documents)
+            spec = replace(spec, config={**spec.config, **read.config})
+        except ConfigError as e:  # nobody may need them
+            lacking = e.mistakes
+        key = to_json(["label", spec.id, spec.label, spec.config])
+        if key not in self.pool:
+            label = Label(spec)
+            label.tools, label.lacking = (None, lacking) if lacking else (declared(spec.config), ())
+            self.pool[key] = label
+        return self.pool[key]
+
+    def over(self, provider: Provider, config: Mapping[str, Any]) -> Provider:
+        """A target with options over its own: those that a prompt sets for it, and those of a test. Raises ConfigError."""
+        if not config or provider.spec is None:
+            return provider
+        return self.target(replace(provider.spec, config={**provider.spec.config, **config}))
 
     def _check_egress(self, provider: Provider) -> None:
         """Raises ConfigError for a host that is not asked, and for a key that has no business there."""

@@ -1,7 +1,8 @@
 """The calls to targets that a plan holds, each with an id: what an application answers elsewhere.
 
-An id says what is asked, and of whom: an answer to another version of a case has the id of no call. It is the same on every
-machine, whatever else is planned; only calls that ask the same in every way are told apart by their order.
+An id says what is asked, of whom, and by which config of the workspace: an answer to another version of a case has the id of
+no call. It is the same on every machine, whatever else is planned; only calls of one config that ask the same in every way
+are told apart by their order.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 from gradegate.conversation import Turn
@@ -47,11 +47,10 @@ def calls(jobs: Sequence[Job]) -> Iterator[Call]:
 
 
 def _asked(job: Job) -> bytes:
-    """What is asked. The folder of the config is left out: another checkout may be elsewhere."""
+    """What is asked, with the path of the config in its workspace: configs of one name may ask the same."""
     turns = [[turn.role, turn.content, turn.retrieval_context, turn.images] for turn in job.case.turns]
-    where = PurePosixPath(job.suite).name
     target = [job.target.id, job.target.name]
-    return sha256([where, job.case.description, job.vars, turns, target, job.prompt.label, job.text])
+    return sha256([job.suite, job.case.description, job.vars, turns, target, job.prompt.label, job.text])
 
 
 def _id(job: Job, digest: bytes) -> str:

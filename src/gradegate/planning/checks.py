@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from gradegate.asking.provider import Provider
+from gradegate.asking import unserved
+from gradegate.asking.provider import PROVIDERS, Provider, split_id
 from gradegate.asking.toolcalls import declared
 from gradegate.conversation import Image
 from gradegate.errors import Mistake
+from gradegate.files.code import runs_code
 from gradegate.files.document import to_json
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.planning.job import Job
 from gradegate.result import Asserted
-from gradegate.suite import Case, Limits, Note, Rule, Select, Suite
+from gradegate.suite import Assertion, Case, Limits, Note, Rule, Select, Suite
 from gradegate.texts import schemas
+from gradegate.texts.template import is_template
 
 
 def comparisons(jobs: Sequence[Job]) -> Iterator[Mistake]:
@@ -32,8 +36,8 @@ def comparisons(jobs: Sequence[Job]) -> Iterator[Mistake]:
                 yield Mistake(what, asserted.origin, "add an assertion such as llm-rubric")
 
 
-def rules(suite: Suite, jobs: Sequence[Job]) -> Iterator[Mistake]:
-    """A rule that selects nothing checks nothing."""
+def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Iterator[Mistake]:
+    """A rule that selects nothing checks nothing, also where only the ``options`` leave out what it looks at."""
     for rule in suite.policy.rules:
         if not rule.every_case and not any(_selects(rule, job) for job in jobs):
             what = f"the rule `{rule.name}` selects nothing"
@@ -41,7 +45,42 @@ def rules(suite: Suite, jobs: Sequence[Job]) -> Iterator[Mistake]:
             if metric := _derived(rule, suite):
                 what = f"{what}: `{metric}` is a derived metric, which is shown and decides nothing"
                 cure = "select the metrics that it is made of"
+            elif options and _would_select(rule, suite):
+                what = f"the rule `{rule.name}` selects nothing of what {' and '.join(options)} leaves to ask"
+                cure = "keep a test and a provider that it looks at, or run without the option"
             yield Mistake(what, rule.origin, cure)
+
+
+def graders(suite: Suite) -> Iterator[Mistake]:
+    """A grader of the command line that cannot be what it is named for, though no assertion asks it."""
+    configured = {name for spec in (*suite.targets, *suite.others) for name in (spec.id, spec.label)}
+    for kind, spec in suite.given.items():
+        if kind == "*" or spec.id in configured:
+            continue
+        parts = split_id(spec.id)
+        kinds = getattr(PROVIDERS.find(parts[0]), "kinds", ()) if parts else ()
+        if parts is None and not runs_code(spec.id):
+            yield Mistake(f"no such provider `{spec.id}`", spec.origin, unserved.nearest(spec.id))
+        elif kinds and kind not in kinds:
+            what = f"`{spec.id}` is named for the kind {kind}, and is of the kind {' or '.join(kinds)}"
+            yield Mistake(what, spec.origin, f"name a model of that kind, or write {kinds[0]}={spec.id}")
+
+
+def _would_select(rule: Rule, suite: Suite) -> bool:
+    """Whether the rule looks at something of the whole suite."""
+    return any(
+        _filled_in(rule.select, case, assertion).takes(assertion.type, assertion.metric, target.name, case.description)
+        for case in suite.cases
+        for assertion in case.assertions
+        if assertion.blocking or not rule.blocking
+        for target in (*suite.targets, *suite.others)
+    )
+
+
+def _filled_in(select: Select, case: Case, assertion: Assertion) -> Select:
+    """The selection without its patterns for texts that are filled in only when they are planned, and may become anything."""
+    metric = "" if is_template(assertion.metric) else select.metric
+    return replace(select, metric=metric, description="" if is_template(case.description) else select.description)
 
 
 def _derived(rule: Rule, suite: Suite) -> str:
@@ -130,7 +169,9 @@ def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterat
         for bound in judging:
             own = getattr(bound.grader, "tools", None)
             known = target.tools if own is None else declared({"tools": own})
-            if not known:
+            if not known and own is None and target.lacking:
+                yield from target.lacking
+            elif not known:
                 what = f"`{bound.asserted.type}` checks calls by the `tools` of `{target.name}`, which names none"
                 cure = "give them in the `config` of the target, or in that of the assertion as `tools`"
                 yield Mistake(what, bound.asserted.origin, cure)

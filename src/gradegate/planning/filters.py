@@ -10,7 +10,7 @@ from typing import Any
 from gradegate.bounded.evaluate import Exceeded
 from gradegate.errors import ConfigError
 from gradegate.figures import many
-from gradegate.settings import Filters
+from gradegate.settings import Filters, Settings
 from gradegate.suite import Case, Note, ProviderSpec, Suite
 from gradegate.texts.patterns import found_in
 from gradegate.texts.template import show
@@ -40,6 +40,19 @@ def targets(suite: Suite, filters: Filters) -> tuple[list[ProviderSpec], list[No
         known = ", ".join(f"`{spec.name}`" for spec in suite.targets)
         raise ConfigError.at(f"{option} matches no provider of {suite.file}", None, f"the providers are {known}")
     return kept, _note(len(kept), len(suite.targets), "provider", suite, [option])
+
+
+def named(own: int, suite: Suite, settings: Settings) -> list[Note]:
+    """A note where --provider names some of a config's targets, which are ``own``, and not all."""
+    options = [f"--provider {name}" for name in settings.providers]
+    return _note(own, len(suite.targets), "provider", suite, options) if own else []
+
+
+def leaving_out(settings: Settings) -> list[str]:
+    """The options of the command line by which tests or providers of a config may be left out."""
+    options = [option for option, _ in _steps(settings.filters)]
+    options += [f"--filter-providers {settings.filters.providers!r}"] if settings.filters.providers else []
+    return options + [f"--provider {name}" for name in settings.providers]
 
 
 def _steps(filters: Filters) -> Iterable[tuple[str, Callable[[list[Case]], list[Case]]]]:
@@ -78,6 +91,6 @@ def _matches(option: str, pattern: str, texts: Sequence[str]) -> list[bool]:
 
 
 def _note(kept: int, count: int, noun: str, suite: Suite, options: Sequence[str]) -> list[Note]:
-    if not options:
+    if not options or kept == count:
         return []
     return [Note(f"only {kept:,} of {many(count, noun)} of {suite.file}, by {', '.join(options)}")]

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradegate.account import AskedModel, KeyUse
 from gradegate.asking.provider import Provider
 from gradegate.baseline import Baseline
 from gradegate.grading.conclude import Binding
 from gradegate.recording.answer import Answer
-from gradegate.result import AskedModel, KeyUse
 from gradegate.suite import Case, DerivedSpec, Note, Policy, PromptSpec
 
 Render = Callable[[Sequence[Any]], str]

@@ -6,7 +6,7 @@ import glob
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from gradegate.files.vouched import Vouched, closed
 from gradegate.files.workspace import Workspace, searched
 from gradegate.planning import added, targets
 from gradegate.settings import Settings
-from gradegate.suite import Case, Suite
+from gradegate.suite import Case, Note, Suite
 
 _ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
 DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", "gradegate.yaml")
@@ -82,7 +82,18 @@ def _with_variables(suite: Suite, settings: Settings) -> Suite:
     if not settings.variables:
         return suite
     given = settings.variables
-    return replace(suite, cases=tuple(replace(case, vars={**given, **case.vars}) for case in suite.cases))
+    notes = (*suite.notes, *_unused(given, suite))
+    return replace(suite, notes=notes, cases=tuple(replace(case, vars={**given, **case.vars}) for case in suite.cases))
+
+
+def _unused(given: Mapping[str, str], suite: Suite) -> Iterator[Note]:
+    """Variables of the command line that change nothing; code in files of its own may use any."""
+    texts = repr((suite.prompts, suite.cases, suite.targets))
+    for name in given:
+        if suite.cases and all(name in case.vars for case in suite.cases):
+            yield Note(f"--var {name} has no effect: every test of {suite.file} sets `{name}` itself")
+        elif name not in texts and "file://" not in texts and "exec:" not in texts:
+            yield Note(f"--var {name} has no effect: nothing in {suite.file} uses `{name}`")
 
 
 def written_in(settings: Settings) -> Iterator[str]:

@@ -9,9 +9,10 @@ from typing import Any
 
 from gradegate.access.egress import Egress
 from gradegate.access.hosts import Vendor
+from gradegate.account import AskedModel, KeyUse
 from gradegate.asking.budget import Budget
 from gradegate.asking.http import Client
-from gradegate.asking.provider import PROVIDERS, Provider, Recorded
+from gradegate.asking.provider import PROVIDERS, Provider
 from gradegate.configs import idle, made
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -23,20 +24,18 @@ from gradegate.planning.job import Job, Plan, Render
 from gradegate.planning.keys import case_definition, named
 from gradegate.planning.load import Located
 from gradegate.planning.names import Names
+from gradegate.planning.pairs import Pairs, Target
 from gradegate.planning.shares import limits_of, share
 from gradegate.planning.size import Size, TooLarge
 from gradegate.planning.variables import Variables
-from gradegate.result import AskedModel, KeyUse
 from gradegate.settings import CONCURRENCY, TIMEOUT, Settings
-from gradegate.suite import Case, Note, PromptSpec, ProviderSpec
+from gradegate.suite import Case, Note, PromptSpec
 from gradegate.texts import chat
 from gradegate.texts.asked import asks_for
 from gradegate.texts.prompt import fill
 from gradegate.texts.template import TemplateError, javascript
 
-_RECORDED = Recorded()
 MAX_REPEATS = 10_000
-_Target = tuple[ProviderSpec, Provider, list[PromptSpec]]  # with the prompts that it gets
 
 
 def concurrency(settings: Settings, suites: Iterable[Located]) -> int:
@@ -143,6 +142,7 @@ class _Planner:
         workspace, folder = self.located.workspace, self.located.folder
         asks = settings.asks_targets
         self.binder = Binder(suite, workspace, folder, self.client, self.pool, egress(settings), asks)
+        self.pairs = Pairs(suite, self.binder, self._recorded, self.mistakes)
         self.stores = any(recall.OPTION in case.options.settings for case in suite.cases)
         defined = {name for case in suite.cases for name in case.vars}
         self.names = Names(defined, suite.env, partial=self.settings.filters.on or self._recorded)
@@ -162,7 +162,7 @@ class _Planner:
         recorded = self.located.recorded
         cases = self._filtered() if recorded is None else list(recorded)
         self.size.expect(self.suite, cases)
-        targets = list(self._targets()) if recorded is None else []
+        targets = list(self.pairs.targets()) if recorded is None else []
         if recorded is not None or self.settings.listing:
             jobs = self._jobs(cases, targets)
             self.mistakes += self.names.mistakes()
@@ -177,12 +177,13 @@ class _Planner:
             self.mistakes += checks.comparisons(jobs)
             self.mistakes += self.names.mistakes()
         if not self.mistakes and not self.suite.mistakes:
-            self.mistakes += checks.rules(self.suite, jobs)
+            self.mistakes += checks.graders(self.suite)
+            self.mistakes += checks.rules(self.suite, jobs, filters.leaving_out(self.settings))
             self.notes += checks.unselected(self.suite, jobs)
         self.notes += (*checks.warnings(jobs, cases), *self.names.notes())
         return jobs
 
-    def _jobs(self, cases: Iterable[Case], targets: list[_Target]) -> list[Job]:
+    def _jobs(self, cases: Iterable[Case], targets: list[Target]) -> list[Job]:
         jobs: list[Job] = []
         for case in cases:
             try:
@@ -193,27 +194,6 @@ class _Planner:
                 self.mistakes += e.mistakes
         return jobs
 
-    def _targets(self) -> Iterator[_Target]:
-        for spec in self.suite.targets:
-            try:
-                provider = self.binder.target(spec)
-                if "text" not in provider.kinds:
-                    raise ConfigError.at(f"`{spec.id}` answers no prompts", spec.origin, "name a chat model")
-            except ConfigError as e:
-                self.mistakes += e.mistakes
-                continue
-            prompts = [prompt for prompt in self.suite.prompts if _allows(spec.prompts, prompt.label)]
-            if not prompts:
-                labels = ", ".join(f"`{prompt.label}`" for prompt in self.suite.prompts)
-                what = f"`prompts` of `{spec.name}` matches no prompt"
-                self._say(what, spec.origin, f"the prompts are {labels}")
-            strange = [
-                name for name in spec.prompts if not any(_allows((name,), it.label) for it in self.suite.prompts)
-            ]
-            for name in strange if prompts else ():
-                self._say(f"`{spec.name}` names a prompt `{name}` that the config does not have", spec.origin, "")
-            yield spec, provider, prompts
-
     def _filtered(self) -> list[Case]:
         try:
             cases, notes = filters.cases(self.suite, self.settings.filters)
@@ -223,9 +203,9 @@ class _Planner:
         self.notes += notes
         return cases
 
-    def _case(self, case: Case, targets: list[_Target]) -> Iterator[Job]:
+    def _case(self, case: Case, targets: list[Target]) -> Iterator[Job]:
         self.mistakes += check_options(case.options, case.origin, self.binder.idle)
-        self._check_names(case)
+        self.pairs.check_names(case)
         repeats = case.options.repeat or self.settings.repeat or self.suite.repeat
         if repeats > MAX_REPEATS:
             raise ConfigError.at(f"`repeat` is more than {MAX_REPEATS:,}", case.origin, "repeat less often")
@@ -236,10 +216,11 @@ class _Planner:
             combinations = [{**values, **recall.placeholders(recalled)} for values in combinations]
         self.size.check(len(combinations), case)
         bound = [(values, *self._named(case, values)) for values in combinations]
-        asked = self._asked(case, targets)
+        asked = self.pairs.asked(case, targets)
         self.size.add_answers(len(combinations) * len(asked) * repeats, case)
         self.mistakes += [mistake for provider, _ in asked for mistake in checks.blind_target(case, provider)]
-        self._check_case(case, asked, targets)
+        self.pairs.check_left(case, asked, targets)
+        check_share("test", case.threshold, case.origin)
         scripts.check_case(case)
         # A request that is a template of the config may do without a prompt where the config names none.
         shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)
@@ -272,31 +253,6 @@ class _Planner:
                 yield job
         if kept:
             self.stored[kept] = None
-
-    def _asked(self, case: Case, targets: list[_Target]) -> list[tuple[Provider, PromptSpec]]:
-        """The targets of a case with the prompts that each gets; a recorded conversation is graded once."""
-        if case.recorded and case.turns:
-            return [(_RECORDED, PromptSpec(""))]
-        if case.recorded and (self._recorded or not self.suite.targets):
-            prompts = (prompt for prompt in self.suite.prompts if _allows(case.prompts, prompt.label))
-            return [(_RECORDED, next(prompts, PromptSpec("")))]
-        if case.target is not None:
-            targets = [(case.target, self.binder.target(case.target), list(self.suite.prompts))]
-        elif case.providers:
-            names = case.providers
-            targets = [target for target in targets if _allows(names, target[0].id) or _allows(names, target[0].label)]
-        return [
-            (self._configured(provider, prompt), prompt)
-            for _, provider, prompts in targets
-            for prompt in prompts
-            if _allows(case.prompts, prompt.label)
-        ]
-
-    def _configured(self, provider: Provider, prompt: PromptSpec) -> Provider:
-        """The provider with what the prompt sets for it."""
-        if not prompt.config or provider.spec is None:
-            return provider
-        return self.binder.provider(replace(provider.spec, config={**provider.spec.config, **prompt.config}))
 
     def _combinations(self, case: Case) -> list[Mapping[str, Any]]:
         try:
@@ -351,31 +307,6 @@ class _Planner:
             self._say("the prompt looks like chat messages and is not valid JSON", prompt.origin, "correct the JSON")
         return text
 
-    # --- checks -----------------------------------------------------------------------------------------------
-
-    def _check_case(self, case: Case, asked: Sequence[object], targets: Sequence[_Target]) -> None:
-        known = self.suite.targets and len(targets) == len(self.suite.targets)  # else it was said what is wrong
-        if not asked and known and not self._left_out(case) and all(prompts for _, _, prompts in targets):
-            cure = "correct `providers` and `prompts` of the test, or of the providers"
-            self._say(
-                "no provider and prompt is left to answer this test, so nothing would be checked", case.origin, cure
-            )
-        check_share("test", case.threshold, case.origin)
-
-    def _left_out(self, case: Case) -> bool:
-        """Whether it is for targets of the config in whose place others are asked."""
-        names = [name for spec in self.suite.others for name in (spec.id, spec.label)]
-        return any(_allows(case.providers, name) for name in names) if case.providers else False
-
-    def _check_names(self, case: Case) -> None:
-        known = (*self.suite.targets, *self.suite.others)
-        targets = [name for spec in known for name in (spec.id, spec.label)]
-        prompts = [prompt.label for prompt in self.suite.prompts]
-        for patterns, labels, kind in ((case.providers, targets, "provider"), (case.prompts, prompts, "prompt")):
-            for name in patterns:
-                if not any(_allows((name,), label) for label in labels):
-                    self._say(f"the test names a {kind} `{name}` that the config does not have", case.origin, "")
-
     def _say(self, what: str, origin: Origin | None, cure: str) -> None:
         self.mistakes.append(Mistake(what, origin, cure))
 
@@ -386,11 +317,3 @@ def _template(prompt: PromptSpec, provider: Provider, values: Mapping[str, Any])
         return prompt.text
     label = provider.spec.label if provider.spec else ""
     return made.text(prompt.maker({"vars": values, "provider": {"id": provider.id, "label": label}, "config": {}}))
-
-
-def _allows(patterns: tuple[str, ...], name: str) -> bool:
-    """The filter of labels as promptfoo has it: exact, ``group:*``, or a ``group`` that the label starts with."""
-    return not patterns or any(
-        name == pattern or (name and name.startswith(pattern.removesuffix("*").rstrip(":") + ":"))
-        for pattern in patterns
-    )

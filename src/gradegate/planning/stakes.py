@@ -16,6 +16,7 @@ from gradegate.grading.conclude import NEVER_AGAIN, Again, Binding, Bound, Bound
 from gradegate.planning.digests import digest
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
+from gradegate.planning.reads import seen
 from gradegate.result import Asserted
 from gradegate.suite import NOWHERE, Case, Policy, ProviderSpec
 from gradegate.texts.template import show
@@ -86,8 +87,8 @@ class AnswerStake:
     """One planned answer: to a question, by the target and with the prompt of these numbers in the suite.
 
     ``recorded`` is a digest of the answer that the config brings, empty where the target is asked. ``frame`` is one of
-    what the case puts around the prompt and does to the answer, ``before`` of what is asked before it in its conversation, and ``rivals`` of all
-    that a comparison looks at beside the answer.
+    what the case puts around the prompt and does to the answer, ``before`` of what is asked before it in its conversation, ``rivals`` of all
+    that a comparison looks at beside the answer, and ``seen`` of what code reads of target and prompt.
     """
 
     question: Question
@@ -97,6 +98,7 @@ class AnswerStake:
     frame: bytes
     before: bytes
     rivals: bytes
+    seen: bytes
     repeats: int
     threshold: float | None
     grades: tuple[GradeStake, ...]
@@ -177,6 +179,7 @@ class _Reader:
             frame=_frame(case),
             before=self._before(job),
             rivals=self._rivals.get(job.number, b""),
+            seen=seen(job),
             repeats=job.repeats,
             threshold=case.threshold,
             grades=self._grades(job.assertions),

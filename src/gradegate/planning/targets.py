@@ -44,7 +44,7 @@ def chosen(suite: Suite, source: Source, settings: Settings) -> Suite:
         targets=kept,
         others=tuple(spec for spec in suite.targets if spec not in kept),
         given={kind: found[0] for kind, name in _graders(settings) if (found := read(name, GRADER, specs.providers))},
-        notes=(*suite.notes, *notes),
+        notes=(*suite.notes, *filters.named(sum(spec in asked for spec in suite.targets), suite, settings), *notes),
         mistakes=(*suite.mistakes, *mistakes),
     )
 

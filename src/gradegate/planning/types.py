@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradegate.errors import ConfigError
 from gradegate.grading.grader import GRADERS
-from gradegate.registry import suggest
+from gradegate.registry import closest, plain
 from gradegate.suite import Assertion
 
 SET = "assert-set"
@@ -41,7 +41,9 @@ _MEANT = {
     "coherence quality correctness safety completeness politeness language",
     "factuality": "factual fact-check facts",
     "similar": "similarity semantic-similarity semantic_similarity embedding-similarity cosine-similarity",
-    "equals": "equal exact exact-match exactly is",
+    "javascript": "js",
+    "python": "py",
+    "equals": "eq equal exact exact-match exactly is",
     "regex": "matches match pattern matches-regex ends-with endswith not-null",
     "contains": "includes include has substring",
     "starts-with": "startswith begins-with",
@@ -49,7 +51,7 @@ _MEANT = {
     "cost": "price max-cost",
     "moderation": "toxicity is-toxic harmful",
 }
-_SAME = {wrong: right for right, names in _MEANT.items() for wrong in names.split()}
+_SAME = {plain(wrong): right for right, names in _MEANT.items() for wrong in names.split()}
 _HOW = {
     "is_string": "; or `regex` with the value `\\S` for an answer that is not empty",
     "word-count": " with `value: {min: N, max: N}`, or char_ct_match for characters",
@@ -66,8 +68,12 @@ def unknown(spec: Assertion) -> ConfigError:
     if base in _OTHERS or base in _NONE or base.startswith("promptfoo:"):
         cure = _OTHERS.get(base, "remove it here, or keep it for promptfoo in a file of its own")
         return ConfigError.at(f"`{spec.type}` is promptfoo's, and gradegate does not have it", spec.origin, cure)
-    if base in _SAME:
-        cure = f"did you mean {_SAME[base]}{_HOW.get(_SAME[base], '')}?"
-        return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, cure)
-    near = suggest(base, [*GRADERS.names(), SET])
-    return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, near or "see `gradegate list`")
+    return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, _meant(spec.type, base))
+
+
+def _meant(written: str, base: str) -> str:
+    """What a type is meant for: as a whole, such as ``not-empty``, or as the opposite of what ``base`` is meant for."""
+    opposite = "not-" if base != written and plain(written) not in _SAME else ""
+    same = _SAME.get(plain(written)) or _SAME.get(plain(base)) or ""
+    close = same or closest(base, [*GRADERS.names(), SET])
+    return f'did you mean "{opposite}{close}"{_HOW.get(same, "")}?' if close else "see `gradegate list`"

@@ -45,13 +45,20 @@ def serve() -> None:
 def _answer(request: dict[str, Any]) -> bytes:
     try:
         value = _KINDS[request["kind"]](request)
-        answer = json.dumps({"value": value}, default=_plain, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        answer = _written(value)
         if len(answer) <= MOST:
             return answer
         said = f"what it returns has more than {MOST >> 20} MiB"
     except BaseException as e:
         said = str(e) if isinstance(e, Said) else _last_lines(e)
     return json.dumps({"error": said[-LONGEST:]}).encode()
+
+
+def _written(value: Any) -> bytes:
+    try:
+        return json.dumps({"value": value}, default=_plain, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    except (TypeError, ValueError, RecursionError) as e:
+        raise Said(f"it returned what is not plain data such as JSON holds: {e}") from e
 
 
 class Said(Exception):
@@ -75,7 +82,7 @@ def _plain(value: Any) -> Any:
     for name in ("model_dump", "to_dict", "tolist"):  # pydantic's, and numpy's
         if callable(getattr(value, name, None)):
             return getattr(value, name)()
-    raise TypeError(f"it returned a {type(value).__name__}, which is not plain data such as JSON holds")
+    raise TypeError(f"a {type(value).__name__}")
 
 
 # --- Python ---------------------------------------------------------------------------------------------------

@@ -17,12 +17,16 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
-_NO_NEW_PRIVS, _SUBREAPER, _DEATH, _DUMPABLE = 38, 36, 1, 4  # of prctl(2)
+_NO_NEW_PRIVS, _SUBREAPER, _DEATH, _DUMPABLE, _DROP, _AMBIENT, _CLEAR_ALL = 38, 36, 1, 4, 24, 47, 4  # of prctl(2)
+_CAPABILITIES = 64  # more than there are
 TAIL = 4096  # bytes of what was printed
 LINUX = sys.platform == "linux"
 GONE = 3.0  # seconds until what was killed is gone
+SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - where everybody may leave files
+CLEARED = 5  # seconds in which they are removed
 
 
 def prctl(option: int, argument: int) -> None:
@@ -51,6 +55,10 @@ def main() -> None:
     said = os.read(failed, TAIL).decode("utf-8", "replace")
     report = {"refused": said} if said else _kept(child, tail)
     _end(child, task["uid"])
+    if task["uid"]:
+        import shutil  # which that user perhaps may not read
+
+        _as_user(task["uid"], lambda: _clear(shutil.rmtree))
     with contextlib.suppress(OSError):
         os.write(1, json.dumps(report).encode())
 
@@ -111,6 +119,9 @@ def _become(task: dict[str, Any], log: int) -> None:
     for name, most in task["limits"].items():
         _limit(getattr(resource, name, None), most)
     if task["uid"]:
+        for capability in range(_CAPABILITIES):
+            prctl(_DROP, capability)  # where it is not allowed, the change of the user takes them all the same
+        prctl(_AMBIENT, _CLEAR_ALL)
         os.setgroups([])
         os.setresgid(task["uid"], task["uid"], task["uid"])
         os.setresuid(task["uid"], task["uid"], task["uid"])
@@ -154,7 +165,7 @@ def _end(child: int, uid: int) -> None:
         with contextlib.suppress(OSError):
             os.killpg(child, signal.SIGKILL)
         if uid:
-            _kill_all_of(uid)
+            _as_user(uid, lambda: os.kill(-1, signal.SIGKILL))  # all at once: none of them can be faster
         for process in _descendants() if LINUX else ():
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
@@ -172,15 +183,32 @@ def _has_children() -> bool:
     return True
 
 
-def _kill_all_of(uid: int) -> None:
-    """Kill all processes of a user at once: nobody else is that user, and none of them can be faster."""
-    killer = os.fork()
-    if not killer:
-        with contextlib.suppress(OSError):
+def _as_user(uid: int, action: Callable[[], None]) -> None:
+    """Do something with the rights of a user alone; nobody else is that user."""
+    other = os.fork()
+    if not other:
+        try:
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
             os.setresuid(uid, uid, uid)
-            os.kill(-1, signal.SIGKILL)
-        os._exit(0)
-    os.waitpid(killer, 0)
+            action()
+        finally:
+            os._exit(0)
+    os.waitpid(other, 0)
+
+
+def _clear(remove: Callable[..., None]) -> None:
+    """Remove what this user left where everybody may write, as far as that is quickly done."""
+    signal.alarm(CLEARED)  # and this process ends
+    for folder in SHARED:
+        entries: list[os.DirEntry[str]] = []
+        with contextlib.suppress(OSError):
+            entries = list(os.scandir(folder))
+        for entry in entries:
+            with contextlib.suppress(OSError, RecursionError):  # of another, gone meanwhile, or too deep
+                if entry.stat(follow_symlinks=False).st_uid == os.getuid():
+                    remove(entry.path, ignore_errors=True)
+                    os.unlink(entry.path)  # noqa: PTH108 - as the text that it is
 
 
 def _descendants() -> list[int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gradegate.access.branch import is_fork
 from gradegate.errors import ConfigError
-from gradegate.files.vouched import closed
+from gradegate.files.vouched import closed, named
 from gradegate.settings import TIMEOUT, Settings
 
 DOCS = "docs/exec.md"
@@ -70,7 +70,7 @@ def objection(environ: Mapping[str, str]) -> str:
     """Why code of the repository may not run at this event; an empty string where it may. Off GitHub there is no event."""
     event = environ.get("GITHUB_EVENT_NAME", "")
     if closed(environ):
-        return f"at the event `{event}`, which strangers can start beside your secrets"
+        return f"at {named(event)}, which strangers can start beside your secrets"
     if event.startswith("pull_request"):
         fork = is_fork(environ)
         if fork is None:

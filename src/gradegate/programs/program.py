@@ -16,6 +16,7 @@ MOST_FILES = 500  # that belong to one program
 _IMPORTS = re.compile(
     r"^[^\S\n]*(?:from[^\S\n]+([.\w]+)[^\S\n]+import[^\S\n]+\(?([\w, \t*]*)|import[^\S\n]+([\w., \t]+))", re.MULTILINE
 )
+_QUOTED = re.compile(r"""["'](\w{1,100})["']""")
 _PARTS = re.compile(r"""[^\s"']+|"([^"]*)"|'([^']*)'""")  # as promptfoo takes a command apart, which is no shell
 
 
@@ -31,9 +32,10 @@ class File:
 class Program(dict[str, str]):
     """A Python file as suites hold it: what tells it from others in every checkout, and beside that where it is."""
 
-    def __init__(self, reference: str, name: str, digest: str, file: File) -> None:
+    def __init__(self, reference: str, name: str, digest: str, file: File, words: frozenset[str]) -> None:
         super().__init__(reference=reference, file=name, digest=digest)
         self.file = file
+        self.words = words  # those in quotes, by which it may look into what it is told
 
     @property
     def digest(self) -> str:
@@ -64,10 +66,16 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
     """The program that a reference names. Raises ConfigError where it is not a file of the workspace."""
     name, function = split(reference)
     path = workspace.locate(name, folder, origin)
-    digest = hashlib.sha256()
+    digest, words = hashlib.sha256(), set[str]()
     for content in _sources(path, workspace, folder, origin):
         digest.update(hashlib.sha256(content).digest())
-    return Program(reference, workspace.name(path), digest.hexdigest(), File(path, function, folder))
+        words |= quoted(content.decode("utf-8", "replace"))
+    return Program(reference, workspace.name(path), digest.hexdigest(), File(path, function, folder), frozenset(words))
+
+
+def quoted(source: str) -> set[str]:
+    """The texts of a Python source that are one word."""
+    return set(_QUOTED.findall(source))
 
 
 def argv(command: str) -> list[str]:

@@ -138,7 +138,7 @@ class Worker:
             os.close(number)
         assert self._keeper.stdout
         self._keeper.stdout.close()
-        if not self._user:  # what a user of its own leaves goes with the container, however much it is
+        if not self._user:  # what a user of its own leaves is removed with that user's rights
             shutil.rmtree(self._home, ignore_errors=True)
 
     def _read(self, size: int, until: float, seconds: float) -> bytes:

@@ -8,6 +8,7 @@ The keys are those of promptfoo's provider (https://www.promptfoo.dev/docs/provi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -81,7 +82,7 @@ class Web(Provider):
         self._client = setting.client
         try:
             self._env = {name: value for name in env_names(self.templates) if (value := setting.key(name))}
-            self.url = base_url(setting, render(self._parts.url, {"env": self._env}))
+            self.url = base_url(setting, self._address())
             if not (frozenset().union(*map(uses, self.templates)) - {"env"} or config.get("transformRequest")):
                 cure = "put {{prompt}} into `body`, `url` or `queryParams`" + _or_openais(self.url)
                 raise ConfigError.at(f"every test would send `{setting.spec.name}` the same request", origin, cure)
@@ -92,6 +93,13 @@ class Web(Provider):
             raise ConfigError.at(f"a transform of `{self.name}`: {e}", origin, e.cure) from e
         except (TemplateError, ValueError) as e:
             raise ConfigError.at(f"`{setting.spec.name}`: {e}", origin, "correct it") from e
+
+    def _address(self) -> str:
+        """The URL with empty texts for what tests define: it says the host. Raises ValueError."""
+        try:
+            return render(self._parts.url, {**dict.fromkeys(uses(self._parts.url), ""), "env": self._env})
+        except TemplateError as e:
+            raise ValueError(f"`url` cannot be filled in: {e}") from e
 
     @property
     def unasked_kinds(self) -> tuple[str, ...]:
@@ -157,8 +165,9 @@ class Web(Provider):
             made = self._request.call(prompt, variables, {"vars": variables}).value
         except ScriptError as e:
             raise ProviderError(f"transformRequest of {self.name} fails: {e}", Trouble.SETUP) from e
-        if made is None:
-            raise ProviderError(f"transformRequest of {self.name} gives nothing", Trouble.SETUP)
+        if made is None or (isinstance(made, float) and not math.isfinite(made)):
+            shown = "nothing" if made is None else f"no value ({made})"
+            raise ProviderError(f"transformRequest of {self.name} gives {shown}", Trouble.SETUP)
         return made
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,11 +20,12 @@ Rows = list[Map]  # the objects of a file, each with its line
 class Question:
     """What an answer without an id is to: the text of a prompt or a question, and what narrows the search.
 
-    ``vars`` are variables that the planned call has, too; ``provider`` is the name of its target, or its id. ``session`` is
-    the id of a conversation, which an application may take from the id of the call.
+    ``provider`` is the name of the target, or its id. ``session`` is the id of a conversation, which an application may take
+    from the id of the call. ``whole``: the text is the whole prompt, and ``vars`` are all variables of the call.
     """
 
     text: str
+    whole: bool = False
     vars: Mapping[str, Any] = field(default_factory=dict)
     provider: str = ""
     session: str = ""
@@ -35,7 +36,8 @@ class Answer:
     """One answer to a planned call, as whoever made it wrote it down: data that nobody vouches for.
 
     It names its call by ``id``, or by its ``question``. Without ``output`` the last message is it, or ``error`` says why
-    there is none. ``tool_calls`` have OpenAI's form, and are None where nobody says whether there were any; ``messages`` are what was said, without the system's.
+    there is none. ``tool_calls`` have OpenAI's form, and are None where nobody says whether there were any; ``untold`` says
+    why not all of them are known. ``messages`` are what was said, without the system's.
     """
 
     id: str = ""
@@ -44,6 +46,7 @@ class Answer:
     error: str = ""
     messages: tuple[Turn, ...] = ()
     tool_calls: tuple[Mapping[str, Any], ...] | None = None
+    untold: str = ""
     retrieval_context: tuple[str, ...] = ()
     usage: Usage = NO_USAGE
     finish_reason: str = ""
@@ -52,16 +55,24 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """A plug-in of ``answers/``. ``recognises`` looks at the rows of a file, never raises, and is true of no other shape.
+class File:
+    """The objects of a file, and its name in messages."""
 
-    ``read`` gives the answers of a file of that name, or raises ConfigError with every mistake of it.
+    name: str
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A plug-in of ``answers/``. ``recognises`` looks at one row, never raises, and is true of no row of another shape.
+
+    ``read`` gives the answers of all files of that shape, or raises ConfigError with every mistake of them.
     """
 
     name: str
     summary: str  # one line for ``gradegate list``
-    recognises: Callable[[Rows], bool]
-    read: Callable[[Rows, str], Iterable[Answer]]
+    recognises: Callable[[Map], bool]
+    read: Callable[[Sequence[File]], Iterable[Answer]]
 
 
 SHAPES: Registry[Shape] = Registry("shape of answers", "gradegate.answers")

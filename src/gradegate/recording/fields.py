@@ -1,33 +1,32 @@
-"""What shapes of answers share: texts, tool calls and messages as their files write them, in one form."""
+"""What shapes of answers share: texts, numbers and tool calls as their files write them, in one form."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from gradegate.conversation import NO_USAGE, Turn, Usage
+from gradegate.asking.toolcalls import names, uniform
+from gradegate.conversation import NO_USAGE, Usage
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.document import to_json
-from gradegate.recording.answer import Answer
+from gradegate.recording.answer import Answer, File
 
 _CALL = 'write {"id": ..., "type": "function", "function": {"name": ..., "arguments": "{...}"}}'
-_MESSAGE = 'write {"role": "user", "assistant" or "tool", "content": "..."}'
-_UNSEEN = ("system", "developer")
-_RESULTS = ("tool", "function")
 
 
-def each(items: Iterable[Any], file: str, read: Callable[[Any, Origin], Answer | None]) -> list[Answer]:
-    """The answers of items that each have a line. Raises ConfigError with the mistakes of all of them."""
+def each(files: Iterable[File], read: Callable[[Any, Origin], Answer | None]) -> list[Answer]:
+    """The answers of rows that each have a line. Raises ConfigError with the mistakes of all of them."""
     answers, mistakes = [], list[Mistake]()
-    for item in items:
-        try:
-            answer = read(item, Origin(file, getattr(item, "line", 0)))
-        except ConfigError as e:
-            mistakes += e.mistakes
-        else:
-            answers += [answer] if answer else []
+    for file in files:
+        for row in file.rows:
+            try:
+                answer = read(row, Origin(file.name, getattr(row, "line", 0)))
+            except ConfigError as e:
+                mistakes += e.mistakes
+            else:
+                answers += [answer] if answer else []
     if mistakes:
         raise ConfigError(*mistakes)
     return answers
@@ -56,16 +55,22 @@ def texts(value: Any, what: str, origin: Origin) -> tuple[str, ...]:
     return tuple(item for item in items if item.strip())
 
 
+# --- what an answer took --------------------------------------------------------------------------------------
+
+MOST = 1e15  # no answer takes so many tokens, dollars or milliseconds
+_READ = ("prompt_tokens", "input_tokens", "prompt")
+_WRITTEN = ("completion_tokens", "output_tokens", "completion")
+
+
 def number(value: Any) -> float | None:
     """A finite number from 0; None for anything else."""
-    ok = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15
+    ok = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MOST
     return float(value) if ok else None
 
 
 def usage(tokens: Mapping[str, Any], cost: float | None = None, seconds: float | None = None) -> Usage:
     """What the answer took, by the names that vendors have for tokens; nothing where nothing is said."""
-    read = _first(tokens, "prompt_tokens", "input_tokens", "prompt")
-    written = _first(tokens, "completion_tokens", "output_tokens", "completion")
+    read, written = _first(tokens, _READ), _first(tokens, _WRITTEN)
     if cost is None and seconds is None and read is None and written is None:
         return NO_USAGE
     return Usage(
@@ -79,87 +84,61 @@ def usage(tokens: Mapping[str, Any], cost: float | None = None, seconds: float |
     )
 
 
-def _first(tokens: Mapping[str, Any], *names: str) -> float | None:
+def _first(tokens: Mapping[str, Any], names: Iterable[str]) -> float | None:
     return next((found for name in names if (found := number(tokens.get(name))) is not None), None)
+
+
+def check_tokens(tokens: Mapping[str, Any], origin: Origin) -> None:
+    """Raises ConfigError for a count of tokens that is none."""
+    for name in (*_READ, *_WRITTEN):
+        if tokens.get(name) is not None and number(tokens[name]) is None:
+            what = f"`{name}` of `usage` is not a number of tokens"
+            raise ConfigError.at(what, origin, "write a number from 0, or leave it out")
 
 
 # --- tool calls -----------------------------------------------------------------------------------------------
 
 
 def tool_calls(value: Any, origin: Origin) -> tuple[Mapping[str, Any], ...] | None:
-    """Calls in OpenAI's form, arguments as JSON text; also ``{name, arguments}`` without more. Raises ConfigError.
+    """Calls of whatever vendor in OpenAI's form; also ``{name, arguments}`` without more. Raises ConfigError.
 
     None, which says nothing, stays None.
     """
     if value is not None and not isinstance(value, list):
         raise ConfigError.at("`tool_calls` is not a list", origin, _CALL)
-    return None if value is None else tuple(_call(item, origin) for item in value)
+    return None if value is None else tuple(tool_call(item, origin) for item in value)
 
 
-def _call(item: Any, origin: Origin) -> Mapping[str, Any]:
-    function = mapping(item).get("function", item)
-    name = mapping(function).get("name")
-    if not isinstance(name, str) or not name:
+def tool_call(item: Any, origin: Origin) -> Mapping[str, Any]:
+    """One call in OpenAI's form, its arguments as JSON text. Raises ConfigError where it does not say what it calls."""
+    named = names(item)
+    if not named:
         raise ConfigError.at("a tool call has no name of a function", origin, _CALL)
-    arguments: Any = next((function[key] for key in ("arguments", "args", "input") if key in function), {})
-    return call(item.get("id"), name, arguments)
+    if len(named) > 1:
+        raise ConfigError.at("a tool call has two names", origin, _CALL)
+    if not named.pop().strip().isprintable():
+        raise ConfigError.at("the name of a tool call holds a sign that is not shown", origin, _CALL)
+    return call_of(item)
+
+
+def call_of(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A call in OpenAI's form, without blanks around its name."""
+    call = uniform(item)
+    return {**call, "function": {**call["function"], "name": call["function"]["name"].strip()}}
 
 
 def call(identity: Any, name: str, arguments: Any) -> Mapping[str, Any]:
-    """One call in OpenAI's form."""
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return {"id": str(identity or ""), "type": "function", "function": {"name": name, "arguments": text}}
+    """One call in OpenAI's form, of its parts."""
+    return call_of({"id": identity, "name": name, "arguments": arguments})
 
 
-# --- messages -------------------------------------------------------------------------------------------------
-
-
-def turns(value: Any, origin: Origin) -> tuple[Turn, ...]:
-    """Messages in OpenAI's form as turns. Raises ConfigError.
-
-    What the system says is left out. What a tool gave is kept with the assistant's turn that called it.
-    """
-    if value is not None and not isinstance(value, list):
-        raise ConfigError.at("`messages` is not a list", origin, _MESSAGE)
-    said: list[Turn] = []
-    for item in value or ():
-        said += _turn(item, said, origin)
-    return tuple(said)
-
-
-def _turn(item: Any, before: list[Turn], origin: Origin) -> Iterator[Turn]:
-    role, content = mapping(item).get("role"), mapping(item).get("content")
-    if role in _UNSEEN:
-        return
-    if role in _RESULTS:
-        result(before, item.get("tool_call_id") or item.get("name"), as_text(content) or "")
-    elif role == "user":
-        yield Turn("user", _content(content, origin))
-    elif role == "assistant":
-        calls = tool_calls(item.get("tool_calls"), origin)
-        yield Turn("assistant", _content(content, origin), metadata={"tool_calls": list(calls)} if calls else {})
-    else:
-        raise ConfigError.at("a message has no role that is known", origin, _MESSAGE)
-
-
-def result(before: list[Turn], identity: Any, content: str) -> None:
-    """Keep what a tool gave with the last turn of the assistant; without one there is nothing that called it."""
-    if before and before[-1].role == "assistant":
-        results = before[-1].metadata.get("tool_results")
-        if results is None:
-            last, results = before[-1], []
-            before[-1] = Turn(last.role, last.content, metadata={**last.metadata, "tool_results": results})
-        results.append({"tool_call_id": str(identity or ""), "content": content})  # nobody else has the list yet
-
-
-def _content(value: Any, origin: Origin) -> str:
-    """A text, or the texts of a message's parts."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    if isinstance(value, list) and all(isinstance(part, str | Mapping) for part in value):
-        parts = [part if isinstance(part, str) else mapping(part).get("text") for part in value]
-        return "\n".join(part for part in parts if isinstance(part, str))
-    raise ConfigError.at("the content of a message is not text", origin, _MESSAGE)
+def called(call: Mapping[str, Any]) -> tuple[str, str]:
+    """What tells two calls apart: the name, and the arguments as JSON, whichever way they are written."""
+    function = call["function"]
+    try:
+        return function["name"], json.dumps(json.loads(function["arguments"]), sort_keys=True)
+    except (ValueError, RecursionError):
+        return function["name"], function["arguments"]
 
 
 # --- what no file may hold ------------------------------------------------------------------------------------

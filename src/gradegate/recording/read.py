@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,11 +15,12 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import jsonlines, jsonreader
 from gradegate.files.lines import Map
 from gradegate.files.workspace import Workspace
-from gradegate.recording.answer import SHAPES, Answer, Rows
+from gradegate.recording.answer import SHAPES, Answer, File, Rows, Shape
 from gradegate.recording.fields import strange
 from gradegate.settings import Settings
 
 MOST = 50  # mistakes of one file that are said
+OWN = "lines"  # the shape of gradegate's own lines
 _FORM = 'write a line such as {"id": "...", "output": "..."} for each line of `gradegate cases`'
 
 
@@ -35,10 +36,10 @@ class Recording:
 
 def read(settings: Settings) -> Recording:
     """The answers that the settings name. What is wrong with the files is in ``mistakes``."""
-    answers: list[Answer] = []
     mistakes: list[Mistake] = []
     digests: dict[str, str] = {}
     opened: dict[Path, Workspace] = {}
+    shaped: dict[Shape, list[File]] = {}
     for written in dict.fromkeys(settings.answers):
         try:
             opened.update(_files(written, settings))
@@ -51,7 +52,14 @@ def read(settings: Settings) -> Recording:
         try:
             raw = workspace.read(path.name, path.parent, Origin(name))
             digests[name] = hashlib.sha256(raw).hexdigest()
-            answers += _answers(raw, name)
+            file = File(name, _rows(raw, name))
+            shaped.setdefault(_shape(file), []).append(file)
+        except ConfigError as e:
+            mistakes += _few(e.mistakes)
+    answers: list[Answer] = []
+    for shape, files in shaped.items():
+        try:
+            answers += shape.read(files)
         except ConfigError as e:
             mistakes += _few(e.mistakes)
     return Recording(tuple(answers), digests, tuple(mistakes), frozenset(opened))
@@ -82,20 +90,37 @@ def _magic(path: Path) -> int:
     return len(path.parts) - first
 
 
-def _answers(raw: bytes, name: str) -> list[Answer]:
-    """Raises ConfigError."""
-    rows = _rows(raw, name)
+def _shape(file: File) -> Shape:
+    """The shape of the rows; what no shape recognises is a line of gradegate's own. Raises ConfigError."""
+    found, mistakes = "", list[Mistake]()
+    shapes = dict(SHAPES)
+    for row in file.rows:
+        names = [name for name, shape in shapes.items() if shape.recognises(row)]
+        origin = Origin(file.name, row.line)
+        if len(names) > 1:
+            what = f"the row has two shapes at once: {names[0]} and {names[1]}"
+            mistakes.append(Mistake(what, origin, "leave out the keys of one: they may say different things"))
+        elif names and found and names[0] != found:
+            what = f"the row has the shape {names[0]}, and the ones before it have {found}"
+            mistakes.append(Mistake(what, origin, "write a file for each shape"))
+        found = found or "".join(names[:1])
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return shapes[found or OWN]
+
+
+def _rows(raw: bytes, name: str) -> Rows:
+    """The objects of JSON lines, or of a JSON document: its items, or itself. Raises ConfigError."""
+    rows = _objects(raw, name)
     if not rows:
         raise ConfigError.at("the file holds no answers", Origin(name), _FORM)
     odd = [Mistake(what, Origin(name, row.line), "write plain JSON") for row in rows if (what := strange(row))]
     if odd:
         raise ConfigError(*odd)
-    shape = next((shape for shape in SHAPES.one_by_one() if shape.recognises(rows)), None) or SHAPES.find("lines")
-    return list(shape.read(rows, name)) if shape else []
+    return rows
 
 
-def _rows(raw: bytes, name: str) -> Rows:
-    """The objects of JSON lines, or of a JSON document: its items, or itself. Raises ConfigError."""
+def _objects(raw: bytes, name: str) -> Rows:
     first = raw.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0].strip()
     if first.startswith(b"{") and first.endswith(b"}"):
         return jsonlines.read(raw, name)
@@ -114,10 +139,13 @@ def _rows(raw: bytes, name: str) -> Rows:
     return rows
 
 
-def _few(mistakes: tuple[Mistake, ...]) -> Iterator[Mistake]:
-    """The first mistakes of a file, and how many there are more."""
-    yield from mistakes[:MOST]
-    if len(mistakes) > MOST:
-        yield Mistake(
-            f"{len(mistakes) - MOST:,} more mistakes are in this file", mistakes[MOST].origin, "correct these first"
-        )
+def _few(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
+    """The first mistakes of each file, and how many there are more."""
+    of_files: dict[str, list[Mistake]] = {}
+    for mistake in mistakes:
+        of_files.setdefault(mistake.origin.file if mistake.origin else "", []).append(mistake)
+    for of_file in of_files.values():
+        yield from of_file[:MOST]
+        if len(of_file) > MOST:
+            what = f"{len(of_file) - MOST:,} more mistakes are in this file"
+            yield Mistake(what, of_file[MOST].origin, "correct these first")

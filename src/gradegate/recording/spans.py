@@ -10,16 +10,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from gradegate.access.hiding import excerpt
+from gradegate.errors import Origin
 from gradegate.files.lines import Map
 from gradegate.recording import fields
-from gradegate.recording.answer import CASE, Rows
+from gradegate.recording.answer import CASE, File
 
 _FAILED = (2, "STATUS_CODE_ERROR")
 _SESSIONS = ("gen_ai.conversation.id", "session.id")
+_SAID = "gen_ai.output.messages"
+# Attributes that name what a span is, the tool that it runs, and the arguments: of GenAI, OpenInference, OpenLLMetry and
+# the AI SDK.
+_KINDS = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind")
+_TOOLS = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name")
+_GIVEN = ("gen_ai.tool.call.arguments", "ai.toolCall.args", "input.value")
+_KNOWN = frozenset("text reasoning blob file uri compaction tool_call_response server_tool_call_response".split())
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,8 @@ class Span:
     end: int
     attributes: Mapping[str, Any]
     failure: str  # what its status says; empty where it did not fail
-    line: int
+    dropped: bool  # the program that wrote it left out attributes or events
+    origin: Origin = field(compare=False)
 
     @property
     def case(self) -> str:
@@ -48,7 +58,31 @@ class Span:
     @cached_property
     def said(self) -> list[dict[str, Any]]:
         """The model's messages, in OpenAI's form."""
-        return _messages(self.attributes, "gen_ai.output.messages", "llm.output_messages")
+        return _messages(self.attributes, _SAID, "llm.output_messages")
+
+    @property
+    def runs_tool(self) -> bool:
+        """Whether it is the run of a tool, by whatever convention."""
+        kinds = (str(self.attributes.get(name) or "").lower() for name in _KINDS)
+        return any(kind in ("tool", "execute_tool") for kind in kinds) or bool(self.tool)
+
+    @property
+    def tool(self) -> str:
+        """The name of the tool that it runs; empty where it says none."""
+        names = (self.attributes.get(name) for name in _TOOLS)
+        return next((name for name in names if isinstance(name, str) and name.strip()), "")
+
+    @cached_property
+    def untold(self) -> str:
+        """Why it may hold calls of tools that cannot be read, as a sentence; empty where it cannot."""
+        if self.dropped:
+            return "a span says that attributes or events of it were dropped"
+        if self.runs_tool and not self.tool:
+            return "a span runs a tool, and does not name it"
+        if self.attributes.get(_SAID) is not None and not isinstance(_list(self.attributes[_SAID]), list):
+            return f"`{_SAID}` of a span cannot be read"
+        strange = next((message["strange"] for message in self.said if message.get("strange")), "")
+        return f"a message of a span has {strange}" if strange else ""
 
     @property
     def output(self) -> str:
@@ -56,11 +90,22 @@ class Span:
         texts = [str(message.get("content") or "") for message in self.said if message.get("role") != "user"]
         return next(filter(None, reversed(texts)), "") or str(fields.as_text(self.attributes.get("output.value")) or "")
 
+    @cached_property
+    def _heard(self) -> list[dict[str, Any]]:
+        """What the model was told."""
+        return _messages(self.attributes, "gen_ai.input.messages", "llm.input_messages")
+
+    @property
+    def calls(self) -> list[Mapping[str, Any]]:
+        """The tool calls of the model's messages, and those that it was told after what the user said last."""
+        asked = [n for n, it in enumerate(self._heard) if it.get("role") == "user" and it["content"].strip()]
+        messages = [*self._heard[(asked or [-1])[-1] + 1 :], *self.said]
+        return [call for message in messages for call in message["tool_calls"]]
+
     @property
     def question(self) -> str:
         """What the user said last."""
-        heard = _messages(self.attributes, "gen_ai.input.messages", "llm.input_messages")
-        texts = [str(message.get("content") or "") for message in heard if message.get("role") == "user"]
+        texts = [str(message.get("content") or "") for message in self._heard if message.get("role") == "user"]
         return next(filter(None, reversed(texts)), "") or str(fields.as_text(self.attributes.get("input.value")) or "")
 
     @property
@@ -85,30 +130,38 @@ class Span:
         return next((found for name in names if (found := fields.number(self.attributes.get(name))) is not None), None)
 
 
-def spans(rows: Rows) -> Iterator[Span]:
-    """The spans of every line, as they stand there."""
-    for row in rows:
-        for resource in map(fields.mapping, fields.listed(row.get("resourceSpans"))):
-            for scope in map(fields.mapping, fields.listed(resource.get("scopeSpans"))):
-                yield from (_span(span) for span in fields.listed(scope.get("spans")) if isinstance(span, Map))
+def spans(files: Iterable[File]) -> Iterator[Span]:
+    """The spans of all files, as they stand there."""
+    for file in files:
+        for row in file.rows:
+            for resource in map(fields.mapping, fields.listed(row.get("resourceSpans"))):
+                for scope in map(fields.mapping, fields.listed(resource.get("scopeSpans"))):
+                    own = (span for span in fields.listed(scope.get("spans")) if isinstance(span, Map))
+                    yield from (_span(span, file.name) for span in own)
 
 
-def _span(span: Map) -> Span:
+def _span(span: Map, file: str) -> Span:
     attributes: dict[str, Any] = {}
     for event in map(fields.mapping, fields.listed(span.get("events"))):
         attributes |= _attributes(event)
     status = fields.mapping(span.get("status"))
     failed = status.get("code") in _FAILED
     return Span(
-        id=str(span.get("spanId") or ""),
-        trace=str(span.get("traceId") or ""),
-        parent=str(span.get("parentSpanId") or ""),
+        id=_identity(span.get("spanId")),
+        trace=_identity(span.get("traceId")),
+        parent=_identity(span.get("parentSpanId")),
         start=_whole(span.get("startTimeUnixNano")),
         end=_whole(span.get("endTimeUnixNano")),
         attributes={**attributes, **_attributes(span)},
         failure=str(status.get("message") or "the span failed") if failed else "",
-        line=span.line,
+        dropped=any(_whole(span.get(name)) for name in ("droppedAttributesCount", "droppedEventsCount")),
+        origin=Origin(file, span.line),
     )
+
+
+def _identity(value: Any) -> str:
+    """An id of a span or a trace: hexadecimal digits, in either case."""
+    return str(value or "").lower()
 
 
 def _attributes(owner: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,29 +197,40 @@ def _messages(attributes: Mapping[str, Any], genai: str, openinference: str) -> 
 
 
 def _of_parts(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A message of ``parts``, as GenAI has it."""
+    """A message of ``parts``, as GenAI has it; ``strange`` is what of it might be a call and is not known."""
     parts = [fields.mapping(part) for part in fields.listed(message.get("parts"))]
     texts = [part["content"] for part in parts if part.get("type") == "text" and isinstance(part.get("content"), str)]
-    calls = [
-        fields.call(part.get("id"), str(part.get("name")), part.get("arguments", {}))
-        for part in parts
-        if part.get("type") == "tool_call"
-    ]
+    calls = [fields.call(it.get("id"), it["name"], it.get("arguments")) for it in parts if _is_call(it)]
+    kinds = (str(part.get("type")) for part in parts if not _is_call(part))
+    strange = next((f"a part of the type `{excerpt(kind, 60)}`" for kind in kinds if kind not in _KNOWN), "")
     known = {key: message[key] for key in ("role", "finish_reason") if isinstance(message.get(key), str)}
-    return {**known, "content": "\n".join(texts), "tool_calls": calls}
+    strange = strange or ("" if isinstance(message.get("parts"), list) else "no parts")
+    return {**known, "content": "".join(texts), "tool_calls": calls, "strange": strange}
+
+
+def _is_call(part: Mapping[str, Any]) -> bool:
+    return part.get("type") in ("tool_call", "server_tool_call") and bool(str(part.get("name") or "").strip())
 
 
 def _of_leaves(leaves: Mapping[str, Any]) -> dict[str, Any]:
     """A message of flattened attributes, as OpenInference has it."""
-    parts = [str(it.get("message_content.text") or "") for it in _indexed(leaves, "message.contents")]
-    calls = [
-        fields.call(
-            it.get("tool_call.id"), str(it.get("tool_call.function.name")), it.get("tool_call.function.arguments", "")
-        )
+    contents = _indexed(leaves, "message.contents")
+    texts = [
+        str(it.get("message_content.text") or "") for it in contents if it.get("message_content.type") != "reasoning"
+    ]
+    written = [
+        (it.get("tool_call.id"), it.get("tool_call.function.name"), it.get("tool_call.function.arguments"))
         for it in _indexed(leaves, "message.tool_calls")
     ]
-    content = leaves.get("message.content") or "\n".join(filter(None, parts))
-    return {"role": str(leaves.get("message.role") or ""), "content": str(content), "tool_calls": calls}
+    if leaves.get("message.function_call_name"):
+        written.append(("", leaves["message.function_call_name"], leaves.get("message.function_call_arguments_json")))
+    named = [fields.call(it, name, given) for it, name, given in written if isinstance(name, str) and name.strip()]
+    return {
+        "role": str(leaves.get("message.role") or ""),
+        "content": str(leaves.get("message.content") or "".join(texts)),
+        "tool_calls": named,
+        "strange": "a tool call without a name" if len(named) < len(written) else "",
+    }
 
 
 def _indexed(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
@@ -180,14 +244,18 @@ def _indexed(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]
 
 
 def _parsed(attributes: Mapping[str, Any], name: str) -> list[Any]:
-    """A list that stands as JSON text or as a list."""
-    value = attributes.get(name)
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return []
+    """A list that stands as JSON text or as a list; empty for anything else."""
+    value = _list(attributes.get(name))
     return value if isinstance(value, list) else []
+
+
+def _list(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _first(values: Mapping[str, Any], *names: str) -> str:
@@ -195,17 +263,22 @@ def _first(values: Mapping[str, Any], *names: str) -> str:
 
 
 def calls_of(several: Iterable[Span]) -> list[Mapping[str, Any]]:
-    """The tool calls of the models' messages; where they have none, those of spans of tools."""
+    """The tool calls of the models' messages, and those of spans of tools that no message has."""
     listed = list(several)
-    asked = [call for span in listed for message in span.said for call in message.get("tool_calls", ())]
-    return list({json.dumps(call): call for call in asked}.values()) or [
-        it for span in listed for it in _executed(span)
-    ]
+    asked = [call for span in listed for call in span.calls]
+    names = {call["function"]["name"] for call in asked}
+    ran = [it for span in listed for it in _executed(span) if it["function"]["name"] not in names]
+    return list({_key(call): call for call in [*asked, *ran]}.values())
+
+
+def _key(call: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a call is known by where several spans tell of it."""
+    name, arguments = fields.called(call)
+    return (call["id"], name) if call["id"] else ("", name, arguments)
 
 
 def _executed(span: Span) -> Iterator[Mapping[str, Any]]:
     about = span.attributes
-    name = about.get("gen_ai.tool.name") or about.get("tool.name")
-    if isinstance(name, str):
-        arguments = about.get("gen_ai.tool.call.arguments") or about.get("input.value") or {}
-        yield fields.call(about.get("gen_ai.tool.call.id"), name, arguments)
+    if span.tool:
+        given = next((about[name] for name in _GIVEN if about.get(name) is not None), None)
+        yield fields.call(about.get("gen_ai.tool.call.id"), span.tool, given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from gradegate.account import DerivedMetric
 from gradegate.changes import GateChange, GateChanges
 from gradegate.figures import many, spent
 from gradegate.reporting.findings import Findings, sort
@@ -32,7 +33,7 @@ from gradegate.reporting.wording import (
     verdict,
     weight,
 )
-from gradegate.result import Decision, DerivedMetric, GateOutcome, Row, RuleResult
+from gradegate.result import Decision, GateOutcome, Row, RuleResult
 from gradegate.suite import Note
 
 _OPEN = 10  # cases of one kind that are shown open; the rest is folded

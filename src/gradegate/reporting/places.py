@@ -66,8 +66,10 @@ def _place(written: str, cwd: Path, root: Path, *, fenced: bool) -> Place | Mist
     if inside is None:
         if fenced:
             return Mistake(f"the output `{written}` leads out of the workspace", None, _ELSEWHERE)
-        there = next(folder for folder in path.parents if folder.is_dir())
-        return Place(there.resolve(), path.relative_to(there).parts)
+        if not path.parent.is_dir():
+            what = f"the folder of the output `{written}` does not exist"
+            return Mistake(what, None, f"make it, or {_ELSEWHERE}, where folders are made")
+        return Place(path.parent.resolve(), (path.name,))
     place = Place(root, (*inside.resolve().relative_to(root).parts, *path.relative_to(inside).parts), fenced)
     if ".git" in map(str.casefold, place.parts):
         return Mistake(f"the output `{written}` is inside `.git`", None, _ELSEWHERE)

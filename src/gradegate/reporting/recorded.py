@@ -63,6 +63,7 @@ class _Answer(_Part):
     turns: list[TurnLine] = []
     metadata: dict[str, Any] = {}
     threshold: float | None = None
+    reason: str = ""
     hidden: bool = False
     grades: list[_Grade]
 
@@ -163,9 +164,14 @@ def _answer(line: _Answer) -> BaseAnswer:
 
 
 def _is_contradictory(answer: _Answer) -> bool:
-    """Whether the outcome of a case is not what its assertions come to; no run of ours writes that."""
+    """Whether the outcome of a case is not what its assertions come to, and nothing says that a function decided it."""
     outcomes = {grade.outcome for grade in answer.grades if grade.counts}
-    return bool(outcomes) and answer.threshold is None and (answer.outcome == "fail") != ("fail" in outcomes)
+    return (
+        bool(outcomes)
+        and answer.threshold is None
+        and not answer.reason
+        and (answer.outcome == "fail") != ("fail" in outcomes)
+    )
 
 
 def _is_empty(answer: _Answer) -> bool:

@@ -8,18 +8,14 @@ from functools import cache
 from typing import Any, TypeVar
 
 from gradegate.access.hiding import Hide, unchanged
+from gradegate.account import AskedModel, BaselineReport, DerivedMetric, KeyUse, Made
 from gradegate.changes import GateChange, GateChanges
 from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.result import (
-    AskedModel,
     Asserted,
-    BaselineReport,
     CaseResult,
-    DerivedMetric,
     Grade,
-    KeyUse,
-    Made,
     Row,
     RunResult,
     Vote,

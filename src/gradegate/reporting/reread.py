@@ -6,6 +6,16 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from gradegate.account import (
+    AskedModel,
+    BaselineReport,
+    BudgetReport,
+    CacheReport,
+    ConfirmReport,
+    DerivedMetric,
+    KeyUse,
+    Made,
+)
 from gradegate.changes import ChangeKind, GateChange, GateChanges
 from gradegate.conversation import Image, Turn, Usage
 from gradegate.errors import ConfigError, Origin
@@ -25,20 +35,12 @@ from gradegate.reporting.results import (
 )
 from gradegate.reporting.saved import DAY
 from gradegate.result import (
-    AskedModel,
     Asserted,
-    BaselineReport,
-    BudgetReport,
-    CacheReport,
-    ConfirmReport,
     Counterpart,
     Counts,
     Decision,
-    DerivedMetric,
     GateOutcome,
     Grade,
-    KeyUse,
-    Made,
     Outcome,
     Row,
     RuleResult,

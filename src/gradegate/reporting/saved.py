@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradegate.account import BudgetReport, CacheReport
 from gradegate.figures import figure, many
-from gradegate.result import BudgetReport, CacheReport, RunResult
+from gradegate.result import RunResult
 
 HOUR, DAY = 3600, 86_400
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from gradegate.account import AskedModel, BaselineReport, KeyUse, Made
 from gradegate.baseline import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
 from gradegate.changes import GateChanges
 from gradegate.errors import Origin
@@ -12,15 +13,11 @@ from gradegate.reporting.findings import unchecked
 from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
 from gradegate.result import (
-    AskedModel,
     Asserted,
-    BaselineReport,
     Counts,
     Decision,
     GateOutcome,
     Grade,
-    KeyUse,
-    Made,
     Outcome,
     Row,
     RuleResult,

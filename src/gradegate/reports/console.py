@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+from gradegate.account import DerivedMetric
 from gradegate.changes import GateChanges
 from gradegate.figures import many, spent
 from gradegate.reporting.commands import harmless
@@ -31,7 +32,7 @@ from gradegate.reporting.wording import (
     verdict,
     weight,
 )
-from gradegate.result import Decision, DerivedMetric, Row
+from gradegate.result import Decision, Row
 
 _MOST = 1000  # cases of one kind; a log that nobody can scroll helps nobody
 _MOST_CHANGES = 100

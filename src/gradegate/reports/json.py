@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from gradegate.account import AskedModel, BaselineReport, CacheReport, DerivedMetric, Made
 from gradegate.changes import GateChange
 from gradegate.reporting.lines import as_object, case_line, seconds, source, spent
 from gradegate.reporting.plain import finite
@@ -31,13 +32,8 @@ from gradegate.reporting.saved import DAY
 from gradegate.reporting.visible import encodable
 from gradegate.reporting.wording import notes
 from gradegate.result import (
-    AskedModel,
-    BaselineReport,
-    CacheReport,
     Counts,
     Decision,
-    DerivedMetric,
-    Made,
     RuleResult,
     RunResult,
 )

@@ -15,6 +15,7 @@ from gradegate.result import Grade, Outcome
 from gradegate.running import converse
 from gradegate.running.border import guarded
 from gradegate.running.grade import grade_of
+from gradegate.running.transforms import Untransformed
 
 Stopped = Callable[[], str]  # says why no more may be asked; empty as long as more may be
 
@@ -99,11 +100,15 @@ class Asking:
         return replace(grade, inner=asks[0].inner, evidence=evidence)
 
     def _ask(self, bound: Bound, answer: Transcript | Exception, number: int) -> Grade:
+        if isinstance(answer, Untransformed):
+            return error(bound, answer, NO_USAGE)
         if isinstance(answer, Exception):
             return error(bound, f"the target gave no answer: {answer}", NO_USAGE)
         return grade_of(opinion(bound, number), answer, self.reask, number)
 
     def _keep(self, answer: Transcript | Exception) -> None:
+        if isinstance(answer, Untransformed):
+            answer = answer.transcript
         if self.anew and isinstance(answer, Transcript):
             self.answers.append(answer.output)
             self.usages.append(answer.usage)

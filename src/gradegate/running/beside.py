@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from gradegate.account import BaselineReport
 from gradegate.baseline import BaseAnswer, Baseline
 from gradegate.conversation import NO_USAGE, Transcript, Turn, Usage
 from gradegate.deciding.beside import beside, pair, report, stated
@@ -14,7 +15,7 @@ from gradegate.deciding.votes import Standing
 from gradegate.grading.conclude import Bound
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.keys import row_key
-from gradegate.result import BaselineReport, Grade, Outcome, Row
+from gradegate.result import Grade, Outcome, Row
 from gradegate.running.again import Asking, opinion
 from gradegate.running.askable import Askable
 from gradegate.running.grade import grade_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gradegate.account import BaselineReport, ConfirmReport
 from gradegate.conversation import NO_USAGE, Transcript, Usage
 from gradegate.deciding import selfcheck
 from gradegate.deciding.asked import chief, members
@@ -12,7 +13,7 @@ from gradegate.deciding.votes import undone
 from gradegate.deciding.waves import Opened, Place, Waves
 from gradegate.grading.conclude import Binding, BoundSet, conclude_set
 from gradegate.planning.job import Job
-from gradegate.result import BaselineReport, ConfirmReport, Grade, Outcome, Row
+from gradegate.result import Grade, Outcome, Row
 from gradegate.running.again import Asking, Stopped
 from gradegate.running.askable import Askable, mode_of
 from gradegate.running.beside import OLD_LEAD, Beside, Regrading, Remembering

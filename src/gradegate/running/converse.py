@@ -78,7 +78,8 @@ def _answered(job: Job, history: History, repeat: int) -> Transcript:
         return Transcript(_asked(job.case.turns), job.case.turns, job.vars) if job.case.recorded else _held(job)
     if job.render is None:  # a conversation that the config tells comes before the answer
         single = _single(job, job.text, repeat)
-        return replace(single, turns=(*told(job.vars.get(CONVERSATION) or ()), *single.turns))
+        before = told(job.vars.get(CONVERSATION) or ())
+        return replace(single, turns=(*before, *single.turns)) if before else single
     text = job.render(history)
     if chat.broken(text):
         cure = "write {{ item.output | dump }} without quotes around it"

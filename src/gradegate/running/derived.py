@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from gradegate.account import DerivedMetric
 from gradegate.grading.named import is_known, named_scores, tells_scores
-from gradegate.result import DerivedMetric, Row
+from gradegate.result import Row
 from gradegate.scripting.derived import COUNT, Working, working
 from gradegate.scripting.formula import CONSTANTS
 from gradegate.scripting.script import ScriptError

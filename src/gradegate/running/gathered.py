@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gradegate import __version__
+from gradegate.account import BudgetReport, CacheReport, Made
 from gradegate.baseline import answer_of
 from gradegate.conversation import NO_USAGE, Transcript, Usage
 from gradegate.figures import many
 from gradegate.planning.job import Job, Plan
-from gradegate.result import BudgetReport, CacheReport, Made, Row, RunResult, cases_of
+from gradegate.result import Row, RunResult, cases_of
 from gradegate.running.askable import Askable
 from gradegate.running.beside import Beside
 from gradegate.running.confirm import Answer, Confirming, Pursue

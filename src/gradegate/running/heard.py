@@ -2,36 +2,60 @@
 
 from __future__ import annotations
 
+from gradegate.access.hiding import excerpt
 from gradegate.bounded.amounts import READ, TooMuch
+from gradegate.bounded.bounds import MAX_BODY, MIB
 from gradegate.conversation import Reply
 from gradegate.errors import ProviderError, Trouble
+from gradegate.texts.blank import is_blank
 
-# Finish reasons by which a vendor says that it failed, or is not done: what there is of the answer is a piece of one.
-BROKEN_OFF = frozenset(
-    "error failed cancelled in_progress queued unfinished incomplete pause_turn other finish_reason_unspecified "
-    "malformed_function_call malformed_response unexpected_tool_call too_many_tool_calls no_image "
-    "insufficient_system_resource".split()
-)
+# What vendors and conventions call the end of an answer, in OpenAI's words; case and signs between words do not matter.
+_WORDS = {
+    "stop": "stop end_turn stop_sequence completed complete finished finish stop_criteria_met end eos eos_token end_of_text",
+    "length": "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded token_limit",
+    "tool_calls": "tool_calls tool_call tool_use function_call",
+    "content_filter": "content_filter content_filtered refusal safety blocklist prohibited_content recitation spii "
+    "image_safety guardrail_intervened",
+}
 WHOLE = ("", "stop", "tool_calls")  # finish reasons of answers that a later run may have from the cache
 
 
+def _plain(word: str) -> str:
+    return "".join(filter(str.isalnum, word.lower()))
+
+
+_MEANT = {_plain(word): meant for meant, words in _WORDS.items() for word in words.split()}
+
+
+def ended(word: str) -> str:
+    """Why an answer ended, in OpenAI's words; a word that nobody knows stays as it is, in lower case."""
+    return _MEANT.get(_plain(word), word.strip().lower())
+
+
 def check(reply: Reply, who: str) -> None:
-    """Raises ProviderError for a reply that holds no answer: filtered, broken off or empty.
+    """Raises ProviderError for a reply that holds no answer: filtered, not known to have come to its end, or empty.
 
     A refusal in words is an answer, and so is one that was cut at its token limit.
     """
-    ended = reply.finish_reason
-    if ended == "content_filter":
+    end = ended(reply.finish_reason)
+    if end == "content_filter":
         words = reply.text.strip()
         what = f"{who}: a content filter stopped the answer" + (f": {words}" if words else "")
         raise ProviderError(what, Trouble.REFUSED)
-    if ended in BROKEN_OFF:
-        raise ProviderError(f"{who} did not finish its answer (finish reason {ended})", Trouble.MALFORMED)
-    if not any(sign.isprintable() and not sign.isspace() for sign in reply.text) and not any(
-        reply.metadata.get("tool_calls") or ()
-    ):
-        limit = " at its token limit" if ended == "length" else ""
+    if end and end not in _WORDS:
+        raise ProviderError(f"{who} did not finish its answer (finish reason {excerpt(end, 60)})", Trouble.MALFORMED)
+    check_text(reply, who)
+
+
+def check_text(reply: Reply, who: str) -> None:
+    """Raises ProviderError for a text that is none: nothing of it is seen, or it is too long."""
+    calls = reply.metadata.get("tool_calls")
+    called = isinstance(calls, list | tuple) and any(calls)
+    if is_blank(reply.text) and not called:
+        limit = " at its token limit" if ended(reply.finish_reason) == "length" else ""
         raise ProviderError(f"{who} answered with an empty text{limit}", Trouble.MALFORMED)
+    if len(reply.text) > MAX_BODY:
+        raise ProviderError(f"{who} answered more than {MAX_BODY // MIB} Mi characters", Trouble.MALFORMED)
     try:
         READ.add_answer(len(reply.text))
     except TooMuch as e:

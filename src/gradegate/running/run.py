@@ -7,18 +7,18 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gradegate.asking.http import Client
 from gradegate.asking.question import at
 from gradegate.conversation import NO_USAGE, Transcript, Usage
 from gradegate.deciding.waves import Place as Position
 from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
-from gradegate.grading.conclude import missing
+from gradegate.grading.conclude import missing, unjudged
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.keys import row_key
 from gradegate.programs import desk as programs
-from gradegate.result import Outcome, Row, RunResult
+from gradegate.result import Grade, Outcome, Row, RunResult
 from gradegate.running import converse
 from gradegate.running.askable import Askable
 from gradegate.running.border import guarded
@@ -30,6 +30,7 @@ from gradegate.running.grade import grades_of
 from gradegate.running.occasions import Occasions
 from gradegate.running.portions import Portions
 from gradegate.running.scoring import concluded
+from gradegate.running.transforms import Untransformed
 from gradegate.running.unpaid import after_undone, asks, lost, unanswered, ungraded
 
 T = TypeVar("T")
@@ -279,10 +280,14 @@ class _Run:
 
 
 def _graded(job: Job, repeat: int, answer: Transcript, reask: int) -> Row:
-    grades = grades_of(job, answer, reask)
+    return _answered(job, repeat, answer, grades_of(job, answer, reask))
+
+
+def _answered(job: Job, repeat: int, answer: Transcript, grades: tuple[Grade, ...]) -> Row:
     outcome, score, reason = concluded(job.case, grades)
-    return replace(
-        blank_row(job, repeat),
+    return _row(
+        job,
+        repeat,
         prompt=answer.prompt,
         outcome=outcome,
         output=answer.output,
@@ -300,27 +305,32 @@ def _says_more(answer: Transcript) -> bool:
     return len(answer.turns) != 2 or any(turn.retrieval_context or turn.images for turn in answer.turns)
 
 
-def blank_row(job: Job, repeat: int) -> Row:
-    """The row of an answer as far as the plan has it."""
+def _row(job: Job, repeat: int, *, prompt: str, outcome: Outcome, **found: Any) -> Row:
+    """The row of an answer, with what came of it."""
     return Row(
         suite=job.suite,
         description=job.case.description,
         provider=job.target.name,
         prompt_label=job.prompt.label,
-        prompt=job.text,
+        prompt=prompt,
         vars=job.vars,
-        outcome=Outcome.ERROR,
+        outcome=outcome,
         threshold=job.case.threshold,
         case=job.number,
         repeat=repeat,
         key=row_key(job, repeat),
         definition=job.definition,
         origin=job.case.origin,
+        **found,
     )
 
 
 def _failed(job: Job, repeat: int, error: Exception) -> Row:
-    """The row of an answer that the target did not give; a defect in one provider must not lose the other rows."""
+    """The row of an answer that is not there to be graded; a defect in one provider must not lose the other rows."""
+    if isinstance(error, Untransformed):
+        grades = tuple(grade for binding in job.assertions for grade in unjudged(binding, str(error)))
+        row = _answered(job, repeat, error.transcript, grades)
+        return row if grades else replace(row, outcome=Outcome.ERROR, error=str(error), output=None)
     why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
     return missing_row(job, repeat, why, error.trouble if isinstance(error, ProviderError) else None)
 
@@ -328,4 +338,5 @@ def _failed(job: Job, repeat: int, error: Exception) -> Row:
 def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row:
     """The row of an answer that is missing: every planned grade is there, as ERROR."""
     grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, trouble))
-    return replace(blank_row(job, repeat), error=why, grades=grades, undone=trouble is Trouble.STOPPED)
+    undone = trouble is Trouble.STOPPED
+    return _row(job, repeat, prompt=job.text, outcome=Outcome.ERROR, error=why, grades=grades, undone=undone)

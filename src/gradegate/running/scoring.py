@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradegate.errors import NoVerdict
+from gradegate.figures import many
 from gradegate.grading import returned
 from gradegate.grading.conclude import Conclusion, conclude_case
 from gradegate.grading.named import named_scores
@@ -17,21 +18,27 @@ from gradegate.texts.code import of_scoring
 
 
 def concluded(case: Case, grades: Sequence[Grade]) -> Conclusion:
-    """A scoring function is asked only where every grade that counts is known; what it does not say is an ERROR."""
-    found = conclude_case(grades, case.threshold)
+    """A scoring function is asked only where every grade is known; what it does not say is an ERROR.
+
+    A failure decides nothing before it: the function may overrule it.
+    """
+    if not case.scoring:
+        return conclude_case(grades, case.threshold)
     counted = [grade for grade in grades if not grade.inner]
-    if not case.scoring or any(grade.outcome is Outcome.ERROR for grade in counted):
-        return found
+    errors = sum(grade.outcome is Outcome.ERROR for grade in counted)
+    if errors:
+        why = f"assertScoringFunction is not asked: {many(errors, 'grade')} could not be decided"
+        return Conclusion(Outcome.ERROR, None, why)
     about = {"threshold": case.threshold, "componentResults": [_component(grade) for grade in counted]}
     try:
-        verdict = returned.verdict(of_scoring(case.scoring).call(_named(grades), about).value)
+        value = of_scoring(case.scoring).call(_named(grades), about).value
+        if not isinstance(value, Mapping):
+            raise NoVerdict(f"it returned {returned.kind(value)}, and not `{{pass, score, reason}}`")
+        verdict = returned.verdict(value)
     except (ScriptError, NoVerdict) as e:
         return Conclusion(Outcome.ERROR, None, f"assertScoringFunction: {e}")
-    if verdict.passed is None:
-        return Conclusion(
-            Outcome.ERROR, None, "assertScoringFunction: it returned a number, and not `{pass, score, reason}`"
-        )
-    return Conclusion(Outcome.PASS if verdict.passed else Outcome.FAIL, verdict.score, verdict.reason)
+    outcome = Outcome.PASS if verdict.passed else Outcome.FAIL
+    return Conclusion(outcome, verdict.score, verdict.reason or "assertScoringFunction decides, without a reason")
 
 
 def _named(grades: Sequence[Grade]) -> Mapping[str, float]:

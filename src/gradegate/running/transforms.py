@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,8 +21,23 @@ from gradegate.texts.values import dump
 _KEPT = 20_000  # characters of an answer as it was
 
 
+class Untransformed(NoVerdict):
+    """A transform gives nothing for an answer that is there: ``transcript``, as the target gave it."""
+
+    def __init__(self, message: str, transcript: Transcript) -> None:
+        super().__init__(message)
+        self.transcript = transcript
+
+
 def of_job(job: Job, transcript: Transcript) -> Transcript:
-    """The answers as the target's and the test's transforms make them, data as compact JSON. Raises NoVerdict."""
+    """The answers as the target's and the test's transforms make them, data as compact JSON. Raises Untransformed."""
+    try:
+        return _made(job, transcript)
+    except NoVerdict as e:
+        raise Untransformed(str(e), transcript) from e
+
+
+def _made(job: Job, transcript: Transcript) -> Transcript:
     spec = job.target.spec
     first: Code = spec.transform if spec else ""
     second = job.case.options.transform
@@ -80,6 +96,8 @@ def _applied(code: Code, value: Any, given: Mapping[str, Any]) -> Any:
         raise NoVerdict(f"`transform` fails: {e}") from e
     if made is None:
         raise NoVerdict("`transform` gives nothing")
+    if isinstance(made, float) and not math.isfinite(made):
+        raise NoVerdict(f"`transform` gives nothing: {'NaN' if math.isnan(made) else 'Infinity'} is no value")
     return made
 
 

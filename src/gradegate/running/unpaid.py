@@ -11,9 +11,10 @@ from dataclasses import replace
 from gradegate.conversation import NO_USAGE, Usage
 from gradegate.deciding.votes import undone
 from gradegate.errors import Trouble
-from gradegate.grading.conclude import Binding, BoundSet, conclude_case, missing
+from gradegate.grading.conclude import Binding, BoundSet, missing
 from gradegate.planning.job import Job
 from gradegate.result import Outcome, Row
+from gradegate.running.scoring import concluded
 
 
 def unanswered(job: Job, row: Row, why: str) -> Row:
@@ -30,7 +31,7 @@ def ungraded(job: Job, row: Row, why: str, which: Callable[[Binding], bool]) -> 
         replace(undone(grade, why), usage=NO_USAGE) if cut else grade
         for grade, cut in zip(row.grades, taken, strict=True)
     )
-    outcome, score, reason = conclude_case(grades, row.threshold)
+    outcome, score, reason = concluded(job.case, grades)
     return replace(row, grades=grades, outcome=outcome, score=score, reason=reason)
 
 

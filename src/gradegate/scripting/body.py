@@ -9,7 +9,7 @@ from gradegate.scripting.screen import is_arrow
 from gradegate.scripting.tokens import Token, tokens
 
 _DECLARES = re.compile(r"(?:const|let|var)\s")
-_ENDS = re.compile(r";[;\s]*$")
+_ENDS = re.compile(r"(?<![;\s])\s*+;[;\s]*+$")
 _FUNCTION = re.compile(r"(?:\([^\n]*?\)\s*=>|function\s*\([^\n]*?\))")  # as promptfoo's http provider tells one
 
 

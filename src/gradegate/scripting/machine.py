@@ -56,6 +56,10 @@ def run(body: str, parameters: list[str] | None, name: str, given: str) -> dict[
         said: dict[str, Any] = json.loads(prelude())
     except quickjs.JSException as e:
         return _thrown(e)
+    if said["limit"]:
+        return _beyond(said["limit"], said.get("stack", ""))
+    if said["lacking"]:
+        return _failed(said["lacking"], said.get("stack", ""))
     if len(said.get("text") or "") > MAX_CHARACTERS:
         return {"type": "unreadable", "text": f"it has more than {MAX_CHARACTERS:,} characters", "lines": []}
     return {**said, "line": line_in(said.get("stack", ""))}
@@ -73,6 +77,13 @@ def check(body: str, parameters: list[str]) -> dict[str, Any]:
     return {**said, "line": line_in(said.get("stack", ""))}
 
 
+def names() -> list[str]:
+    """The global names that every snippet finds."""
+    context, _ = _context("prelude.js")
+    found: list[str] = json.loads(context.eval("JSON.stringify(Object.getOwnPropertyNames(globalThis))"))
+    return found
+
+
 def line_in(stack: str) -> int:
     """The line of the body that a stack of the engine begins in; 0 where it does not say."""
     lines = (int(match[1]) - _BEFORE for match in _PLACE.finditer(stack))
@@ -82,8 +93,21 @@ def line_in(stack: str) -> int:
 def _thrown(error: Exception) -> dict[str, Any]:
     """Of what came past the prelude: an interrupted snippet, or memory that is used up."""
     words, _, stack = str(error).partition("\n")
+    return _beyond(words, stack)
+
+
+def _beyond(words: str, stack: str) -> dict[str, Any]:
+    """Of a limit that was hit, whatever the snippet made of it: ``words`` are the engine's."""
+    exceeded = words != "nested"  # which is cheap, and may be an answer's doing alone
     if "interrupted" in words:
         words = f"it takes more than {SCRIPT_SECONDS:g} s"
-    elif "memory" in words or words in ("", "null"):
+    elif "memory" in words or words in ("", "null", "string too long", "[uninitialized]"):
         words = f"it needs more than {SCRIPT_MEMORY // MIB} MiB of memory"
-    return {"type": "thrown", "name": "", "text": words[:500], "line": line_in(stack), "lines": [], "exceeded": True}
+    elif not exceeded:
+        words = "it reads JSON that is nested too deeply"
+    return _failed(words, stack, exceeded=exceeded)
+
+
+def _failed(words: str, stack: str, *, exceeded: bool = False) -> dict[str, Any]:
+    line = line_in(stack)
+    return {"type": "thrown", "name": "", "text": words[:500], "line": line, "lines": [], "exceeded": exceeded}

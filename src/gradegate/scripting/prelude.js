@@ -1,41 +1,145 @@
 // What a snippet is started by: called with its text in a context of its own, and without one for what came of it.
 // Everything that the snippet could change for itself is taken before it runs. What it gives is data: {type, text} with
-// JSON in `text`, and the lines it logged.
+// JSON in `text`, and the lines it logged; and, since it could have caught either itself, what it used that is not here, and
+// the limit that it hit.
 (() => {
   "use strict";
   const { parse, stringify } = JSON;
   const Make = Function;
   const Text = String;
   const Later = Promise;
+  const Wrong = TypeError;
+  const { apply, getPrototypeOf } = Reflect;
+  const { keys, setPrototypeOf } = Object;
+  const { isArray } = Array;
+  const { slice, toUpperCase, toLowerCase } = Text.prototype;
+  const { test } = RegExp.prototype;
+  const { getTime, toISOString } = Date.prototype;
+  const [objects, arrays, dates] = [Object.prototype, Array.prototype, Date.prototype];
+  const wrapped = [Number, Boolean, Text, BigInt, Symbol].map((kind) => kind.prototype);
+  const engines = InternalError.prototype;
   const isError = (value) => value instanceof Error;
   const MOST = 50;
   const LONGEST = 500;
-  const lines = Object.setPrototypeOf([], null); // as all that is written out at the end: nothing added to prototypes is heeded
+  const DEEPEST = 200;
+  const TOO_DEEP = "Maximum call stack size exceeded";
+  let lacking = "";
+  let limit = "";
+  const list = () => setPrototypeOf([], null); // as all that is written out at the end: nothing added to prototypes is heeded
+  const lines = list();
 
+  const cut = (text, most) => apply(slice, text, [0, most]);
   const shown = (value) => {
     try {
       const text = typeof value === "string" ? value : isError(value) ? Text(value) : stringify(value);
-      return (text === undefined ? Text(value) : text).slice(0, LONGEST);
+      return cut(text === undefined ? Text(value) : text, LONGEST);
     } catch {
       return "(what cannot be shown)";
     }
   };
   const log = (...values) => {
-    if (lines.length < MOST) lines[lines.length] = values.slice(0, 20).map(shown).join(" ").slice(0, LONGEST);
+    if (lines.length >= MOST) return;
+    let line = "";
+    for (let at = 0; at < values.length && at < 20; at++) line += (at ? " " : "") + shown(values[at]);
+    lines[lines.length] = cut(line, LONGEST);
   };
   globalThis.console = { log, info: log, warn: log, error: log, debug: log, trace: log };
-  delete globalThis.Atomics; // could wait without taking time
+  // The first could wait without taking time; what these two watch is gone at once here, and in Node later.
+  for (const name of ["Atomics", "WeakRef", "FinalizationRegistry", "InternalError"]) delete globalThis[name];
+
   // The engine asks for these when a snippet is interrupted, and then no limit holds.
   const fixed = { writable: false, configurable: false };
   Object.defineProperty(Error.prototype, "toString", fixed);
-  Object.defineProperty(InternalError.prototype, "name", { value: "InternalError", ...fixed });
+  Object.defineProperty(engines, "name", { value: "InternalError", ...fixed });
+  // Of every error, also one that the snippet catches: the engine's own say that its memory or its time is used up.
+  Error.prepareStackTrace = (error, calls) => {
+    if (getPrototypeOf(error) === engines) limit = error.message;
+    let stack = "";
+    for (let at = 0; at < calls.length && at < 10; at++) {
+      const call = calls[at];
+      const place = call.getFileName() + ":" + call.getLineNumber() + ":" + call.getColumnNumber();
+      stack += "    at " + (call.getFunctionName() || "<anonymous>") + " (" + place + ")\n";
+    }
+    return stack;
+  };
+  Object.defineProperty(Error, "prepareStackTrace", { value: undefined, ...fixed });
+  // Where the stack is used up nothing can be told. Most of all an answer does that, of which Node reads any depth.
+  JSON.parse = (...given) => {
+    try {
+      return apply(parse, JSON, given);
+    } catch (error) {
+      if (isError(error) && error.message === TOO_DEEP) limit = "nested";
+      throw error;
+    }
+  };
 
+  // Without the data of languages these would come to something else than in Node.
+  const language = (name, cure) => {
+    lacking = lacking || "`" + name + "` needs the rules of a language, which the engine does not have: " + cure;
+    throw new Wrong(lacking);
+  };
+  for (const kind of [Number.prototype, BigInt.prototype, Array.prototype, getPrototypeOf(Uint8Array.prototype)]) {
+    kind.toLocaleString = () => language("toLocaleString", "use `toFixed` or `String`");
+  }
+  for (const name of ["toLocaleString", "toLocaleDateString", "toLocaleTimeString"]) {
+    dates[name] = () => language(name, "use `toISOString`");
+  }
+  const cased = (name, change) =>
+    function (locales) {
+      return locales === undefined ? apply(change, this, []) : language(name, "name no language");
+    };
+  Text.prototype.toLocaleUpperCase = cased("toLocaleUpperCase", toUpperCase);
+  Text.prototype.toLocaleLowerCase = cased("toLocaleLowerCase", toLowerCase);
+  // Letters, digits and blanks of ASCII stand in the order of their signs, small before large where all else is equal.
+  const plain = /^[a-z0-9 ]*$/i;
+  Text.prototype.localeCompare = function (other, locales, options) {
+    const one = Text(this);
+    const two = Text(other);
+    if (one === two) return 0;
+    if (locales !== undefined || options !== undefined || !apply(test, plain, [one + two])) {
+      language("localeCompare", "compare with `<`; without options it compares letters, digits and blanks of ASCII");
+    }
+    const small = apply(toLowerCase, one, []);
+    const smaller = apply(toLowerCase, two, []);
+    return (small === smaller ? one > two : small < smaller) ? -1 : 1;
+  };
+
+  // A value as its own plain data: no toJSON of the snippet's is asked, and nothing that is inherited counts.
+  const data = (value, depth) => {
+    const type = typeof value;
+    if (type === "function" || type === "symbol") return undefined;
+    if (type === "bigint") throw new Wrong("a bigint is no plain data");
+    if (type !== "object" || value === null) return value;
+    if (depth > DEEPEST) throw new Wrong("it is nested more than " + DEEPEST + " deep, or refers to itself");
+    const kind = getPrototypeOf(value);
+    if (kind !== objects && kind !== arrays) {
+      for (let at = 0; at < wrapped.length; at++) {
+        if (kind === wrapped[at]) throw new Wrong("an object around a value, such as `new Number(1)`, is no plain data");
+      }
+      if (kind === dates) return dated(value);
+    }
+    if (isArray(value)) {
+      const copy = list();
+      for (let at = 0; at < value.length; at++) {
+        const item = data(value[at], depth + 1);
+        copy[at] = item === undefined ? null : item;
+      }
+      return copy;
+    }
+    const copy = { __proto__: null };
+    const names = keys(value);
+    for (let at = 0; at < names.length; at++) copy[names[at]] = data(value[names[at]], depth + 1);
+    return copy;
+  };
+  const dated = (value) => {
+    const time = apply(getTime, value, []);
+    return time === time ? apply(toISOString, value, []) : null;
+  };
   const described = (value) => {
     const type = value === null ? "null" : typeof value;
     if (type === "number") return { __proto__: null, type, text: Text(value) };
     if (type === "bigint" || type === "symbol" || type === "function" || type === "undefined") return { __proto__: null, type };
-    const text = stringify(value);
-    return text === undefined ? { __proto__: null, type: "undefined" } : { __proto__: null, type, text };
+    return { __proto__: null, type, text: stringify(data(value, 0)) };
   };
   const thrown = (error) => {
     let name = "";
@@ -48,8 +152,7 @@
     } catch {
       message = "an error that cannot be shown";
     }
-    const cut = { name: name.slice(0, 100), text: message.slice(0, LONGEST), stack: stack.slice(0, 2000) };
-    return { __proto__: null, type: "thrown", ...cut };
+    return { __proto__: null, type: "thrown", name: cut(name, 100), text: cut(message, LONGEST), stack: cut(stack, 2000) };
   };
 
   let state = { __proto__: null, type: "pending" };
@@ -89,6 +192,6 @@
       fail(error);
     }
   };
-  const end = () => stringify({ __proto__: null, ...state, lines });
+  const end = () => stringify({ __proto__: null, ...state, lines, lacking, limit });
   return (body, parameters, name, given) => (body === undefined ? end() : start(body, parameters, name, given));
 })();

@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -113,6 +113,13 @@ def mentions(code: Code, *names: str) -> bool:
     return not isinstance(code, str) or any(name in code for name in (*names, *indirect))
 
 
+def reads(code: Code, name: str) -> bool:
+    """Whether JavaScript may look at that part of its context. A file that hands all of it on is not known to."""
+    if isinstance(code, str):
+        return mentions(code) or ("context" in code and screen.reads(code, name, whole="context"))
+    return name in code["code"] and screen.reads(code["code"], name)
+
+
 def _script(
     code: Code, parameters: tuple[str, ...], rule: Callable[[str], str], *, may_be_function: bool = False
 ) -> Script:
@@ -141,6 +148,7 @@ def _module(code: str, function: str, file: str) -> Script:
     said = _parsed(script.body, ["module", "exports"])
     if said["type"] == "thrown":
         raise _syntax(said, code)
+    _check_names(code, ("module", "exports"))
     return script
 
 
@@ -152,12 +160,30 @@ def _check(text: str, parameters: tuple[str, ...], code: str) -> None:
         raise _syntax(said, code)
     if said["type"] == "returns nothing":
         cure = "add `return` before the value: a text of several lines is a function's body"
+        if "\n" not in code.strip():
+            cure = "end it with the value, such as `const n = output.length; n > 3`"
         raise ScriptError("it returns nothing, whatever the answer is", cure=cure)
+    _check_names(code, parameters)
 
 
 def _parsed(text: str, parameters: list[str]) -> Any:
     try:
         return evaluate(f"{_HERE}:check", text, parameters, account=SCRIPTS)
+    except (Exceeded, Refused) as e:
+        raise ScriptError(str(e), cure="simplify it") from e
+
+
+def _check_names(code: str, parameters: tuple[str, ...]) -> None:
+    found = screen.unknown(code, _globals().union(parameters))
+    if found:
+        raise ScriptError(*found)
+
+
+@cache
+def _globals() -> frozenset[str]:
+    """What every snippet finds. Raises ScriptError."""
+    try:
+        return frozenset(evaluate(f"{_HERE}:names", account=SCRIPTS))
     except (Exceeded, Refused) as e:
         raise ScriptError(str(e), cure="simplify it") from e
 

@@ -12,7 +12,8 @@ _TEXT = re.compile(r"\"(?:[^\"\\\n]|\\(?s:.))*+\"?|'(?:[^'\\\n]|\\(?s:.))*+'?")
 _PATTERN = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*+\])++/[a-z]*+")
 _PART = re.compile(r"(?:[^`\\$]|\\(?s:.)|\$(?!\{))*+(`|\$\{)?")  # of a template literal
 _WORD = re.compile(r"[\w$]++")
-_SIGN = re.compile(r"=>|\?\.(?!\d)|[=!]==?|(?s:.)")
+_SIGN = re.compile(r"=>|\.\.\.|\?\.(?!\d)|[=!]==?|(?s:.)")
+_CONDITIONS = frozenset({"if", "while", "for", "with"})  # behind their brackets no value ends
 # Words after which a slash begins a pattern, as after most signs.
 _BEFORE_VALUES = frozenset("return typeof case in of delete void throw new do else instanceof yield await".split())
 
@@ -34,6 +35,8 @@ def tokens(code: str) -> tuple[Token, ...]:
 
 def _tokens(code: str) -> Iterator[Token]:
     place, depth, before = 0, 0, ""
+    opened: list[str] = []  # what stands before each open bracket
+    patternless = 0  # up to where a slash begins no pattern: one that does not end in its line is looked for once
     templates: list[int] = []  # the depths at which the `}` of a template literal goes on with its text
     while skipped := _SKIPPED.match(code, place) or place < len(code):
         place = place if skipped is True else skipped.end()
@@ -53,22 +56,26 @@ def _tokens(code: str) -> Iterator[Token]:
                 templates.append(depth)
                 text = "${"
         else:
-            match = _matched(code, place, before)
+            match = _matched(code, place, before, place >= patternless)
+            if match[0] == "/" and place >= patternless and not _is_value(before):
+                patternless = code.find("\n", place) % (len(code) + 1)
             place, text = match.end(), match[0]
             if sign in "\"'" or (sign == "/" and len(text) > 1):
                 text = "''"
             depth -= text in (")", "]", "}")
         yield Token(text, start, depth)
         depth += text in ("(", "[", "{")
-        before = text
+        if text == "(":
+            opened.append(before)
+        before = "" if text == ")" and opened and opened.pop() in _CONDITIONS else text
 
 
-def _matched(code: str, place: int, before: str) -> re.Match[str]:
+def _matched(code: str, place: int, before: str, may_be_pattern: bool) -> re.Match[str]:
     """Raises nothing: a sign is always there."""
     sign, match = code[place], None
     if sign in "\"'":
         match = _TEXT.match(code, place)
-    elif sign == "/" and not _is_value(before):
+    elif sign == "/" and may_be_pattern and not _is_value(before):
         match = _PATTERN.match(code, place)
     else:
         match = _WORD.match(code, place)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 from gradegate import __version__
 from gradegate.access.hiding import Hide
+from gradegate.account import KeyUse
 from gradegate.baseline import BaseAnswer, answer_of
 from gradegate.pipeline import Prepared
 from gradegate.planning.job import Job, Plan
 from gradegate.reporting.lines import spent
 from gradegate.reporting.results import AskedLine, KeyLine
-from gradegate.result import KeyUse, Outcome
+from gradegate.result import Outcome
 from gradegate.running.again import Asking, Stopped
 from gradegate.running.askable import Askable
 from gradegate.running.beside import Beside

@@ -21,7 +21,6 @@ from gradegate.result import Asserted, Grade, Outcome, Row
 from gradegate.running.again import Asking
 from gradegate.running.beside import Regrading
 from gradegate.running.gathered import Asked, Place
-from gradegate.running.run import blank_row
 from gradegate.sharding.files import Damaged
 from gradegate.sharding.records import AnswerRecord, AsksRecord, SaidLine
 
@@ -78,14 +77,15 @@ def _transcript(said: SaidLine, job: Job) -> Transcript:
 
 def row_in(line: CaseLine, planned: Job, repeat: int, job: Job) -> Row:
     """The answer of a line, with all that decides as the plan has it. Raises Damaged where it answers another question."""
-    said, blank = row_of(line), blank_row(planned, repeat)
+    said = row_of(line)
     if (said.key, said.definition, said.repeat) != (row_key(planned, repeat), planned.definition, repeat):
         raise Damaged("the answer is to another question than the plan's")
     asserted = asserted_by(job)
     if len(said.grades) != len(asserted):
         raise Damaged(f"the answer has {len(said.grades)} grades, and {len(asserted)} are planned")
     grades = tuple(as_planned(grade, *it) for grade, it in zip(said.grades, asserted, strict=True))
-    row = replace(said, suite=blank.suite, case=blank.case, threshold=blank.threshold, grades=grades, base=None)
+    row = replace(said, suite=planned.suite, case=planned.number, grades=grades, base=None)
+    row = replace(row, threshold=planned.case.threshold)
     _check(row, job)
     return row
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gradegate.account import AskedModel, BudgetReport, CacheReport, KeyUse
 from gradegate.conversation import NO_USAGE, Usage
 from gradegate.deciding.chances import tail
 from gradegate.deciding.waves import LEAST
@@ -15,7 +16,7 @@ from gradegate.pipeline import Prepared
 from gradegate.planning.job import Job
 from gradegate.reporting.lines import case_line
 from gradegate.reporting.reread import usage_of
-from gradegate.result import AskedModel, BudgetReport, CacheReport, KeyUse, RunResult
+from gradegate.result import RunResult
 from gradegate.running.askable import Askable
 from gradegate.running.gathered import Account, Asked, Gathered
 from gradegate.running.portions import Portions

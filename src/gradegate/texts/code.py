@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradegate.programs import desk
-from gradegate.programs.program import Program
+from gradegate.programs.program import Program, quoted
 from gradegate.scripting import script
 from gradegate.scripting.script import Returned, Script, ScriptError
 from gradegate.suite import Code
@@ -38,6 +38,15 @@ def of_transform(code: Code, parameter: str = "output") -> Script | Python:
 def of_scoring(code: Code) -> Script | Python:
     """An ``assertScoringFunction``. Raises ScriptError for what cannot be used."""
     return Python(code, "func") if isinstance(code, Program) else script.of_transform(code)
+
+
+def reads(code: Code, name: str, *, python: bool = False) -> bool:
+    """Whether code may look at a part of what it is told; ``python``: a snippet is Python."""
+    if isinstance(code, Program):
+        return name in code.words
+    if python and isinstance(code, str):
+        return name in quoted(code)
+    return script.reads(code, name)
 
 
 def shown(value: Any) -> Any:

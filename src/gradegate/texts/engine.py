@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache, wraps
 from itertools import islice
 from typing import Any
 
 import jinja2
 from jinja2 import meta, nodes
+from jinja2.runtime import LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
@@ -17,8 +18,10 @@ from gradegate.bounded.bounds import MAX_CHARACTERS
 from gradegate.texts import scopes
 from gradegate.texts.filters import FILTERS
 from gradegate.texts.functions import FUNCTIONS
+from gradegate.texts.grammar import UNDEFINED as UNDEFINED_VALUE
 from gradegate.texts.grammar import NunjucksParser
 from gradegate.texts.listfilters import TESTS
+from gradegate.texts.literals import NunjucksLexer
 from gradegate.texts.members import is_data, items_of, member, pairs_of
 from gradegate.texts.methods import UNDEFINED
 from gradegate.texts.operators import ARITHMETIC, COMPARISONS
@@ -30,11 +33,17 @@ class TemplateError(ValueError):
 
 
 class _Environment(ImmutableSandboxedEnvironment):
+    @cached_property
+    def lexer(self) -> NunjucksLexer:
+        return NunjucksLexer(self)
+
     def getattr(self, obj: Any, attribute: str) -> Any:
+        if isinstance(obj, LoopContext) and attribute not in _LOOP:
+            return UNDEFINED(name=attribute)
         return member(obj, attribute) if is_data(obj) else super().getattr(obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        if is_data(obj) and not isinstance(argument, slice):
+        if is_data(obj):
             return member(obj, argument)
         return super().getitem(obj, argument)
 
@@ -50,7 +59,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 _SYNONYMS = {"elseif": "elif", "verbatim": "raw", "endverbatim": "endraw"}
 _BLOCKS = re.compile(r"(\{%-?\s*)(elseif|verbatim|endverbatim)\b")
-_OTHERS = ("format", "xmlattr", "pprint", "attr", "urlize")  # of Jinja alone, and with more power than they need
+_LOOP = frozenset("index index0 revindex revindex0 first last length".split())  # what Nunjucks tells of a loop
 
 
 def _store(_: Any) -> Namespace:
@@ -61,21 +70,33 @@ def _undefined(_: Any) -> jinja2.Undefined:
     return UNDEFINED()
 
 
+def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter or a test whose mistakes say which it is."""
+
+    @wraps(function)
+    def called(*values: Any, **named: Any) -> Any:
+        try:
+            return function(*values, **named)
+        except (TypeError, ValueError) as e:
+            raise TypeError(f"`{name}`: {e}") from e
+
+    return called
+
+
 def _environment() -> _Environment:
     environment = _Environment(undefined=UNDEFINED, keep_trailing_newline=True, finalize=show)
     environment.globals.clear()
     environment.globals.update(FUNCTIONS)
-    for name in _OTHERS:
-        environment.filters.pop(name, None)
-    environment.filters.update(FILTERS)
-    environment.filters.update({**COMPARISONS, **ARITHMETIC, "undefined": _undefined})
+    environment.filters = {name: _named(name, filter_) for name, filter_ in FILTERS.items()}
+    environment.filters.update({**COMPARISONS, **ARITHMETIC, UNDEFINED_VALUE: _undefined})
     environment.filters.update({scopes.STORE: _store, scopes.ITEMS: items_of, scopes.PAIRS: pairs_of})
-    environment.tests.update(TESTS)
+    environment.tests = {name: _named(name, test) for name, test in TESTS.items()}
     return environment
 
 
 ENVIRONMENT = _environment()
 GLOBALS = frozenset(ENVIRONMENT.globals)
+_CALLED = re.compile(r"\w\(\) (takes|got|missing)\b")  # as Python says it
 _TROUBLE = (
     jinja2.TemplateError,
     ArithmeticError,
@@ -96,7 +117,13 @@ def _error(trouble: Exception) -> TemplateError:
         return TemplateError(f"{trouble.message} (line {trouble.lineno} of the template)")
     if isinstance(trouble, RecursionError | SyntaxError):
         return TemplateError("it is nested too deeply, or refers to itself without end")
-    return TemplateError(f"{type(trouble).__name__}: {trouble}")
+    if isinstance(trouble, ArithmeticError):
+        return TemplateError("a number in it is too large")
+    said = str(trouble)
+    if _CALLED.search(said):
+        return TemplateError("something is called with other values than it takes")
+    ours = isinstance(trouble, TypeError | ValueError | jinja2.UndefinedError)
+    return TemplateError(said if ours else f"{type(trouble).__name__}: {said}")
 
 
 def has_more_tokens(source: str, limit: int) -> bool:

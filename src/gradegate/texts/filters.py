@@ -14,6 +14,7 @@ import jinja2
 from gradegate.texts.listfilters import LISTS, Safe, listed, size_of, text_of
 from gradegate.texts.members import member
 from gradegate.texts.methods import UNDEFINED
+from gradegate.texts.operators import power
 from gradegate.texts.units import length, units, whole
 from gradegate.texts.values import SPACE, dump, is_nothing, number, to_number, to_string
 
@@ -150,8 +151,8 @@ def _int_of_base(text: str, otherwise: Any, base: Any) -> Any:
 
 
 def _round(value: Any, places: Any = 0, method: Any = "") -> Any:
-    factor = math.pow(10, to_number(places or 0))
-    given = to_number(value) * factor
+    factor = power(10, to_number(places or 0))
+    given = to_number(value) * factor if math.isfinite(factor) else math.nan
     if not math.isfinite(given):
         return number(given)
     rounded = {"ceil": math.ceil, "floor": math.floor}.get(method, lambda it: math.floor(it + 0.5))(given)

@@ -6,12 +6,16 @@ So ``not a == b`` asks whether *not a* equals b, and ``1 ~ 2 + 3`` is ``123``. W
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
 from jinja2 import nodes
+from jinja2.lexer import Token
 from jinja2.parser import Parser
+
+from gradegate.registry import near
+from gradegate.texts.values import number
 
 _PLUS = {"add": "+", "sub": "-", "tilde": "~"}
 _TIMES = {"mul": "*", "div": "/", "mod": "%"}
@@ -21,6 +25,26 @@ _BINDS = {sign: level for level, signs in enumerate(_LEVELS) for sign in signs}
 _UNARY = {"not", "neg", "pos"}
 _Row = list[Any]  # expressions and the signs between and before them
 _CASES = ("name:case", "name:default", "name:endswitch")
+UNDEFINED = "undefined value"  # a filter that no template can name
+# What Jinja has and Nunjucks refuses, with what is written there.
+_INSTEAD = {
+    "with": "write `{% set %}`",
+    "autoescape": "nothing is escaped here; `| escape` is a filter",
+    "print": "write `{{ }}`",
+    "include": "no template reads a file: put its text into a variable",
+    "import": "no template reads a file: write the macro into this one",
+    "from": "no template reads a file: write the macro into this one",
+    "extends": "no template reads a file: write the whole of it",
+    "tojson": "`dump` writes JSON",
+    "count": "write `length`",
+    "items": "write `{% for key, value in it %}`",
+    "urlize": "it is not done here",
+    "true": "write `== true`",
+    "false": "write `== false`",
+    "True": "write `true`",
+    "False": "write `false`",
+    "None": "write `none`",
+}
 REGEX = "regular expressions are not read in templates: compare texts, or use a `regex` assertion"
 
 
@@ -129,17 +153,118 @@ class NunjucksParser(Parser):
         if word.test_any("name:null", "name:undefined"):
             next(self.stream)
             nothing = nodes.Const(None, lineno=word.lineno)
-            return nothing if word.value == "null" else call("undefined", nothing)
-        if word.test("name:r") and self.stream.look().type == "div":
-            self.fail(REGEX, word.lineno)
+            return nothing if word.value == "null" else call(UNDEFINED, nothing)
+        self._check_word(word)
         node = super().parse_primary(with_namespace)
+        if isinstance(node, nodes.Const) and type(node.value) is int:
+            return nodes.Const(number(node.value), lineno=word.lineno)
         if word.type == "lparen" and isinstance(node, nodes.Tuple):  # the comma of JavaScript gives what stands last
             return node.items[-1] if node.items else self.fail("nothing stands between the parentheses", word.lineno)
         return node
 
+    def _check_word(self, word: Token) -> None:
+        """What Jinja reads otherwise than Nunjucks is not read at all."""
+        if word.test("name:r") and self.stream.look().type == "div":
+            self.fail(REGEX, word.lineno)
+        if word.test_any("name:True", "name:False", "name:None"):
+            self.fail(f"`{word.value}` means nothing in Nunjucks: {_INSTEAD[word.value]}", word.lineno)
+        if word.test("name:self"):
+            self.fail("`self` is no variable here: give it another name", word.lineno)
+        if word.type == "string" and self.stream.look().type == "string":
+            self.fail("two texts stand side by side: put `~` between them", word.lineno)
+
+    def parse_subscript(self, node: nodes.Expr) -> nodes.Expr:  # type: ignore[override]
+        """``a.b`` and ``a[b]``; ``5.`` is the number."""
+        ends = isinstance(node, nodes.Const) and type(node.value) is int and self.stream.current.type == "dot"
+        if ends and self.stream.look().type not in ("name", "integer"):
+            next(self.stream)
+            return node
+        return super().parse_subscript(node)
+
+    def parse_subscribed(self) -> nodes.Expr:
+        """What stands between square brackets."""
+        node = super().parse_subscribed()
+        if isinstance(node, nodes.Slice):
+            self.fail("Nunjucks has no slices of `[a:b]`: write `.slice(a, b)`", node.lineno)
+        return node
+
+    def parse_tuple(
+        self,
+        simplified: bool = False,
+        with_condexpr: bool = True,
+        extra_end_rules: tuple[str, ...] | None = None,
+        explicit_parentheses: bool = False,
+        with_namespace: bool = False,
+    ) -> nodes.Tuple | nodes.Expr:
+        """An expression, or the names of a loop."""
+        line = self.stream.current.lineno
+        node = super().parse_tuple(simplified, with_condexpr, extra_end_rules, explicit_parentheses, with_namespace)
+        if isinstance(node, nodes.Tuple) and not simplified and not explicit_parentheses:
+            self.fail("a comma does not belong here", line)
+        return node
+
+    def parse_call_args(self) -> Any:
+        """The values of a call."""
+        line, found = self.stream.current.lineno, super().parse_call_args()
+        if found[2] is not None or found[3] is not None:
+            self.fail("Nunjucks has no `*` in a call: write the values", line)
+        return found
+
+    def parse_filter(self, node: nodes.Expr | None, start_inline: bool = False) -> nodes.Expr | None:
+        """A value through filters, each of which Nunjucks has."""
+        made = super().parse_filter(node, start_inline)
+        step = made
+        while isinstance(step, nodes.Filter) and step is not node:
+            self._check_known("filter", step, self.environment.filters)
+            step = step.node
+        return made
+
+    def parse_test(self, node: nodes.Expr) -> nodes.Expr:
+        """What stands behind ``is``, which Nunjucks has."""
+        made = super().parse_test(node)
+        self._check_known("test", made.node if isinstance(made, nodes.Not) else made, self.environment.tests)
+        return made
+
+    def _check_known(self, kind: str, node: Any, known: Mapping[str, Any]) -> None:
+        if node.name not in known or node.name == "in":  # the operator, which is a filter in the tree alone
+            close = near(node.name, filter(str.isalpha, known.keys() - {"in"}))
+            hint = _INSTEAD.get(node.name) or (f'did you mean "{close}"?' if close else "")
+            self.fail(f"there is no {kind} `{node.name}` in Nunjucks" + (f": {hint}" if hint else ""), node.lineno)
+
     def parse_statement(self) -> nodes.Node | list[nodes.Node]:
         """One block; ``switch`` is one of Nunjucks alone."""
-        return self._switch() if self.stream.current.test("name:switch") else super().parse_statement()
+        word = self.stream.current
+        if word.type == "name" and word.value in ("with", "autoescape", "print"):
+            self.fail(f"Nunjucks has no `{{% {word.value} %}}`: {_INSTEAD[word.value]}", word.lineno)
+        if word.type == "name" and word.value in ("include", "import", "from", "extends"):
+            self.fail(f"`{{% {word.value} %}}` is not done: {_INSTEAD[word.value]}", word.lineno)
+        return self._switch() if word.test("name:switch") else super().parse_statement()
+
+    def parse_for(self) -> nodes.For:
+        """A loop."""
+        node = super().parse_for()
+        if node.test is not None or node.recursive:
+            what = "`recursive`" if node.recursive else "condition of its own: write `{% if %}` into it"
+            self.fail(f"a loop of Nunjucks has no {what}", node.lineno)
+        return node
+
+    def parse_set(self) -> Any:
+        """``set a = 1``, ``set a, b = 1``, which gives both the same, and ``set a``, whose text ends at ``endset``."""
+        line = next(self.stream).lineno
+        first, *others = self._names()
+        if self.stream.skip_if("assign"):
+            made: nodes.Node = nodes.Assign(first, self.parse_expression(), lineno=line)
+        else:
+            body = self.parse_statements(("name:endset",), drop_needle=True)
+            made = nodes.AssignBlock(first, None, body, lineno=line)
+        copies = [nodes.Assign(name, nodes.Name(first.name, "load", lineno=line), lineno=line) for name in others]
+        return [made, *copies]
+
+    def _names(self) -> list[nodes.Name]:
+        names = [self.parse_assign_target(with_tuple=False)]
+        while self.stream.skip_if("comma"):
+            names.append(self.parse_assign_target(with_tuple=False))
+        return names
 
     def _switch(self) -> nodes.Node:
         """Each case as a condition; one that holds nothing at all goes on into the next."""

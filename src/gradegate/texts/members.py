@@ -22,6 +22,16 @@ _PYTHON = {
 }  # fmt: skip
 
 
+_KINDS: tuple[tuple[Any, str], ...] = (
+    (str, "a text"),
+    (bool, "true or false"),
+    ((int, float), "a number"),
+    ((list, tuple), "a list"),
+    (Mapping, "an object"),
+    (type(None), "null"),
+)
+
+
 class Method:
     """A method of a value; a template can call it, and do nothing else with it."""
 
@@ -51,19 +61,25 @@ def member(value: Any, key: Any) -> Any:
         if index is not None:
             items = units(value) if isinstance(value, str) else value
             return whole(items[index]) if index < len(items) else UNDEFINED(obj=value, name=str(key))
-    name = to_string(key)
+    return _method(value, to_string(key))
+
+
+def _method(value: Any, name: str) -> Any:
     known = method(value, name)
     return UNDEFINED(hint=_why_not(value, name), obj=value, name=name) if known is None else Method(known, value)
 
 
-def _why_not(value: Any, name: str) -> str | None:
+def _why_not(value: Any, name: str) -> str:
     if isinstance(value, str | list | tuple) and name in _FUNCTIONS:
         return f"`{name}` takes a function or a regular expression, and a template can write neither"
     if isinstance(value, list) and name in CHANGING:
         return f"`{name}` would change a variable: change what `concat()` or `slice()` gives"
-    if name in _PYTHON:
+    if name in _PYTHON and not isinstance(value, Mapping):
         return f"`{name}` is not known here: write `{_PYTHON[name]}`, as in JavaScript"
-    return None
+    if name in ("items", "keys", "values"):
+        return f"`{name}` is no method of Nunjucks: `{{% for key, value in it %}}` goes over an object"
+    kind = next((word for types, word in _KINDS if isinstance(value, types)), "this")
+    return f"{kind} has no `{name}` here"
 
 
 def _of_mapping(value: Mapping[Any, Any], key: Any) -> Any:
@@ -72,8 +88,7 @@ def _of_mapping(value: Mapping[Any, Any], key: Any) -> Any:
     name = to_string(key)
     if name in value:
         return value[name]
-    known = method(value, name)
-    return UNDEFINED(obj=value, name=name) if known is None else Method(known, value)
+    return _method(value, name)
 
 
 def _index(key: Any) -> int | None:

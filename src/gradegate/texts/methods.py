@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable, Mapping
-from typing import Any
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any, Literal
 
 import jinja2
 
 from gradegate.texts.operators import strictly_equal
 from gradegate.texts.units import units, whole
-from gradegate.texts.values import SPACE, Built, number, show, to_number, to_string
+from gradegate.texts.values import SAFE_INTEGER, SPACE, Built, number, show, to_number, to_string
 
 UNDEFINED = jinja2.ChainableUndefined
+_FORMS: tuple[Literal["NFC", "NFD", "NFKC", "NFKD"], ...] = ("NFC", "NFD", "NFKC", "NFKD")
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def _text(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -171,8 +175,6 @@ def _sort(value: Built, *function: Any) -> Built:
 
 
 def _fixed(value: float, digits: Any = _NONE) -> str:
-    from decimal import ROUND_HALF_UP, Decimal
-
     places = int(_whole_number(digits))
     if not 0 <= places <= 100:
         raise TypeError("`toFixed` takes 0 to 100 digits")
@@ -181,10 +183,63 @@ def _fixed(value: float, digits: Any = _NONE) -> str:
     return f"{Decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):f}"
 
 
-def _number_text(value: float, base: Any = 10) -> str:
-    if base != 10:
-        raise TypeError("`toString` of a number writes decimals alone here")
-    return to_string(value)
+def _number_text(value: float, base: Any = _NONE) -> str:
+    radix = 10 if isinstance(base, jinja2.Undefined) else _whole_number(base)
+    if radix == 10 or not math.isfinite(value):
+        return to_string(value)
+    if not 2 <= radix <= 36 or value != int(value) or abs(value) > SAFE_INTEGER:
+        raise TypeError("`toString` writes whole numbers alone in another base, from 2 to 36")
+    digits, rest = "", abs(int(value))
+    while rest or not digits:
+        rest, last = divmod(rest, int(radix))
+        digits = _DIGITS[last] + digits
+    return "-" + digits if value < 0 else digits
+
+
+def _rounded(value: float, digits: int) -> Decimal:
+    return Context(prec=digits, rounding=ROUND_HALF_UP).create_decimal(Decimal(value))
+
+
+def _precision(value: float, digits: Any = _NONE) -> str:
+    if isinstance(digits, jinja2.Undefined) or not math.isfinite(value):
+        return to_string(value)
+    places = _whole_number(digits)
+    if not 1 <= places <= 100:
+        raise TypeError("`toPrecision` takes 1 to 100 digits")
+    rounded = _rounded(value, int(places))
+    exponent = rounded.adjusted() if rounded else 0
+    if -6 <= exponent < places:
+        return f"{rounded:.{int(places) - 1 - exponent}f}"
+    return f"{rounded:.{int(places) - 1}e}"
+
+
+def _exponential(value: float, digits: Any = _NONE) -> str:
+    if not math.isfinite(value):
+        return to_string(value)
+    if isinstance(digits, jinja2.Undefined):
+        shortest = Decimal(repr(value)).normalize()
+        return f"{shortest:.{len(shortest.as_tuple().digits) - 1}e}"
+    places = _whole_number(digits)
+    if not 0 <= places <= 100:
+        raise TypeError("`toExponential` takes 0 to 100 digits")
+    return f"{_rounded(value, int(places) + 1):.{int(places)}e}"
+
+
+def _normalized(value: str, form: Any = _NONE) -> str:
+    wanted = "NFC" if isinstance(form, jinja2.Undefined) else to_string(form)
+    for name in _FORMS:
+        if name == wanted:
+            return unicodedata.normalize(name, whole(value))
+    raise TypeError("`normalize` takes NFC, NFD, NFKC or NFKD")
+
+
+def _code_point(value: str, index: Any = _NONE) -> Any:
+    at = _whole_number(index)
+    if not 0 <= at < len(value):
+        return UNDEFINED()
+    pair = value[int(at) : int(at) + 2]
+    joined = whole(pair)
+    return ord(joined) if len(joined) == 1 and len(pair) == 2 else ord(pair[0])
 
 
 _TEXT: dict[str, Callable[..., Any]] = {
@@ -215,6 +270,8 @@ _TEXT: dict[str, Callable[..., Any]] = {
     "at": _at,
     "charAt": _char,
     "charCodeAt": _code,
+    "codePointAt": _code_point,
+    "normalize": _normalized,
 }  # fmt: skip
 _LIST: dict[str, Callable[..., Any]] = {
     "join": _join,
@@ -235,20 +292,18 @@ _LIST: dict[str, Callable[..., Any]] = {
     "reverse": _reverse,
     "sort": _sort,
 }
-CHANGING = frozenset({"push", "unshift", "pop", "shift", "reverse", "sort"})
+CHANGING = frozenset({"push", "unshift", "pop", "shift", "reverse", "sort", "fill", "splice", "copyWithin"})
 _NUMBER: dict[str, Callable[..., Any]] = {
     "toFixed": _fixed,
     "toString": _number_text,
+    "toPrecision": _precision,
+    "toExponential": _exponential,
     "valueOf": lambda value: value,
 }
 _BOOLEAN: dict[str, Callable[..., Any]] = {"toString": to_string, "valueOf": lambda value: value}
 _OBJECT: dict[str, Callable[..., Any]] = {
     "toString": to_string,
     "hasOwnProperty": lambda value, name=_NONE: to_string(name) in value,
-    # Nunjucks has none of these three; templates written for Jinja do
-    "items": lambda value: Built(Built(pair) for pair in value.items()),
-    "keys": Built,
-    "values": lambda value: Built(value.values()),
 }
 _METHODS: tuple[tuple[type, Mapping[str, Callable[..., Any]]], ...] = (
     (str, {name: _text(method) for name, method in _TEXT.items()}),

@@ -12,6 +12,7 @@ from typing import Any
 
 from gradegate.bounded.bounds import MAX_PATTERN
 from gradegate.bounded.evaluate import Exceeded, Refused, evaluate
+from gradegate.texts.jsregex import translated
 
 _HERE = "gradegate.texts.patterns"
 
@@ -25,6 +26,16 @@ def do(method: str, pattern: str, *arguments: Any) -> Any:
     except (regex.error, OverflowError, IndexError) as e:
         raise ValueError(f"is not a regular expression: {e}") from e
     return found is not None if method == "search" else found
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether an expression as ``jsregex`` translates it matches somewhere. Raises ValueError."""
+    import regex
+
+    try:
+        return regex.search(pattern, text, regex.ASCII) is not None
+    except (regex.error, OverflowError, IndexError) as e:
+        raise ValueError(f"is not a regular expression: {e}") from e
 
 
 def which(pattern: str, texts: Sequence[str]) -> list[bool]:
@@ -44,8 +55,20 @@ def check(pattern: str) -> None:
     """Raises ValueError for what cannot be compiled within the limits."""
     if len(pattern) > MAX_PATTERN:
         raise ValueError(f"has more than {MAX_PATTERN:,} characters")
+    _tried("do", "search", pattern, "")
+
+
+@lru_cache(maxsize=256)
+def check_javascript(pattern: str) -> None:
+    """Raises ValueError for what is no expression of JavaScript's, or cannot be compiled within the limits."""
+    if len(pattern) > MAX_PATTERN:
+        raise ValueError(f"has more than {MAX_PATTERN:,} characters")
+    _tried("matches", translated(pattern), "")
+
+
+def _tried(function: str, *arguments: str) -> None:
     try:
-        evaluate(f"{_HERE}:do", "search", pattern, "")
+        evaluate(f"{_HERE}:{function}", *arguments)
     except Exceeded as e:
         raise ValueError(f"cannot be used: {e}") from e
     except Refused as e:
@@ -55,6 +78,11 @@ def check(pattern: str) -> None:
 def search(pattern: str, text: str) -> bool:
     """Whether the pattern matches somewhere."""
     return bool(evaluate(f"{_HERE}:do", "search", pattern, text))
+
+
+def search_javascript(pattern: str, text: str) -> bool:
+    """Whether an expression of JavaScript's, without flags, matches somewhere."""
+    return bool(evaluate(f"{_HERE}:matches", translated(pattern), text))
 
 
 def split(pattern: str, text: str) -> list[str | None]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from jinja2 import nodes
 
+from gradegate.texts.grammar import UNDEFINED
 from gradegate.texts.operators import COMPARISONS
 
 _KINDS: tuple[type[nodes.Node], ...] = (
@@ -29,7 +30,7 @@ _KINDS: tuple[type[nodes.Node], ...] = (
 _TESTS = frozenset("defined undefined none string number mapping sequence boolean integer float true false".split())
 _DEEPEST = 24  # levels: to compile a chain of filters takes more than the square of its length
 _COMPARED = 4  # comparisons: each may look at the whole of a long list
-_FILTERS = frozenset("default d first last length count lower string safe trim undefined upper".split())
+_FILTERS = frozenset(["default", "d", "first", "last", "length", "lower", "string", "safe", "trim", "upper", UNDEFINED])
 
 
 def is_plain(tree: nodes.Template) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from jinja2 import nodes
 
-from gradegate.texts.grammar import call
+from gradegate.texts.grammar import UNDEFINED, call
 
 _STORE = "gradegate_set"
 STORE, ITEMS, PAIRS = "set store", "loop items", "loop pairs"  # filters that no template can name
@@ -73,7 +73,7 @@ class _Store:
 
     def _reset(self, name: str) -> nodes.Node:
         given = name in self._given  # a variable that the test may have or not: so with a default
-        value = call("default", nodes.Name(name, "load")) if given else call("undefined", nodes.Const(None))
+        value = call("default", nodes.Name(name, "load")) if given else call(UNDEFINED, nodes.Const(None))
         return nodes.Assign(nodes.NSRef(_STORE, name), value)
 
     def _replace(self, node: nodes.Node, names: set[str]) -> None:

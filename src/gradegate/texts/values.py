@@ -6,15 +6,20 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import jinja2
+from jinja2.runtime import LoopContext
 
 SAFE_INTEGER = 2**53  # beyond it JavaScript counts in steps of two
 SPACE = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
 _HALF = re.compile(r"[\ud800-\udfff]")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_EXPONENT = re.compile(
+    r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.]*e[+-]\d+'
+)  # a text of JSON, or a number that Python writes with one
 _BASED = re.compile(r"0[xX][\da-fA-F]+|0[bB][01]+|0[oO][0-7]+")
 
 
@@ -65,7 +70,7 @@ def printed(value: Any) -> Any:
 
 def javascript(value: Any) -> Any:
     """A value as templates see it; what has been through this once is not converted again."""
-    if isinstance(value, Array | Object):
+    if isinstance(value, str | Array | Object):  # first what most are
         return value
     if isinstance(value, Mapping):
         return Object({key: javascript(item) for key, item in value.items()})
@@ -92,15 +97,17 @@ def to_string(value: Any) -> str:
         return "null" if value is None else "undefined"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float):
-        return _number(value)
+    if isinstance(value, int | float):
+        return str(value) if isinstance(value, int) and abs(value) <= SAFE_INTEGER else _number(number(value))
     if isinstance(value, list | tuple):
         return ",".join(map(show, value))
     if isinstance(value, Mapping):
         return dump(value) if isinstance(value, Printed) else "[object Object]"
-    if callable(value) and not isinstance(value, type):
+    if isinstance(value, LoopContext):  # which may be called in Jinja
+        return "[object Object]"
+    if callable(value):
         raise TypeError("a function is no text: call it, with `()`")
-    return str(value)
+    return str(value) if isinstance(value, date | Decimal) else "[object Object]"
 
 
 def to_number(value: Any) -> float:
@@ -153,13 +160,23 @@ def dump(value: Any, indent: float | str | None = None) -> str:
         indent = int(indent)
     indent = min(indent, 10) if isinstance(indent, int) else (indent or "")[:10]
     separators = None if indent else (",", ":")
-    text = json.dumps(_jsonable(value), ensure_ascii=False, indent=indent or None, separators=separators, default=str)
+    text = json.dumps(
+        _jsonable(value), ensure_ascii=False, indent=indent or None, separators=separators, default=to_string
+    )
+    if "e-" in text or "e+" in text:
+        text = _EXPONENT.sub(lambda it: it[0] if it[0].startswith('"') else _number(float(it[0])), text)
     return text if text.isascii() else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
+def _jsonable_number(value: float) -> float | None:
+    if isinstance(value, int) or not math.isfinite(value):
+        return value if isinstance(value, int) else None
+    return int(Decimal(repr(value))) if value.is_integer() and abs(value) < 1e21 else value  # without an exponent
+
+
 def _jsonable(value: Any) -> Any:
-    if isinstance(value, float):
-        return number(value) if math.isfinite(value) else None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _jsonable_number(number(value))
     if isinstance(value, Mapping):
         return {key: _jsonable(item) for key, item in value.items() if not isinstance(item, jinja2.Undefined)}
     if isinstance(value, list | tuple):

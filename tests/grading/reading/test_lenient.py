@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gradegate.grading.reading.lenient import MAX_DEPTH, read_object
 
+KEYS = ("pass", "Pass", "score", "a b", "e_f", "ef", "", "\uff4b", "k")
 READ = {
     '{"pass": true}': {"pass": True},
     '{"PASS": false}': {"pass": False},
@@ -137,6 +138,24 @@ def test_no_text_breaks_the_reader(text):
     found, end, _ = read_object("{" + text, 0)
     assert found is None or isinstance(found, dict)
     assert 1 <= end <= len(text) + 1
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3),
+    ),
+    st.booleans(),
+    st.integers(0, 60),
+    st.sampled_from(["", "}", ",", '"', "//", "\\u00", "NaN"]),
+)
+def test_plain_json_is_read_as_all_else_is(value, escape, place, slip):
+    text = json.dumps({"pass": value}, ensure_ascii=escape)
+    text = "{" + text[1:place] + slip + text[max(place, 1) :]
+    remarked = "{/**/" + text[1:]  # the same object, which a comment keeps from the reader of plain JSON
+    read, again = read_object(text, 0), read_object(remarked, 0)
+    assert repr(read.value) == repr(again.value)
+    assert read.value is None or read.end + len("/**/") == again.end
 
 
 def test_repairing_is_for_replies_of_graders_alone():

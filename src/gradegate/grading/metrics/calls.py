@@ -12,24 +12,30 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from gradegate.asking.toolcalls import CALLS, JsonObject, written
+from gradegate.asking.toolcalls import CALLS, UNTOLD, JsonObject, written
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
+from gradegate.files.lines import MAX_DEPTH, at_line
 
 KINDS = ("tool", "command")
 _SHELLS = ("exec_command", "local_shell", "shell")
 _LINES = {"cmd": " ", "command": " ", "commands": "; "}  # arguments of a shell that hold what it runs
 UNKNOWN = "the answer does not say which tools were called: give `tool_calls` with it, an empty list for none"
+ENDED = "the answer ended in order to call a tool, and tells no call"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call. ``names`` are what a pattern may match; ``arguments`` are the JSON value, or the text that is none."""
+    """One call. ``names`` are what a pattern may match; ``arguments`` are the JSON value, or the text that is none.
+
+    ``unread`` says why they are none.
+    """
 
     kind: str
     name: str
     names: tuple[str, ...]
     arguments: Any
+    unread: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"
@@ -47,23 +53,29 @@ def matches(name: str, pattern: str) -> bool:
 def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
     """The calls of all turns of the assistant, in order; None where it is not known which there were.
 
-    An answer of a chat API tells them in a field of their own, so that the absence of calls is known too; one made
-    elsewhere has None there where nobody says. Of any other answer the text is read: it may consist of calls.
+    An answer of a chat API tells them in a field of their own, so that the absence of calls is known too. Of any other
+    answer the text is read: it may consist of calls. Raises NoVerdict for an answer made elsewhere that does not tell them,
+    or not all of them, and for any that ended in order to call a tool and has no call.
     """
+    untold = transcript.metadata.get(UNTOLD)
+    if untold:
+        raise NoVerdict(str(untold))
     said = [turn for turn in transcript.turns if turn.role == "assistant"]
     told = [turn.metadata.get(CALLS) for turn in said]
-    untold = any(turn.metadata.get(CALLS, ()) is None for turn in said)
     if not any(isinstance(item, list) for item in told) and transcript.metadata.get(CALLS) is not None:
         told = [transcript.metadata[CALLS]]
     if any(isinstance(item, list) for item in told):
         return [call for item in told if isinstance(item, list) for call in item]
-    if transcript.metadata.get("finish_reason") and not untold:
+    finish = transcript.metadata.get("finish_reason")
+    if finish == "tool_calls":
+        raise NoVerdict(ENDED)
+    if finish:
         return []
     return written(transcript.output)
 
 
 def steps(transcript: Transcript) -> Sequence[Step]:
-    """The steps in order. Raises NoVerdict where it is not known which tools were called."""
+    """The steps in order. Raises NoVerdict where it is not known which tools were called, or what a shell ran."""
     called = calls(transcript)
     if called is None:
         raise NoVerdict(UNKNOWN)
@@ -78,15 +90,40 @@ def named(call: JsonObject) -> tuple[str, str]:
     return str(function.get("name") or ""), str(function.get("arguments") or "")
 
 
-def _step(name: str, text: str) -> Step:
+def arguments(name: str, text: str) -> Any:
+    """The arguments of a call as the JSON value that they are. Raises JSONDecodeError, and NoVerdict beyond a limit."""
     try:
-        arguments = json.loads(text)
-    except (ValueError, RecursionError):
-        arguments = text
-    line = _command(arguments) if name.strip().lower() in _SHELLS else ""
+        value = json.loads(text, parse_constant=_no_number)
+        at_line(value, 0, MAX_DEPTH)
+    except json.JSONDecodeError:
+        raise
+    except RecursionError as e:
+        raise NoVerdict(f"the arguments of `{name}` are nested deeper than {MAX_DEPTH} levels") from e
+    except ValueError as e:  # Python turns no more than 4,300 digits into a number
+        raise NoVerdict(f"the arguments of `{name}` hold a number with too many digits") from e
+    return value
+
+
+def _no_number(word: str) -> None:
+    raise json.JSONDecodeError(f"{word} is no number", word, 0)
+
+
+def _step(name: str, text: str) -> Step:
+    given: Any = text
+    unread = ""
+    try:
+        given = arguments(name, text) if text.strip() else {}  # so some vendors write that there are none
+    except json.JSONDecodeError as e:
+        unread = f"the arguments of `{name}` are not JSON: {e}"
+    except NoVerdict as e:
+        unread = str(e)
+    shell = name.strip().lower() in _SHELLS
+    if shell and unread:
+        raise NoVerdict(f"it is not known what was run: {unread}")
+    line = _command(given) if shell else ""
     if line:
-        return Step("command", line, (line, name, line.split()[0]), arguments)
-    return Step("tool", name, (name,), arguments)
+        return Step("command", line, (line, name, line.split()[0]), given)
+    return Step("tool", name, (name,), given, unread)
 
 
 def _command(arguments: Any) -> str:

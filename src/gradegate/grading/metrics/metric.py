@@ -15,10 +15,10 @@ from gradegate.errors import NoVerdict, ProviderError
 from gradegate.grading.grader import Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.context import ContextTransform, Found
+from gradegate.grading.numbers import Number, Whole
 from gradegate.grading.reading import objects
 from gradegate.grading.reading.answer import Answer
 from gradegate.grading.rubric import shape
-from gradegate.options import Number, Whole
 from gradegate.result import Verdict
 
 K = TypeVar("K", bound=Hashable)

@@ -82,7 +82,7 @@ def _said(line: str) -> bool | None:
 
 def hold_labels(text: str, said: bool) -> None:
     """Raise Unreadable where a labelled line of a text says the opposite."""
-    other = labels.opposed(text, VERDICT_NOUNS, meant, said)
+    other = labels.opposed(text, VERDICT_NOUNS, meant, said) if text else ""
     if other:
         raise Unreadable(f"it says {other[:60]!r} and then the opposite; give one verdict")
 

@@ -86,7 +86,7 @@ def meant(value: str) -> bool | str | None:
 
 def hold(text: str, verdict: Mapping[str, Any]) -> None:
     """Raise Unreadable where a labelled line of a text says something else than the object that follows it."""
-    truths = _truths(verdict)
+    truths = _truths(verdict) if text else None
     if not truths:
         return
     if text.count("\n") > labels.MOST_LINES:

@@ -42,7 +42,7 @@ class _TooMuch(Exception):
 
 def stands_in(verdict: T, read: Callable[[Answer], T], texts: Iterable[str]) -> bool:
     """Whether ``read`` makes the verdict of anything in one of the texts."""
-    for text in texts:
+    for text in filter(None, texts):
         if len(text) > LONGEST:
             return True
         try:

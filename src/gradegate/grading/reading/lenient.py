@@ -8,6 +8,7 @@ are not one, and so a text that is quoted in a reason cannot pass for the verdic
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import unicodedata
@@ -43,6 +44,7 @@ _COLON = re.compile(r"\s*+:")
 _OPENING = re.compile(
     r"""\{(?:\s*+(?://[^\n]*+|\#[^\n]*+|/\*))?\s*+(?:\}|\Z|["“][^"”\n]{0,200}+(?:\Z|["”]\s*+(?::|\Z))|['`][^'`\n]{0,200}+(?:\Z|['`]\s*+(?::|\Z))|[A-Za-z_$][\w$-]{0,100}+\s*+(?::|\Z))"""
 )
+_HALF = re.compile("[\ud800-\udfff]")
 _STRUCTURE = re.compile(r'["{}]|\\.', re.DOTALL)
 LONGEST_REPAIRED = 65_536  # characters after a brace; what is longer is read as it is written or not at all
 
@@ -72,6 +74,10 @@ def read_object(text: str, start: int, fold_keys: bool = True, repair: bool = Tr
     An object that cannot be read gives None and the end of its braces, so that nothing inside it is taken for a
     verdict; one that is never closed reaches to the end of the text; a brace that opens no object gives ``start + 1``.
     """
+    if fold_keys:
+        strict = _strict(text, start)
+        if strict is not None:
+            return strict
     repairable = repair and len(text) - start <= LONGEST_REPAIRED
     for repairing in (False, True)[: 1 + repairable]:
         try:
@@ -79,6 +85,36 @@ def read_object(text: str, start: int, fold_keys: bool = True, repair: bool = Tr
         except _Broken:
             continue
     return _end_of_braces(text, start)
+
+
+def _strict(text: str, start: int) -> Piece | None:
+    """An object that is plain JSON, which most are, read by Python's own reader in a fraction of the time; else None.
+
+    It is read as ``_object`` reads it. What that treats in a way of its own is left to it: halves of characters, numbers
+    that are none, deep nesting, and keys in several spellings or of other signs than letters and digits.
+    """
+    try:
+        value, end = _JSON.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    deep = text.count("{", start, end) + text.count("[", start, end) > MAX_DEPTH
+    halves = text.find("\\u", start, end) >= 0 or not (text.isascii() or _HALF.search(text, start, end) is None)
+    return None if deep or halves else Piece(value, end)
+
+
+def _plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Raises ValueError for keys that are not simply read."""
+    entries = {key.lower(): value for key, value in pairs}
+    if len(entries) < len(pairs) or not all(key.isascii() and key.isalnum() for key in entries):
+        raise _Broken
+    return entries
+
+
+def _no_number(word: str) -> Any:
+    raise _Broken
+
+
+_JSON = json.JSONDecoder(object_pairs_hook=_plain, parse_constant=_no_number)
 
 
 def _skip(text: str, position: int) -> int:
@@ -113,6 +149,8 @@ def _same(value: Any, other: Any) -> bool:
 
 def _skeleton(key: str) -> str:
     """A key as it looks: signs of full width, letters of other alphabets that look like Latin ones, blanks and signs."""
+    if key.isascii() and key.isalnum():
+        return key.lower()
     plain = unicodedata.normalize("NFKC", key).casefold().translate(_LOOK_ALIKES)
     return "".join(character for character in plain if character.isalnum()) or key
 
@@ -208,7 +246,7 @@ def _string(text: str, position: int, after: re.Pattern[str] | None = None) -> t
 
 def _whole(text: str) -> str:
     r"""Join the halves of characters that JSON escapes as two, ``\ud83d\ude00``; a lone half becomes U+FFFD."""
-    if not any("\ud800" <= character <= "\udfff" for character in text):
+    if text.isascii() or _HALF.search(text) is None:
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

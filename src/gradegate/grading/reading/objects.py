@@ -145,6 +145,8 @@ def _begins(text: str, start: int) -> bool:
 def _check_begin(answer: Answer, start: int) -> None:
     if answer.strict and not _ALONE.fullmatch(answer.text[:start]):
         raise Unreadable(STRICT)
+    if start == 0:
+        return  # nothing leads up to it
     if not _begins(answer.text, start):
         raise Unreadable("its JSON object is inside a sentence; put it alone at the end")
     if (

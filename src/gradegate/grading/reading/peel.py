@@ -75,12 +75,12 @@ def stripped(text: str) -> str:
 
 def outer(reply: str) -> str:
     """A reply without what is around the whole of it, and without the channels that are not the final one. Raises Unreadable."""
-    if _SHOWN_FENCE.search(reply):
+    if ("```" in reply or "~~~" in reply) and _SHOWN_FENCE.search(reply):
         raise Unreadable("it holds a code fence that is labelled as an example, a draft or a quotation")
-    if _ANOTHERS_TURN.search(reply):
+    if ("<" in reply or "[" in reply) and _ANOTHERS_TURN.search(reply):
         raise Unreadable("it holds a turn of somebody else: of the user, the system or a tool")
     text = _final_channel(stripped(reply))
-    match = _END_TOKENS.search(text[-200:])
+    match = _END_TOKENS.search(text[-200:]) if text.endswith((">", "]")) else None  # it has no blanks at its end
     if match and not ("</s>" in match[0].lower() and "<s>" in text[1:].lower()):
         text = text[: len(text) - len(match[0])]
     return unfenced(text)

@@ -1,0 +1,122 @@
+"""The shape of OpenAI's Responses API.
+
+API: https://platform.openai.com/docs/api-reference/responses/create, as in the types of the ``openai`` package 3.54.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradegate.asking.completions import reasons
+from gradegate.asking.negotiation import Structure, Temperature
+from gradegate.asking.shape import (
+    JsonObject,
+    ModelOutput,
+    NoOutput,
+    Shape,
+    as_text,
+    finish_reason,
+    members,
+    objects,
+    picked,
+    with_calls,
+)
+from gradegate.conversation import Message, Request
+
+SENT = tuple(
+    "temperature top_p max_output_tokens max_tool_calls instructions reasoning text tools tool_choice truncation user "
+    "parallel_tool_calls previous_response_id store metadata include service_tier prompt prompt_cache_key prompt_cache_options "
+    "prompt_cache_retention moderation context_management access_programs "
+    "safety_identifier top_logprobs conversation".split()
+)
+# Calls that the API itself has answered; the model waits for the answer to any other.
+_HOSTED = ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
+_FINISHED = {"completed": "stop", "max_output_tokens": "length"}
+
+
+class Responses(Shape):
+    """Questions in the form of the Responses API, and its answers."""
+
+    def __init__(self, model: str, config: JsonObject) -> None:
+        self._model = model
+        super().__init__(config, Structure(_formatted), Temperature(config, taken=not reasons(model)))
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """The whole body, with the model."""
+        config = self.config
+        options = picked(config, SENT)
+        options.pop("temperature", None)  # sent where the model takes any
+        if config.get("max_tokens") is not None:
+            options.setdefault("max_output_tokens", config["max_tokens"])
+        if config.get("reasoning_effort") is not None:
+            options["reasoning"] = {"effort": config["reasoning_effort"], **options.get("reasoning", {})}
+        text = {**picked(config, ("verbosity",)), **options.get("text", {})}
+        if config.get("response_format"):
+            text["format"] = _format(config["response_format"])
+        return {
+            "model": self._model,
+            "input": _input(request.messages),
+            **options,
+            **({"text": text} if text else {}),
+            **(config.get("passthrough") or {}),
+        }
+
+    def sets_format(self, body: JsonObject) -> bool:
+        """A format of ``text``."""
+        return "format" in body.get("text", ())
+
+    def read(self, response: JsonObject) -> ModelOutput:
+        """The text of all messages, else the tool calls as JSON text. Raises NoOutput."""
+        items = objects(response.get("output"))
+        parts = [part for item in items if item.get("type") == "message" for part in objects(item.get("content"))]
+        calls = [item for item in items if str(item.get("type")).endswith("_call")]
+        waiting = [item for item in calls if item.get("type") not in _HOSTED]
+        finish, usage = with_calls(_finish(response, items), waiting), members(response.get("usage"))
+        tokens = usage.get("input_tokens"), usage.get("output_tokens")
+        refusals = _texts(parts, "refusal", "refusal")
+        if refusals:
+            return ModelOutput("".join(refusals), finish, True, calls, *tokens)
+        texts = _texts(parts, "output_text", "text")
+        if not texts and not calls and finish not in ("length", "content_filter"):
+            raise NoOutput("without a message" + ("" if finish in ("stop", "") else f" (status {finish})"))
+        text = as_text(calls) if calls and not any(texts) else "".join(texts)
+        return ModelOutput(text, finish, finish == "content_filter", calls, *tokens)
+
+
+def _finish(response: JsonObject, items: Sequence[JsonObject]) -> str:
+    """Why an incomplete response ended, else its status: only one of completed messages has come to its end."""
+    why = members(response.get("incomplete_details")).get("reason")
+    finish = finish_reason(why or response.get("status"), _FINISHED)
+    statuses = [finish_reason(item.get("status"), _FINISHED) for item in items if item.get("type") == "message"]
+    unfinished = [status for status in statuses if status not in ("stop", "")]
+    return unfinished[0] if unfinished and finish in ("stop", "") else finish
+
+
+def _texts(parts: Sequence[JsonObject], kind: str, key: str) -> list[str]:
+    return [str(part.get(key, "")) for part in parts if part.get("type") == kind]
+
+
+def _formatted(schema: JsonObject) -> JsonObject:
+    return {"text": {"format": {"type": "json_schema", "name": "verdict", "strict": True, "schema": schema}}}
+
+
+def _input(messages: Sequence[Message]) -> str | list[dict[str, Any]]:
+    only = messages[0] if len(messages) == 1 else None
+    if only and only.role == "user" and not only.images and only.written is None:
+        return only.content
+    return [_item(message) for message in messages]
+
+
+def _item(message: Message) -> dict[str, Any]:
+    if not message.images:
+        return {"role": message.role, "content": message.content}
+    images = [{"type": "input_image", "image_url": image, "detail": "auto"} for image in message.images]
+    return {"role": message.role, "content": [{"type": "input_text", "text": message.content}, *images]}
+
+
+def _format(written: Any) -> Any:
+    """``response_format`` of Chat Completions in the form of this API: the schema is one level higher."""
+    if isinstance(written, Mapping) and isinstance(written.get("json_schema"), Mapping):
+        return {"type": "json_schema", **written["json_schema"]}
+    return written

@@ -1,0 +1,209 @@
+"""Messages as files write them, as turns: with the tool calls in them and what tools gave, whichever vendor's form that is.
+
+OpenAI: https://platform.openai.com/docs/api-reference/chat (``tool_calls``, ``function_call``); Anthropic:
+https://platform.claude.com/docs/en/api/messages (parts ``tool_use``, ``tool_result``); Vercel:
+https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message (parts ``tool-call``, ``tool-result``). What is not known here
+might be a call, so it is a mistake: of a message that is read it is known which tools were called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gradegate.access.hiding import excerpt
+from gradegate.asking.toolcalls import CALLS
+from gradegate.conversation import Turn
+from gradegate.errors import ConfigError, Origin
+from gradegate.recording import fields
+from gradegate.registry import suggest
+from gradegate.texts import chat
+
+RESULTS = "tool_results"  # where the metadata of a turn has them
+_MESSAGE = 'write {"role": "user", "assistant" or "tool", "content": "..."}'
+_CURE = "write calls as `tool_calls` of a message, in OpenAI's form, and texts as its `content`"
+
+UNSEEN = ("system", "developer")  # roles whose messages are no turns
+_TOOLS = ("tool", "function")
+_ANY = frozenset(
+    "role content name id type model metadata timestamp created created_at usage annotations cache_control weight "
+    "images providerOptions providerMetadata".split()
+)
+_KEYS = {
+    "user": _ANY,
+    "assistant": _ANY.union(
+        "tool_calls function_call refusal audio parsed prefix reasoning reasoning_content reasoning_details thinking "
+        "thinking_blocks provider_specific_fields".split()
+    ),
+    **dict.fromkeys(_TOOLS, _ANY.union(("tool_call_id", "is_error", "status"))),
+    **dict.fromkeys(UNSEEN, _ANY),
+}
+# Types of the parts of a message.
+_TEXTS = ("text", "output_text", "input_text")
+_CALLED = ("tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "tool_call", "function_call")
+_GAVE = ("tool_result", "tool-result", "function_call_output")
+_BESIDE_TEXT = frozenset(
+    "type text annotations citations cache_control logprobs id signature providerOptions providerMetadata".split()
+)
+_UNREAD = frozenset(
+    "thinking redacted_thinking reasoning image image_url input_image audio input_audio video video_url file input_file "
+    "document search_result".split()
+)
+
+
+def turns(value: Any, origin: Origin) -> tuple[Turn, ...]:
+    """A list of messages as turns of the user and the assistant. Raises ConfigError.
+
+    Each turn of the assistant says which tools it called, and keeps what they gave. What the system says is left out.
+    """
+    if value is not None and not isinstance(value, list):
+        raise ConfigError.at("`messages` is not a list", origin, _MESSAGE)
+    said = _Said(origin)
+    for item in value or ():
+        said.add(item)
+    return tuple(said.turns)
+
+
+@dataclass
+class _Parts:
+    """What a message is made of."""
+
+    texts: list[str] = field(default_factory=list)
+    calls: list[Mapping[str, Any]] = field(default_factory=list)
+    results: list[Mapping[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class _Said:
+    """The turns so far. ``names`` are those of all calls so far, ``by_id`` of those that have an id, ``bare`` of the others."""
+
+    origin: Origin
+    turns: list[Turn] = field(default_factory=list)
+    last: int = -1  # the place of the last answer
+    names: set[str] = field(default_factory=set)
+    bare: set[str] = field(default_factory=set)
+    by_id: dict[str, str] = field(default_factory=dict)
+
+    def add(self, item: Any) -> None:
+        """Raises ConfigError."""
+        role = fields.mapping(item).get("role")
+        if not isinstance(role, str) or role not in _KEYS:
+            raise self._wrong("a message has no role that is known", _MESSAGE)
+        self._check_keys(item, _KEYS[role])
+        parts = self._parts(item.get("content"))
+        if parts.calls and role != "assistant":
+            raise self._wrong(f"a tool call stands in a message of the role `{role}`")
+        if role in _TOOLS:
+            self._results(item, parts)
+        elif role == "assistant":
+            self._answer(item, parts)
+        elif role == "user" and (parts.texts or not parts.results):
+            self.turns.append(Turn("user", "".join(parts.texts)))
+        for result in parts.results:
+            self._result(result.get("tool_use_id") or result.get("toolCallId") or result.get("call_id"), result)
+
+    def _check_keys(self, item: Mapping[str, Any], known: frozenset[str]) -> None:
+        for key, value in item.items():
+            if key not in known and value is not None:
+                close = suggest(key, known)
+                raise self._wrong(f"unknown key `{excerpt(key, 60)}` of a message", close or f"remove it; {_CURE}")
+
+    # --- what a message is made of ----------------------------------------------------------------------------
+
+    def _parts(self, content: Any) -> _Parts:
+        parts = _Parts()
+        if isinstance(content, str):
+            parts.texts.append(content)
+        elif isinstance(content, list):
+            for part in content:
+                self._sort(part, parts)
+        elif content is not None:
+            raise self._wrong("the content of a message is not text", _MESSAGE)
+        return parts
+
+    def _sort(self, part: Any, parts: _Parts) -> None:
+        if isinstance(part, str):
+            parts.texts.append(part)
+            return
+        about = fields.mapping(part)
+        kind, text = str(about.get("type") or ""), about.get("text")
+        beside = {key for key, value in about.items() if value is not None}
+        if isinstance(text, str) and kind in ("", *_TEXTS) and beside <= _BESIDE_TEXT:
+            parts.texts.append(text)
+        elif kind == "refusal" and isinstance(about.get("refusal"), str):
+            parts.texts.append(about["refusal"])
+        elif kind in _CALLED or beside == {"functionCall"}:
+            parts.calls.append(fields.tool_call(about, self.origin))
+        elif kind in _GAVE or kind.endswith("_tool_result"):
+            parts.results.append(about)
+        elif kind not in _UNREAD:
+            what = f"a part of the type `{excerpt(kind, 60)}`" if kind else "a part without a type"
+            raise self._wrong(f"the content of a message has {what} that is not known")
+
+    # --- what becomes of it -----------------------------------------------------------------------------------
+
+    def _answer(self, item: Mapping[str, Any], parts: _Parts) -> None:
+        calls = [*(fields.tool_calls(item.get("tool_calls"), self.origin) or ()), *parts.calls]
+        if item.get("function_call"):
+            calls.append(fields.tool_call(item["function_call"], self.origin))
+        declined = item.get("refusal")
+        if declined is not None and not isinstance(declined, str):
+            raise self._wrong("the `refusal` of a message is not text", _MESSAGE)
+        text = declined or "".join(parts.texts)
+        self.last = len(self.turns)
+        self.turns.append(Turn("assistant", text, metadata={CALLS: calls}))
+        for call in calls:
+            name = call["function"]["name"]
+            self.names.add(name)
+            if call["id"]:
+                self.by_id[call["id"]] = name
+            else:
+                self.bare.add(name)
+
+    def _results(self, item: Mapping[str, Any], parts: _Parts) -> None:
+        """A message of a tool: one result, unless its parts are some."""
+        if parts.texts or not parts.results:
+            self._result(item.get("tool_call_id"), {"name": item.get("name"), "content": "".join(parts.texts)})
+
+    def _result(self, identity: Any, result: Mapping[str, Any]) -> None:
+        """Keep what a tool gave with the last answer; what nobody called is the trace of a call that is not told."""
+        name = str(result.get("name") or result.get("toolName") or "")
+        known = self.by_id.get(str(identity or ""))
+        named = self.names if not identity else self.bare if known is None else {known}
+        if not named or (name and name not in named):
+            raise self._wrong("a message tells what a tool gave, and no message before it has the call")
+        last = self.turns[self.last]
+        results = last.metadata.get(RESULTS)
+        if results is None:
+            results = []
+            self.turns[self.last] = replace(last, metadata={**last.metadata, RESULTS: results})
+        given: Any = next((result[key] for key in ("content", "output", "result") if key in result), None)
+        results.append({"tool_call_id": str(identity or ""), "content": fields.as_text(given) or ""})
+
+    def _wrong(self, what: str, cure: str = _CURE) -> ConfigError:
+        return ConfigError.at(what, self.origin, cure)
+
+
+def answering(said: Sequence[Turn], prompt: str) -> Sequence[Turn]:
+    """What of the messages is the answer to a prompt.
+
+    It is what follows the prompt's own messages, where they begin with these; else what follows their first message of the
+    user, and all of them where there is none.
+    """
+    asked = [(it.role, _plain(it.content)) for it in chat.parse(prompt) or () if it.role in ("user", "assistant")]
+    if asked and [(turn.role, _plain(turn.content)) for turn in said[: len(asked)]] == asked:
+        return said[len(asked) :]
+    first = next((number for number, turn in enumerate(said) if turn.role == "user"), -1)
+    return said[first + 1 :]
+
+
+def _plain(text: str) -> str:
+    """Without blanks, which may be what parts are joined by."""
+    return "".join(text.split())
+
+
+def calls(said: Iterable[Turn]) -> Iterator[Mapping[str, Any]]:
+    """The calls of all turns, in order."""
+    for turn in said:
+        yield from turn.metadata.get(CALLS, ())
