@@ -97,6 +97,7 @@ def answer_of(row: Row) -> BaseAnswer:
         turns=row.turns,
         metadata=row.metadata,
         grades={grade.key: grade for grade in grades},
+        hidden=row.hidden,
     )
 
 

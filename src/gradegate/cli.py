@@ -19,7 +19,9 @@ from gradegate.reporting.streams import guard
 from gradegate.settings import ASKS
 
 if TYPE_CHECKING:
+    from gradegate.pipeline import Delivered
     from gradegate.settings import Settings
+    from gradegate.sharding.steps import Written
 
 
 def script() -> NoReturn:
@@ -111,7 +113,16 @@ def _parser() -> argparse.ArgumentParser:
     flags.add_run(run)
     flags.add_budget(run)
     flags.add_cache(run)
+    flags.add_shard(run)
     run.add_argument("--no-progress-bar", action="store_true", help="no bar on a terminal")
+    merge = _command(commands, "merge", _merge, "decide by the parts of all shards of a run; asks no model")
+    merge.add_argument("merge", metavar="DIR", help="the folder with the parts")
+    flags.add_config(merge)
+    flags.add_answers(merge)
+    flags.add_run(merge)
+    flags.add_budget(merge)
+    flags.add_cache(merge)
+    merge.add_argument("--open", default="", metavar="FILE", help="write the failures to ask again, and decide nothing")
     validate = _command(commands, "validate", _validate, "find every mistake in configs; makes no call")
     flags.add_config(validate)
     flags.add_answers(validate)
@@ -165,7 +176,34 @@ def _run(args: argparse.Namespace) -> int:
     if args.estimate:
         return _estimate(settings)
     bar = partial(progress, in_ci=settings.in_ci or args.no_progress_bar)
-    delivered = deliver(settings, ("console",), Links(), bar)
+    if settings.shard:
+        from gradegate.sharding.steps import ask
+
+        return _said(ask(settings, bar))
+    return _delivered(deliver(settings, ("console",), Links(), bar))
+
+
+def _merge(args: argparse.Namespace) -> int:
+    from gradegate.reporting.report import Links
+    from gradegate.running.progress import progress
+    from gradegate.sharding.steps import merge, name_open
+
+    settings = flags.settings(args, _here())
+    if args.estimate:
+        return _estimate(settings)
+    if settings.open:
+        return _said(name_open(settings))
+    return _delivered(merge(settings, ("console",), Links(), partial(progress, in_ci=True)))
+
+
+def _said(written: Written) -> int:
+    for problem in written.problems:
+        _complain(problem)
+    print(written.said)
+    return written.code
+
+
+def _delivered(delivered: Delivered) -> int:
     for part in delivered.documents[0].parts:
         sys.stdout.write(part)
     for failure in delivered.failures.values():

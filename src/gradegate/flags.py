@@ -16,12 +16,15 @@ from gradegate.settings import (
     CONCURRENCY,
     CONFIRM_MODES,
     MAX_AGE,
+    PARTS,
     REASK,
     RETRIES,
+    SHARD,
     TIMEOUT,
     Filters,
     Settings,
     amount,
+    shard,
     whole_number,
 )
 
@@ -197,6 +200,15 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_shard(parser: argparse.ArgumentParser) -> None:
+    """Which part of the plan is asked, where several jobs share it."""
+    parser.add_argument("--shard", type=_shard, metavar="N/M", help="ask one of M parts of the plan; `merge` decides")
+    parser.add_argument("--parts", default=PARTS, metavar="DIR", help=f"where a shard writes its part; default {PARTS}")
+    parser.add_argument(
+        "--open", default="", metavar="FILE", help="with --shard: ask the failures of `merge --open` again"
+    )
+
+
 def add_known(parser: argparse.ArgumentParser) -> None:
     """What has no effect here, and what is refused: not in the help."""
     for names, (count, why) in NO_EFFECT.items():
@@ -288,6 +300,10 @@ def settings(args: argparse.Namespace, cwd: Path) -> Settings:
         allow_exec=args.allow_exec,
         exec_env=open_variables(args.exec_env, "exec-env"),
         python=args.python,
+        shard=getattr(args, "shard", None),
+        parts=getattr(args, "parts", PARTS),
+        merge=getattr(args, "merge", ""),
+        open=getattr(args, "open", ""),
     )
 
 
@@ -316,6 +332,13 @@ class _NoEffect(_Known):
 class _Refused(_Known):
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         raise ConfigError.at(f"{option_string} of promptfoo is not an option here", None, str(self.const))
+
+
+def _shard(text: str) -> tuple[int, int]:
+    found = shard(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no shard: {SHARD}")
+    return found
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -39,6 +39,7 @@ from gradegate.planning.plan import build_client, egress, plan
 from gradegate.planning.remembered import remembered
 from gradegate.planning.retold import told
 from gradegate.planning.secrets import Secrets, secrets_of
+from gradegate.planning.shares import check_shard
 from gradegate.planning.sides import is_asked, with_base
 from gradegate.planning.stakes import stakes
 from gradegate.programs import desk as programs
@@ -56,6 +57,7 @@ from gradegate.suite import NOTHING, Note
 
 Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of planned answers
 Choose = Callable[[list[Located]], list[Located]]
+Evaluate = Callable[["Prepared", int, Watch], Decision]
 Approve = Callable[[], Approval]  # asks whether a person approved what the pull request does to its gate
 STAND_IN = "no-key-is-here"  # in place of keys that are missing, for a plan that is never run
 MOST_ROUNDS = 10  # of finding out which keys a plan takes: some show only once others are there
@@ -109,6 +111,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
 
     ``choose`` may say which cases of the suites are planned.
     """
+    check_shard(settings)
     programs.begin(may_run(settings))
     base = _base(settings)  # first, so that one plan at a time is in memory
     begin()
@@ -192,11 +195,17 @@ def evaluate(prepared: Prepared, reask: int, watch: Watch) -> Decision:
     programs.end()  # before anything is written: no code is there any more that could reach for it
     if prepared.client.replies:
         prepared.client.replies.close()
-    shown = replace(conceal(rows, prepared.hide), hidden=prepared.secrets.names)
+    return decided(prepared, rows, prepared.secrets.names)
+
+
+def decided(prepared: Prepared, run: RunResult, hidden: tuple[str, ...]) -> Decision:
+    """The verdict on a run without its secrets; ``hidden`` names the variables that hold them."""
+    shown = replace(conceal(run, prepared.hide), hidden=hidden)
     return decide(shown, conceal(prepared.plan.policies, prepared.hide), prepared.changes)
 
 
-def _needed(prepared: Prepared) -> str:
+def needed(prepared: Prepared) -> str:
+    """Of a plan that has to be asked, whatever it is."""
     return ""
 
 
@@ -206,11 +215,12 @@ def deliver(
     links: Links,
     progress: Progress,
     approve: Approve = Approval,
-    spare: Spare = _needed,
+    spare: Spare = needed,
+    evaluate: Evaluate = evaluate,
 ) -> Delivered:
     """All steps. ``names`` are the reports that the caller says or posts itself. Raises ConfigError.
 
-    ``approve`` is called where changes of the gate would block, ``spare`` once the plan is made.
+    ``approve`` is called where changes of the gate would block, ``spare`` once the plan is made; ``evaluate`` makes a decision of it.
     """
     reports = check_outputs(settings.outputs)
     where = places(settings.outputs, settings.cwd, settings.environ)
@@ -222,7 +232,7 @@ def deliver(
     elif said := ready.wait(awaited, settings.environ):
         decision = unasked(GateOutcome.INCONCLUSIVE, said, settings, prepared.plan.digests)
     else:
-        decision = _decided(settings, prepared, progress, approve)
+        decision = _decided(settings, prepared, progress, approve, evaluate)
     return _delivered(reports, where, decision, names, links, prepared.seal)
 
 
@@ -232,7 +242,7 @@ def deliver_without_keys(
     links: Links,
     missing: Collection[str],
     why: tuple[str, str],
-    spare: Spare = _needed,
+    spare: Spare = needed,
 ) -> Delivered:
     """All steps but the run, where the variables ``missing`` cannot be there. ``why`` is the reason, and what to do about it.
 
@@ -293,7 +303,9 @@ def _delivered(
     )
 
 
-def _decided(settings: Settings, prepared: Prepared, progress: Progress, approve: Approve) -> Decision:
+def _decided(
+    settings: Settings, prepared: Prepared, progress: Progress, approve: Approve, evaluate: Evaluate
+) -> Decision:
     """The plan run and decided, with what a person approved of."""
     if prepared.changes.blocking:
         approval = approve()

@@ -216,6 +216,7 @@ class RunResult:
     target_usage: Usage = NO_USAGE
     grader_usage: Usage = NO_USAGE
     interrupted: str = ""  # why the run stopped early, empty when it did not
+    incomplete: str = ""  # what is wrong with the parts of a run in shards: such a run is never green
     notes: tuple[Note, ...] = ()
     seconds: float = 0.0
     models: tuple[AskedModel, ...] = ()  # targets and graders

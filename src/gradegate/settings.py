@@ -21,6 +21,7 @@ RETRIES = 4  # of a call that failed
 ASKS = 3  # times that `calibrate` has each output graded
 REASK = 1  # times that an unreadable grader is asked again
 MAX_AGE = 7  # days of a reply in the cache
+PARTS = "gradegate-parts"  # where a shard writes its part
 CHANGE_MODES = ("report", "block")
 CONFIRM_MODES = ("off", "grader", "answers")
 COMPARE_MODES = ("config", "base")  # as the config says, or always with the base
@@ -36,6 +37,16 @@ def amount(text: str) -> float | None:
     """A number above 0 as people write it, such as 2 or 0.5; None for any other text."""
     plain = re.fullmatch(r"\d{1,12}(\.\d{1,12})?|\.\d{1,12}", text, re.ASCII)
     return float(text) or None if plain else None
+
+
+SHARD = "give its number and how many there are, such as 3/8"
+
+
+def shard(text: str) -> tuple[int, int] | None:
+    """``3/8`` as the third of eight, at most 999; None for any other text."""
+    found = re.fullmatch(r"(\d{1,3})/(\d{1,3})", text, re.ASCII)
+    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
+    return (number, of) if 1 <= number <= of else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +104,13 @@ class Settings:
     exec_env: frozenset[str] = frozenset()  # variables of the environment that it sees
     exec_apart: bool = False  # as a user of its own, or not at all
     python: str = ""  # the interpreter that runs it, where a config names none
+    shard: tuple[int, int] | None = (
+        None  # (3, 8): the third of eight parts of the plan is asked, and nothing is decided
+    )
+    parts: str = PARTS  # the folder for what a shard found
+    merge: str = ""  # the folder with the parts of all shards: no model is asked, and no key is needed
+    open: str = ""  # the file with failures that shards ask again, or that a merge is to name
+    taken: tuple[int, float] = (0, 0.0)  # calls and US dollars that shards before these took of the budget
 
     @property
     def asks_targets(self) -> bool:
@@ -107,7 +125,7 @@ class Settings:
     @property
     def environment(self) -> Environment:
         """The environment as configs may read it."""
-        return Environment(self.environ, self.allowed_env)
+        return Environment(self.environ, self.allowed_env, keyless=bool(self.merge))
 
 
 def hosts(written: Iterable[str]) -> tuple[Host, ...]:

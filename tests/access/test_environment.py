@@ -1,6 +1,6 @@
 import pytest
 
-from gradegate.access.environment import Environment, is_runners, secrets, sounds_secret
+from gradegate.access.environment import STAND_IN, Environment, is_runners, secrets, sounds_secret
 
 VARIABLES = {"CI": "true", "GITHUB_SHA": "a" * 40, "TOWN": "Oslo", "API_KEY": "sk", "GITHUB_TOKEN": "ghs"}
 
@@ -66,3 +66,12 @@ def test_what_is_hidden_is_what_sounds_secret_what_was_read_and_passwords_in_add
     }
     assert secrets(addresses, addresses) == {"WEBHOOK_URL": "https://h/x", "Q": "http://h/?k=1"}
     assert secrets(variables, ["PLACE", "NOWHERE"]) == {"A_KEY": "k1", "PLACE": "p", "DB:password": "pw-42"}
+
+
+def test_where_nobody_is_asked_only_what_sounds_like_a_key_has_a_stand_in():
+    keyless = Environment({"SET_API_KEY": "own"}, keyless=True)
+    assert keyless.get("SET_API_KEY") == "own"
+    assert keyless.get("OPENAI_API_KEY") == STAND_IN
+    assert {keyless.get(name) for name in ("OPENAI_BASE_URL", "GITHUB_TOKEN", "ACTIONS_RUNTIME_TOKEN")} == {""}
+    assert keyless.sources("OPENAI_API_KEY") == frozenset()
+    assert Environment({}).get("OPENAI_API_KEY") == ""

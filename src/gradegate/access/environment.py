@@ -24,6 +24,8 @@ _SECRET = re.compile(
 )
 _NOT_SECRET = re.compile(r"INPUT_(?!GITHUB.TOKEN$|.*API.KEY$).*|PWD|OLDPWD|.*_FILE|SSH_AUTH_SOCK", re.DOTALL)
 
+STAND_IN = "no-key"  # goes nowhere: where it is used, nobody is asked
+
 
 def is_runners(name: str) -> bool:
     """Whether a variable is the runner's own."""
@@ -47,6 +49,7 @@ class Environment:
     open_: frozenset[str] = frozenset()
     literals: Mapping[str, str] = field(default_factory=dict, repr=False)
     drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    keyless: bool = False  # nobody is asked: what sounds like a key and is not set has a stand-in
 
     def over(self, literals: Mapping[str, str], drawn: Mapping[str, frozenset[str]] | None = None) -> Environment:
         """With more of a config's own values."""
@@ -60,7 +63,8 @@ class Environment:
         """The value as a provider's config reads it; empty when it is not set or the runner's own."""
         if name in self.literals:
             return self.literals[name]
-        return "" if is_runners(name) else self.variables.get(name, "")
+        value = "" if is_runners(name) else self.variables.get(name, "")
+        return STAND_IN if self.keyless and not value and sounds_secret(name) and not is_runners(name) else value
 
     def address(self, *names: str) -> str:
         """The first of these that is set: an address, or what else a provider takes beside a key."""

@@ -65,6 +65,8 @@ def _outcome(
         return GateOutcome.BLOCKED, f"{errors.said}, and errors block"
     if run.interrupted:
         return GateOutcome.INCONCLUSIVE, f"the run was {run.interrupted} before it ended"
+    if run.incomplete:
+        return GateOutcome.INCONCLUSIVE, f"the parts of the run are not whole: {run.incomplete}"
     if errors.effect:
         return GateOutcome.INCONCLUSIVE, errors.said
     undecided = [rule for rule in blocking if rule.outcome is Outcome.ERROR]

@@ -97,6 +97,10 @@ class Waves:
         """The grades that are asked again now, in plan order; none where every rule is settled."""
         return self._of_unsettled(width)
 
+    def round(self, spare: int) -> list[Place]:
+        """The same, and of each rule ``spare`` cases or grades more: where the next wave cannot wait for this one."""
+        return self._of_unsettled(lambda rule, tally: width(rule, tally) + spare)
+
     def needed(self) -> list[Place]:
         """All open grades of rules that are not settled."""
         return self._of_unsettled(lambda _, tally: len(tally.open))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from gradegate.deciding.exit import MISTAKE, PASS, exit_code
+from gradegate.deciding.exit import INCONCLUSIVE, MISTAKE, PASS, exit_code
 from gradegate.errors import ConfigError
 from gradegate.files.checkout import head_of, repository_of
 from gradegate.github.approval import approval
@@ -18,7 +18,7 @@ from gradegate.github.ending import Ending
 from gradegate.github.event import Event, links, read_event
 from gradegate.github.inputs import from_inputs
 from gradegate.github.promptfoo_action import ANSWERS
-from gradegate.github.publish import Step, holds, publish, publish_mistakes, say, tell_grouped, warn
+from gradegate.github.publish import Step, holds, publish, publish_mistakes, publish_part, say, tell_grouped, warn
 from gradegate.github.untouched import Filter
 from gradegate.pipeline import Delivered, Prepared, Spare, deliver, deliver_without_keys
 from gradegate.reporting.commands import harmless
@@ -26,6 +26,7 @@ from gradegate.reporting.deliver import report_of
 from gradegate.reporting.report import Links
 from gradegate.result import GateOutcome
 from gradegate.running.progress import progress
+from gradegate.sharding.steps import Written, ask, merge, name_open
 
 PUBLISHED = ("annotations", "summary", "comment")
 TARGET = (
@@ -46,6 +47,8 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
         event = read_event(environ)
         settings = from_inputs(environ, cwd, ANSWERS)
         settings = replace(settings, run=replace(settings.run, commit=event.head_sha))
+        if settings.run.shard or settings.run.open:  # the merge that decides is the only one that comments
+            settings = replace(settings, comment="off")
         github = connect(environ, settings.token)
         step = Step(settings, with_pull_request(github, event), github, say)
         if event.name == "pull_request_target":
@@ -53,13 +56,31 @@ def main(environ: Mapping[str, str], cwd: Path) -> int:
         try:
             if settings.mistakes:
                 raise ConfigError(*settings.mistakes)
-            code = _run(step)
+            parts = settings.run.shard or (settings.run.merge and settings.run.open)
+            code = publish_part(step, _part(step)) if parts else _run(step)
         except ConfigError as e:
             publish_mistakes(step, e, MISTAKE)
             ending.settled = True
             raise
         ending.settled = True
         return code
+
+
+def _part(step: Step) -> Written:
+    """What a shard asked, or which failures are open: neither decides. Raises ConfigError."""
+    settings, spare = step.settings.run, partial(_spared, step)
+    try:
+        return (
+            ask(settings, partial(progress, in_ci=settings.in_ci), spare)
+            if settings.shard
+            else name_open(settings, spare)
+        )
+    except ConfigError as e:
+        if not (step.event.outsider and e.missing):
+            raise
+        return Written(
+            f"NOT RUN: {_withheld(step.event, e.missing)}", code=PASS if step.settings.neutral else INCONCLUSIVE
+        )
 
 
 def _run(step: Step) -> int:
@@ -119,4 +140,5 @@ def _ran(step: Step, names: tuple[str, ...], where: Links, spare: Spare) -> Deli
     head = head_of(root) if root else ""
     approve = partial(approval, step.github, step.event, step.settings.approve_label, commits, head)
     shown = partial(progress, in_ci=settings.in_ci)
-    return deliver(settings, names, where, shown, approve, spare)
+    steps = merge if settings.merge else deliver
+    return steps(settings, names, where, shown, approve, spare)

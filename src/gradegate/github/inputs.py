@@ -16,13 +16,16 @@ from gradegate.settings import (
     COMPARE_MODES,
     CONFIRM_MODES,
     MAX_AGE,
+    PARTS,
     REASK,
+    SHARD,
     Filters,
     Settings,
     amount,
     graders,
     hosts,
     open_variables,
+    shard,
     whole_number,
 )
 
@@ -97,6 +100,10 @@ def from_inputs(environ: Mapping[str, str], cwd: Path, elsewhere: Mapping[str, s
         allow_exec=inputs.switch("allow-exec"),
         exec_env=inputs.read("exec-env", partial(open_variables, option="exec-env"), frozenset()),
         exec_apart=True,
+        shard=inputs.shard("shard"),
+        parts=inputs.text("parts") or PARTS,
+        merge=inputs.text("merge"),
+        open=inputs.text("open"),
     )
     settings = ActionSettings(
         run,
@@ -203,6 +210,13 @@ class _Inputs:
         if text and number is None:
             self._mistake(name, text, "give a number above 0, such as 2 or 0.5")
         return number
+
+    def shard(self, name: str) -> tuple[int, int] | None:
+        text = self.text(name)
+        found = shard(text)
+        if text and found is None:
+            self._mistake(name, text, SHARD)
+        return found
 
     def flag(self, name: str) -> bool:
         return self.choice(name, ("true", "false")) == "true"

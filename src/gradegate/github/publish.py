@@ -27,6 +27,7 @@ from gradegate.reporting.redact import concealed_mistakes
 from gradegate.reporting.report import REPORTS, Document, Sink
 from gradegate.reporting.visible import visible
 from gradegate.result import Counts, Decision, GateOutcome
+from gradegate.sharding.steps import Written
 
 COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "new-failures", "cost-usd", "tokens")
 FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE, GateOutcome.NOT_RUN)
@@ -65,7 +66,7 @@ class Step:
 def outputs() -> tuple[str, ...]:
     """The names of all outputs of the action."""
     paths = (report.path_output for _, report in REPORTS if report.path_output)
-    return ("outcome", "exit-code", *COUNTED, "overturned", "comment-url", *paths)
+    return ("outcome", "exit-code", *COUNTED, "overturned", "comment-url", "open", *paths)
 
 
 def publish(
@@ -100,6 +101,17 @@ def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str
     findings = hashlib.sha256("\n".join(map(str, error.mistakes)).encode("utf-8", "replace")).hexdigest()[:16]
     url = _comment(step, text, True, findings)
     return _set_outputs(step, {"outcome": MISTAKEN, "exit-code": str(exit_code), "comment-url": url})
+
+
+def publish_part(step: Step, written: Written) -> int:
+    """Say what came of a shard, or how many failures are open: neither decides anything. Gives the exit code."""
+    for problem in written.problems:
+        warn(step, problem)
+    step.tell(harmless(written.said))
+    _set_outputs(
+        step, {"exit-code": str(written.code), "open": "" if step.settings.run.shard else str(written.failures)}
+    )
+    return written.code
 
 
 def _summarise(step: Step, text: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from gradegate.access.egress import Egress
 from gradegate.access.hosts import Vendor
 from gradegate.account import AskedModel, KeyUse
-from gradegate.asking.budget import Budget, strictest
+from gradegate.asking.budget import Budget
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider
 from gradegate.configs import idle, made
@@ -25,10 +25,11 @@ from gradegate.planning.keys import case_definition, named
 from gradegate.planning.load import Located
 from gradegate.planning.names import Names
 from gradegate.planning.pairs import Pairs, Target
+from gradegate.planning.shares import limits_of, share
 from gradegate.planning.size import Size, TooLarge
 from gradegate.planning.variables import Variables
 from gradegate.settings import CONCURRENCY, TIMEOUT, Settings
-from gradegate.suite import Case, Limits, Note, PromptSpec
+from gradegate.suite import Case, Note, PromptSpec
 from gradegate.texts import chat
 from gradegate.texts.asked import asks_for
 from gradegate.texts.prompt import fill
@@ -40,7 +41,7 @@ MAX_REPEATS = 10_000
 def concurrency(settings: Settings, suites: Iterable[Located]) -> int:
     """How many calls may be in flight: what the command line says, else the most that a config says, else 4."""
     configured = max((located.suite.max_concurrency or 0 for located in suites), default=0)
-    return settings.max_concurrency or configured or CONCURRENCY
+    return share(settings.max_concurrency or configured or CONCURRENCY, settings.shard, least=1)
 
 
 def egress(settings: Settings) -> Egress:
@@ -58,8 +59,7 @@ def build_client(settings: Settings, suites: Sequence[Located]) -> Client:
     configured = max((located.suite.timeout or 0.0 for located in suites), default=0.0)
     timeout = settings.timeout or configured or TIMEOUT
     slots = concurrency(settings, suites)
-    own = Limits(settings.max_calls, settings.max_usd, settings.max_seconds)
-    budget = Budget(strictest((own, *(located.suite.policy.budget for located in suites))))
+    budget = Budget(limits_of(settings, suites))
     return Client(timeout=timeout, retries=settings.retries, slots=slots, environ=settings.environ, budget=budget)
 
 

@@ -85,10 +85,11 @@ def reread(content: bytes, name: str) -> Decision:
 def _run(results: Results) -> RunResult:
     made = results.made
     return RunResult(
-        cases=cases_of(map(_row, results.cases)),
-        target_usage=_usage(results.summary.target),
-        grader_usage=_usage(results.summary.grader),
+        cases=cases_of(map(row_of, results.cases)),
+        target_usage=usage_of(results.summary.target),
+        grader_usage=usage_of(results.summary.grader),
         interrupted=results.interrupted,
+        incomplete=results.incomplete,
         notes=tuple(Note(note.text, _origin(note.source) if note.source else None) for note in results.notes),
         seconds=results.summary.seconds,
         models=tuple(AskedModel(line.name, line.host, line.replies_from) for line in results.asked),
@@ -113,7 +114,8 @@ def _run(results: Results) -> RunResult:
     )
 
 
-def _row(line: CaseLine) -> Row:
+def row_of(line: CaseLine) -> Row:
+    """An answer."""
     return Row(
         suite=line.suite,
         description=line.description,
@@ -124,11 +126,11 @@ def _row(line: CaseLine) -> Row:
         outcome=Outcome(line.outcome),
         output=line.output,
         error=line.error,
-        grades=tuple(map(_grade, line.grades)),
+        grades=tuple(map(grade_of, line.grades)),
         score=line.score,
         threshold=line.threshold,
         reason=line.reason,
-        usage=_usage(line.usage),
+        usage=usage_of(line.usage),
         case=line.case,
         repeat=line.repeat,
         turns=tuple(map(turn_of, line.turns)),
@@ -146,7 +148,8 @@ def _baseline(line: BaselineLine) -> BaselineReport:
     return BaselineReport(**{**line.model_dump(), "removed": tuple(line.removed)})
 
 
-def _grade(line: GradeLine) -> Grade:
+def grade_of(line: GradeLine) -> Grade:
+    """A grade; what it was asserted of is as plain as the line has it."""
     asserted = Asserted(
         type=line.assertion,
         value=line.expected,
@@ -167,7 +170,7 @@ def _grade(line: GradeLine) -> Grade:
         threshold=line.threshold,
         reason=line.reason,
         evidence=line.evidence,
-        usage=_usage(line.usage),
+        usage=usage_of(line.usage),
         setup=line.setup,
         inner=line.inner,
         scale=line.scale,
@@ -227,7 +230,8 @@ def _change(line: ChangeLine) -> GateChange:
     return GateChange(ChangeKind(line.kind), line.text, Origin(line.file, line.line) if line.file else None)
 
 
-def _usage(spent: Spent) -> Usage:
+def usage_of(spent: Spent) -> Usage:
+    """What calls of one kind took."""
     tokens = (spent.prompt_tokens, spent.completion_tokens)
     return Usage(
         spent.calls,

@@ -24,7 +24,7 @@ Share = Field(default=None, description="From 0 to 1; null when nothing was grad
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(defer_build=True, frozen=True, ser_json_inf_nan="null")
+    model_config = ConfigDict(defer_build=True, frozen=True, ser_json_inf_nan="null", allow_inf_nan=False)
 
 
 class SourceLine(_Part):
@@ -341,6 +341,7 @@ class Head(_Part):
     rules: list[RuleLine]
     notes: list[NoteLine]
     interrupted: str = Field(description="Why the run stopped early; empty when it did not.")
+    incomplete: str = Field(default="", description="What is wrong with the parts of a run in shards; empty otherwise.")
     models: list[str]
     asked: list[AskedLine] = Field(description="The models, each in its parts.")
     keys: list[KeyLine] = Field(default=[], description="What left the environment, and where it went.")

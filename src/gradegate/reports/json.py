@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from gradegate.account import AskedModel, BaselineReport, CacheReport, DerivedMetric, Made
 from gradegate.changes import GateChange
-from gradegate.conversation import Image, Turn, Usage
-from gradegate.errors import Origin
-from gradegate.reporting.plain import finite, plain
+from gradegate.reporting.lines import as_object, case_line, seconds, source, spent
+from gradegate.reporting.plain import finite
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.results import (
     VERSION,
     AskedLine,
-    BaseLine,
     BaselineLine,
     BudgetLine,
     CacheLine,
-    CaseLine,
     ChangeLine,
     ConfirmLine,
     Counted,
     DerivedLine,
-    GradeLine,
     Head,
-    ImageLine,
     KeyLine,
     MadeLine,
     NoteLine,
     RuleLine,
-    SourceLine,
-    Spent,
     Summary,
-    TurnLine,
-    VoteLine,
 )
 from gradegate.reporting.saved import DAY
 from gradegate.reporting.visible import encodable
@@ -43,11 +34,8 @@ from gradegate.reporting.wording import notes
 from gradegate.result import (
     Counts,
     Decision,
-    Grade,
-    Row,
     RuleResult,
     RunResult,
-    Vote,
 )
 from gradegate.suite import Note
 
@@ -62,7 +50,7 @@ def _parts(decision: Decision) -> Iterator[str]:
     yield _head(decision).model_dump_json()[:-1] + ',"cases":['
     separator = "\n"
     for place, row in enumerate(decision.run.rows):
-        yield separator + _case(row, place in decision.blocking).model_dump_json()
+        yield separator + case_line(row, place in decision.blocking).model_dump_json()
         separator = ",\n"
     yield "\n]}\n"
 
@@ -79,6 +67,7 @@ def _head(decision: Decision) -> Head:
         rules=[_rule(rule) for rule in decision.rules],
         notes=[_note(note) for note in notes(decision)],
         interrupted=encodable(run.interrupted),
+        incomplete=encodable(run.incomplete),
         models=[encodable(str(model)) for model in run.models],
         asked=[_asked(model) for model in run.models],
         keys=[KeyLine(name=encodable(use.name), host=encodable(use.host)) for use in run.keys],
@@ -91,7 +80,7 @@ def _head(decision: Decision) -> Head:
         confirm=ConfirmLine(**asdict(run.confirm)) if run.confirm else None,
         baseline=_baseline(run.baseline) if run.baseline else None,
         derived_metrics=[_derived(metric) for metric in run.derived],
-        about={encodable(file): _object(about) for file, about in run.about.items()},
+        about={encodable(file): as_object(about) for file, about in run.about.items()},
     )
 
 
@@ -121,10 +110,10 @@ def _summary(decision: Decision) -> Summary:
         **_counts(decision.grades),
         cost_usd=finite(both.known_cost),
         tokens=both.tokens,
-        seconds=_seconds(run.seconds),
+        seconds=seconds(run.seconds),
         cases=Counted(**_counts(decision.cases)),
-        target=_spent(run.target_usage),
-        grader=_spent(run.grader_usage),
+        target=spent(run.target_usage),
+        grader=spent(run.grader_usage),
     )
 
 
@@ -135,7 +124,7 @@ def _budget(run: RunResult) -> BudgetLine | None:
     return BudgetLine(
         calls=run.budget.calls,
         usd=finite(run.budget.usd) or 0.0,
-        seconds=_seconds(run.seconds),
+        seconds=seconds(run.seconds),
         max_calls=limits.calls,
         max_usd=limits.usd,
         max_seconds=limits.seconds,
@@ -160,21 +149,6 @@ def _counts(counts: Counts) -> dict[str, Any]:
         "errored": counts.errored,
         "pass_rate": counts.pass_rate,
     }
-
-
-def _spent(usage: Usage) -> Spent:
-    return Spent(
-        calls=usage.calls,
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-        cost_usd=finite(usage.known_cost),
-        known_usd=finite(usage.cost) or 0.0,
-        unpriced=usage.unpriced,
-        seconds=_seconds(usage.seconds),
-        reasks=usage.reasks,
-        cached=usage.cached,
-        saved_usd=finite(usage.saved) or 0.0,
-    )
 
 
 def _rule(result: RuleResult) -> RuleLine:
@@ -206,103 +180,12 @@ def _rule(result: RuleResult) -> RuleLine:
         every_case=rule.every_case,
         by_metric=rule.by_metric,
         scale=rule.scale,
-        source=_source(rule.origin),
-    )
-
-
-def _case(row: Row, blocks: bool) -> CaseLine:
-    return CaseLine(
-        description=encodable(row.description),
-        suite=encodable(row.suite),
-        case=row.case,
-        repeat=row.repeat,
-        provider=encodable(row.provider),
-        prompt=encodable(row.prompt),
-        prompt_label=encodable(row.prompt_label),
-        vars=_object(row.vars),
-        output=None if row.output is None else encodable(row.output),
-        error=encodable(row.error),
-        outcome=row.outcome.value,
-        score=finite(row.score),
-        threshold=finite(row.threshold),
-        reason=encodable(row.reason),
-        seconds=_seconds(row.usage.seconds),
-        cost_usd=finite(row.usage.known_cost),
-        tokens=row.usage.tokens,
-        usage=_spent(row.usage),
-        metadata=_object(row.metadata),
-        grades=[_grade(grade) for grade in row.grades],
-        turns=[_turn(turn) for turn in row.turns],
-        source=_source(row.origin),
-        key=row.key.hex(),
-        definition=row.definition.hex(),
-        base=row.base.value if row.base else None,
-        hidden=row.hidden,
-        undone=row.undone,
-        blocks=blocks,
-    )
-
-
-def _grade(grade: Grade) -> GradeLine:
-    assertion = grade.assertion
-    return GradeLine(
-        assertion=encodable(assertion.type),
-        metric=encodable(grade.metric),
-        outcome=grade.outcome.value,
-        score=finite(grade.score),
-        threshold=finite(grade.threshold),
-        reason=encodable(grade.reason),
-        expected=plain(assertion.value),
-        blocking=assertion.blocking,
-        inner=grade.inner,
-        set=assertion.is_set,
-        weight=finite(assertion.weight),
-        config=_object(assertion.config),
-        model_slug=encodable(assertion.model_slug),
-        scale=grade.scale,
-        unread=encodable(grade.unread),
-        most=grade.most,
-        setup=grade.setup,
-        evidence=_object(grade.evidence),
-        usage=_spent(grade.usage),
-        source=_source(assertion.origin),
-        votes=[_vote(vote) for vote in grade.votes],
-        confirmed=grade.confirmed,
-        key=assertion.key.hex(),
-        definition=assertion.definition.hex(),
-        status=grade.status,
-        base=BaseLine(outcome=grade.base.outcome.value, first=grade.base.first.value) if grade.base else None,
-        undone=grade.undone,
-        unheard=grade.unheard,
-        turns=list(grade.turns),
-    )
-
-
-def _vote(vote: Vote) -> VoteLine:
-    return VoteLine(
-        outcome=vote.outcome.value,
-        score=finite(vote.score),
-        reason=encodable(vote.reason),
-        model=encodable(vote.model),
+        source=source(rule.origin),
     )
 
 
 def _baseline(report: BaselineReport) -> BaselineLine:
     return BaselineLine(**{**asdict(report), "removed": [encodable(name) for name in report.removed]})
-
-
-def _turn(turn: Turn) -> TurnLine:
-    documents: list[str | ImageLine] = [
-        ImageLine(image=encodable(text)) if isinstance(text, Image) else encodable(text)
-        for text in turn.retrieval_context
-    ]
-    return TurnLine(
-        role=turn.role,
-        content=encodable(turn.content),
-        retrieval_context=documents,
-        images=[encodable(image) for image in turn.images],
-        metadata=_object(turn.metadata),
-    )
 
 
 def _derived(metric: DerivedMetric) -> DerivedLine:
@@ -312,24 +195,12 @@ def _derived(metric: DerivedMetric) -> DerivedLine:
 
 
 def _note(note: Note) -> NoteLine:
-    return NoteLine(text=encodable(note.text), source=_source(note.origin))
+    return NoteLine(text=encodable(note.text), source=source(note.origin))
 
 
 def _change(change: GateChange) -> ChangeLine:
     file, line = (change.origin.file, change.origin.line) if change.origin else ("", 0)
     return ChangeLine(kind=change.kind.value, text=encodable(change.text), file=encodable(file), line=line)
-
-
-def _source(origin: Origin | None) -> SourceLine | None:
-    return SourceLine(file=encodable(origin.file), line=origin.line) if origin and origin.file else None
-
-
-def _object(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {encodable(str(key)): plain(value) for key, value in values.items()}
-
-
-def _seconds(seconds: float) -> float:
-    return finite(seconds) or 0.0
 
 
 REPORTS.register("json")(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.account import BaselineReport, ConfirmReport
@@ -20,6 +20,9 @@ from gradegate.running.beside import OLD_LEAD, Beside, Regrading, Remembering
 from gradegate.running.portions import Portions
 from gradegate.running.scoring import concluded
 
+# Brings askings, with the numbers of their answers, to their end, or as far as it can.
+Pursue = Callable[[Sequence[tuple[int, Asking]], Portions, Stopped], None]
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -33,8 +36,16 @@ class Answer:
 class Confirming:
     """The answers of a run, in plan order, while their failing grades are asked again."""
 
-    def __init__(self, askable: Askable, answers: Sequence[Answer], reask: int, beside: Beside | None = None) -> None:
+    def __init__(
+        self,
+        askable: Askable,
+        answers: Sequence[Answer],
+        reask: int,
+        beside: Beside | None = None,
+        pursue: Pursue | None = None,
+    ) -> None:
         self._askable = askable
+        self._pursue = pursue or in_portions
         self._answers = list(answers)
         self._reask = reask
         self._beside = beside  # the base, where there is one, or a rule that asks for it
@@ -50,12 +61,20 @@ class Confirming:
         """Ask until no rule can change, or it is stopped."""
         waves = self._waves()
         while not stopped() and (wave := waves.next()):
-            self._wave = list(self._asking(wave))
-            _pursue([asking for _, asking in self._wave], portions, stopped)
-            numbers = sorted(set(self._settle()))  # an answer may have been asked again in two ways
-            self._regrade(numbers, portions, stopped)
-            for number in numbers:
+            for number in self.once(wave, portions, stopped):
                 waves.update(number, self._opened(number))
+
+    def once(self, wave: Iterable[Place], portions: Portions, stopped: Stopped) -> list[int]:
+        """Ask the grades of one wave until they stand; gives the numbers of their answers."""
+        self._wave = list(self._asking(wave))
+        self._pursue(self._wave, portions, stopped)
+        numbers = sorted(set(self._settle()))  # an answer may have been asked again in two ways
+        self._regrade(numbers, portions, stopped)
+        return numbers
+
+    def round(self, spare: int) -> list[Place]:
+        """The grades that are asked where nobody waits for the first of them: those of the next wave, and so many more of each rule."""
+        return self._waves().round(spare)
 
     def end(self, why: str) -> list[Row]:
         """The rows. Where ``why`` says that asking ended early, an open grade that a rule still needs is an ERROR."""
@@ -141,7 +160,7 @@ class Confirming:
             answer = self._answers[number]
             if regrading := self._beside.regrading(number, answer.job, answer.row):
                 self._regradings.append((number, regrading))
-        _pursue([regrading for _, regrading in self._regradings], portions, stopped)
+        self._pursue(self._regradings, portions, stopped)
         self._regraded()
         self._state(numbers)
 
@@ -214,8 +233,9 @@ class Confirming:
         return (grade for number in sorted(self._seen) for grade in self._answers[number].row.grades if grade.votes)
 
 
-def _pursue(askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
+def in_portions(numbered: Sequence[tuple[int, Asking]], portions: Portions, stopped: Stopped) -> None:
     """Ask until all grades stand, or it is stopped; where calls are limited, for all in turn, so that none takes them all."""
+    askings = [asking for _, asking in numbered]
     if not portions.limited:
         portions.in_threads(lambda asking: asking.pursue(stopped), askings)
     while not stopped() and (open_ := [asking for asking in askings if asking.open]):

@@ -36,6 +36,10 @@ class Memory:
     told: dict[tuple[str, ...] | None, History] = field(default_factory=dict)
     stored: dict[str, str] = field(default_factory=dict)
 
+    def known(self, job: Job) -> Mapping[str, str] | None:
+        """The stored answers that a job uses, as far as they are there; None where it uses none."""
+        return {name: self.stored[name] for name in job.recall.names if name in self.stored} if job.recall else None
+
     def recalled(self, job: Job) -> Job:
         """The job with the stored answers that it uses; what it stores itself is forgotten. Raises GradegateError."""
         known = dict(self.stored)

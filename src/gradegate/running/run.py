@@ -4,61 +4,59 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from gradegate import __version__
-from gradegate.account import Made
 from gradegate.asking.http import Client
 from gradegate.asking.question import at
-from gradegate.asking.replies import Replies
-from gradegate.baseline import answer_of
 from gradegate.conversation import NO_USAGE, Transcript, Usage
+from gradegate.deciding.waves import Place as Position
 from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
-from gradegate.figures import many
 from gradegate.grading.conclude import missing, unjudged
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.keys import row_key
 from gradegate.programs import desk as programs
-from gradegate.result import Grade, Outcome, Row, RunResult, cases_of
+from gradegate.result import Grade, Outcome, Row, RunResult
 from gradegate.running import converse
 from gradegate.running.askable import Askable
-from gradegate.running.beside import Beside
 from gradegate.running.border import guarded
 from gradegate.running.compare import Answered, compared
-from gradegate.running.confirm import Answer, Confirming
-from gradegate.running.derived import derived
+from gradegate.running.confirm import Confirming
 from gradegate.running.estimate import answer_calls, grader_calls, target_calls
+from gradegate.running.gathered import Account, Asked, Gathered, Place
 from gradegate.running.grade import grades_of
 from gradegate.running.occasions import Occasions
 from gradegate.running.portions import Portions
 from gradegate.running.scoring import concluded
 from gradegate.running.transforms import Untransformed
 from gradegate.running.unpaid import after_undone, asks, lost, unanswered, ungraded
-from gradegate.suite import Note
 
 T = TypeVar("T")
 LAST_WORDS = 3.0  # seconds that calls in flight get to notice that they were cut
 
 Watch = Callable[[Row], None]
-Place = tuple[int, int]  # of an answer: the index of its job, and the repetition
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """An answer with what its graders saw; the transcript is kept only of answers that will be compared or asked again."""
-
-    row: Row
-    transcript: Transcript | None = None
-    job: Job | None = None  # with the stored answers that it used
 
 
 def run(plan: Plan, client: Client, reask: int, watch: Watch = lambda _: None) -> RunResult:
     """Every planned answer, in plan order. Ctrl-C and SIGTERM stop calls at once; what is missing becomes ERROR."""
     return _Run(plan, client, reask, watch).result()
+
+
+def first_asks(
+    plan: Plan, client: Client, reask: int, only: Collection[int], watch: Watch = lambda _: None
+) -> tuple[Mapping[Place, Asked], Account]:
+    """The answers to the jobs of these indexes, with comparisons; no failure is asked again.
+
+    Jobs of one conversation, and those that are compared with one another, are all among them or none.
+    """
+    return _Run(plan, client, reask, watch).first(only)
+
+
+def further_asks(plan: Plan, client: Client, reask: int, confirming: Confirming, places: Sequence[Position]) -> Account:
+    """Have failures asked again until each stands; ``confirming`` has their answers, and keeps what was said."""
+    return _Run(plan, client, reask, lambda _: None).again(confirming, places)
 
 
 class _Run:
@@ -77,59 +75,61 @@ class _Run:
         self._cut: list[Place] = []  # in the midst of which the budget's calls ended
         self._compared: set[Place] = set()  # the first answer of each comparison that was made
         self._lost: tuple[Usage, Usage] = (NO_USAGE, NO_USAGE)  # what target and graders took and no row has
-        self._confirming: Confirming | None = None
-        self._others: list[Row] = []  # the answers of a base that is asked in the same run
+        self._gathered: Gathered | None = None
+        self._started, self._clock = datetime.now(UTC), time.monotonic()
 
     def result(self) -> RunResult:
-        started, clock = datetime.now(UTC), time.monotonic()
+        self._until_stopped(self._ask_everything)
+        gathered = self._gathered or self._gather()
+        return gathered.result(self._no_more(), self._account())
+
+    def first(self, only: Collection[int]) -> tuple[Mapping[Place, Asked], Account]:
+        chains = [chain for chain in converse.chains(self._plan.jobs) if chain[0][0] in only]
+        self._until_stopped(lambda: self._ask_first(chains))
+        self._leave_uncompared()
+        mine = {(index, repeat): self._plan.jobs[index] for index in sorted(only) for repeat in self._repeats(index)}
+        asked = {place: self._asked_of(place[0], job, place[1]) for place, job in mine.items()}
+        return asked, self._account()
+
+    def again(self, confirming: Confirming, places: Sequence[Position]) -> Account:
+        self._until_stopped(lambda: confirming.once(places, self._portions, self._no_more))
+        return self._account()
+
+    def _ask_everything(self) -> None:
+        self._ask_first(converse.chains(self._plan.jobs))
+        self._gathered = self._gather()
+        self._gathered.confirming.run(self._portions, self._no_more)
+
+    def _ask_first(self, chains: Sequence[Sequence[Place]]) -> None:
+        self._portions.work(self._answer_chain, chains, self._calls, self._take_back)
+        self._portions.work(self._compare, self._comparisons(), self._calls_to_compare, self._take_back_comparisons)
+
+    def _until_stopped(self, work: Callable[[], object]) -> None:
+        """Do it to its end, or until a signal."""
+        self._started, self._clock = datetime.now(UTC), time.monotonic()
         self._client.budget.start()
         try:
-            chains = converse.chains(self._plan.jobs)
-            self._portions.work(self._answer_chain, chains, self._calls, self._take_back)
-            self._portions.work(self._compare, self._comparisons(), self._calls_to_compare, self._take_back_comparisons)
-            self._confirming = self._begin_confirming()
-            self._confirming.run(self._portions, self._no_more)
+            work()
         except KeyboardInterrupt as e:
             self._stopped = "terminated" if isinstance(e, Terminated) else "interrupted"
             self._client.stop()
             programs.end()
             self._wait_for_last_words()
-        confirming = self._confirming or self._begin_confirming()
-        rows = confirming.end(self._no_more())
-        replies, (target, graders) = self._client.replies, self._spent(rows, confirming)
-        metrics = derived(self._plan.derived, rows)
-        return RunResult(
-            cases=cases_of(rows),
-            target_usage=target,
-            grader_usage=graders,
-            interrupted=self._stopped,
-            notes=(*self._plan.notes, *_notes(rows), *map(Note, confirming.doubts()), *_cache_notes(replies)),
-            seconds=time.monotonic() - clock,
-            models=self._plan.models,
-            keys=self._plan.keys,
-            about=self._plan.about,
-            made=Made(
-                __version__,
-                self._plan.commit,
-                started.isoformat(timespec="seconds"),
-                self._plan.digests,
-                self._plan.recorded,
-                self._plan.titles,
-                self._plan.options,
-                self._plan.folder,
-            ),
+
+    def _account(self) -> Account:
+        replies = self._client.replies
+        return Account(
+            started=self._started.isoformat(timespec="seconds"),
+            seconds=time.monotonic() - self._clock,
+            stopped=self._stopped,
+            lost=self._lost,
             budget=self._client.budget.report(),
             cache=replies.report() if replies else None,
-            confirm=confirming.report(),
-            baseline=confirming.baseline(rows),
-            derived=metrics,
+            problems=tuple(replies.problems) if replies else (),
         )
 
-    def _spent(self, rows: Sequence[Row], confirming: Confirming) -> tuple[Usage, Usage]:
-        """What target and graders took, of rows and of what came to nothing."""
-        every = (*rows, *self._others)
-        target = sum((row.usage for row in every), self._lost[0] + confirming.lost_answers)
-        return target, sum((grade.usage for row in every for grade in row.grades), self._lost[1] + confirming.unseen)
+    def _repeats(self, index: int) -> range:
+        return range(self._plan.jobs[index].repeats)
 
     def _no_more(self) -> str:
         """Why nothing more is asked; an empty string as long as something may be."""
@@ -138,26 +138,13 @@ class _Run:
         used_up = self._client.budget.report().used_up
         return f"the budget of {used_up} is used up" if used_up else ""
 
-    def _begin_confirming(self) -> Confirming:
-        """All planned answers in plan order; those that are missing are there as ERROR."""
+    def _gather(self) -> Gathered:
         self._leave_uncompared()
-        answers: list[Answer] = []
-        others: list[Row | None] = []
-        for index, job in enumerate(self._plan.jobs):
-            for repeat in range(job.repeats):
-                asked = self._asked_of(index, job, repeat)
-                if job.of_base:  # its own side came before
-                    others[repeat - job.repeats] = asked.row
-                else:
-                    answers.append(Answer(asked.job or job, asked.row, asked.transcript))
-                    others.append(None)
-        self._others = [row for row in others if row]
-        beside = Beside.of(self._plan, self._askable, self._reask, [answer_of(row) if row else None for row in others])
-        return Confirming(self._askable, answers, self._reask, beside)
+        return Gathered.of(self._plan, self._askable, self._reask, self._asked_of)
 
     def _asked_of(self, index: int, job: Job, repeat: int) -> Asked:
         why = f"not run: the run was {self._stopped}"
-        return self._answers.get((index, repeat)) or Asked(_missing(job, repeat, why, Trouble.STOPPED))
+        return self._answers.get((index, repeat)) or Asked(missing_row(job, repeat, why, Trouble.STOPPED))
 
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""
@@ -204,6 +191,7 @@ class _Run:
 
     def _asked(self, index: int, repeat: int, memory: converse.Memory) -> Asked:
         planned = self._plan.jobs[index]
+        known = memory.known(planned)  # before the answer is stored that this job gives
         job = guarded(lambda: memory.recalled(planned), lambda error: error)
         if isinstance(job, Exception):
             return Asked(_failed(planned, repeat, job))
@@ -216,7 +204,7 @@ class _Run:
             row = replace(row, key=row_key(planned, repeat))
         again = any(grade.outcome is Outcome.FAIL for grade in row.grades)
         kept = again or any(binding.compares for binding in job.assertions)
-        return Asked(row, answer if kept else None, None if job is planned else job)
+        return Asked(row, answer if kept else None, None if job is planned else job, known)
 
     # --- where the calls of the budget end ------------------------------------------------------------------------
 
@@ -291,19 +279,6 @@ class _Run:
             self._answers[place] = replace(answer, row=row)
 
 
-def _notes(rows: Sequence[Row]) -> list[Note]:
-    """Answers that were cut are graded, and every report says so; once for each place in a config."""
-    cut = [row for row in rows if row.cut_off]
-    places = Counter(row.origin for row in cut)
-    return [
-        Note(f"{many(count, 'answer')} cut at the token limit, and graded as cut", o) for o, count in places.items()
-    ]
-
-
-def _cache_notes(replies: Replies | None) -> list[Note]:
-    return [Note(f"the cache: {problem}") for problem in (replies.problems if replies else ())]
-
-
 def _graded(job: Job, repeat: int, answer: Transcript, reask: int) -> Row:
     return _answered(job, repeat, answer, grades_of(job, answer, reask))
 
@@ -357,10 +332,10 @@ def _failed(job: Job, repeat: int, error: Exception) -> Row:
         row = _answered(job, repeat, error.transcript, grades)
         return row if grades else replace(row, outcome=Outcome.ERROR, error=str(error), output=None)
     why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
-    return _missing(job, repeat, why, error.trouble if isinstance(error, ProviderError) else None)
+    return missing_row(job, repeat, why, error.trouble if isinstance(error, ProviderError) else None)
 
 
-def _missing(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row:
+def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row:
     """The row of an answer that is missing: every planned grade is there, as ERROR."""
     grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, trouble))
     undone = trouble is Trouble.STOPPED

@@ -1,0 +1,45 @@
+"""What a run may take, and one shard of it: so that all shards together take no more than the whole may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gradegate.asking.budget import strictest
+from gradegate.errors import ConfigError
+from gradegate.planning.load import Located
+from gradegate.settings import Settings
+from gradegate.suite import Limits
+
+
+def check_shard(settings: Settings) -> None:
+    """Raise ConfigError for options of shards that do not go together."""
+    if settings.shard and settings.merge:
+        raise ConfigError.at("both `shard` and `merge` are given", None, "ask in one job, and merge in another")
+    if settings.open and not settings.shard and not settings.merge:
+        cure = "give `shard` (--shard 3/8), whose share of these failures is asked again"
+        raise ConfigError.at("`open` is given without `shard` or `merge`", None, cure)
+
+
+def share(whole: int, shard: tuple[int, int] | None, least: int = 0) -> int:
+    """An even share of a whole number, of which the first shards have what is over; all of it where there are none."""
+    if shard is None:
+        return whole
+    number, of = shard
+    return max(least, whole // of + (number <= whole % of))
+
+
+def limits_of(settings: Settings, suites: Iterable[Located]) -> Limits:
+    """The strictest of what command line and configs allow; of a shard its share of what is left of it."""
+    own = Limits(settings.max_calls, settings.max_usd, settings.max_seconds)
+    limits = strictest((own, *(located.suite.policy.budget for located in suites)))
+    return limits if settings.shard is None else _of_shard(limits, settings.shard, settings.taken)
+
+
+def _of_shard(limits: Limits, shard: tuple[int, int], taken: tuple[int, float]) -> Limits:
+    """An even share of the calls and dollars that are left. Seconds go by for all shards at once."""
+    calls, usd = limits.calls, limits.usd
+    return Limits(
+        calls=None if calls is None else share(max(0, calls - taken[0]), shard),
+        usd=None if usd is None else max(0.0, usd - taken[1]) / shard[1],
+        seconds=limits.seconds,
+    )

@@ -1,0 +1,105 @@
+"""The action in shards: what the jobs of examples/workflow-shards.yml do, each as a process with its inputs."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from support.events import pull_request
+from support.fake_github import serve
+from support.scenarios import KEY, answers, step
+from support.step import Local
+
+pytestmark = pytest.mark.slow
+WORKFLOW = Path(__file__).resolve().parents[2] / "examples" / "workflow-shards.yml"
+KEYLESS = {"openai_api_key": "", "openai_base_url": ""}
+
+
+@pytest.fixture
+def action(tmp_path, llm):
+    with serve() as github:
+        made = step(tmp_path, Local(), github, llm, pull_request())
+        llm.reply = answers("D")
+        yield made
+
+
+def steps_of(job):
+    return yaml.safe_load(WORKFLOW.read_text())["jobs"][job]["steps"]
+
+
+def inputs(job, **values):
+    """The inputs that a job of the workflow gives to the action, but for what it names by expressions."""
+    (given,) = [it["with"] for it in steps_of(job) if it.get("uses", "").startswith("OWNER/gradegate@")]
+    found = {name.replace("-", "_"): text for name, text in given.items() if "${{" not in text}
+    return {**found, **values}
+
+
+def in_shards(action, of):
+    """Both rounds as the workflow has them; gives what the merge left behind."""
+    shards = [action.run(**inputs("shard", shard=f"{number}/{of}", parts="all-parts")) for number in range(1, of + 1)]
+    opened = action.run(**inputs("open", **KEYLESS))
+    if opened.outputs["open"] != "0":
+        shards += [
+            action.run(**inputs("again", shard=f"{number}/{of}", parts="all-parts")) for number in range(1, of + 1)
+        ]
+    assert [left.code for left in (*shards, opened)] == [0] * len(shards) + [0], [left.log for left in shards]
+    assert action.github.comments == []
+    assert {left.summary for left in (*shards, opened)} == {""}
+    return opened, action.run(**inputs("gate", **KEYLESS))
+
+
+def test_shards_say_nothing_and_the_merge_comments_once_without_a_key(action, llm):
+    opened, merged = in_shards(action, 2)
+    assert opened.outputs["open"] == "1"
+    assert (merged.code, merged.outputs["outcome"], merged.outputs["planned"]) == (1, "blocked", "2")
+    (comment,) = action.github.comments
+    assert "because of D" in comment["body"]
+    assert "because of D" in merged.summary
+    assert KEY not in "".join(path.read_text() for path in (action.workspace / "evals/all-parts").iterdir())
+    results = json.loads((action.workspace / "evals" / "gradegate-results.json").read_text())
+    assert "OPENAI_API_KEY" in results["hidden"]
+    requests = len(llm.requests)
+    whole = action.run()
+    assert (whole.code, whole.outputs["outcome"]) == (1, "blocked")
+    assert len(llm.requests) == 2 * requests
+
+
+def test_a_second_round_is_left_out_where_nothing_is_open(action, llm):
+    llm.reply = answers("A")
+    opened, merged = in_shards(action, 3)
+    assert opened.outputs["open"] == "0"
+    assert (merged.code, merged.outputs["outcome"]) == (0, "pass")
+
+
+def test_a_part_that_is_missing_is_named_on_the_pull_request(action, llm):
+    llm.reply = answers("A")
+    action.run(**inputs("shard", shard="1/2", parts="all-parts"))
+    merged = action.run(**inputs("gate", **KEYLESS))
+    assert (merged.code, merged.outputs["outcome"]) == (3, "inconclusive")
+    assert "shard 2/2 is missing" in action.github.comments[0]["body"]
+
+
+def test_no_shard_comments_on_a_mistake_and_the_merge_does(action):
+    wrong = {"repeat": "0"}
+    assert action.run(**inputs("shard", shard="1/2", **wrong)).code == 2
+    assert action.github.comments == []
+    assert action.run(**inputs("gate", **KEYLESS)).code == 2
+    assert "is no folder with parts" in action.github.comments[0]["body"]
+
+
+@pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/1000", "-1/2"])
+def test_a_shard_that_is_none_is_a_mistake(action, shard):
+    left = action.run(shard=shard)
+    assert left.code == 2
+    assert f"the input `shard` is '{shard}' -> give its number and how many there are, such as 3/8" in left.log
+
+
+def test_the_jobs_with_keys_may_write_nothing_and_the_required_one_always_runs():
+    jobs = yaml.safe_load(WORKFLOW.read_text())["jobs"]
+    keyed = {name for name, job in jobs.items() if "secrets." in json.dumps(job)}
+    assert keyed == {"shard", "again"}
+    assert all("write" not in jobs[name]["permissions"].values() for name in keyed)
+    assert jobs["gate"]["if"] == "always()"
+    assert set(jobs["gate"]["needs"]) == set(jobs) - {"gate"}
+    assert jobs["shard"]["strategy"]["matrix"] == jobs["again"]["strategy"]["matrix"]

@@ -1,0 +1,36 @@
+"""What shards may take together is what the whole may."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.planning.shares import limits_of, share
+from gradegate.settings import Settings
+
+OF = st.integers(1, 40)
+
+
+@given(whole=st.integers(0, 10**6), of=OF)
+def test_shares_add_up_and_are_even(whole, of):
+    shares = [share(whole, (number, of)) for number in range(1, of + 1)]
+    assert sum(shares) == whole
+    assert max(shares) - min(shares) <= 1
+
+
+@given(calls=st.integers(1, 1000), taken=st.integers(0, 1200), of=OF)
+def test_calls_that_are_left_are_divided(calls, taken, of):
+    made = [limits_of(Settings(max_calls=calls, taken=(taken, 0.0), shard=(n, of)), ()) for n in range(1, of + 1)]
+    assert sum(limits.calls for limits in made) == max(0, calls - taken)
+
+
+def test_dollars_are_divided_and_seconds_are_not():
+    settings = Settings(max_usd=4.0, max_seconds=60.0, taken=(0, 1.0), shard=(2, 3))
+    limits = limits_of(settings, ())
+    assert (limits.calls, limits.usd, limits.seconds) == (None, 1.0, 60.0)
+
+
+def test_a_run_that_is_not_divided_has_all_of_it():
+    assert limits_of(Settings(max_calls=7), ()).calls == share(7, None) == 7
+
+
+def test_every_shard_makes_a_call_at_once():
+    assert [share(2, (number, 4), least=1) for number in range(1, 5)] == [1, 1, 1, 1]

@@ -1,0 +1,326 @@
+"""A part that is missing, there twice, cut, changed, or of something else is named, and the outcome is never green."""
+
+import hashlib
+import json
+import os
+
+import pytest
+
+from gradegate import cli
+from support.flips import GOOD, suite
+from support.shards import PARTS
+
+ASSERTION = {"type": "contains", "value": "case"}
+
+
+@pytest.fixture
+def asked(sharded):
+    """A run of which every shard has its part, and which would be green."""
+    run = sharded(suite({"id": "echo"}, 12, ASSERTION))
+    run.ask()
+    return run
+
+
+def signed(lines):
+    """Lines with the footer that belongs to them."""
+    text = "".join(line + "\n" for line in lines)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return text + json.dumps({"lines": len(lines), "sha256": digest}) + "\n"
+
+
+def edited(path, change, line=0):
+    """Change the object of a line, and sign the file anew."""
+    lines = path.read_text().splitlines()[:-1]
+    value = json.loads(lines[line])
+    change(value)
+    path.write_text(signed([*lines[:line], json.dumps(value), *lines[line + 1 :]] if line >= 0 else lines))
+
+
+def merge(run, capsys):
+    capsys.readouterr()
+    code, results = run.merge()
+    return code, results, capsys.readouterr()
+
+
+def test_all_parts_are_green(asked, capsys):
+    code, results, _ = merge(asked, capsys)
+    assert (code, results["outcome"], results["incomplete"]) == (0, "pass", "")
+
+
+def cut(text):
+    return text[: len(text) // 2]
+
+
+def without_a_line(text):
+    lines = text.splitlines(keepends=True)
+    return "".join([*lines[:1], *lines[2:]])
+
+
+def with_a_word_changed(text):
+    return text.replace("case", "cases", 1)
+
+
+def with_more(text):
+    return text + text.splitlines()[-1] + "\n"
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (cut, "it is cut"),
+        (lambda text: "", "it is cut"),
+        (lambda text: text[:-1], "it is cut"),
+        (lambda text: "\n".join(text.splitlines()[:-1]) + "\n", "it is cut: the last line is no footer"),
+        (without_a_line, "it is cut: it has"),
+        (with_a_word_changed, "its digest is another"),
+        (with_more, "it is cut: it has"),
+        (lambda text: "\0" * 100, "it is cut"),
+        (lambda text: "[" * 100_000 + "\n", "it is cut: the last line is no footer"),
+        (lambda text: signed(["[" * 100_000]), "line 1: "),
+        (lambda text: signed([]), "line 1: "),
+        (lambda text: signed(text.splitlines()[:1]), "it has no lines between the first and the last"),
+    ],
+)
+def test_a_file_that_is_not_whole_is_named_and_its_shard_missing(asked, capsys, damage, said):
+    path = asked.part(2)
+    path.write_text(damage(path.read_text()))
+    code, results, printed = merge(asked, capsys)
+    assert (code, results["outcome"]) == (3, "inconclusive")
+    assert path.name in results["incomplete"]
+    assert said in results["incomplete"]
+    assert printed.err == ""
+    missing = [case for case in results["cases"] if case["outcome"] == "error"]
+    assert missing
+    assert len(missing) + sum(case["outcome"] == "pass" for case in results["cases"]) == 12
+    assert all(case["undone"] and "shard 2/3" in case["error"] for case in missing)
+
+
+def test_a_missing_part_is_named(asked, capsys):
+    asked.part(3).unlink()
+    code, results, _ = merge(asked, capsys)
+    assert (code, results["incomplete"]) == (3, "shard 3/3 is missing")
+    assert {case["error"] for case in results["cases"] if case["undone"]} == {"not run: shard 3/3 is missing"}
+
+
+def test_a_missing_part_without_any_case_is_never_green_either(sharded, capsys):
+    run = sharded(suite({"id": "echo"}, 1, ASSERTION), of=3)
+    run.ask()
+    empty = next(shard for shard in (1, 2, 3) if len(run.part(shard).read_text().splitlines()) == 3)
+    run.part(empty).unlink()
+    code, results, _ = merge(run, capsys)
+    assert (code, results["summary"]["passed"]) == (3, 1)
+
+
+def test_errors_that_are_ignored_ignore_no_missing_part(sharded, capsys):
+    gate = {"errors": {"ignore-up-to": 1}, "rules": [{"name": "r", "min-pass-rate": 0.1}]}
+    run = sharded(suite({"id": "echo"}, 12, ASSERTION, gate=gate))
+    run.ask()
+    run.part(1).unlink()
+    assert merge(run, capsys)[0] in (2, 3)
+
+
+def test_the_same_part_twice_is_named(asked, capsys):
+    asked.part(1).with_name("copy.jsonl").write_bytes(asked.part(1).read_bytes())
+    code, results, _ = merge(asked, capsys)
+    assert (code, results["outcome"]) == (3, "inconclusive")
+    assert "shard 1/3 is there twice: copy.jsonl and part-1-of-3-round-1-attempt-1.jsonl" in results["incomplete"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("plan", "0" * 64, "it is of another plan"),
+        ("commit", "1" * 40, "it is of commit 1111111, and this is"),
+        ("run", "4711", "it is of the workflow run 4711, and this is none"),
+        ("version", "0.0.1", "it was written by version 0.0.1, and this is"),
+        ("of", 4, "it is shard 2/4, and the others are of 3"),
+        ("shard", 0, "it is shard 0/3"),
+        ("shard", 7, "it is shard 7/3"),
+        ("basis", "2" * 64, "it asks again what other parts than these answered"),
+        ("format", 2, "line 1: "),
+        ("format", True, "line 1: "),
+        ("attempt", 0, "line 1: "),
+        ("gradegate", "other", "line 1: "),
+        ("more", 1, "line 1: "),
+    ],
+)
+def test_a_part_of_something_else_is_named(asked, capsys, key, value, said):
+    edited(asked.part(2), lambda header: header.update({key: value}))
+    code, results, _ = merge(asked, capsys)
+    assert code == 3
+    assert f"{asked.part(2).name}: {said}" in results["incomplete"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda it: it.update(place=99), "the answer is none of shard"),
+        (lambda it: it.update(repeat=1), "the answer is none of shard"),
+        (lambda it: it["answer"].update(key="0" * 64), "the answer is to another question"),
+        (lambda it: it["answer"].update(grades=[]), "the answer has 0 grades, and 1 are planned"),
+        (lambda it: it["answer"]["grades"][0].update(definition="0" * 64), "a grade is about something else"),
+        (lambda it: it["answer"].update(outcome="fail"), "the answer contradicts itself"),
+        (lambda it: it["answer"]["grades"][0].update(outcome="error"), "the answer contradicts itself"),
+        (lambda it: it["answer"].update(error="down"), "the answer contradicts itself"),
+        (lambda it: it["answer"].pop("output"), "line 2: Field required"),
+        (lambda it: it["answer"]["grades"][0].update(score=float("nan")), "line 2: Input should be a finite number"),
+        (lambda it: it["answer"]["usage"].update(known_usd=float("inf")), "line 2: Input should be a finite number"),
+    ],
+)
+def test_an_answer_that_the_plan_does_not_have_is_named(asked, capsys, change, said):
+    edited(asked.part(2), change, line=1)
+    code, results, _ = merge(asked, capsys)
+    assert code == 3
+    assert said in results["incomplete"]
+
+
+def test_what_decides_is_the_plan_s_whatever_a_part_says_of_it(sharded, capsys):
+    run = sharded(suite({"id": "echo"}, 3, {"type": "contains", "value": "nobody says this"}))
+    run.ask()
+    for shard in (1, 2, 3):
+        own = {"weight": 0, "blocking": False, "metric": "other", "inner": True}
+        edited(run.part(shard), lambda it: it["answer"]["grades"][0].update(own), line=1)  # noqa: B023
+    code, results, _ = merge(run, capsys)
+    assert (code, results["outcome"]) == (1, "blocked")
+
+
+def test_an_answer_too_few_and_one_twice_are_named(asked, capsys):
+    path = asked.part(2)
+    lines = path.read_text().splitlines()[:-1]
+    path.write_text(signed([lines[0], *lines[2:]]))
+    assert "of the 4 answers of shard 2/3" in merge(asked, capsys)[1]["incomplete"]
+    path.write_text(signed([lines[0], lines[1], *lines[1:]]))
+    assert "line 3: the answer is there twice" in merge(asked, capsys)[1]["incomplete"]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/etc/passwd"), lambda path: path.mkdir()])
+def test_what_is_no_plain_file_is_named_and_not_waited_for(asked, capsys, make):
+    make(asked.part(1).with_name("other.jsonl"))
+    code, results, _ = merge(asked, capsys)
+    assert code == 3
+    assert "other.jsonl: it " in results["incomplete"]
+
+
+def test_where_no_part_can_be_used_nothing_is_decided(asked, capsys):
+    asked.command("merge", PARTS, "c.yaml", "--repeat", "2")
+    printed = capsys.readouterr()
+    assert printed.err.count("it is of another plan: give shards and merge the same configs and options") == 3
+    for path in asked.part(1).parent.iterdir():
+        path.unlink()
+    assert cli.main(["merge", PARTS, "c.yaml"]) == 2
+    assert f"there is no part in `{PARTS}`" in capsys.readouterr().err
+
+
+def test_of_several_attempts_the_last_one_counts(asked, monkeypatch, capsys):
+    asked.part(2).write_text(signed(asked.part(2).read_text().splitlines()[:1]))  # its job was cancelled
+    monkeypatch.setenv("GITHUB_RUN_ATTEMPT", "2")
+    asked.ask(shards=[2])
+    assert asked.part(2, attempt=2).exists()
+    assert merge(asked, capsys)[0] == 0
+
+
+# --- the second round -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def again(sharded, llm):
+    """A run with two rounds, that would be green."""
+    seen = set()
+
+    def reply(path, body):
+        text = json.dumps(body["messages"])
+        fails = "case 4" in text and not seen
+        seen.update([True] if fails else ())
+        return '{"pass": false, "score": 0.1, "reason": "bad"}' if fails else GOOD
+
+    llm.reply = reply
+    run = sharded(suite(llm.spec(), 9))
+    run.ask()
+    assert len(run.name_open()) == 1
+    run.ask("--open", "gradegate-parts/open.jsonl")
+    return run
+
+
+def test_two_rounds_are_green(again, capsys):
+    assert merge(again, capsys)[0] == 0
+
+
+def test_a_part_of_the_second_round_that_is_missing_is_named(again, capsys):
+    again.part(1, 2).unlink()
+    code, results, _ = merge(again, capsys)
+    assert (code, results["incomplete"]) == (3, "shard 1/3 is missing (round 2)")
+
+
+def test_asks_of_a_shard_that_answered_anew_are_named(again, monkeypatch, capsys):
+    monkeypatch.setenv("GITHUB_RUN_ATTEMPT", "2")
+    again.ask(shards=[2])
+    code, results, _ = merge(again, capsys)
+    assert code == 3
+    assert "it asks again what other parts than these answered: run its round again" in results["incomplete"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda it: it.update(place=77), "it asks again what did not fail in any part"),
+        (lambda it: it.update(place=1), "it asks again what did not fail in any part"),
+        (lambda it: it.update(asks={"9": it["asks"]["0"]}), "it asks again what did not fail in any part"),
+        (lambda it: it["asks"]["0"][0].update(key="0" * 64), "a grade is about something else than the plan's"),
+        (lambda it: it.update(kind="other"), "line 2: Input should be 'again' or 'base'"),
+    ],
+)
+def test_asks_of_another_answer_are_named(again, capsys, change, said):
+    edited(again.part(1, 2), change, line=1)
+    code, results, _ = merge(again, capsys)
+    assert code == 3
+    assert said in results["incomplete"]
+
+
+def test_asks_that_two_parts_have_are_named(again, capsys):
+    lines, other = again.part(1, 2).read_text().splitlines(), again.part(3, 2)
+    own = other.read_text().splitlines()
+    other.write_text(signed([own[0], lines[1], own[1]]))
+    code, results, _ = merge(again, capsys)
+    assert code == 3
+    assert "it asks again what another part did" in results["incomplete"]
+
+
+def test_a_part_of_a_round_that_nobody_asked_for_is_never_green(asked, capsys):
+    edited(asked.part(2), lambda header: header.update(round=99))
+    code, results, _ = merge(asked, capsys)
+    assert code == 3
+    assert len(results["notes"]) == 51
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("plan", "0" * 64, "it is of another plan"),
+        ("commit", "1" * 40, "it is of commit 1111111"),
+        ("of", 4, "it is of 4 shards, and not 3"),
+        ("gradegate", "part", "it is a part, and names no open failures"),
+        ("round", 0, "it names no failures to ask again: line 1: "),
+    ],
+)
+def test_open_failures_of_something_else_are_not_asked(again, capsys, key, value, said):
+    path = again.folder / "gradegate-parts/open.jsonl"
+    edited(path, lambda header: header.update({key: value}))
+    capsys.readouterr()
+    assert again.command("run", "c.yaml", "--shard", "1/3", "--open", str(path)) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda it: it["answer"].update(place=99),
+        lambda it: it.update(positions=[7]),
+        lambda it: it["answer"]["answer"].update(key="0" * 64),
+    ],
+)
+def test_open_failures_that_the_plan_does_not_have_are_a_mistake(again, capsys, change):
+    path = again.folder / "gradegate-parts/open.jsonl"
+    edited(path, change, line=1)
+    capsys.readouterr()
+    assert again.command("run", "c.yaml", "--shard", "1/3", "--open", str(path)) == 2
+    assert "cannot be used" in capsys.readouterr().err

@@ -1,0 +1,74 @@
+"""A run in shards, through the command: each shard, what is open, another round, and the merge."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gradegate import cli
+from gradegate.bounded.begin import begin
+
+PARTS, OPEN = "gradegate-parts", "gradegate-parts/open.jsonl"
+TIMES = {"seconds", "started", "oldest_days"}
+
+
+def timeless(value: Any) -> Any:
+    """A value of results.json without its times."""
+    if isinstance(value, dict):
+        return {key: timeless(item) for key, item in value.items() if key not in TIMES}
+    return [timeless(item) for item in value] if isinstance(value, list) else value
+
+
+@dataclass
+class Sharded:
+    """Runs one config in the working directory. ``options`` go to every command."""
+
+    folder: Path
+    config: Any
+    of: int = 3
+    options: Sequence[str] = ()
+    codes: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        text = self.config if isinstance(self.config, str) else yaml.safe_dump(self.config, sort_keys=False)
+        (self.folder / "c.yaml").write_text(text)
+
+    def command(self, *arguments: str) -> int:
+        begin()
+        return cli.main([*arguments, "--reask", "0", "--retries", "0", *self.options])
+
+    def one(self) -> tuple[int, dict]:
+        """One run of everything: its code and results."""
+        code = self.command("run", "c.yaml", "-o", "one.json")
+        return code, json.loads((self.folder / "one.json").read_text())
+
+    def ask(self, *more: str, shards: Sequence[int] = ()) -> None:
+        """Every shard, or these."""
+        for number in shards or range(1, self.of + 1):
+            self.codes.append(self.command("run", "c.yaml", "--shard", f"{number}/{self.of}", *more))
+
+    def name_open(self) -> list[dict]:
+        """The failures that the merge names, as lines of its file without the first and the last."""
+        self.codes.append(self.command("merge", PARTS, "c.yaml", "--open", OPEN))
+        path = self.folder / OPEN
+        return [json.loads(line) for line in path.read_text().splitlines()[1:-1]] if path.exists() else []
+
+    def merge(self) -> tuple[int, dict]:
+        """The decision: its code and results."""
+        results = self.folder / "merged.json"
+        results.unlink(missing_ok=True)
+        code = self.command("merge", PARTS, "c.yaml", "-o", "merged.json")
+        return code, json.loads(results.read_text()) if results.exists() else {}
+
+    def rounds(self) -> tuple[int, dict]:
+        """Ask, ask again what is open until nothing is, and merge."""
+        self.ask()
+        while self.name_open():
+            self.ask("--open", OPEN)
+        return self.merge()
+
+    def part(self, shard: int, round_: int = 1, attempt: int = 1) -> Path:
+        return self.folder / PARTS / f"part-{shard}-of-{self.of}-round-{round_}-attempt-{attempt}.jsonl"
