@@ -110,8 +110,8 @@ def _check_variable(name: str, cell: str, origin: Origin) -> None:
     """A column that is meant to assert and is a variable would leave the check out, and be green. Raises ConfigError."""
     if name.startswith("_") and _SPECIAL.fullmatch(f"_{name}"):
         raise ConfigError.at(f"the column `{name}` is a variable", origin, f"write `_{name}`")
-    typed = _TYPED.match(cell.strip()) if _ASSERTED.fullmatch(name) else None
-    if typed and GRADERS.find(typed[1].removeprefix("not-")):
+    kind, _ = _kind(cell.strip()) if _ASSERTED.fullmatch(name) else ("", None)
+    if GRADERS.find(kind.removeprefix("not-")):
         what = f"the column `{name}` is a variable, and `{excerpt(cell.strip(), 40)}` reads like an assertion"
         raise ConfigError.at(what, origin, "name the column `__expected`")
 
@@ -152,12 +152,19 @@ def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
         raise ConfigError.at(f"`{excerpt(stripped, 40)}` runs code, which gradegate does not run", origin, cure)
     if stripped.startswith("grade:"):
         return {"type": "llm-rubric", "value": stripped.removeprefix("grade:")}
-    name = of_two(stripped) or ((named := _NAME.match(stripped)) and named[0]) or ""
-    if name and (typed := _TYPED.fullmatch(stripped, len(name))):
-        return _typed(name, typed[1], typed[2], origin)
+    kind, typed = _kind(stripped)
+    if typed:
+        return _typed(kind, typed[1], typed[2], origin)
     if (alone := _ALONE.match(stripped)) and _needs_no_value(alone[1]):
         return _typed(alone[1], alone[2], "", origin)
     return {"type": "equals", "value": stripped}
+
+
+def _kind(text: str) -> tuple[str, re.Match[str] | None]:
+    """The type in ``TYPE(THRESHOLD):VALUE``, and the match of the rest; empty and None for another text."""
+    name = of_two(text) or ((named := _NAME.match(text)) and named[0]) or ""
+    typed = _TYPED.fullmatch(text, len(name)) if name else None
+    return (name, typed) if typed else ("", None)
 
 
 def _needs_no_value(kind: str) -> bool:

@@ -113,7 +113,7 @@ DOCUMENTS = frozenset(
     "created updated date version source sources link links url id uid uuid key ticket issue issues displayprompt "
     "displayname display grading timeout subcategory subject area domain component module feature features suite section "
     "language lang locale difficulty complexity labels purpose background details story testid testname caseid casename "
-    "testcaseid".split()
+    "testcaseid persona intent scenario requirement requirements risk".split()
 )
 # Words that speak of what is checked; keys at the top of a file and of providers may be names, but not of these.
 _WORDS = frozenset(
