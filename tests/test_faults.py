@@ -201,6 +201,28 @@ def test_a_signal_ends_a_run_at_any_moment_without_a_traceback(folder, number):
     assert codes <= {0, 128 + number}
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_decides_whatever_becomes_of_its_exception(folder, monkeypatch, capsys, number):
+    """As in the import of a class: until Python 3.12 what comes up in ``__set_name__`` becomes a RuntimeError."""
+
+    def importing(*_):
+        class Named:
+            def __set_name__(self, owner, name):
+                os.kill(os.getpid(), number)
+
+        type("Owner", (), {"part": Named()})
+
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(junit, "_totals", importing)
+    try:
+        assert cli.main(["run", "pass.yaml", "-o", "r.xml"]) == 128 + number
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    assert "failed" not in capsys.readouterr().err
+
+
 @slow
 def test_a_second_signal_ends_a_run_at_once(folder, llm):
     llm.latency = 600

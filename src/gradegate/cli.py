@@ -37,9 +37,17 @@ def script() -> NoReturn:
     os._exit(code)  # threads that still wait for a dead server must not hold the exit
 
 
+_struck: list[int] = []  # the signal that ended the command
+
+
 def main(argv: Sequence[str]) -> int:
-    """Run a command; gives the exit code."""
+    """Run a command; gives the exit code. A signal decides it, whatever became of its exception: an import may wrap it."""
     _heed_signals()
+    code = _main(argv)
+    return 128 + _struck[0] if _struck else code
+
+
+def _main(argv: Sequence[str]) -> int:
     try:
         args = _parser().parse_args(argv)
         return int(args.command(args))
@@ -50,7 +58,8 @@ def main(argv: Sequence[str]) -> int:
     except SystemExit as e:
         return int(e.code or 0)
     except Exception as e:  # a defect of ours: said in a line, and never green
-        _complain(_defect(e))
+        if not _struck:
+            _complain(_defect(e))
         return INCONCLUSIVE
     finally:
         _end_programs()
@@ -71,6 +80,7 @@ def _defect(error: Exception) -> str:
 
 
 def _heed_signals() -> None:
+    _struck.clear()
     if sys.unraisablehook is sys.__unraisablehook__:
         sys.unraisablehook = _unraised
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -87,6 +97,7 @@ def _unraised(lost: Any) -> None:
 
 def _stop(number: int, frame: Any) -> NoReturn:
     """Stop in an orderly way; the next signal ends the process at once."""
+    _struck.append(number)
     for again in (signal.SIGINT, signal.SIGTERM):
         signal.signal(again, at_once)
     raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
