@@ -168,7 +168,7 @@ def test_what_is_no_file_of_answers_is_refused(stages: Stages, text: str) -> Non
 def test_a_first_stage_that_left_nothing_is_refused(stages: Stages, github: FakeGitHub) -> None:
     shutil.rmtree(stages.answers.parent)
     refused(stages)
-    assert "could not run" in github.comments[0]["body"]
+    assert "COULD NOT RUN" in github.comments[0]["body"]
 
 
 def test_a_link_in_the_artifact_leads_nowhere(stages: Stages) -> None:
