@@ -19,7 +19,11 @@ _TABLE = (
     "CREATE TABLE replies (key BLOB PRIMARY KEY, at REAL, model TEXT, usage TEXT, kind TEXT, seconds REAL, body BLOB, "
     "proof BLOB)"
 )
-_FIND = "SELECT at, model, usage, kind, seconds, body, proof FROM replies WHERE key = ?"
+_COLUMNS = "at, model, usage, kind, seconds, body, proof FROM replies"
+_FIND = f"SELECT rowid, {_COLUMNS} WHERE key = ?"
+_NEXT = f"SELECT key, {_COLUMNS} WHERE rowid > ? ORDER BY rowid LIMIT ?"
+_AHEAD = 200  # replies that are read at once where questions come in the order of an earlier run
+_AHEAD_BYTES = 1024 * 1024  # of their bodies
 _ROOM = -65_536  # KB of pages that a reader keeps: each is read from the disk once
 
 
@@ -31,6 +35,7 @@ class Store:
     """One file. Any number of threads use it; the first failure ends its use, and ``problem`` says why.
 
     What is found is what the file held when it was opened: one snapshot costs a quarter of a new one at each look.
+    A run that asks what an earlier one asked reads ahead, since threads that wait for the file in turn cost as much as all else.
     """
 
     def __init__(self, path: Path, *, writable: bool) -> None:
@@ -39,6 +44,8 @@ class Store:
         self._lock = threading.Lock()
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
+        self._last = 0  # the row that was read last
+        self._ahead: dict[object, tuple[object, ...]] = {}
         try:
             self._open(writable=writable)
         except (Unusable, OSError, sqlite3.Error) as e:
@@ -46,15 +53,39 @@ class Store:
 
     def find(self, key: bytes) -> Stored | None:
         """The reply of a key, unless it is damaged."""
+        try:
+            # Without the lock, which one step of the interpreter does not need: threads that once queue for it never cease to.
+            row = self._ahead.pop(key, None) or self._read(key)
+            return None if row is None else _checked(key, row)
+        except (Unusable, sqlite3.Error) as e:
+            with self._lock:
+                self._give_up(e)
+            return None
+
+    def _read(self, key: bytes) -> tuple[object, ...] | None:
+        """The row of a key. Those after it are read, too, where it comes soon after the one before."""
         with self._lock:
             if self._reader is None:
                 return None
-            try:
-                row = self._reader.execute(_FIND, (key,)).fetchone()
-                return None if row is None else _checked(key, row)
-            except (Unusable, sqlite3.Error) as e:
-                self._give_up(e)
+            found = self._reader.execute(_FIND, (key,)).fetchone()
+            if found is None:
                 return None
+            number, *row = found
+            follows, self._last = self._last < number <= self._last + _AHEAD, max(self._last, number)
+            if follows:
+                self._read_ahead(self._reader)
+            return tuple(row)
+
+    def _read_ahead(self, reader: sqlite3.Connection) -> None:
+        if len(self._ahead) > _AHEAD:  # what nobody asked for
+            self._ahead = {}
+        size = 0
+        for following, *row in reader.execute(_NEXT, (self._last, _AHEAD)):
+            self._ahead[following] = tuple(row)
+            self._last += 1
+            size += len(row[-2]) if isinstance(row[-2], bytes | str) else 0
+            if size > _AHEAD_BYTES:
+                break
 
     def put(self, key: bytes, stored: Stored) -> None:
         """Keep a reply; it is in the file when this returns."""
@@ -84,6 +115,7 @@ class Store:
             with suppress(sqlite3.Error):
                 connection.close()
         self._reader = self._writer = None
+        self._ahead = {}
 
     def _give_up(self, why: Exception) -> None:
         self._close()

@@ -19,4 +19,5 @@ def is_blank(text: str) -> bool:
     """Whether nothing of the text is seen: blanks, signs that are never shown, and commands to a terminal."""
     if any(sign in text for sign in "\x1b\x9b\x9d\x90\x98\x9e\x9f"):
         text = _COMMANDS.sub("", text)
-    return _SEEN.search(text) is None
+    # At once: handing the interpreter over to another thread and back takes longer than to look.
+    return _SEEN.search(text, concurrent=False) is None
