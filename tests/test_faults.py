@@ -208,7 +208,7 @@ def test_a_signal_decides_whatever_becomes_of_its_exception(folder, monkeypatch,
     def importing(*_):
         class Named:
             def __set_name__(self, owner, name):
-                os.kill(os.getpid(), number)
+                signal.raise_signal(number)
 
         type("Owner", (), {"part": Named()})
 
