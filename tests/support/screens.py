@@ -12,9 +12,12 @@ from gradegate.changes import GateChanges
 from gradegate.conversation import Turn
 from gradegate.deciding.gate import decide
 from gradegate.errors import Origin
-from gradegate.reporting.page import bare
+from gradegate.github import action
+from gradegate.github.event import Event
+from gradegate.pipeline import unasked
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Counterpart, Decision, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.result import Counterpart, Decision, GateOutcome, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.settings import Settings
 from gradegate.suite import Policy, Rule, Select
 from support import samples
 
@@ -172,12 +175,26 @@ def inconclusive() -> Decision:
     return decided([*rows, passing(9), passing(10), unclear(11)])
 
 
-NOT_RUN = "This pull request comes from a fork, and GitHub gives its workflow no secrets: no model was asked."
+def not_run() -> Decision:
+    """A fork's run, to which GitHub gives no key."""
+    fork = Event(number=12, head_repository="stranger/shop", base_repository="octo/shop")
+    why = action.withheld(fork, frozenset({"OPENAI_API_KEY"}))
+    return unasked(GateOutcome.NOT_RUN, why, Settings(commit=COMMIT), notes=[action.TWO_STAGES])
+
+
+def untouched() -> Decision:
+    """A run with `only-changed` of a pull request that changes a page of docs."""
+    why = "nothing to check: no case depends on the 3 files that the pull request changes"
+    return unasked(GateOutcome.PASS, why, Settings(commit=COMMIT))
+
+
 DECISIONS: Mapping[str, Callable[[], Decision]] = {
     "12-mixed": mixed,
     "300-with-40-failures": many,
     "weakened-gate": weakened,
     "inconclusive": inconclusive,
+    "not-run": not_run,
+    "nothing-to-check": untouched,
 }
 
 
@@ -190,7 +207,6 @@ def screens() -> dict[str, str]:
             found = REPORTS.find(report)
             assert found is not None
             pages[f"{report}-{name}.md"] = found.render(decision, LINKS).text
-    pages["comment-not-run.md"] = bare("not-run", NOT_RUN, "", LINKS)
     return pages
 
 

@@ -79,7 +79,7 @@ def _part(step: Step) -> Written:
         if not (step.event.outsider and e.missing):
             raise
         return Written(
-            f"NOT RUN: {_withheld(step.event, e.missing)}", code=PASS if step.settings.neutral else INCONCLUSIVE
+            f"NOT RUN: {withheld(step.event, e.missing)}", code=PASS if step.settings.neutral else INCONCLUSIVE
         )
 
 
@@ -114,7 +114,7 @@ def _delivered(step: Step) -> Delivered:
     except ConfigError as e:
         if not (event.outsider and e.missing):
             raise
-        why = (_withheld(event, e.missing), TWO_STAGES)
+        why = (withheld(event, e.missing), TWO_STAGES)
         return deliver_without_keys(settings, names, where, e.missing, why, spare)
 
 
@@ -128,7 +128,8 @@ def _spared(step: Step, prepared: Prepared) -> str:
     return reason
 
 
-def _withheld(event: Event, missing: frozenset[str]) -> str:
+def withheld(event: Event, missing: frozenset[str]) -> str:
+    """Why a run of an outsider has none of the variables that are missing."""
     verb = "is" if len(missing) == 1 else "are"
     return f"the pull request comes from {event.outsider}, whose workflow GitHub gives no secrets, and {', '.join(sorted(missing))} {verb} not there"
 

@@ -209,6 +209,8 @@ def _metric(metric: DerivedMetric, scope: Scope) -> Iterator[str]:
 
 def _foot(decision: Decision, form: PageForm) -> str:
     run = decision.run
+    if not run.cases:  # it took nothing
+        return ""
     names = fit((code(str(model), 120) for model in run.models), form.limit // 20, form.measure)
     asked = ", ".join(names) + (f" and {len(run.models) - len(names):,} more" if len(names) < len(run.models) else "")
     keys = fit((f"<br>{code(str(use), 200)}" for use in run.keys), form.limit // 20, form.measure)
