@@ -11,6 +11,7 @@ import pytest
 from support import builder
 from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
+from support.installed import cache
 from support.intruder import intrude
 from support.scenarios import Scenarios, step
 from support.step import CANARY, FOLDERS, Step
@@ -50,7 +51,7 @@ class Container:
 @pytest.fixture(scope="session")
 def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
     assert builder.missing() == ""
-    buildah = builder.Builder(builder.cache())
+    buildah = builder.Builder(cache())
     image = buildah.image(tmp_path_factory.mktemp("pip"))
     name = buildah("from", image).strip()
     yield Container(buildah, name, buildah.entry_point(image))
@@ -62,7 +63,7 @@ def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
 
 @pytest.fixture(scope="session")
 def event() -> dict:
-    return builder.payload(builder.cache())
+    return builder.payload()
 
 
 @pytest.fixture

@@ -141,11 +141,13 @@ def test_a_passing_trouble_is_waited_for(fake: FakeGitHub, status: int) -> None:
 def test_an_item_that_cannot_be_read_approves_nothing(fake: FakeGitHub, written: dict) -> None:
     fake.happened("labeled", AFTER, label=LABEL)
     fake.timeline.append({**fake.timeline[0], "event": "unlabeled", **written})
+    fake.unlike = ("created_at: None",) if written["created_at"] is None else ()
     assert not approval(github(fake), EVENT, LABEL, HEADS, HEAD).by
 
 
 def test_items_of_other_kinds_may_hold_anything(fake: FakeGitHub) -> None:
     fake.timeline += [{"event": "reviewed", "created_at": 5}, {"event": None}, {}]
+    fake.unlike = ("/timeline: reply 200",)
     fake.happened("labeled", AFTER, label=LABEL)
     assert approval(github(fake), EVENT, LABEL, HEADS, HEAD).by
 
@@ -185,11 +187,12 @@ def test_only_the_head_of_the_event_is_approved(fake: FakeGitHub, head: str, eve
     "actor",
     [
         {"login": "renamed", "id": 101, "type": "User"},
-        {"login": "mona", "id": 5},
+        {"login": "mona", "id": 5, "type": ""},
         {"login": "x[bot]", "id": 6, "type": "Bot"},
         {"login": "renamed-too", "id": 102, "type": "User"},
     ],
 )
 def test_an_account_is_known_by_its_id_and_a_person_says_so(fake: FakeGitHub, actor: dict) -> None:
-    fake.timeline.append({"event": "labeled", "created_at": AFTER, "actor": actor, "label": {"name": LABEL}})
+    fake.happened("labeled", AFTER, label=LABEL)
+    fake.timeline[0]["actor"] |= actor
     assert not approval(github(fake), EVENT, LABEL, HEADS, HEAD).by

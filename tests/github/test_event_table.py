@@ -117,6 +117,7 @@ def test_each_row(job: Job, event: str, whose: str, keys: str, comment: str, onl
 def test_no_pull_request_is_guessed(job: Job, changed: dict[str, Any], pulls: list[dict[str, Any]]) -> None:
     job.payload, job.sha = stage(**changed), job.git("rev-parse", "HEAD")
     job.github.pulls["stranger:topic/#1 &x"] = pulls
+    job.github.unlike = (".number: 'x'",) if any(pull["number"] == "x" for pull in pulls) else ()
     code, outputs = job.run("workflow_run", only_changed="false")
     assert (code, outputs["outcome"], outputs["comment-url"]) == (0, "pass", "")
     assert job.github.asked("POST") == []

@@ -152,6 +152,7 @@ def test_a_list_that_may_not_be_read_runs_everything(job: Job, capsys: pytest.Ca
 def test_a_list_that_is_none_runs_everything(job: Job, answer: str) -> None:
     job.github.files = json.loads(answer) if answer.startswith("[") else []
     job.github.pull = job.github.pull if answer.startswith("[") else {"head": 1}
+    job.github.unlike = ("/files: reply 200",) if answer.startswith("[") else ("head: 1 is not",)
     assert job.run()[0] == 0
     assert len(job.llm.requests) == 1
 

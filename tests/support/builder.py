@@ -11,10 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from support.installed import ROOT, Package, unpacked
+
 MIRROR = os.environ.get("GRADEGATE_DEBIAN_MIRROR", "http://deb.debian.org/debian")
 PACKAGES = "python3,python3-venv,ca-certificates"
-PAYLOADS = "@octokit/webhooks-examples@7.6.1"
+PAYLOADS = Package(
+    "@octokit/webhooks-examples",
+    "7.6.1",
+    "sha512-De6U3XB6O3DtCa7bKgCMzTHdeopqqZ6SNivMYJnK65ierKL1AnNIA0tkRYCRS7lwGT792d+Ps1WbfHlso6MynQ==",
+)
 NEEDED = ("buildah", "debootstrap", "npm")
 # Of the base system, what no image needs.
 LEFT_OUT = ("./dev/*", "./var/cache/apt/archives/*.deb", "./var/lib/apt/lists/*")
@@ -30,14 +35,6 @@ def missing() -> str:
     if absent:
         return f"{' and '.join(absent)} not installed"
     return "" if os.geteuid() == 0 else "not root, which debootstrap and chroot need"
-
-
-def cache() -> Path:
-    """Where what was downloaded is kept; git does not see it."""
-    path = Path(os.environ.get("GRADEGATE_CACHE") or ROOT / ".cache").absolute()
-    path.mkdir(parents=True, exist_ok=True)
-    (path / ".gitignore").write_text("*\n")
-    return path
 
 
 def call(*command: str | Path, cwd: Path = ROOT) -> str:
@@ -128,14 +125,9 @@ def _pip(folder: Path) -> dict[str, str]:
     return {**mounts, str(file): "/etc/pip.conf"}
 
 
-def payload(folder: Path) -> dict:
+def payload() -> dict:
     """A pull_request event as GitHub has sent it."""
-    where = folder / "payloads"
-    if not (where / "node_modules").exists():
-        where.mkdir(exist_ok=True)
-        (where / "package.json").write_text("{}")
-        call("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", PAYLOADS, cwd=where)
-    index = where / "node_modules" / "@octokit" / "webhooks-examples" / "api.github.com" / "index.json"
+    (index,) = unpacked(PAYLOADS, "api.github.com/index.json")
     events = json.loads(index.read_text())
     examples = next(event["examples"] for event in events if event["name"] == "pull_request")
     return next(example for example in examples if example["action"] == "synchronize")

@@ -1,4 +1,7 @@
-"""A small GitHub on loopback: the timeline and the files of a pull request, issue comments with authors, pages, permissions and limits; GET /user; GraphQL viewer."""
+"""A small GitHub on loopback: the timeline and the files of a pull request, issue comments with authors, pages, permissions and limits; GET /user; GraphQL viewer.
+
+What it is asked and what it answers is held to what GitHub publishes when its test ends (`contract.py`).
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
-from zlib import crc32
 
+from support import contract
+from support import github_shapes as shapes
 from support.loopback import JsonHandler, listening
 
 BODY_LIMIT = 65_536
@@ -59,9 +63,14 @@ class Trouble:
 
 @dataclass
 class FakeGitHub:
-    """The state. ``before`` runs ahead of each request: the place to let another job be faster."""
+    """The state. ``before`` runs ahead of each request: the place to let another job be faster.
+
+    ``unlike`` are words for what a test has the client or this fake do that the real ones never would: what is wrong is
+    looked for in them, and each of them must be needed.
+    """
 
     url: str = ""
+    graphql: str = ""
     repository: str = "octo-org/octo-repo"
     tokens: dict[str, Token] = field(default_factory=lambda: {"ghs_actions": Token("github-actions[bot]")})
     comments: list[dict[str, Any]] = field(default_factory=list)
@@ -75,37 +84,30 @@ class FakeGitHub:
     next_id: int = 1
     page_cap: int = 100
     links: bool = True  # a proxy may drop the Link header
+    unlike: tuple[str, ...] = ()
+    exchanges: list[tuple[Seen, int, bytes]] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def add(self, login: str, body: Any, kind: str = "User", number: int = 7) -> dict[str, Any]:
         """A comment, as the API shows it."""
         with self.lock:
-            comment = {
-                "id": self.next_id,
-                "html_url": f"https://github.test/{self.repository}/pull/{number}#issuecomment-{self.next_id}",
-                "issue_url": f"{self.url}/repos/{self.repository}/issues/{number}",
-                "body": body,
-                "user": {"login": login, "type": kind},
-            }
+            author = shapes.user(login, kind)
+            comment = shapes.comment(self.url, self.repository, number, self.next_id, body, author)
             self.next_id += 1
             self.comments.append(comment)
             return comment
 
     def happened(self, event: str, at: str, actor: str = "mona", label: str = "", kind: str = "User") -> None:
         """Put an item into the timeline, as the API shows it; ``at`` is ISO 8601."""
-        named = {"label": {"name": label, "color": "ededed"}} if label else {}
-        item = {"id": len(self.timeline) + 1, "event": event, "created_at": at, "commit_id": None, **named}
-        self.timeline.append({**item, "actor": {"login": actor, "id": crc32(actor.lower().encode()), "type": kind}})
+        self.timeline.append(shapes.happening(len(self.timeline) + 1, event, at, shapes.user(actor, kind), label))
 
     def changes(self, name: str, status: str = "modified", before: str = "") -> None:
         """Put a file into what the pull request changes, as the API shows it."""
-        renamed = {"previous_filename": before} if before else {}
-        self.files.append({"sha": "d" * 40, "filename": name, "status": status, "changes": 1, **renamed})
+        self.files.append(shapes.file(name, status, before))
 
     def committed(self, sha: str, at: str) -> None:
         """Put a commit into the timeline: it has the dates that its author gave it, and no other."""
-        person = {"name": "x", "email": "x@example.org", "date": at}
-        self.timeline.append({"event": "committed", "sha": sha, "author": person, "committer": person})
+        self.timeline.append(shapes.commit(sha, at))
 
     def trouble(self, method: str, status: int, message: str = "trouble", **more: Any) -> None:
         """Script an answer out of turn."""
@@ -128,20 +130,20 @@ class FakeGitHub:
                 self.troubles.remove(trouble)
             if trouble.after:
                 self._serve(seen)
-            return trouble.status, trouble.headers, {"message": trouble.message}
+            return trouble.status, trouble.headers, shapes.error(trouble.status, trouble.message)
 
     def _serve(self, seen: Seen) -> tuple[int, dict[str, str], Any]:
         if not seen.headers.get("user-agent"):
-            return 403, {}, {"message": "Request forbidden by administrative rules. Please make sure ... User-Agent"}
+            return _refused(403, "Request forbidden by administrative rules. Please make sure ... User-Agent")
         token = self.tokens.get(seen.headers.get("authorization", "").removeprefix("Bearer "))
         if token is None:
-            return 401, {}, {"message": "Bad credentials"}
+            return _refused(401, "Bad credentials")
         if seen.path == "/graphql":
             return 200, {}, {"data": {"viewer": {"login": token.login}}}
         if seen.path == "/user":
             if token.kind == "Bot":
-                return 403, {}, {"message": NO_ACCESS}
-            return 200, {}, {"login": token.login, "type": token.kind}
+                return _refused(403, NO_ACCESS)
+            return 200, {}, shapes.account(token.login, token.kind)
         return self._comments(seen, token)
 
     def _comments(self, seen: Seen, token: Token) -> tuple[int, dict[str, str], Any]:
@@ -150,30 +152,34 @@ class FakeGitHub:
             return self._page(seen, self.timeline)
         listed = PULLS.fullmatch(seen.path)
         if listed and listed[1] == self.repository and seen.method == "GET":
-            return self._page(seen, self.pulls.get(seen.query["head"][0], []))
+            head = seen.query.get("head", [""])[0]
+            whole = [shapes.listed_pull(self.repository, 7, head) for _ in self.pulls.get(head, [])]
+            return self._page(seen, [*map(shapes.overlaid, whole, self.pulls.get(head, []))])
         pull = PULL.fullmatch(seen.path)
         if pull and pull[1] == self.repository and seen.method == "GET":
-            whole = {"number": int(pull[2]), "changed_files": len(self.files), **self.pull}
-            return self._page(seen, self.files[:MOST_FILES]) if pull[3] else (200, {}, whole)
+            if pull[3]:
+                return self._page(seen, self.files[:MOST_FILES])
+            whole = shapes.pull(self.repository, int(pull[2]), len(self.files))
+            return 200, {}, shapes.overlaid(whole, self.pull)
         of_issue, one = LIST.fullmatch(seen.path), ONE.fullmatch(seen.path)
         found = of_issue or one
         if found is None or found[1] != self.repository:
-            return 404, {}, {"message": "Not Found"}
+            return _refused(404, "Not Found")
         if seen.method == "GET" and of_issue:
             issue = f"/issues/{of_issue[2]}"
             return self._page(seen, [c for c in self.comments if str(c.get("issue_url", "")).endswith(issue)])
         if seen.method == "GET" and one:
             named = next((c for c in self.comments if c["id"] == int(one[2])), None)
-            return (200, {}, named) if named else (404, {}, {"message": "Not Found"})
+            return (200, {}, named) if named else _refused(404, "Not Found")
         if not token.writes:
-            return 403, {}, {"message": NO_ACCESS}
+            return _refused(403, NO_ACCESS)
         if seen.method in ("POST", "PATCH") and (refused := _unacceptable(seen.body)):
             return refused
         if seen.method == "POST" and of_issue:
             return 201, {}, self.add(token.login, seen.body["body"], token.kind, int(of_issue[2]))
         comment = next((c for c in self.comments if one and c["id"] == int(one[2])), None)
         if comment is None:
-            return 404, {}, {"message": "Not Found"}
+            return _refused(404, "Not Found")
         if seen.method == "DELETE":
             self.comments.remove(comment)
             return 204, {}, None
@@ -190,36 +196,71 @@ class FakeGitHub:
         return 200, more, items[(page - 1) * size : page * size]
 
 
+def _refused(status: int, message: str, *wrong: str) -> tuple[int, dict[str, str], Any]:
+    about = {"resource": "IssueComment", "code": "unprocessable", "field": "data"}
+    return status, {}, shapes.error(status, message, *({**about, "message": words} for words in wrong))
+
+
 def _unacceptable(body: Any) -> tuple[int, dict[str, str], Any] | None:
     text = body.get("body") if isinstance(body, dict) else None
     if not isinstance(text, str) or any("\ud800" <= c <= "\udfff" for c in text):
-        return 400, {}, {"message": "Problems parsing JSON"}
+        return _refused(400, "Problems parsing JSON")
     if not text.strip():
-        return 422, {}, {"message": "Validation Failed", "errors": [{"message": "Body can't be blank"}]}
+        return _refused(422, "Validation Failed", "Body can't be blank")
     if len(text) > BODY_LIMIT:
-        error = {"message": f"Body is too long (maximum is {BODY_LIMIT} characters)"}
-        return 422, {}, {"message": "Validation Failed", "errors": [error]}
+        return _refused(422, "Validation Failed", f"Body is too long (maximum is {BODY_LIMIT} characters)")
     return None
 
 
 class _Handler(JsonHandler):
     fake: FakeGitHub
+    root: str
 
     def respond(self) -> None:
         raw = self.read()
         url = urlsplit(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = json.loads(raw) if raw else None
-        seen = Seen(self.command, url.path, parse_qs(url.query), headers, body)
+        seen = Seen(self.command, self._below(url.path), parse_qs(url.query), headers, body)
         status, more, value = self.fake.answer(seen)
-        self.answer(status, b"" if value is None else value, more)
+        sent = b"" if value is None else json.dumps(value).encode()
+        self.fake.exchanges.append((seen, status, sent))
+        self.answer(status, sent, more)
+
+    def _below(self, path: str) -> str:
+        """The path below the address of the API; one that is elsewhere stays whole, and is no operation."""
+        if self.root and path.startswith("/api/"):
+            return "/graphql" if path == "/api/graphql" else path.removeprefix(self.root)
+        return path if not self.root else f"/not-the-api{path}"
 
 
 @contextmanager
-def serve(repository: str = "octo-org/octo-repo") -> Iterator[FakeGitHub]:
-    """Run a fake on a free port of 127.0.0.1."""
-    fake = FakeGitHub(repository=repository)
+def serve(repository: str = "octo-org/octo-repo", enterprise: bool = False) -> Iterator[FakeGitHub]:
+    """Run a fake on a free port of 127.0.0.1, with the addresses of github.com or of an Enterprise Server.
 
-    with listening(_Handler, fake=fake) as port:
-        fake.url = f"http://127.0.0.1:{port}"
+    When the test is done, what was asked and answered is held to what GitHub publishes. Raises AssertionError.
+    """
+    fake = FakeGitHub(repository=repository)
+    root = "/api/v3" if enterprise else ""
+    with listening(_Handler, fake=fake, root=root) as port:
+        fake.url = f"http://127.0.0.1:{port}{root}"
+        fake.graphql = f"http://127.0.0.1:{port}{'/api' if enterprise else ''}/graphql"
         yield fake
+    _hold(fake)
+
+
+HELD = contract.Held()
+
+
+def _hold(fake: FakeGitHub) -> None:
+    if not fake.exchanges or contract.missing():
+        return
+    found: dict[str, None] = {}
+    for seen, status, sent in fake.exchanges:
+        exchange = contract.Exchange(
+            seen.method, seen.path, seen.query, seen.headers, seen.body, status, json.loads(sent) if sent else None
+        )
+        found |= dict.fromkeys(HELD.problems(exchange))
+    unsaid = [problem for problem in found if not any(word in problem for word in fake.unlike)]
+    idle = [f"nothing is {word!r}" for word in fake.unlike if not any(word in problem for problem in found)]
+    assert not unsaid + idle, "GitHub is not like this:\n" + "\n".join([*unsaid, *idle][:40])
