@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -122,37 +122,60 @@ def test_a_run_that_looked_before_a_newer_one_wrote_is_written_over(fake: FakeGi
     fake.before = hold
     with ThreadPoolExecutor() as pool:
         older = pool.submit(post, fake, run(4))
-        while not [seen for seen in fake.seen if seen.method == "GET" and seen.path.endswith("/comments/1")][1:]:
+        while not [seen for seen in fake.seen if seen.method == "GET" and seen.path.endswith("/comments/1")]:
             late.wait(0.01)
         newer = upsert_comment(replace(github(fake), pause=pause), EVENT, body(run(5)), run(5))
     assert isinstance(newer, Posted)
+    assert isinstance(older.result(), Posted)  # it did write over the newer one
+    wrote = [read_stamp(seen.body["body"], "") for seen in fake.asked("PATCH")]
+    assert [own.run for own in wrote if own] == [5, 4, 5]
     assert there(fake) == [f"{run(5).line}\n{body(run(5))}"]
 
 
 class Turns:
-    """Lets two jobs send their requests in a given order, one at a time; when one has ended, the other goes on alone."""
+    """Lets two jobs send their requests in a given order, one at a time; when one has ended, the other goes on alone.
+
+    A pause is as long as `SETTLE` promises: a job that has looked at the comment will have written it by then.
+    """
 
     def __init__(self, order: Sequence[int]) -> None:
         self._order = list(order)
         self._ready = threading.Condition()
-        self._ended: set[int] = set()
-        self.mine = threading.local()
+        self._away: set[int] = set()  # jobs that have ended, or are in a pause
+        self._about_to_write: set[int] = set()
 
     def _whose(self) -> int | None:
-        while self._order and self._order[0] in self._ended:
+        while self._order and self._order[0] in self._away:
             self._order.pop(0)
         return self._order[0] if self._order else None
 
-    def wait(self, job: int) -> None:
+    def sent(self, job: int, looked: bool) -> None:
+        with self._ready:
+            if not looked:
+                self._about_to_write.discard(job)
+            self._ready.notify_all()
+
+    def pause(self, job: int) -> None:
+        with self._ready:
+            self._about_to_write.discard(job)
+            self._away.add(job)
+            self._ready.notify_all()
+            self._ready.wait_for(lambda: not self._about_to_write, PATIENCE)
+            self._away.discard(job)
+
+    def wait(self, job: int, looks: bool) -> None:
         with self._ready:
             self._ready.wait_for(lambda: self._whose() in (job, None), PATIENCE)
             if self._order:
                 self._order.pop(0)
+            if looks:
+                self._about_to_write.add(job)
             self._ready.notify_all()
 
     def end(self, job: int) -> None:
         with self._ready:
-            self._ended.add(job)
+            self._about_to_write.discard(job)
+            self._away.add(job)
             self._ready.notify_all()
 
 
@@ -161,12 +184,16 @@ def at_once(fake: FakeGitHub, stamps: Sequence[Stamp], order: Sequence[int]) -> 
     turns = Turns(order)
 
     def job(number: int) -> None:
-        own = github(fake)
+        own = replace(github(fake), pause=lambda seconds: turns.pause(number))
         send = own.client.send
 
         def in_turn(method: str, url: str, **more: object) -> object:
-            turns.wait(number)
-            return send(method, url, **more)  # type: ignore[arg-type]
+            looks = method == "GET" and "/issues/comments/" in url
+            turns.wait(number, looks)
+            try:
+                return send(method, url, **more)  # type: ignore[arg-type]
+            finally:
+                turns.sent(number, looks)
 
         own.client.send = in_turn  # type: ignore[method-assign,assignment]
         try:
@@ -178,20 +205,34 @@ def at_once(fake: FakeGitHub, stamps: Sequence[Stamp], order: Sequence[int]) -> 
         list(pool.map(job, range(2)))
 
 
+TROUBLES: dict[str, Callable[[FakeGitHub, str], None]] = {
+    "no trouble": lambda fake, method: None,
+    "a rate limit": lambda fake, method: fake.trouble(
+        method, 403, "You have exceeded a secondary rate limit", headers={"Retry-After": "1"}, path="comments"
+    ),
+    "a reply that is lost": lambda fake, method: fake.trouble(method, 502, after=True, path="comments"),
+}
+
+
 @pytest.mark.parametrize("existing", [False, True])
-@pytest.mark.parametrize("stamps", [(run(8), run(9)), (run(8), run(8))])
-def test_fifty_times_two_jobs_at_once_leave_one_comment_that_is_whole(
-    fake: FakeGitHub, stamps: tuple[Stamp, Stamp], existing: bool
+@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize("stamps", [(run(8), run(9)), (run(9), run(8)), (run(8), run(8))])
+def test_fifty_times_two_jobs_at_once_leave_one_comment_that_is_whole_and_the_newer_runs(
+    fake: FakeGitHub, stamps: tuple[Stamp, Stamp], existing: bool, trouble: str
 ) -> None:
+    newest = max(stamps, key=lambda own: own.run)
+    fake.page_cap = 3  # ours is on another page than the first
     for seed in range(50):
         fake.comments.clear()
-        fake.add("mona", "a comment of somebody")
+        for number in range(7):
+            fake.add("mona", f"comment {number} of somebody")
         if existing:
             fake.add(BOT, f"{run(3).line}\n{body(run(3))}", "Bot")
-        at_once(fake, stamps, random.Random(seed).choices((0, 1), k=24))
-        ours = [text for text in there(fake) if text.startswith("<!--")]
-        assert len(ours) == 1, seed
-        assert ours[0] in {f"{own.line}\n{body(own)}" for own in stamps}, seed
+        TROUBLES[trouble](fake, ("PATCH", "POST")[seed % 2])
+        at_once(fake, stamps, random.Random(seed).choices((0, 1), k=36))
+        fake.troubles.clear()
+        assert [text for text in there(fake) if text.startswith("<!--")] == [f"{newest.line}\n{body(newest)}"], seed
+        assert len(fake.comments) == 8, seed
 
 
 def test_in_whatever_order_a_first_comment_is_created_it_is_the_newer_runs(fake: FakeGitHub) -> None:

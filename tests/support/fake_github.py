@@ -188,7 +188,8 @@ class FakeGitHub:
         return 200, {}, comment
 
     def _page(self, seen: Seen, items: list[dict[str, Any]]) -> tuple[int, dict[str, str], Any]:
-        size = min(int(seen.query.get("per_page", ["30"])[0]), self.page_cap)
+        asked = seen.query.get("per_page", ["30"])[0]
+        size = min(int(asked) if asked.isdecimal() else 30, self.page_cap)
         page = int(seen.query.get("page", ["1"])[0])
         more = {}
         if self.links and page * size < len(items):
@@ -222,7 +223,11 @@ class _Handler(JsonHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = json.loads(raw) if raw else None
         seen = Seen(self.command, self._below(url.path), parse_qs(url.query), headers, body)
-        status, more, value = self.fake.answer(seen)
+        try:
+            status, more, value = self.fake.answer(seen)
+        except Exception:
+            self.fake.exchanges.append((seen, 500, b'{"message": "the fake is at its wits\' end"}'))
+            raise
         sent = b"" if value is None else json.dumps(value).encode()
         self.fake.exchanges.append((seen, status, sent))
         self.answer(status, sent, more)

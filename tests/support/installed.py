@@ -65,7 +65,8 @@ def unpacked(package: Package, *members: str) -> list[Path]:
 def _fetched(package: Package, folder: Path) -> Path:
     if shutil.which("npm") is None:
         raise NotToBeHadError("npm is not installed")
-    line = ["npm", "pack", "--silent", "--ignore-scripts", f"{package.name}@{package.version}"]
+    patience = ("--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")
+    line = ["npm", "pack", "--silent", "--ignore-scripts", *patience, f"{package.name}@{package.version}"]
     done = subprocess.run(line, cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise NotToBeHadError(f"npm cannot fetch {package.name}@{package.version}: {done.stderr[-500:]}")
