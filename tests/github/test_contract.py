@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -100,6 +101,12 @@ def run(act: Callable[[FakeGitHub], object], enterprise: bool = False) -> list[c
 def test_every_operation_that_is_listed_is_used_and_no_other(enterprise: bool) -> None:
     used = {exchange.operation for exchange in run(everything, enterprise)}
     assert used == {*contract.OPERATIONS, contract.GRAPHQL}
+
+
+def test_the_page_lists_what_is_asked() -> None:
+    page = (PACKAGE.parents[1] / "docs" / "github.md").read_text()
+    listed = re.findall(r"^\| `((?:GET|POST|PUT|PATCH|DELETE) [^`]+)` \|", page, re.MULTILINE)
+    assert sorted(listed) == sorted([*contract.OPERATIONS, contract.GRAPHQL])
 
 
 Place = tuple[str, int, int, str]  # file, first and last line, text
