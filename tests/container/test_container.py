@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support import builder
+from support.events import examples
 from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
 from support.installed import cache
@@ -63,7 +64,7 @@ def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
 
 @pytest.fixture(scope="session")
 def event() -> dict:
-    return builder.payload()
+    return next(example for example in examples()["pull_request"] if example["action"] == "synchronize")
 
 
 @pytest.fixture

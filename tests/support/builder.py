@@ -11,15 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.installed import ROOT, Package, unpacked
+from support.installed import ROOT
 
 MIRROR = os.environ.get("GRADEGATE_DEBIAN_MIRROR", "http://deb.debian.org/debian")
 PACKAGES = "python3,python3-venv,ca-certificates"
-PAYLOADS = Package(
-    "@octokit/webhooks-examples",
-    "7.6.1",
-    "sha512-De6U3XB6O3DtCa7bKgCMzTHdeopqqZ6SNivMYJnK65ierKL1AnNIA0tkRYCRS7lwGT792d+Ps1WbfHlso6MynQ==",
-)
 NEEDED = ("buildah", "debootstrap", "npm")
 # Of the base system, what no image needs.
 LEFT_OUT = ("./dev/*", "./var/cache/apt/archives/*.deb", "./var/lib/apt/lists/*")
@@ -123,11 +118,3 @@ def _pip(folder: Path) -> dict[str, str]:
     file = folder / "pip.conf"
     file.write_text("\n".join(lines) + "\n")
     return {**mounts, str(file): "/etc/pip.conf"}
-
-
-def payload() -> dict:
-    """A pull_request event as GitHub has sent it."""
-    (index,) = unpacked(PAYLOADS, "api.github.com/index.json")
-    events = json.loads(index.read_text())
-    examples = next(event["examples"] for event in events if event["name"] == "pull_request")
-    return next(example for example in examples if example["action"] == "synchronize")

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from support.installed import Package, unpacked
+
+PAYLOADS = Package(
+    "@octokit/webhooks-examples",
+    "7.6.1",
+    "sha512-De6U3XB6O3DtCa7bKgCMzTHdeopqqZ6SNivMYJnK65ierKL1AnNIA0tkRYCRS7lwGT792d+Ps1WbfHlso6MynQ==",
+)
 HEAD, BASE, MERGE = "a" * 40, "b" * 40, "c" * 40
 
 
@@ -23,3 +31,9 @@ def pull_request(source: str | None = "octo-org/octo-repo", **more: Any) -> dict
         },
         "repository": repository,
     }
+
+
+def examples() -> dict[str, list[dict[str, Any]]]:
+    """Payloads that GitHub has sent, by the name of their event. Raises NotToBeHadError."""
+    (index,) = unpacked(PAYLOADS, "api.github.com/index.json")
+    return {event["name"]: event["examples"] for event in json.loads(index.read_text())}
