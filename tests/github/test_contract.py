@@ -464,3 +464,20 @@ def test_without_npm_that_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NotToBeHadError, match="npm is not installed"):
         unpacked(Package("x", "1", "sha512-other"), "spec.json")
+
+
+@pytest.mark.parametrize("demanded", [False, True])
+def test_without_the_documents_checks_are_left_out_only_where_they_are_not_demanded(
+    monkeypatch: pytest.MonkeyPatch, demanded: bool
+) -> None:
+    def not_there() -> None:
+        raise NotToBeHadError("npm is not installed")
+
+    monkeypatch.setattr(contract, "_documents", not_there)
+    monkeypatch.setenv("GRADEGATE_CONTAINER", "required" if demanded else "")
+    asked = contract.missing.__wrapped__
+    if demanded:
+        with pytest.raises(NotToBeHadError):
+            asked()
+    else:
+        assert asked() == "npm is not installed"
