@@ -262,9 +262,9 @@ LIMITED: dict[str, tuple[int, str, Callable[[], dict[str, str]], float, float]] 
     "spent": (
         403,
         "API rate limit exceeded",
-        lambda: {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time()) + 20)},
-        15,
-        20,
+        lambda: {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time()) + 170)},
+        50,  # a busy machine may be two minutes late
+        170,
     ),
     "no time named": (403, "You have exceeded a secondary rate limit", dict, 60, 60),
     "too many": (429, "slow down", dict, 60, 60),

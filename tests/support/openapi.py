@@ -1,4 +1,4 @@
-"""GitHub's published OpenAPI documents, cut down to the operations that we use: 24 MB are read once, 0.5 MB in every process of tests."""
+"""GitHub's published OpenAPI documents, cut down to the operations that we use: 24 MB are read once, 0.25 MB in every process of tests."""
 
 from __future__ import annotations
 
