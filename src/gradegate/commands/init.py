@@ -1,0 +1,48 @@
+"""``gradegate init``: a first gate in a repository, and what the Action will do there."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from gradegate.commands.telling import here
+from gradegate.deciding.exit import PASS
+
+ABOUT = "write a first config and workflow, or say what the workflow will do; makes no call"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments."""
+    parser.add_argument(
+        "folder", nargs="?", metavar="FOLDER", help="where the config is to lie; default is this folder"
+    )
+    parser.add_argument(
+        "--template",
+        choices=("prompt", "application", "answers", "rag", "chatbot"),
+        help="what is tested; default prompt",
+    )
+    parser.add_argument(
+        "--provider", metavar="ID", help="who answers, such as openai:chat:MODEL, or an application's URL"
+    )
+    parser.add_argument("--grader", metavar="ID", help="the model that grades; default is the one that answers")
+    parser.add_argument("--no-workflow", action="store_true", help="write no workflow")
+    parser.add_argument("--action", metavar="OWNER/REPO@COMMIT", help="the release that the workflow uses")
+    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing; take the defaults")
+    parser.add_argument(
+        "--from-pr", action="store_true", help="write nothing; say what the workflows do on a pull request"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Give the exit code."""
+    from gradegate.reporting.commands import harmless
+    from gradegate.starting.steps import begin
+
+    names = ("folder", "template", "provider", "grader", "action")
+    given = {name: value for name in names if (value := getattr(args, name))}
+    on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    for line in begin(
+        here(), given, workflow=not args.no_workflow, ask=input if on_terminal and not args.yes else None
+    ):
+        print(harmless(line))
+    return PASS
