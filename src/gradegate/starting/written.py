@@ -90,7 +90,8 @@ def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence
         "KEY": where.key,
         "FOLDER": f"working-directory: {quoted}\n          " if where.below else "",
         "RUN_IN": f"\n        working-directory: {quoted}" if where.below else "",
-        "PREFIX": f"{where.below}/" if where.below else "",
+        "ANSWERS": json.dumps(f"{where.below}/answers.jsonl") if where.below else "answers.jsonl",
+        "UP": "../" * len(where.below.split("/")) if where.below else "",
         "COMMENT_KEY": f"\n          comment-key: {where.key}" if where.below else "",
         "ENV": "\n        ".join(_env(both)),
     }
