@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 
-from gradegate.commands.telling import here
-from gradegate.deciding.exit import PASS
+from gradegate.commands.telling import complain, here
+from gradegate.deciding.exit import MISTAKE, PASS
+from gradegate.errors import ConfigError
+from gradegate.figures import many
 
 ABOUT = "write a first config and workflow, or say what the workflow will do; makes no call"
 
@@ -35,14 +38,34 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Give the exit code."""
+    names = ("folder", "template", "provider", "grader", "action")
+    given = {name: value for name in names if (value := getattr(args, name))}
+    if args.from_pr:
+        return _from_pr(given)
     from gradegate.reporting.commands import harmless
     from gradegate.starting.steps import begin
 
-    names = ("folder", "template", "provider", "grader", "action")
-    given = {name: value for name in names if (value := getattr(args, name))}
     on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     for line in begin(
         here(), given, workflow=not args.no_workflow, ask=input if on_terminal and not args.yes else None
     ):
         print(harmless(line))
     return PASS
+
+
+def _from_pr(given: Mapping[str, str]) -> int:
+    from gradegate.files.checkout import repository_of
+    from gradegate.reporting.commands import harmless
+    from gradegate.starting.outlook import outlook
+
+    if given:
+        what = f"--from-pr looks at the workflows that there are, and --{next(iter(given))} chooses what is written"
+        raise ConfigError.at(what, None, "give one of the two")
+    cwd = here().resolve()
+    lines, problems = outlook(repository_of(cwd) or cwd)
+    for line in lines:
+        print(harmless(line))
+    for problem in problems:
+        complain(problem)
+    print("No call was made." if not problems else f"{many(len(problems), 'problem')}; no call was made.")
+    return MISTAKE if problems else PASS
