@@ -46,11 +46,15 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.starting.steps import begin
 
     on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    for line in begin(
-        here(), given, workflow=not args.no_workflow, ask=input if on_terminal and not args.yes else None
-    ):
+    for line in begin(here(), given, workflow=not args.no_workflow, ask=_ask if on_terminal and not args.yes else None):
         print(harmless(line))
     return PASS
+
+
+def _ask(question: str) -> str:
+    """A line that is typed. The question goes to standard output; ``input`` would have it on standard error."""
+    print(question, end="", flush=True)
+    return input()
 
 
 def _from_pr(given: Mapping[str, str]) -> int:

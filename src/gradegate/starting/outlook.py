@@ -34,7 +34,7 @@ def outlook(root: Path) -> tuple[list[str], list[str]]:
         problems += [f"{step.origin}: {mistake}" for mistake in found.mistakes]
         problems += [f"{step.origin}: {text}" for text in _lacking(found)]
         lines += [*_told(found), ""]
-    if not steps:
+    if not steps and not problems:
         problems.append("no workflow uses gradegate -> `gradegate init` writes one")
     return lines, problems
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from gradegate.errors import ConfigError
@@ -15,6 +16,7 @@ from gradegate.starting.choices import Choices
 
 CONFIG = "promptfooconfig.yaml"
 _TEMPLATES = Path(__file__).with_name("templates")
+LONGEST = 50  # letters of a folder in the name of its workflow
 _SUFFIX = ".template"  # of a program, so that no tool takes it for one of ours
 
 
@@ -35,6 +37,8 @@ class Ground:
     def key(self) -> str:
         """What tells the workflow of this folder from others in the repository: letters, digits and hyphens."""
         words = re.sub(r"[^a-z0-9]+", "-", self.below.lower()).strip("-")
+        if len(words) > LONGEST or not self.below.isascii():  # which cannot be told apart by their letters alone
+            words = f"{words[:LONGEST]}-{sha256(self.below.encode()).hexdigest()[:8]}".strip("-")
         return f"evals-{words}" if self.below else "evals"
 
     @property
