@@ -10,6 +10,7 @@ from gradegate.commands.telling import complain, here
 from gradegate.deciding.exit import MISTAKE, PASS
 from gradegate.errors import ConfigError
 from gradegate.figures import many
+from gradegate.starting.choices import TEMPLATES
 
 ABOUT = "write a first config and workflow, or say what the workflow will do; makes no call"
 
@@ -21,7 +22,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--template",
-        choices=("prompt", "application", "answers", "rag", "chatbot"),
+        choices=tuple(TEMPLATES),
         help="what is tested; default prompt",
     )
     parser.add_argument(
