@@ -135,10 +135,10 @@ def test_the_workflow_hands_over_the_keys_of_the_models_that_were_named(begun, p
 def test_it_says_what_it_took_where_nobody_chose(begun):
     _, said, _ = begun.do("init")
     assert (
-        "Taken as nobody said otherwise: --template prompt (a prompt, with a model that answers it), "
-        "--provider openai:chat:MODEL, --grader openai:chat:MODEL." in said
+        "Defaults taken: --template prompt (a prompt, with a model that answers it), "
+        "--provider openai:chat:MODEL, --grader openai:chat:MODEL\n" in said
     )
-    assert "MODEL there stands for a model that you name" in said
+    assert "with a model that you name in place of MODEL" in said
 
 
 def test_a_folder_is_made_and_the_next_command_names_it(begun):
@@ -177,14 +177,14 @@ def test_outside_of_a_repository_everything_is_written_here(begun):
 def test_no_workflow(begun):
     _, said, _ = begun.do("init", "--no-workflow")
     assert not (begun.folder / ".github").exists()
-    assert "release" not in said
+    assert "commit of a release" not in said
 
 
 def test_the_release_that_was_named_is_used(begun):
     release = "acme/gradegate@" + "a1" * 20
     _, said, _ = begun.do("init", "--action", release)
     assert f"uses: {release}\n" in begun.files[WORKFLOW]
-    assert "release" not in said
+    assert "commit of a release" not in said
 
 
 # --- what is in the way -------------------------------------------------------------------------------------------

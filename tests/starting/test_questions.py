@@ -73,5 +73,5 @@ def test_on_a_terminal_it_asks_and_elsewhere_not(tmp_path):
     os.close(here)
     assert process.returncode == 0
     assert b"What is tested?" in said
-    assert b"Taken as" not in said
+    assert b"Defaults taken" not in said
     assert "role-adherence" in (tmp_path / "promptfooconfig.yaml").read_text()

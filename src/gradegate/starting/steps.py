@@ -69,7 +69,7 @@ def _defaults(choices: Choices, given: Mapping[str, str]) -> Iterator[str]:
         taken.append(f"--provider {choices.target}")
     if "grader" not in given:
         taken.append(f"--grader {choices.judge}")
-    yield from [f"Taken as nobody said otherwise: {', '.join(taken)}."] if taken else []
+    yield from [f"Defaults taken: {', '.join(taken)}"] if taken else []
 
 
 def _next(choices: Choices, where: Ground) -> Iterator[str]:
@@ -77,9 +77,8 @@ def _next(choices: Choices, where: Ground) -> Iterator[str]:
     yield "Next:"
     yield f"  gradegate run{config}  # passes; answers and grades are recorded, so it takes no key"
     yield "  gradegate init --from-pr  # what the workflow will do on a pull request"
-    live = [f"the comments LIVE in {'/'.join((*where.folder, CONFIG))} say how models are asked"]
-    if PLACEHOLDER in (choices.target, choices.judge):
-        live.append("MODEL there stands for a model that you name")
+    yield "Before it judges anything:"
+    named = ", with a model that you name in place of MODEL" if PLACEHOLDER in (choices.target, choices.judge) else ""
+    yield f"  swap the lines marked LIVE in {'/'.join((*where.folder, CONFIG))}{named}"
     if choices.workflow and choices.action == ACTION:
-        live.append("the workflow needs the commit of a release of gradegate")
-    yield f"Before it judges anything: {'; '.join(live)}."
+        yield "  put the commit of a release of gradegate into the workflow"
