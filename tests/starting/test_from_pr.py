@@ -170,6 +170,22 @@ def test_answers_of_another_job_are_not_needed_to_say_what_grading_takes(begun):
     assert (said["target"], said["grader"]) == ("0 calls", "3 calls")
 
 
+@pytest.mark.parametrize("where", ["input", "gate"])
+def test_a_base_that_is_asked_too_is_counted(begun, where):
+    config(begun, **({"gate": {"compare": "base"}} if where == "gate" else {}))
+    given = {"compare": "base"} if where == "input" else {}
+    put(begun, env={"OPENAI_API_KEY": "${{ secrets.X }}"}, **{"with": {"base": ".base", **given}})
+    said, err = outlook(begun)
+    assert (said["target"], err) == ("4 calls", "")
+    assert "its prompts are asked, too" in said["base"]
+
+
+def test_a_base_that_is_to_be_asked_and_is_not_there_is_a_problem(begun):
+    config(begun, provider="echo")
+    put(begun, **{"with": {"compare": "base"}})
+    assert "`compare: base` asks the prompts of the base, and the input `base` is empty" in outlook(begun, 2)[1]
+
+
 def test_the_examples_are_told_without_a_call(begun, llm):
     shutil.copytree(ROOT / "examples", begun.folder / "evals", ignore=shutil.ignore_patterns("*.yml", "out"))
     shutil.copytree(ROOT / "examples", begun.folder / "examples", ignore=shutil.ignore_patterns("*.yml", "out"))

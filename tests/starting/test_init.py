@@ -3,12 +3,17 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gradegate.configs.keys import ConfigKeys
+from gradegate.errors import ConfigError
+from gradegate.starting.choices import Choices, check
+from gradegate.starting.written import Ground, check_place, files
 from support.starting import TEMPLATES
 
 WORKFLOW = ".github/workflows/evals.yml"
@@ -185,6 +190,28 @@ def test_the_release_that_was_named_is_used(begun):
     _, said, _ = begun.do("init", "--action", release)
     assert f"uses: {release}\n" in begun.files[WORKFLOW]
     assert "commit of a release" not in said
+
+
+@given(st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_size=30))
+def test_whatever_a_folder_is_called_the_workflow_names_it_or_nothing_is_written(name):
+    choices = Choices(folder=name)
+    root = Path("/repository").resolve()
+    try:
+        check(choices)
+        where = Ground(root, root, PurePosixPath(name).parts)
+        check_place(where)
+    except ConfigError:
+        return
+    made = {place.path: text for place, text in files(choices, where, ((), ("KEY",))).items()}
+    assert all(path.is_relative_to(root) for path in made)
+    path, text = list(made.items())[-1]
+    assert path.parent == root / ".github" / "workflows"
+    assert len(path.name) < 100
+    workflow = yaml.safe_load(text)
+    step = next(step for step in workflow["jobs"]["gate"]["steps"] if step.get("id") == "gate")
+    assert step["with"].get("working-directory", "") == where.below
+    assert set(workflow) == {"name", True, "permissions", "concurrency", "jobs"}
+    assert text.count("${{") == 5
 
 
 # --- what is in the way -------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from gradegate.errors import ConfigError, Mistake
 from gradegate.github.inputs import KEYS, ActionSettings, from_inputs
 from gradegate.pipeline import MOST_ROUNDS, STAND_IN, Prepared, cases, prepare
+from gradegate.planning.sides import both, is_asked
 from gradegate.settings import Settings
 from gradegate.starting.workflows import ActionStep
 
@@ -27,7 +28,8 @@ class Foreseen:
     """A step with what its inputs come to.
 
     ``unknown`` are inputs that GitHub fills in; ``passed`` the variables that hold secrets, ``missing`` those that the run needs and
-    the step does not pass. ``prepared`` is None where ``mistakes`` keep the plan from being made.
+    the step does not pass. ``prepared`` is None where ``mistakes`` keep the plan from being made; ``both_sides`` says that the base is
+    asked in the same run.
     """
 
     step: ActionStep
@@ -37,6 +39,7 @@ class Foreseen:
     missing: tuple[str, ...] = ()
     prepared: Prepared | None = None
     mistakes: tuple[Mistake, ...] = ()
+    both_sides: bool = False
 
 
 def foresee(step: ActionStep, root: Path) -> Foreseen:
@@ -49,7 +52,18 @@ def foresee(step: ActionStep, root: Path) -> Foreseen:
         prepared, missing = _planned(settings)
     except ConfigError as e:
         return replace(found, mistakes=(*found.mistakes, *e.mistakes))
-    return replace(found, prepared=prepared, missing=tuple(sorted(missing)))
+    found = replace(found, prepared=prepared, missing=tuple(sorted(missing)))
+    return _with_base(found) if is_asked(action.run, prepared.plan.policies) else found
+
+
+def _with_base(found: Foreseen) -> Foreseen:
+    """The base, too, is asked in the same run. Its files are not here: it is taken to ask what is asked now."""
+    if not found.step.inputs.get("base"):
+        what = "`compare: base` asks the prompts of the base, and the input `base` is empty"
+        return replace(found, mistakes=(*found.mistakes, Mistake(what, None, "check the base out, and give `base`")))
+    assert found.prepared is not None
+    plan = both(found.prepared.plan, found.prepared.plan)
+    return replace(found, prepared=replace(found.prepared, plan=plan), both_sides=True)
 
 
 def _environ(step: ActionStep, root: Path) -> tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]:

@@ -121,8 +121,9 @@ def _base(found: Foreseen) -> str:
     if not base:
         return "none is given, so nobody says how a pull request weakens its own gate (docs/github.md)"
     blocks = "; what weakens it blocks" if found.action.run.changes == "block" else ""
+    asked = "; its prompts are asked, too, and are counted as if they were those of today" if found.both_sides else ""
     there = "" if base in found.step.checkouts or "${{" in base else ", which no step before it checks out"
-    return f"{base}{there}: the report says how a pull request changes its own gate{blocks}"
+    return f"{base}{there}: the report says how a pull request changes its own gate{blocks}{asked}"
 
 
 def _rights(step: ActionStep) -> str:

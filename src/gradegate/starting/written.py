@@ -48,13 +48,19 @@ class Ground:
 
 
 def ground(cwd: Path, folder: str) -> Ground:
-    """Raises ConfigError for a folder that no workflow can name."""
+    """Where somebody starts who stands in ``cwd``. Raises ConfigError for a folder that no workflow can name."""
     here = cwd.resolve()
     found = Ground(here, repository_of(here) or here, PurePosixPath(folder).parts)
-    if not found.below.isprintable() or "${{" in found.below or ".git" in found.below.casefold().split("/"):
+    check_place(found)
+    return found
+
+
+def check_place(found: Ground) -> None:
+    """Raise ConfigError for a folder that no workflow can name."""
+    blank = found.below != found.below.strip()  # which the Action would not see
+    if blank or not found.below.isprintable() or "${{" in found.below or ".git" in found.below.casefold().split("/"):
         what = f"the folder {found.below!r} cannot stand in a workflow"
         raise ConfigError.at(what, None, "start in a folder with a plain name")
-    return found
 
 
 def files(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[str]]) -> dict[Place, str]:
@@ -80,7 +86,7 @@ def _config_first(path: Path) -> tuple[bool, Path]:
 def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[str]]) -> dict[str, str]:
     """What stands in the templates for what."""
     both = sorted({*keys[0], *keys[1]})
-    quoted = json.dumps(where.below)
+    quoted = _quoted(where.below)
     return {
         "PROVIDER": choices.target,
         "GRADER": choices.judge,
@@ -90,15 +96,20 @@ def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence
         if "@000000" in choices.action
         else choices.action,
         "PLACE": where.below or "this repository",
-        "NAME": json.dumps(f"evals of {where.below}") if where.below else "evals",
+        "NAME": _quoted(f"evals of {where.below}") if where.below else "evals",
         "KEY": where.key,
         "FOLDER": f"working-directory: {quoted}\n          " if where.below else "",
         "RUN_IN": f"\n        working-directory: {quoted}" if where.below else "",
-        "ANSWERS": json.dumps(f"{where.below}/answers.jsonl") if where.below else "answers.jsonl",
+        "ANSWERS": _quoted(f"{where.below}/answers.jsonl") if where.below else "answers.jsonl",
         "UP": "../" * len(where.below.split("/")) if where.below else "",
         "COMMENT_KEY": f"\n          comment-key: {where.key}" if where.below else "",
         "ENV": "\n        ".join(_env(both)),
     }
+
+
+def _quoted(text: str) -> str:
+    """A text of printable signs in YAML. Written out, since YAML knows no pairs of surrogates."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def needs(keys: Sequence[str]) -> str:
