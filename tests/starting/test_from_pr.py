@@ -170,6 +170,24 @@ def test_answers_of_another_job_are_not_needed_to_say_what_grading_takes(begun):
     assert (said["target"], said["grader"]) == ("0 calls", "3 calls")
 
 
+@pytest.mark.parametrize(
+    ("test", "number"),
+    [
+        ({"turns": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]}, "1 calls"),
+        ({"providerOutput": "recorded"}, "1 calls"),
+    ],
+)
+def test_answers_of_another_job_may_be_conversations_or_not_be_asked_for(begun, test, number):
+    rubric = [{"type": "llm-rubric", "value": "polite"}]
+    config(begun)
+    path = begun.folder / "promptfooconfig.yaml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "tests": [{**test, "assert": rubric}]}))
+    given = {"answers": "made.jsonl", "grader": "openai:chat:gpt-4.1"}
+    put(begun, env={"OPENAI_API_KEY": "${{ secrets.X }}"}, **{"with": given})
+    said, err = outlook(begun)
+    assert (said["grader"], err) == (number, "")
+
+
 @pytest.mark.parametrize("where", ["input", "gate"])
 def test_a_base_that_is_asked_too_is_counted(begun, where):
     config(begun, **({"gate": {"compare": "base"}} if where == "gate" else {}))
