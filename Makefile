@@ -39,6 +39,7 @@ bench: $(READY)
 # Files that are made from the code.
 generated: $(READY)
 	$(BIN)/python scripts/generated.py
+	$(BIN)/python scripts/transcript.py
 
 # What the container installs, by hash.
 lock: $(READY)

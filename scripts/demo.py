@@ -48,7 +48,8 @@ def told(results: dict[str, Any], code: int) -> Iterator[str]:
     yield f"OPEN {EXAMPLE / OUTPUTS[0]} for every case, and {EXAMPLE / OUTPUTS[1]} for what the pull request would show."
     yield (
         f"NEXT, change an answer in {EXAMPLE / 'replies.yaml'} (a comment there says which) and run `make demo` again. "
-        "Then write a config of your own: README.md, from `Use it on GitHub` on."
+        "Then begin in a repository of your own: `gradegate init` writes a config, a workflow and a first run without a key "
+        "(docs/start.md; `pip install .` here makes the command)."
     )
 
 

@@ -30,7 +30,7 @@ def test_files_and_functions_stay_short():
 
 def test_the_rooms_stay_few():
     rooms = [path for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
-    assert len([path for path in rooms if path.name != "__init__.py"]) <= 38
+    assert len([path for path in rooms if path.name != "__init__.py"]) <= 39
 
 
 def test_the_tests_mirror_the_source():

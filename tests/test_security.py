@@ -26,7 +26,7 @@ def test_every_name_of_a_test_has_the_form_that_is_checked() -> None:
 
 
 def test_every_threat_has_a_row_with_a_defence_and_its_tests() -> None:
-    assert [number for number, _ in ROWS] == [f"S{i}" for i in range(1, 19)]
+    assert [number for number, _ in ROWS] == [f"S{i}" for i in range(1, 20)]
     for number, row in ROWS:
         _, defence, tests, _ = (cell.strip() for cell in row.split("|"))
         assert len(defence) > 20, number

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gradegate import cli
 from support import flips
 from support.kept import config
 
@@ -38,7 +39,45 @@ def test_nothing_is_asked_again_where_that_is_off(llm, gate):
 
 def test_an_unknown_price_is_said_and_never_a_number(llm, gate):
     written = config(llm, 5, providers=[llm.spec("nobody-knows")])
-    assert said(llm, gate, written)[3] == "cost: unknown, as that of openai:chat:nobody-knows is"
+    line = said(llm, gate, written)[3]
+    assert line.startswith("cost: unknown; no price is known of openai:chat:nobody-knows (give `inputCost`")
+
+
+def test_an_application_is_no_model_without_a_price(llm, gate):
+    app = {"id": llm.base, "label": "shop", "config": {"body": {"q": "{{prompt}}"}}}
+    written = config(llm, 5, providers=[app, llm.spec("nobody-knows")])
+    line = said(llm, gate, written)[3]
+    assert "; no price is known of openai:chat:nobody-knows (" in line
+    assert line.endswith("; shop does not say what an answer costs")
+
+
+def test_what_may_follow_has_its_price_and_the_budget_is_named(llm, gate):
+    lines = said(llm, gate, config(llm, 100), "--confirm", "grader", "--max-calls", "150", "--max-usd", "3")
+    first, _, most = lines[3].partition("; ")
+    assert first.startswith("cost: about ")
+    assert most.endswith(" USD with all that may be asked again")
+    assert float(most.split()[0]) > float(first.split()[2])
+    assert lines[4] == (
+        "budget: at most 150 calls, 3 USD; 200 calls are planned, so what comes last could not be decided"
+    )
+    assert lines[5:] == ["planned: 100 answers and 100 assertions"]
+
+
+def test_a_budget_that_is_enough_is_only_named(llm, gate):
+    assert said(llm, gate, config(llm, 2), "--max-calls", "500")[4] == "budget: at most 500 calls"
+
+
+def test_validate_warns_first_says_the_same_and_sums_up_last(llm, gate, capsys):
+    written = config(llm, 5)
+    written["tests"].append({"vars": {"text": "unchecked"}})
+    estimated = said(llm, gate, written, "--repeat", "2", "--confirm", "grader")
+    assert cli.main(["validate", "--repeat", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    warned = [number for number, line in enumerate(lines) if "warning: " in line]
+    assert warned == list(range(len(warned))) != []
+    assert [line for line in lines if line in estimated] == estimated[:-1]
+    assert lines[-1] == "valid: 12 answers and 10 assertions planned"
+    assert llm.requests == []
 
 
 def test_the_estimate_is_what_the_run_sends(llm, gate):

@@ -11,7 +11,7 @@ from gradegate.deciding.exit import PASS, exit_code
 from gradegate.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gradegate.pipeline import Delivered
+    from gradegate.pipeline import Delivered, Prepared
     from gradegate.settings import Settings
     from gradegate.sharding.steps import Written
 
@@ -54,10 +54,24 @@ def written(parts: Written) -> int:
 def estimated(settings: Settings) -> int:
     """Print what a run would ask; asks nothing."""
     from gradegate.pipeline import prepare
+
+    prepared = prepare(settings)
+    say_estimate(prepared)
+    print(f"planned: {planned(prepared)}")
+    return PASS
+
+
+def say_estimate(prepared: Prepared) -> None:
+    """Print what a run of the plan would take: the same for everybody who asks."""
     from gradegate.reporting.commands import harmless
     from gradegate.running.estimate import estimate, said
 
-    prepared = prepare(settings)
-    for line in said(estimate(prepared.plan)):
+    for line in said(estimate(prepared.plan), prepared.client.budget.limits):
         print(harmless(prepared.hide(line)))
-    return PASS
+
+
+def planned(prepared: Prepared) -> str:
+    """``3 answers and 5 assertions``."""
+    from gradegate.figures import many
+
+    return f"{many(prepared.plan.answers, 'answer')} and {many(prepared.plan.assertions, 'assertion')}"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Place:
 @contextmanager
 def replacing(place: Place) -> Iterator[TextIO]:
     """A text file that takes the place when the block ends well, and leaves what was there otherwise. Raises OSError."""
-    folder = _folder(place)
+    folder = opened_folder(place)
     try:
         _check_replaceable(place, folder)
         # A name of its own: a long one of the user's leaves no room for more.
@@ -54,14 +54,14 @@ def replacing(place: Place) -> Iterator[TextIO]:
 
 
 def _opened(name: str, folder: int, *, shared: bool) -> TextIO:
-    descriptor = os.open(name, _NEW, 0o666, dir_fd=folder)
+    descriptor = os.open(name, NEW, 0o666, dir_fd=folder)
     if shared:
         os.fchmod(descriptor, 0o666)  # whatever the umask
     return os.fdopen(descriptor, "w", encoding="utf-8", errors="replace", newline="\n")
 
 
-def _folder(place: Place) -> int:
-    """The folder of the file, opened step by step from the root; what is missing is made."""
+def opened_folder(place: Place) -> int:
+    """The folder of the file, opened step by step from the root; what is missing is made. Raises OSError."""
     folder = os.open(place.root, _FOLDER)
     for position, name in enumerate(place.parts[:-1], start=1):
         above = folder

@@ -15,6 +15,7 @@ from gradegate.files.code import runs_code
 from gradegate.files.document import to_json
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.planning.job import Job
+from gradegate.planning.selectable import selectable
 from gradegate.result import Asserted
 from gradegate.suite import Assertion, Case, Limits, Note, Rule, Select, Suite
 from gradegate.texts import schemas
@@ -41,7 +42,7 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
     for rule in suite.policy.rules:
         if not rule.every_case and not any(_selects(rule, job) for job in jobs):
             what = f"the rule `{rule.name}` selects nothing"
-            cure = "correct `select`; its patterns are assertion, metric, provider and description"
+            cure = f"correct `select`: {selectable(rule, jobs)}"
             if metric := _derived(rule, suite):
                 what = f"{what}: `{metric}` is a derived metric, which is shown and decides nothing"
                 cure = "select the metrics that it is made of"

@@ -11,17 +11,20 @@ from gradegate.deciding.chances import expected_reasks, most_reasks
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.planning.job import Job, Plan
 from gradegate.running.askable import Askable
+from gradegate.suite import NO_LIMITS, Limits
 
 # How long texts are that nobody has seen yet, in tokens: enough to tell cents from dollars.
 CHARACTERS = 4  # of a token
 ANSWER, VERDICT, PROMPT = 300, 150, 400
+NAMED = 5  # models, before the rest is only counted
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """First asks in requests; ``expected`` and ``most`` are asks that follow. ``usd`` is None where no price is known.
 
-    ``unpriced`` are the models whose price is not known.
+    ``most_usd`` is with all asks that may follow. ``unpriced`` are the models and ``silent`` the applications and programs
+    whose price is not known.
     """
 
     target: int
@@ -30,7 +33,9 @@ class Estimate:
     expected: float
     most: int
     usd: float | None
+    most_usd: float | None = None
     unpriced: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
 
 
 def estimate(plan: Plan) -> Estimate:
@@ -38,7 +43,7 @@ def estimate(plan: Plan) -> Estimate:
     askable, grades = Askable(plan), Counter[str]()
     target = grader = 0
     first = again = 0.0
-    unpriced: dict[str, None] = {}
+    unpriced: dict[str, Provider] = {}
     for job in plan.jobs:
         asked = target_calls(job)
         target += asked * job.repeats
@@ -53,20 +58,53 @@ def estimate(plan: Plan) -> Estimate:
     noises = {suite: askable.policies[suite].noise for suite in grades if grades[suite]}
     expected = sum(expected_reasks(grades[suite], noise) for suite, noise in noises.items())
     most = sum(most_reasks(grades[suite], askable.lead(suite).votes) for suite in noises)
-    share = expected / askable.grades if askable.grades else 0.0
-    usd = None if unpriced else first + again * share
-    return Estimate(target, grader, askable.grades, expected, most, usd, tuple(unpriced))
+    each = again / askable.grades if askable.grades else 0.0
+    usd, most_usd = (None, None) if unpriced else (first + each * expected, first + each * most)
+    models = tuple(name for name, model in unpriced.items() if model.names_model)
+    silent = tuple(name for name in unpriced if name not in models)
+    return Estimate(target, grader, askable.grades, expected, most, usd, most_usd, models, silent)
 
 
-def said(found: Estimate) -> Iterator[str]:
-    """The estimate, a line each."""
+def said(found: Estimate, limits: Limits = NO_LIMITS) -> Iterator[str]:
+    """The estimate, a line each, beside what the run may take."""
     yield f"target: {found.target:,} calls"
     yield f"grader: {found.grader:,} calls"
     yield f"asked again: {found.expected:,.1f} expected, at most {found.most:,} (of {found.grades:,} grades)"
-    if found.usd is None:
-        yield f"cost: unknown, as that of {', '.join(found.unpriced)} is"
-    else:
-        yield f"cost: about {found.usd:.2g} USD"
+    yield f"cost: {_cost(found)}"
+    if limits != NO_LIMITS:
+        yield f"budget: {_budget(found, limits)}"
+
+
+def _cost(found: Estimate) -> str:
+    if found.usd is None or found.most_usd is None:
+        return "; ".join(("unknown", *_unknown(found)))
+    most = f"; {found.most_usd:.2g} USD with all that may be asked again" if found.most_usd > found.usd else ""
+    return f"about {found.usd:.2g} USD{most}"
+
+
+def _unknown(found: Estimate) -> Iterator[str]:
+    """Why the cost is not known, and what helps."""
+    if found.unpriced:
+        yield f"no price is known of {_names(found.unpriced)} (give `inputCost` and `outputCost`, US dollars per token, in its `config`)"
+    if found.silent:
+        yield f"{_names(found.silent)} does not say what an answer costs"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:NAMED])
+    return f"{shown} and {len(names) - NAMED} more" if len(names) > NAMED else shown
+
+
+def _budget(found: Estimate, limits: Limits) -> str:
+    """The limits, and whether first asks alone go beyond that of calls."""
+    calls = [f"{limits.calls:,} calls"] if limits.calls is not None else []
+    usd = [f"{limits.usd:g} USD"] if limits.usd is not None else []
+    seconds = [f"{limits.seconds:g} seconds"] if limits.seconds is not None else []
+    text = f"at most {', '.join([*calls, *usd, *seconds])}"
+    planned = found.target + found.grader
+    if limits.calls is not None and planned > limits.calls:
+        text += f"; {planned:,} calls are planned, so what comes last could not be decided"
+    return text
 
 
 def target_calls(job: Job) -> int:
@@ -86,7 +124,7 @@ def answer_calls(job: Job) -> int:
     return target_calls(job) + sum(map(grader_calls, job.assertions))
 
 
-def _grading(bound: Bound, text: int, unpriced: dict[str, None]) -> tuple[int, float]:
+def _grading(bound: Bound, text: int, unpriced: dict[str, Provider]) -> tuple[int, float]:
     """Requests for one grade, and their price."""
     calls, cost = 0, 0.0
     for kind, model in bound.models.items():
@@ -101,11 +139,11 @@ def _questions(bound: Bound, kind: str) -> int:
     return max(len(asks.steps), asks.questions) if kind == "text" else 1
 
 
-def _price(model: Provider, characters: int, answer: int, unpriced: dict[str, None]) -> float:
+def _price(model: Provider, characters: int, answer: int, unpriced: dict[str, Provider]) -> float:
     """US dollars of one call; a model whose price is not known is noted."""
     if not (model.url or model.code):
         return 0.0
     if model.rates is None:
-        unpriced[model.name] = None
+        unpriced[model.name] = model
         return 0.0
     return characters / CHARACTERS * model.rates[0] + answer * model.rates[1]

@@ -1,0 +1,76 @@
+"""``gradegate init``: a first gate in a repository, and what the Action will do there."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+
+from gradegate.commands.telling import complain, here
+from gradegate.deciding.exit import MISTAKE, PASS
+from gradegate.errors import ConfigError
+from gradegate.figures import many
+from gradegate.starting.choices import TEMPLATES
+
+ABOUT = "write a first config and workflow, or say what the workflow will do; makes no call"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments."""
+    parser.add_argument(
+        "folder", nargs="?", metavar="FOLDER", help="where the config is to lie; default is this folder"
+    )
+    parser.add_argument(
+        "--template",
+        choices=tuple(TEMPLATES),
+        help="what is tested; default prompt",
+    )
+    parser.add_argument(
+        "--provider", metavar="ID", help="who answers, such as openai:chat:MODEL, or an application's URL"
+    )
+    parser.add_argument("--grader", metavar="ID", help="the model that grades; default is the one that answers")
+    parser.add_argument("--no-workflow", action="store_true", help="write no workflow")
+    parser.add_argument("--action", metavar="OWNER/REPO@COMMIT", help="the release that the workflow uses")
+    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing; take the defaults")
+    parser.add_argument(
+        "--from-pr", action="store_true", help="write nothing; say what the workflows do on a pull request"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Give the exit code."""
+    names = ("folder", "template", "provider", "grader", "action")
+    given = {name: value for name in names if (value := getattr(args, name))}
+    if args.from_pr:
+        return _from_pr(given)
+    from gradegate.reporting.commands import harmless
+    from gradegate.starting.steps import begin
+
+    on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    for line in begin(here(), given, workflow=not args.no_workflow, ask=_ask if on_terminal and not args.yes else None):
+        print(harmless(line))
+    return PASS
+
+
+def _ask(question: str) -> str:
+    """A line that is typed. The question goes to standard output; ``input`` would have it on standard error."""
+    print(question, end="", flush=True)
+    return input()
+
+
+def _from_pr(given: Mapping[str, str]) -> int:
+    from gradegate.files.checkout import repository_of
+    from gradegate.reporting.commands import harmless
+    from gradegate.starting.outlook import outlook
+
+    if given:
+        what = f"--from-pr looks at the workflows that there are, and --{next(iter(given))} chooses what is written"
+        raise ConfigError.at(what, None, "give one of the two")
+    cwd = here().resolve()
+    lines, problems = outlook(repository_of(cwd) or cwd)
+    for line in lines:
+        print(harmless(line))
+    for problem in problems:
+        complain(problem)
+    print("No call was made." if not problems else f"{many(len(problems), 'problem')}; no call was made.")
+    return MISTAKE if problems else PASS

@@ -1,0 +1,91 @@
+"""Makes new files, all of them or none: nothing that is there is touched, and no link that a repository holds is followed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from gradegate.errors import ConfigError, Mistake
+from gradegate.files.replacing import NEW, Place, opened_folder
+
+
+def create(files: Mapping[Place, str]) -> None:
+    """Write each text to its place. Raises ConfigError with everything that is in the way, and leaves nothing behind then."""
+    if mistakes := [mistake for place in files for mistake in _in_the_way(place)]:
+        raise ConfigError(*dict.fromkeys(mistakes))
+    folders = [folder for place in files for folder in _missing(place)]
+    made: list[Path] = []
+    try:
+        for place, text in files.items():
+            _write(place, text, made)
+        folders.clear()
+        made.clear()
+    except OSError as e:
+        what = f"`{'/'.join(place.parts)}` could not be written: {e.strerror or e}"
+        raise ConfigError.at(what, None, "nothing was left behind; correct that, and start again") from e
+    finally:  # also when it is interrupted
+        _remove(made, folders)
+
+
+def _in_the_way(place: Place) -> Iterator[Mistake]:
+    """What has the name of the file, or is no folder where one is needed."""
+    for position, path in enumerate(_steps(place), start=1):
+        shown = "/".join(place.parts[:position])
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:
+            return
+        except OSError as e:
+            yield Mistake(f"`{shown}` cannot be looked at: {e.strerror}", None, "start in another folder")
+            return
+        if position == len(place.parts):
+            yield Mistake(
+                f"`{shown}` is there already", None, "move it away, or start in another folder: nothing is overwritten"
+            )
+        elif stat.S_ISLNK(mode):
+            yield Mistake(
+                f"`{shown}` is a symbolic link", None, "make it a folder: links of a repository are not followed"
+            )
+            return
+        elif not stat.S_ISDIR(mode):
+            yield Mistake(
+                f"`{shown}` is not a folder", None, "move it away: files are to be made in a folder of that name"
+            )
+            return
+
+
+def _steps(place: Place) -> Iterator[Path]:
+    """Each folder on the way, and the file."""
+    path = place.root
+    for part in place.parts:
+        path = path / part
+        yield path
+
+
+def _missing(place: Place) -> Iterator[Path]:
+    return (path for path in list(_steps(place))[:-1] if not os.path.lexists(path))
+
+
+def _write(place: Place, text: str, made: list[Path]) -> None:
+    """A file that was begun is among those ``made``, whole or not."""
+    folder = opened_folder(place)
+    try:
+        descriptor = os.open(place.parts[-1], NEW, 0o666, dir_fd=folder)
+        made.append(place.path)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    finally:
+        os.close(folder)
+
+
+def _remove(files: list[Path], folders: list[Path]) -> None:
+    """Take back what was made; a folder that holds something else stays."""
+    for path in files:
+        with suppress(OSError):
+            path.unlink()
+    for folder in sorted(folders, key=lambda path: len(path.parts), reverse=True):
+        with suppress(OSError):
+            folder.rmdir()

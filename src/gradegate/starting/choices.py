@@ -1,0 +1,85 @@
+"""What somebody chose who starts with gradegate, and what it comes to where nothing was chosen."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradegate.errors import ConfigError, Mistake
+
+TEMPLATES = {
+    "prompt": "a prompt, with a model that answers it",
+    "application": "an application that answers over HTTP",
+    "answers": "answers that a program of yours writes to a file",
+    "rag": "answers from passages that were retrieved",
+    "chatbot": "an assistant in a conversation",
+}
+PLACEHOLDER = "openai:chat:MODEL"  # no model is named in its place: whichever it was would be retired one day
+ACTION = "OWNER/gradegate@0000000000000000000000000000000000000000"
+APPLICATION = "http://127.0.0.1:8000/ask"
+_ID = re.compile(r"[A-Za-z][\w.:/@+?&=%~-]*")  # goes into YAML and into comments as it is
+_ACTION = re.compile(r"[\w.-]+/[\w.-]+(?:/[\w.-]+)*@[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """``template`` is one of ``TEMPLATES``, ``provider`` and ``grader`` are ids; ``folder`` is relative to where the command is started.
+
+    What is empty has a default: the grader is the model that answers, and a model that nobody named is a placeholder.
+    """
+
+    template: str = "prompt"
+    provider: str = ""
+    grader: str = ""
+    folder: str = "."
+    action: str = ACTION
+    workflow: bool = True
+
+    @property
+    def target(self) -> str:
+        """Who answers, as an id."""
+        return self.provider or (APPLICATION if self.template == "application" else PLACEHOLDER)
+
+    @property
+    def judge(self) -> str:
+        """Who grades, as an id."""
+        return self.grader or (PLACEHOLDER if is_address(self.target) else self.target)
+
+
+def is_address(id_: str) -> bool:
+    """Whether an application is asked there, and no model."""
+    return id_.startswith(("http://", "https://"))
+
+
+def check(choices: Choices) -> None:
+    """Raise ConfigError for what cannot be written into a config or a workflow."""
+    mistakes = [
+        Mistake(
+            f"--{option} {id_!r} is not the id of a provider", None, "write VENDOR:MODEL, such as openai:chat:MODEL"
+        )
+        for option, id_ in (("provider", choices.target), ("grader", choices.judge))
+        if not _ID.fullmatch(id_)
+    ]
+    if (choices.template == "application") != is_address(choices.target):
+        mistakes.append(_other_kind(choices))
+    if not _ACTION.fullmatch(choices.action):
+        cure = "write OWNER/gradegate@COMMIT with all 40 digits: a tag can be moved"
+        mistakes.append(Mistake(f"--action {choices.action!r} names no commit", None, cure))
+    parts = Path(choices.folder).parts
+    if Path(choices.folder).is_absolute() or ".." in parts or ".git" in map(str.casefold, parts):
+        cure = "start the command where the files are to be, or name a folder below"
+        mistakes.append(Mistake(f"the folder {choices.folder!r} is not inside this one", None, cure))
+    if mistakes:
+        raise ConfigError(*mistakes)
+
+
+def _other_kind(choices: Choices) -> Mistake:
+    if choices.template == "application":
+        what, cure = (
+            "is not the address of an application",
+            f"write its URL, such as {APPLICATION}, or --template prompt",
+        )
+    else:
+        what, cure = "is the address of an application", "add --template application, or name a model"
+    return Mistake(f"--provider {choices.target} {what}", None, cure)

@@ -1,0 +1,84 @@
+"""What ``gradegate init`` does: choose, look, write, and say what comes next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from gradegate.files.creating import create
+from gradegate.files.replacing import Place
+from gradegate.files.workspace import Workspace
+from gradegate.starting.choices import ACTION, PLACEHOLDER, TEMPLATES, Choices, check, is_address
+from gradegate.starting.models import variables_of
+from gradegate.starting.questions import Ask, completed
+from gradegate.starting.written import CONFIG, Ground, files, ground
+
+_ABOUT = {
+    CONFIG: "what is asked, and what blocks",
+    "prompt.txt": "what the model is told",
+    "recorded/answers.yaml": "what is answered until somebody is asked; says how to see a blocked run",
+    "recorded/grades.yaml": "what the grader replies until one is asked",
+    "answer_cases.py": "has your program answer; put it in there",
+}
+
+
+def begin(cwd: Path, given: Mapping[str, str], *, workflow: bool, ask: Ask | None) -> Iterator[str]:
+    """Write the files and give what is to be said, a line each. Without ``ask`` defaults are taken. Raises ConfigError."""
+    choices = completed(dict(given), ask) if ask else Choices(**given)  # type: ignore[arg-type]
+    choices = replace(choices, workflow=workflow)
+    check(choices)
+    where = ground(cwd, choices.folder)
+    keys = _keys(choices, Workspace(where.root))
+    made = files(choices, where, keys)
+    create(made)
+    yield from _written(made, where)
+    yield from [] if ask else _defaults(choices, given)
+    yield from _next(choices, where)
+
+
+def _keys(choices: Choices, workspace: Workspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The variables of target and grader. Raises ConfigError for one that nobody serves."""
+    asked = choices.template != "answers" and not is_address(choices.target)
+    target = variables_of(choices.target, workspace, "--provider") if asked else ()
+    return target, variables_of(choices.judge, workspace, "--grader")
+
+
+def _written(made: Mapping[Place, str], where: Ground) -> Iterator[str]:
+    names = {place: _shown(place, where) for place in made}
+    width = max(map(len, names.values()))
+    yield "Written:"
+    for place, name in names.items():
+        own = "/".join(place.parts[len(where.folder) :])
+        yield f"  {name:{width}}  {_ABOUT.get(own, 'what runs on a pull request')}"
+
+
+def _shown(place: Place, where: Ground) -> str:
+    """The place as somebody in the working directory names it."""
+    up = "" if place.root == where.cwd else "../" * len(where.cwd.relative_to(where.root).parts)
+    return up + "/".join(place.parts)
+
+
+def _defaults(choices: Choices, given: Mapping[str, str]) -> Iterator[str]:
+    """What nobody chose."""
+    taken = []
+    if "template" not in given:
+        taken.append(f"--template {choices.template} ({TEMPLATES[choices.template]})")
+    if "provider" not in given and choices.template != "answers":
+        taken.append(f"--provider {choices.target}")
+    if "grader" not in given:
+        taken.append(f"--grader {choices.judge}")
+    yield from [f"Defaults taken: {', '.join(taken)}"] if taken else []
+
+
+def _next(choices: Choices, where: Ground) -> Iterator[str]:
+    config = f" {shlex.quote('/'.join(where.folder))}" if where.folder else ""
+    yield "Next:"
+    yield f"  gradegate run{config}  # passes; answers and grades are recorded, so it takes no key"
+    yield "  gradegate init --from-pr  # what the workflow will do on a pull request"
+    yield "Before it judges anything:"
+    named = ", with a model that you name in place of MODEL" if PLACEHOLDER in (choices.target, choices.judge) else ""
+    yield f"  swap the lines marked LIVE in {'/'.join((*where.folder, CONFIG))}{named}"
+    if choices.workflow and choices.action == ACTION:
+        yield "  put the commit of a release of gradegate into the workflow"

@@ -1,0 +1,272 @@
+"""What `gradegate init --from-pr` says of a repository's workflows."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gradegate.starting.foreseen import DEFAULTS
+from support.starting import TEMPLATES
+
+ROOT = Path(__file__).parents[2]
+WORKFLOW = ".github/workflows/evals.yml"
+PIN = "OWNER/gradegate@" + "1" * 40
+
+
+def outlook(begun, code=0):
+    """What is said of each thing in the one block, and the problems."""
+    ended, out, err = begun.do("init", "--from-pr")
+    assert ended == code, out + err
+    lines = [line for line in out.splitlines() if line.startswith("  ")]
+    return {line[2:14].strip(): line[14:] for line in lines}, err
+
+
+def put(begun, *, job=None, top=None, **step):
+    """A workflow with one step of the Action."""
+    steps = [{"uses": "actions/checkout@v6"}, {"uses": PIN, **step}]
+    workflow = {"on": "pull_request", "jobs": {"gate": {"runs-on": "x", "steps": steps, **(job or {})}}, **(top or {})}
+    path = begun.folder / WORKFLOW
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump(workflow, sort_keys=False))
+
+
+def config(begun, provider="openai:chat:gpt-4.1", tests=2, **more):
+    path = begun.folder / "promptfooconfig.yaml"
+    case = [{"vars": {"n": str(n)}, "assert": [{"type": "contains", "value": "x"}]} for n in range(tests)]
+    path.write_text(yaml.safe_dump({"prompts": ["{{n}}"], "providers": [provider], "tests": case, **more}))
+
+
+def test_the_inputs_that_nobody_gives_are_those_of_the_action():
+    action = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+    assert DEFAULTS["output"] == action["output"]["default"]
+    assert set(DEFAULTS) <= set(action)
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("folder", [(), ("apps/bot",)])
+def test_what_init_writes_runs_as_it_stands(begun, template, folder):
+    begun.do("init", "--template", template, *folder)
+    said, err = outlook(begun)
+    assert err == ""
+    assert said["asks"] == "nobody: replies come from files of the repository"
+    assert said["keys"] == "none is needed; OPENAI_API_KEY is passed and not used"
+    assert said["cost"] == "about 0 USD"
+    assert said["base"] == ".base: the report says how a pull request changes its own gate"
+    assert said["permissions"] == "contents: read, pull-requests: write"
+    assert said["comment"].startswith("one on the pull request, updated at every push")
+    assert said["forks"].startswith("run as any other")
+    assert said["configs"].startswith("/".join((*folder, "promptfooconfig.yaml: ")))
+
+
+def test_keys_hosts_calls_and_dollars_of_models(begun, llm):
+    config(begun)
+    put(begun, env={"OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}"}, **{"with": {"max-calls": 50}})
+    said, err = outlook(begun)
+    assert err == ""
+    assert said["asks"] == "openai:chat:gpt-4.1 at api.openai.com"
+    assert said["keys"] == "OPENAI_API_KEY -> api.openai.com"
+    assert said["target"] == "2 calls"
+    assert said["cost"].startswith("about 0.00")
+    assert said["budget"] == "at most 50 calls"
+    assert said["base"].startswith("none is given")
+    assert said["forks"].startswith("not run, as GitHub gives them no secrets: the check fails with exit code 3")
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"with": {"openai-api-key": "${{ secrets.X }}"}}, "step"),
+        ({"env": {"OPENAI_API_KEY": "${{ secrets.X }}"}}, "step"),
+        ({"job": {"env": {"OPENAI_API_KEY": "${{ secrets.X }}"}}}, "job"),
+        ({"top": {"env": {"OPENAI_API_KEY": "${{ secrets.X }}"}}}, "workflow"),
+    ],
+)
+def test_a_key_may_be_passed_in_four_ways(begun, given, name):
+    config(begun)
+    put(begun, **given)
+    said, err = outlook(begun)
+    assert (said["keys"], err) == ("OPENAI_API_KEY -> api.openai.com", "")
+
+
+def test_a_key_that_nobody_passes_is_a_problem_with_its_cure(begun, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "of this machine")
+    config(begun)
+    put(begun)
+    said, err = outlook(begun, 2)
+    assert (
+        f"{WORKFLOW}:7: the run needs OPENAI_API_KEY, and the step does not pass it -> "
+        "`env: OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}`" in err
+    )
+    assert said["target"] == "2 calls"
+    assert said["keys"] == "none"
+
+
+def test_a_host_that_no_key_may_go_to_is_told_as_on_the_runner(begun):
+    config(begun, provider={"id": "openai:chat:m", "config": {"apiBaseUrl": "https://evil.example/v1"}})
+    put(begun, env={"OPENAI_API_KEY": "${{ secrets.X }}"})
+    _, err = outlook(begun, 2)
+    assert "would send OPENAI_API_KEY to evil.example" in err
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"with": {"confg": "x"}}, "there is no input `confg`"),
+        ({"with": {"config": "none.yaml"}}, "the config `none.yaml` does not exist"),
+        ({"with": {"repeat": 0}}, "the input `repeat` is '0' -> give a whole number from 1"),
+        ({"with": {"working-directory": "../x"}}, "give a folder inside the workspace"),
+    ],
+)
+def test_mistakes_of_inputs_are_those_of_the_action(begun, given, said):
+    config(begun, provider="echo")
+    put(begun, **given)
+    _, err = outlook(begun, 2)
+    assert err.startswith(f"{WORKFLOW}:7: ")
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "text"),
+    [
+        ({"job": {"permissions": {"contents": "read"}}}, "comment", "refused, as `pull-requests: write` is not among"),
+        ({"top": {"permissions": {}}}, "permissions", "none"),
+        ({"top": {"permissions": "read-all"}}, "comment", "refused"),
+        ({}, "permissions", "those of the repository's settings"),
+        ({"with": {"comment": "off"}}, "comment", "none"),
+        ({"with": {"comment": "changes", "comment-key": "a"}}, "comment", "one on the pull request, written anew"),
+        ({"with": {"base": "elsewhere"}}, "base", "elsewhere, which no step before it checks out"),
+        ({"with": {"base": "b", "changes": "block"}}, "base", "b, which"),
+        ({"with": {"output": "r.html", "summary": "false"}}, "files", "r.html"),
+        ({"with": {"summary": "false"}}, "besides", "annotations"),
+        ({"with": {"only-changed": "true"}}, "unless", "a pull request changes none of the files"),
+        ({"with": {"filter-pattern": "${{ github.actor }}"}}, "not known", "filter-pattern: GitHub fills it in"),
+        ({"job": {"if": "github.actor != 'x'"}}, "only if", "github.actor != 'x'"),
+        ({"top": {"on": {"pull_request": {"paths": ["a/**", "b"]}}}}, "runs", "on pull_request (paths: a/**, b)"),
+        ({"top": {"on": ["push", "merge_group"]}}, "runs", "not on a pull request, but on push, merge_group"),
+        ({"top": {"on": "pull_request_target"}}, "forks", "see docs/github.md"),
+    ],
+)
+def test_what_a_workflow_says_is_told(begun, given, key, text):
+    config(begun, provider="echo")
+    put(begun, **given)
+    assert outlook(begun)[0][key].startswith(text)
+
+
+def test_neutral_forks(begun):
+    config(begun)
+    put(begun, env={"OPENAI_API_KEY": "${{ secrets.X }}"}, **{"with": {"on-missing-secrets": "neutral"}})
+    assert "the check passes (on-missing-secrets: neutral)" in outlook(begun)[0]["forks"]
+
+
+def test_answers_of_another_job_are_not_needed_to_say_what_grading_takes(begun):
+    rubric = [{"type": "llm-rubric", "value": "polite"}]
+    config(begun, defaultTest={"assert": rubric}, tests=3)
+    given = {"answers": "made/*.jsonl", "grader": "openai:chat:gpt-4.1"}
+    put(begun, env={"OPENAI_API_KEY": "${{ secrets.X }}"}, **{"with": given})
+    said, err = outlook(begun)
+    assert err == ""
+    assert said["answers"] == "read from made/*.jsonl; no target is asked"
+    assert (said["target"], said["grader"]) == ("0 calls", "3 calls")
+
+
+@pytest.mark.parametrize(
+    ("test", "number"),
+    [
+        ({"turns": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]}, "1 calls"),
+        ({"providerOutput": "recorded"}, "1 calls"),
+    ],
+)
+def test_answers_of_another_job_may_be_conversations_or_not_be_asked_for(begun, test, number):
+    rubric = [{"type": "llm-rubric", "value": "polite"}]
+    config(begun)
+    path = begun.folder / "promptfooconfig.yaml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "tests": [{**test, "assert": rubric}]}))
+    given = {"answers": "made.jsonl", "grader": "openai:chat:gpt-4.1"}
+    put(begun, env={"OPENAI_API_KEY": "${{ secrets.X }}"}, **{"with": given})
+    said, err = outlook(begun)
+    assert (said["grader"], err) == (number, "")
+
+
+@pytest.mark.parametrize("where", ["input", "gate"])
+def test_a_base_that_is_asked_too_is_counted(begun, where):
+    config(begun, **({"gate": {"compare": "base"}} if where == "gate" else {}))
+    given = {"compare": "base"} if where == "input" else {}
+    put(begun, env={"OPENAI_API_KEY": "${{ secrets.X }}"}, **{"with": {"base": ".base", **given}})
+    said, err = outlook(begun)
+    assert (said["target"], err) == ("4 calls", "")
+    assert "its prompts are asked, too" in said["base"]
+
+
+def test_a_base_that_is_to_be_asked_and_is_not_there_is_a_problem(begun):
+    config(begun, provider="echo")
+    put(begun, **{"with": {"compare": "base"}})
+    assert "`compare: base` asks the prompts of the base, and the input `base` is empty" in outlook(begun, 2)[1]
+
+
+def test_the_examples_are_told_without_a_call(begun, llm):
+    shutil.copytree(ROOT / "examples", begun.folder / "evals", ignore=shutil.ignore_patterns("*.yml", "out"))
+    shutil.copytree(ROOT / "examples", begun.folder / "examples", ignore=shutil.ignore_patterns("*.yml", "out"))
+    (begun.folder / ".github" / "workflows").mkdir(parents=True)
+    for path in (ROOT / "examples").glob("*.yml"):
+        text = path.read_text().replace("evals/promptfooconfig.yaml", "examples/answers/promptfooconfig.yaml")
+        (begun.folder / ".github" / "workflows" / path.name).write_text(text)
+    code, out, err = begun.do("init", "--from-pr")
+    assert out.count(", job ") == 10
+    assert "Traceback" not in out + err
+    assert code in (0, 2)
+    assert llm.requests == []
+
+
+def test_without_a_workflow_that_is_said(begun):
+    _, err = outlook(begun, 2)
+    assert err == "no workflow uses gradegate -> `gradegate init` writes one\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "jobs: []",
+        "jobs: {a: null, b: [], c: {steps: 3}, d: {steps: [null, 3, {uses: [x]}, {uses: 7}]}}",
+        "on: 3\njobs: {a: {steps: [{uses: x/y@z}]}}",
+    ],
+)
+def test_what_is_no_workflow_is_passed_over(begun, text):
+    put(begun)
+    (begun.folder / WORKFLOW).write_text(text)
+    assert "no workflow uses gradegate" in outlook(begun, 2)[1]
+
+
+@pytest.mark.parametrize(
+    "workflow",
+    [
+        f"on: 3\njobs: {{a: {{steps: [{{uses: {PIN}, with: [1], env: x, if: []}}], permissions: 3}}}}",
+        f"jobs: {{a: {{env: 3, steps: [{{uses: {PIN}, with: {{config: [a]}}}}]}}}}",
+        f'on: {{pull_request: [x]}}\njobs: {{"a\\n::error::x": {{steps: [{{uses: {PIN}}}]}}}}',
+    ],
+)
+def test_a_workflow_of_another_form_ends_in_words(begun, workflow):
+    put(begun)
+    (begun.folder / WORKFLOW).write_text(workflow)
+    code, out, err = begun.do("init", "--from-pr")
+    assert code in (0, 2)
+    assert "gradegate failed" not in err
+    assert "\n::error" not in out
+
+
+def test_broken_yaml_is_told_with_its_line(begun):
+    put(begun)
+    (begun.folder / WORKFLOW).write_text("on: [\njobs")
+    assert outlook(begun, 2)[1].startswith(f"{WORKFLOW}:3: not valid YAML")
+
+
+def test_no_workflow_is_read_through_a_link_that_leads_out(begun, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "x.yml"
+    elsewhere.write_text(f"on: pull_request\njobs: {{secret: {{steps: [{{uses: {PIN}}}]}}}}")
+    (begun.folder / ".github" / "workflows").mkdir(parents=True)
+    (begun.folder / WORKFLOW).symlink_to(elsewhere)
+    code, out, err = begun.do("init", "--from-pr")
+    assert (code, "secret" in out) == (2, False)
+    assert "leads out of the workspace" in err
