@@ -5,6 +5,7 @@ from __future__ import annotations
 from gradegate.reporting import metrics, wording
 from gradegate.reporting.browser import filled
 from gradegate.reporting.findings import Finding, kind, sort
+from gradegate.reporting.provenance import provenance
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.saved import saved
 from gradegate.result import Decision
@@ -24,6 +25,7 @@ def render(decision: Decision, links: Links) -> Document:
         metrics=metrics,
         most_metrics=_MOST_METRICS,
         saved=saved,
+        provenance=provenance,
         links=links,
         line=lambda origin: links.line(origin.file, origin.line),
     )

@@ -100,6 +100,7 @@ def _made(made: Made) -> MadeLine:
         titles={encodable(file): encodable(title) for file, title in made.titles.items()},
         options=[encodable(option) for option in made.options],
         folder=encodable(made.folder),
+        digest=encodable(made.digest),
     )
 
 
