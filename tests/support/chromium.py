@@ -27,7 +27,7 @@ FLAGS = (
     "--disable-sync",
     "--hide-scrollbars",
 )
-DARK = "--blink-settings=preferredColorScheme=0"
+DARK, LIGHT = "--blink-settings=preferredColorScheme=0", "--blink-settings=preferredColorScheme=1"
 _SECONDS = 120
 
 
@@ -43,16 +43,21 @@ def missing(*more: str) -> str:
     return f"{' and '.join(absent)} not installed" if absent else ""
 
 
-def _call(page: Path, *flags: str) -> str:
+def _call(page: Path, *flags: str, at: str = "") -> str:
     with tempfile.TemporaryDirectory(prefix="gradegate-chromium-", ignore_cleanup_errors=True) as profile:
-        command = [program(), *FLAGS, f"--user-data-dir={profile}", *flags, page.resolve().as_uri()]
+        command = [program(), *FLAGS, f"--user-data-dir={profile}", *flags, page.resolve().as_uri() + at]
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=True, cwd=profile)
     return done.stdout
 
 
-def dom(page: Path, *flags: str) -> str:
-    """The document as it stands once its scripts ran."""
-    return _call(page, "--virtual-time-budget=20000", "--dump-dom", *flags)
+def dom(page: Path, *flags: str, at: str = "") -> str:
+    """The document as it stands once its scripts ran; ``at`` is a fragment of its address."""
+    return _call(page, "--virtual-time-budget=20000", "--dump-dom", *flags, at=at)
+
+
+def loaded(page: Path) -> str:
+    """The document once it has loaded, by real time."""
+    return _call(page, "--dump-dom")
 
 
 def picture(page: Path, target: Path, width: int, height: int, *flags: str) -> None:
