@@ -17,7 +17,18 @@ from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINAT
 from gradegate.errors import ConfigError, Mistake, Terminated
 from gradegate.reporting.streams import guard
 
-COMMANDS = ("run", "merge", "validate", "cases", "calibrate", "list", "schema", "action")  # each a file of `commands/`
+COMMANDS = (
+    "run",
+    "merge",
+    "validate",
+    "cases",
+    "view",
+    "explain",
+    "calibrate",
+    "list",
+    "schema",
+    "action",
+)  # each a file of `commands/`
 
 
 def script() -> NoReturn:

@@ -360,6 +360,7 @@ class Head(_Part):
     confirm: ConfirmLine | None = Field(default=None, description="What asking failures again came to.")
     baseline: BaselineLine | None = Field(default=None, description="null where there is nothing to compare with.")
     derived_metrics: list[DerivedLine] = Field(default=[], description="Of each provider and prompt, in order.")
+    links: dict[str, str] = Field(default={}, description="On GitHub: server, repository, commit and run.")
     about: dict[str, dict[str, Any]] = Field(description="What a dialect keeps of a config, by its file.")
 
 
