@@ -160,7 +160,7 @@ def place(tmp_path: Path, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> Iter
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_BASE_URL", llm.base)
     monkeypatch.setenv("OPENAI_API_KEY", STAND_IN)
-    for name in ("CI", "GITHUB_ACTIONS", "GITHUB_WORKSPACE"):
+    for name in ("CI", "GITHUB_ACTIONS", "GITHUB_WORKSPACE", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
     write(tmp_path, THERE)
     with listening(_Application) as port:

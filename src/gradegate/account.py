@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -24,6 +25,17 @@ class Made:
     titles: Mapping[str, str] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     folder: str = ""
+
+    @property
+    def digest(self) -> str:
+        """What the configs were, in one SHA-256: of one config its own, of several that of theirs, sorted, a line each.
+
+        ``sha256sum FILES | cut -c1-64 | sort | sha256sum`` gives the same. Empty where there is no config.
+        """
+        digests = sorted(self.configs.values())
+        if len(digests) < 2:
+            return "".join(digests)
+        return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

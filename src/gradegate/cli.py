@@ -23,6 +23,8 @@ COMMANDS = (
     "merge",
     "validate",
     "cases",
+    "view",
+    "explain",
     "calibrate",
     "list",
     "schema",

@@ -260,6 +260,20 @@ class RuleResult:
     bears: bool = False  # met even if each answer on which the grader contradicts itself is a new failure
 
 
+def takes(rule: Rule, row: Row, grade: Grade) -> bool:
+    """Whether a rule looks at a grade."""
+    if row.suite != rule.suite or grade.assertion.weight == 0 or grade.inner:
+        return False
+    if rule.blocking and not grade.assertion.blocking:
+        return False
+    return rule.every_case or rule.select.takes(grade.assertion.type, grade.metric, row.provider, row.description)
+
+
+def counted(rule: Rule, row: Row) -> bool:
+    """Whether a rule for every case counts a case of its suite."""
+    return row.suite == rule.suite and bool(row.grades or row.error) and (row.counts or not rule.blocking)
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """planned = passed + failed + errored, always."""

@@ -42,6 +42,9 @@ class Page(HTMLParser):
             self._open.append(tag)
         self.prose.append("\n")
 
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
     def handle_endtag(self, tag: str) -> None:
         self.prose.append("\n")
         if self._open and self._open[-1] == tag:
@@ -50,7 +53,7 @@ class Page(HTMLParser):
             self.unbalanced.append(f"/{tag}")
 
     def handle_data(self, data: str) -> None:
-        if not {"code", "pre", "style"} & set(self._open):
+        if not {"code", "pre", "style", "script"} & set(self._open):
             self.prose.append(data)
 
     def handle_comment(self, data: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from gradegate.baseline import NEW_FAILURE, standing
-from gradegate.deciding.rules import apply, counted, takes
-from gradegate.result import Outcome, Row, RuleResult
+from gradegate.deciding.rules import apply
+from gradegate.result import Outcome, Row, RuleResult, counted, takes
 from gradegate.suite import Rule
 
 

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 from gradegate.conversation import Usage
 from gradegate.deciding.asked import members
-from gradegate.deciding.rules import counted, takes
 from gradegate.deciding.votes import CONTRADICTION, began_as_failure, is_contradicted
 from gradegate.figures import many
 from gradegate.limits import exact
-from gradegate.result import Grade, Outcome, Row, RuleResult, RunResult
+from gradegate.result import Grade, Outcome, Row, RuleResult, RunResult, counted, takes
 from gradegate.suite import Policy
 
 

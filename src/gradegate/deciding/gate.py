@@ -9,9 +9,9 @@ from gradegate.deciding.asked import spared
 from gradegate.deciding.blame import blamed
 from gradegate.deciding.errored import Errors, errors_of
 from gradegate.deciding.regressions import with_base
-from gradegate.deciding.rules import apply, count, takes
+from gradegate.deciding.rules import apply, count
 from gradegate.figures import many
-from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult
+from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, takes
 from gradegate.suite import Policy, Rule
 
 

@@ -10,11 +10,10 @@ from typing import NamedTuple
 from gradegate.account import BaselineReport
 from gradegate.baseline import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
 from gradegate.deciding.asked import AskedAgain, left_undone
-from gradegate.deciding.rules import takes
 from gradegate.deciding.votes import is_contradicted
 from gradegate.figures import figure, many, percent
 from gradegate.limits import exact
-from gradegate.result import Grade, Outcome, Row, RuleResult
+from gradegate.result import Grade, Outcome, Row, RuleResult, takes
 
 SIGNIFICANT = Fraction(1, 100)
 _NAMED = 5  # cases that a reason names

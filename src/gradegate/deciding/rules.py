@@ -11,7 +11,7 @@ from gradegate.deciding.chances import Interval, wilson
 from gradegate.figures import many, percent, percents, scores
 from gradegate.grading.conclude import strangeness
 from gradegate.limits import mean, reached
-from gradegate.result import Counts, Grade, Outcome, Row, RuleResult
+from gradegate.result import Counts, Grade, Outcome, Row, RuleResult, counted, takes
 from gradegate.suite import Rule
 
 
@@ -60,11 +60,6 @@ def by_counts(rule: Rule, counts: Counts) -> Outcome:
     return Outcome.PASS if interval.low >= least else Outcome.ERROR
 
 
-def counted(rule: Rule, row: Row) -> bool:
-    """Whether a rule for every case counts a case of its suite."""
-    return row.suite == rule.suite and bool(row.grades or row.error) and (row.counts or not rule.blocking)
-
-
 def _units(places: Iterable[tuple[Row, int]]) -> Iterator[tuple[Outcome, Sequence[Grade]]]:
     """The outcome of each grade, with the grades that it is made of."""
     for row, place in places:
@@ -83,15 +78,6 @@ def _interval(rule: Rule, counts: Counts) -> Interval | None:
     if rule.confidence is None:
         return None
     return wilson(counts.passed, counts.passed + counts.failed, rule.confidence)
-
-
-def takes(rule: Rule, row: Row, grade: Grade) -> bool:
-    """Whether a rule looks at a grade."""
-    if row.suite != rule.suite or grade.assertion.weight == 0 or grade.inner:
-        return False
-    if rule.blocking and not grade.assertion.blocking:
-        return False
-    return rule.every_case or rule.select.takes(grade.assertion.type, grade.metric, row.provider, row.description)
 
 
 def count(outcomes: Iterable[Outcome]) -> Counts:

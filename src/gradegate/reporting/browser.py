@@ -1,38 +1,62 @@
-"""Pages for a browser: one file each, without scripts and without anything from elsewhere."""
+"""Pages for a browser: one file each, with nothing from elsewhere, and no script but one of ours, allowed by its hash."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 from collections.abc import Iterator
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from gradegate.figures import many, spent
+from gradegate.figures import figure, many, spent
 from gradegate.reporting.plain import outline, spread
-from gradegate.reporting.visible import clip, visible
+from gradegate.reporting.visible import clip, one_line, visible
 
 _TEXT = 20_000  # characters of one text
+_LINE = 120  # of what stands in a line
 _CHUNK = 100  # pieces of the template that are handed on together
 
 
 def filled(template: str, **values: Any) -> Iterator[str]:
-    """A template of our own in parts, with our style; every value is escaped."""
-    folder = files("gradegate.reporting") / "templates"
-    style = (folder / "report.css").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"shown": _shown, "many": many, "spent": spent, "spread": spread, "outline": outline}
-    stream = environment.from_string((folder / template).read_text(encoding="utf-8")).stream(
+    """A template of our own in parts, with our style and script; every value is escaped."""
+    style, script = _file("report.css"), _file("report.js")
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(_file),
+    )
+    environment.filters |= {"shown": _shown, "line": _line, "many": many, "spent": spent, "figure": figure}
+    environment.filters |= {"spread": spread, "outline": outline}
+    stream = environment.get_template(template).stream(
         style=Markup(style),  # noqa: S704 - our own file
-        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        style_hash=_hash(style),
+        script=Markup(script),  # noqa: S704 - our own file
+        script_hash=_hash(script),
         **values,
     )
     stream.enable_buffering(_CHUNK)
     return stream
 
 
+@cache
+def _file(name: str) -> str:
+    return (files("gradegate.reporting") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """As a policy names what it allows: of the text between the tags, to the letter."""
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
 def _shown(value: Any) -> str:
     return visible(clip("" if value is None else str(value), _TEXT))
+
+
+def _line(value: Any) -> str:
+    return one_line(str(value), _LINE)

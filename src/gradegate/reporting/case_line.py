@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from gradegate.errors import Origin
 from gradegate.figures import many
-from gradegate.reporting.failing import beside, exchange, question, why
+from gradegate.reporting.failing import effect, exchange, question, why
 from gradegate.reporting.findings import Finding
 from gradegate.reporting.markdown import code, inline, link
 from gradegate.reporting.report import Links
 from gradegate.reporting.wording import name, place, spot
-from gradegate.result import Outcome, Row
+from gradegate.result import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def line(finding: Finding, scope: Scope, width: Width) -> str:
     grade = grades[0] if grades else None
     told = exchange(row, grade)
     kind, reason = why(finding, width.why)
-    about = [_named(row, scope), *filter(None, [_standing(finding)])]
+    about = [_named(row, scope), *filter(None, [effect(finding)])]
     if finding.alike:
         names = ", ".join(inline(name(other), 60) for other in finding.alike)
         about.append(f"and {names if len(finding.alike) <= _NAMED else many(len(finding.alike), 'further case')}")
@@ -69,16 +69,6 @@ def _named(row: Row, scope: Scope) -> str:
     parts += [code(row.provider, 60)] if scope.providers else []
     parts += [inline(row.prompt_label, 50)] if scope.prompts else []
     return " · ".join(filter(None, parts))
-
-
-def _standing(finding: Finding) -> str:
-    """What it is beside the base; of what only advises, why it does."""
-    row, against = finding.row, beside(finding.row)
-    if finding.blocks or row.outcome is Outcome.ERROR:
-        return against
-    advice = not any(grade.outcome is Outcome.FAIL and grade.counts for grade in row.grades)
-    tolerated = any(grade.outcome is Outcome.FAIL for grade in row.grades) or row.outcome is Outcome.FAIL
-    return ", ".join(filter(None, [against, "advisory" if advice else "within the rules" if tolerated else ""]))
 
 
 def where(origin: Origin, scope: Scope) -> str:

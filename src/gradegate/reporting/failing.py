@@ -32,12 +32,17 @@ def exchange(row: Row, grade: Grade | None = None) -> Exchange:
     if not row.turns:
         return Exchange(_last_message(row.prompt), row.output or "")
     last = next((number for number, turn in _numbered(row) if turn.role == "assistant"), len(row.turns))
-    number = next((turn for turn in (grade.turns if grade else ()) if 0 < turn <= len(row.turns)), last)
+    number = next(iter(blamed_turns(row, grade) if grade else ()), last)
     before = (turn.content for turn in reversed(row.turns[:number]) if turn.role == "user")
     turn = row.turns[number - 1]
     answer = turn.content if turn.role == "assistant" else row.output or ""
     several = len(row.turns) > 2
     return Exchange(next(before, _last_message(row.prompt)), answer, number if several else 0)
+
+
+def blamed_turns(row: Row, grade: Grade) -> tuple[int, ...]:
+    """The numbers of the turns that a failure is about, from 1; those that the conversation does not have are left out."""
+    return tuple(turn for turn in grade.turns if 0 < turn <= len(row.turns))
 
 
 def _numbered(row: Row) -> list[tuple[int, Turn]]:
@@ -95,6 +100,16 @@ def _failing(row: Row) -> list[Grade]:
     """The grades that fail and count; where none does, those that only advise."""
     failing = [grade for grade in row.grades if grade.outcome is Outcome.FAIL and not grade.inner]
     return [grade for grade in failing if grade.counts] or failing
+
+
+def effect(finding: Finding) -> str:
+    """What a finding is beside the base; of what only advises, why it does: ``known, within the rules``."""
+    row, against = finding.row, beside(finding.row)
+    if finding.blocks or row.outcome is Outcome.ERROR:
+        return against
+    advice = not any(grade.outcome is Outcome.FAIL and grade.counts for grade in row.grades)
+    tolerated = any(grade.outcome is Outcome.FAIL for grade in row.grades) or row.outcome is Outcome.FAIL
+    return ", ".join(filter(None, [against, "advisory" if advice else "within the rules" if tolerated else ""]))
 
 
 def is_fixed(row: Row) -> bool:

@@ -119,6 +119,25 @@ def sort(rows: Iterable[Row], blocking: Container[int] = ()) -> Findings:
     )
 
 
+class Effect(enum.Enum):
+    """What a row does to the check, as the lists of a page have it."""
+
+    BLOCKS = "fail"
+    UNCLEAR = "error"
+    ADVISES = "advisory"
+    NONE = "pass"
+
+
+def effects(rows: Iterable[Row], blocking: Container[int]) -> dict[Effect, list[tuple[int, Finding]]]:
+    """Every row under what it does, with its place; the groups of ``sort``, without merging what could not be told."""
+    found: dict[Effect, list[tuple[int, Finding]]] = {which: [] for which in Effect}
+    for place, row in enumerate(rows):
+        finding, which = Finding(row, blocks=place in blocking), kind(row)
+        effect = Effect.NONE if which is None else Effect.UNCLEAR if which is Kind.UNCLEAR else Effect.ADVISES
+        found[Effect.BLOCKS if finding.blocks and effect is Effect.ADVISES else effect].append((place, finding))
+    return found
+
+
 def _merged(rows: list[Row]) -> list[Finding]:
     """A provider that is down makes every row say the same: one finding says it once."""
     groups: dict[tuple[object, ...], list[Row]] = {}

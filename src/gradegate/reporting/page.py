@@ -14,6 +14,7 @@ from gradegate.reporting.findings import Finding, Groups, sort
 from gradegate.reporting.markdown import code, details, fence, fit, inline, link, table
 from gradegate.reporting.markdown_case import block
 from gradegate.reporting.metrics import worth
+from gradegate.reporting.provenance import provenance
 from gradegate.reporting.report import Links
 from gradegate.reporting.saved import saved
 from gradegate.reporting.wording import (
@@ -217,4 +218,5 @@ def _foot(decision: Decision, form: PageForm) -> str:
     went = f"<br>Keys and where they go:{''.join(keys)}" if keys else ""
     took = f"Target: {spent(run.target_usage)}. Grader: {spent(run.grader_usage)}. {run.seconds:,.1f} s."
     took += "".join(f"<br>{text[0].upper()}{text[1:]}." for text in saved(run))
-    return details("What it took", f"{took}<br>Models: {asked or 'none'}{went}\n")
+    of = "".join(f"<br>{name}: {code(value, 100)}" for name, value in provenance(run.made))
+    return details("What it took", f"{took}<br>Models: {asked or 'none'}{went}{of}\n")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import stat
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -16,9 +21,11 @@ from gradegate.account import (
     KeyUse,
     Made,
 )
+from gradegate.bounded.bounds import MAX_BASELINE, MIB
 from gradegate.changes import ChangeKind, GateChange, GateChanges
 from gradegate.conversation import Image, Turn, Usage
 from gradegate.errors import ConfigError, Origin
+from gradegate.reporting.report import Links
 from gradegate.reporting.results import (
     BaselineLine,
     BudgetLine,
@@ -50,25 +57,66 @@ from gradegate.result import (
 )
 from gradegate.suite import NOWHERE, Limits, Note, Rule, Select
 
+_SERVER = re.compile(r"https?://[A-Za-z0-9.:-]+")
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+_COMMIT = re.compile(r"[0-9A-Fa-f]{7,64}")
+_SELECTS = frozenset(field.name for field in fields(Select))
 
-def reread_file(path: Path) -> Decision:
-    """The decision that a results.json holds. Raises ConfigError when it cannot be read or is not a results.json."""
-    try:
-        content = path.read_bytes()
-    except OSError as e:
-        raise ConfigError.at(f"`{path}` cannot be read: {e.strerror}", None, "correct the path") from e
-    return reread(content, str(path))
+
+def reread_file(path: Path) -> tuple[Decision, Links]:
+    """The decision that a results.json holds, and where its run was. Raises ConfigError when it is not one."""
+    results = _results(_content(path), str(path))
+    return _decision(results), _links(results.links)
 
 
 def reread(content: bytes, name: str) -> Decision:
     """The decision that the bytes of a results.json hold; ``name`` is for messages. Raises ConfigError."""
+    return _decision(_results(content, name))
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a plain file: a reader of a pipe or a device may wait for ever. Raises ConfigError."""
     try:
-        results = Results.model_validate_json(content)
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            about = os.fstat(file.fileno())
+            if stat.S_ISDIR(about.st_mode):
+                raise _unread(path, "it is a folder")
+            if not stat.S_ISREG(about.st_mode):
+                raise _unread(path, "it is not a plain file")
+            if about.st_size > MAX_BASELINE:
+                raise _unread(path, f"it has more than {MAX_BASELINE // MIB} MiB")
+            return file.read(MAX_BASELINE)
+    except (OSError, ValueError) as e:  # a name may hold a NUL character
+        raise _unread(path, getattr(e, "strerror", None) or str(e)) from e
+
+
+def _unread(path: Path, why: str) -> ConfigError:
+    cure = "name the results.json of a run: `gradegate run -o results.json` writes one"
+    return ConfigError.at(f"`{path}` cannot be read: {why}", None, cure)
+
+
+def _results(content: bytes, name: str) -> Results:
+    try:
+        return Results.model_validate_json(content)
     except ValidationError as e:
         first = e.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "the top"
         what = f"not a results.json of this version: {first['msg']} at {place}"
         raise ConfigError.at(what, Origin(name), "write it with `gradegate run -o results.json`") from e
+
+
+def _links(said: Mapping[str, str]) -> Links:
+    """Where the run was; nothing where that is no address on one server, since anybody may have written the file."""
+    known = {name: said.get(name, "") for name in ("server", "repository", "commit", "run")}
+    forms = (_SERVER, known["server"]), (_REPOSITORY, known["repository"]), (_COMMIT, known["commit"])
+    if not all(form.fullmatch(text) for form, text in forms):
+        return Links()
+    home = f"{known['server']}/{known['repository']}/"
+    run = known["run"] if known["run"].startswith(home) else ""
+    return Links(known["server"], known["repository"], known["commit"], run)
+
+
+def _decision(results: Results) -> Decision:
     return Decision(
         outcome=GateOutcome(results.outcome),
         reason=results.reason,
@@ -195,7 +243,7 @@ def turn_of(line: TurnLine) -> Turn:
 def _rule(line: RuleLine) -> RuleResult:
     rule = Rule(
         name=line.name,
-        select=Select(**line.select),
+        select=Select(**{name: text for name, text in line.select.items() if name in _SELECTS}),
         min_pass_rate=line.min_pass_rate,
         min_score=line.min_score,
         min_cases=line.min_cases,

@@ -268,6 +268,10 @@ class MadeLine(_Part):
     titles: dict[str, str] = Field(default={}, description="The description of each config that has one, by its file.")
     options: list[str] = Field(default=[], description="With a config, arguments of `gradegate run` that ask the same.")
     folder: str = Field(default="", description="Where to run it, relative to the root of the repository.")
+    digest: str = Field(
+        default="",
+        description="Of the configs together: of one its SHA-256, of several that of theirs, sorted, a line each.",
+    )
 
 
 class AskedLine(_Part):
@@ -356,6 +360,7 @@ class Head(_Part):
     confirm: ConfirmLine | None = Field(default=None, description="What asking failures again came to.")
     baseline: BaselineLine | None = Field(default=None, description="null where there is nothing to compare with.")
     derived_metrics: list[DerivedLine] = Field(default=[], description="Of each provider and prompt, in order.")
+    links: dict[str, str] = Field(default={}, description="On GitHub: server, repository, commit and run.")
     about: dict[str, dict[str, Any]] = Field(description="What a dialect keeps of a config, by its file.")
 
 

@@ -271,6 +271,12 @@ def measured(result: RuleResult) -> str:
     return ", ".join(parts) or "nothing was graded"
 
 
+def shares(result: RuleResult) -> str:
+    """What a rule selects, by outcome: ``12 assertions: 9 passed, 3 failed``."""
+    counts = Counts(result.passed, result.failed, result.errored)
+    return f"{many(counts.planned, 'case' if result.rule.every_case else 'assertion')}: {counted(counts)}"
+
+
 def required(result: RuleResult) -> str:
     """What a rule asks for."""
     rule = result.rule

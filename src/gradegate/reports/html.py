@@ -1,16 +1,46 @@
-"""A page for a browser: everything in one file, without scripts and without anything from elsewhere."""
+"""A page for a browser to work with: everything in one file, and nothing in it from elsewhere."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
 from gradegate.reporting import metrics, wording
 from gradegate.reporting.browser import filled
-from gradegate.reporting.findings import Finding, kind, sort
+from gradegate.reporting.case_view import CaseView, took, view
+from gradegate.reporting.charts import histogram, shares
+from gradegate.reporting.choices import choices
+from gradegate.reporting.distribution import spreads
+from gradegate.reporting.failing import beside, is_fixed
+from gradegate.reporting.findings import Effect, Finding, effects
+from gradegate.reporting.provenance import provenance
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.saved import saved
 from gradegate.result import Decision
 
 _MOST = 2000  # cases of one kind; a browser does not bear many more
 _MOST_METRICS = 2000
+_MOST_SPREADS = 200
+_COMPARED = 300  # cases of one kind of which the words are compared: the first ones are read
+_TITLES = {
+    Effect.BLOCKS: "Blocks",
+    Effect.UNCLEAR: "Could not tell",
+    Effect.ADVISES: "Does not block",
+    Effect.NONE: "Passed",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """One list of cases: how many there are, those that are shown, and how many are left out."""
+
+    kind: str
+    title: str
+    number: int
+    cases: Iterator[CaseView]
+    left: int
+    opened: bool  # its first case
 
 
 def render(decision: Decision, links: Links) -> Document:
@@ -19,28 +49,50 @@ def render(decision: Decision, links: Links) -> Document:
         "report.html",
         decision=decision,
         sections=_sections(decision),
-        several=len({result.rule.suite for result in decision.rules}) > 1,
+        choices=choices(decision.run.rows, decision.rules),
+        spreads=spreads(decision.run.rows),
+        most_spreads=_MOST_SPREADS,
+        histogram=histogram,
+        shares=shares,
         words=wording,
         metrics=metrics,
         most_metrics=_MOST_METRICS,
         saved=saved,
+        took=took,
+        beside=_beside,
+        provenance=provenance,
         links=links,
         line=lambda origin: links.line(origin.file, origin.line),
     )
     return Document(Sink.FILE, parts)
 
 
-def _sections(decision: Decision) -> list[tuple[str, str, int, list[Finding]]]:
-    findings = sort(decision.run.rows)
-    unclear = [row for finding in findings.unclear for row in (finding.row, *finding.alike)]
-    lists = (
-        ("fail", "Failed", [finding.row for finding in findings.failed]),
-        ("error", "Could not tell", unclear),
-        ("advisory", "Failed on the base, too", [finding.row for finding in findings.known]),
-        ("advisory", "Advisory", [finding.row for finding in findings.advisory]),
-        ("pass", "Passed", [row for row in decision.run.rows if kind(row) is None]),
-    )
-    return [(which, title, len(rows), [Finding(row) for row in rows[:_MOST]]) for which, title, rows in lists]
+def _sections(decision: Decision) -> list[Section]:
+    """The lists with anything in them; of the first that is no list of passes, the first case is open."""
+    found = {which: cases for which, cases in effects(decision.run.rows, decision.blocking).items() if cases}
+    first = next(iter(found), Effect.NONE)
+    return [
+        Section(
+            which.value,
+            _TITLES[which],
+            len(cases),
+            _views(cases),
+            max(0, len(cases) - _MOST),
+            which is first and which is not Effect.NONE,
+        )
+        for which, cases in found.items()
+    ]
+
+
+def _views(cases: Iterable[tuple[int, Finding]]) -> Iterator[CaseView]:
+    """Each is made when the page comes to it, so that not all are in memory."""
+    for count, (place, finding) in enumerate(islice(cases, _MOST)):
+        yield view(place + 1, finding, compare=count < _COMPARED)
+
+
+def _beside(case: CaseView) -> str:
+    """What the filter for the base knows a case by."""
+    return "fixed" if is_fixed(case.row) else beside(case.row).partition(",")[0]
 
 
 REPORTS.register("html")(Report("html", Sink.FILE, ".html", "a page for a browser, in one file", render, "html-path"))

@@ -42,12 +42,12 @@ from gradegate.suite import Note
 
 def render(decision: Decision, links: Links) -> Document:
     """The results in parts of one case each."""
-    return Document(Sink.FILE, _parts(decision))
+    return Document(Sink.FILE, _parts(decision, links))
 
 
-def _parts(decision: Decision) -> Iterator[str]:
+def _parts(decision: Decision, links: Links) -> Iterator[str]:
     # The head is an object that the list of cases is put into before its last brace.
-    yield _head(decision).model_dump_json()[:-1] + ',"cases":['
+    yield _head(decision, links).model_dump_json()[:-1] + ',"cases":['
     separator = "\n"
     for place, row in enumerate(decision.run.rows):
         yield separator + case_line(row, place in decision.blocking).model_dump_json()
@@ -55,7 +55,7 @@ def _parts(decision: Decision) -> Iterator[str]:
     yield "\n]}\n"
 
 
-def _head(decision: Decision) -> Head:
+def _head(decision: Decision, links: Links) -> Head:
     run = decision.run
     return Head(
         version=VERSION,
@@ -80,8 +80,15 @@ def _head(decision: Decision) -> Head:
         confirm=ConfirmLine(**asdict(run.confirm)) if run.confirm else None,
         baseline=_baseline(run.baseline) if run.baseline else None,
         derived_metrics=[_derived(metric) for metric in run.derived],
+        links=_links(links),
         about={encodable(file): as_object(about) for file, about in run.about.items()},
     )
+
+
+def _links(links: Links) -> dict[str, str]:
+    """Where the run was, so that a page made of the file later can lead there."""
+    known = {"server": links.server, "repository": links.repository, "commit": links.commit, "run": links.run}
+    return {name: encodable(value) for name, value in known.items() if value} if links.repository else {}
 
 
 def _asked(model: AskedModel) -> AskedLine:
@@ -100,6 +107,7 @@ def _made(made: Made) -> MadeLine:
         titles={encodable(file): encodable(title) for file, title in made.titles.items()},
         options=[encodable(option) for option in made.options],
         folder=encodable(made.folder),
+        digest=encodable(made.digest),
     )
 
 

@@ -19,6 +19,7 @@ from gradegate.changes import GateChanges
 from gradegate.reporting.explain import explain, explain_grade
 from gradegate.reporting.findings import Finding, kind, unchecked
 from gradegate.reporting.metrics import worth
+from gradegate.reporting.provenance import provenance
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.saved import saved
 from gradegate.reporting.visible import one_line, visible
@@ -106,7 +107,8 @@ def _suite(title: str, rows: list[_Told], properties: str) -> Iterator[str]:
 
 
 def _whole(run: RunResult, changes: GateChanges) -> Iterator[tuple[str, str]]:
-    """What the run saved and notes, which answers were recorded, and what the pull request does to its gate."""
+    """Of which commit and config it is, what the run saved and notes, which answers were recorded, and what the pull request does to its gate."""
+    yield from provenance(run.made)
     if said := recorded(run.made):
         yield "recorded", said
     for text in dict.fromkeys([note.text for note in run.notes][:_MOST_CHANGES]):

@@ -1,0 +1,83 @@
+"""``gradegate view``: a results.json as a page in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradegate.commands.telling import complain, here, say
+from gradegate.deciding.exit import PASS
+from gradegate.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gradegate.reporting.report import Links
+    from gradegate.result import Decision
+
+ABOUT = "make the HTML report of a results.json and open it; asks no model"
+_HEAD = 2000  # characters in which a page of ours says so
+_OURS = '<meta name="generator" content="gradegate">'
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments."""
+    parser.add_argument("results", nargs="?", default="results.json", help="of a run; default results.json")
+    parser.add_argument("-o", "--output", default="", metavar="FILE", help="the page; default beside the results")
+    parser.add_argument("--no-open", action="store_true", help="write the page, and open no browser")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Give the exit code."""
+    from gradegate.reporting.reread import reread_file
+
+    path = Path(args.results)
+    decision, links = reread_file(path)
+    page = _write(args.output or str(_beside(path)), path, decision, links)
+    say(str(page))
+    if not args.no_open and not _opened(page):
+        complain("no browser was found; open the page by hand")
+    return PASS
+
+
+def _beside(results: Path) -> Path:
+    """The page's place where none is named. Raises ConfigError where something else has it."""
+    page = results.with_suffix(".html")
+    try:
+        with page.open(encoding="utf-8", errors="replace") as file:
+            ours = _OURS in file.read(_HEAD)
+    except OSError:  # it is not there, or cannot be replaced: then writing says so
+        return page
+    if not ours:
+        raise ConfigError.at(f"`{page}` is there already, and is no page of gradegate", None, "name another with -o")
+    return page
+
+
+def _write(output: str, results: Path, decision: Decision, links: Links) -> Path:
+    from gradegate.access.environment import secrets
+    from gradegate.access.hiding import redactor
+    from gradegate.reporting.deliver import check_outputs, write
+    from gradegate.reporting.places import check_inputs, places
+
+    cwd = here()
+    if not output.endswith(".html"):
+        raise ConfigError.at(f"the page `{output}` has another ending than .html", None, "end it with .html")
+    where = places([output], cwd, os.environ)
+    check_inputs(where, [results.resolve()])
+    seal = redactor(secrets(os.environ).values(), short=False)
+    failures = write(check_outputs([output]), where, decision, links, seal)
+    if failures:
+        raise ConfigError.at(failures[output], None, "name another file with -o")
+    return where[output].path
+
+
+def _opened(page: Path) -> bool:
+    """Whether a browser was told. On a machine without a screen only one that its user names in BROWSER is."""
+    import webbrowser
+
+    seen = sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
+    try:
+        return seen and not os.environ.get("CI") and webbrowser.open(page.as_uri())
+    except (webbrowser.Error, OSError):
+        return False

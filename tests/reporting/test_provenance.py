@@ -1,0 +1,53 @@
+"""Commit, config and tool of a run stand in every report under the same names."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from pathlib import Path
+
+from junitparser import JUnitXml
+
+from gradegate.account import Made
+from gradegate.reporting.provenance import provenance
+from gradegate.reporting.report import REPORTS
+from support import screens
+
+ONE, TWO = hashlib.sha256(b"a").hexdigest(), hashlib.sha256(b"b").hexdigest()
+
+
+def rendered(name: str) -> str:
+    report = REPORTS.find(name)
+    assert report is not None
+    return report.render(screens.mixed(), screens.LINKS).text
+
+
+def test_one_config_has_its_own_digest_and_none_has_none() -> None:
+    assert Made(configs={"a.yaml": ONE}).digest == ONE
+    assert Made().digest == ""
+
+
+def test_several_configs_have_the_digest_that_coreutils_give(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(name)
+    command = "sha256sum b a | cut -c1-64 | sort | sha256sum"
+    said = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert Made(configs={"b": TWO, "a": ONE}).digest == said[:64]
+    assert Made(configs={"evals/a": ONE, "evals/b": TWO}).digest == said[:64]  # wherever it was started
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    assert [*provenance(Made())] == []
+    assert [*provenance(Made(tool="1.2.3"))] == [("gradegate-version", "1.2.3")]
+
+
+def test_every_report_of_a_run_names_them() -> None:
+    made = screens.MADE
+    for name in ("html", "comment", "summary"):
+        assert all(value in rendered(name) for value in (made.commit, made.digest, made.tool)), name
+    assert f'"digest":"{made.digest}"' in rendered("json")
+    (first, *others) = JUnitXml.fromstring(rendered("junit").encode())
+    told = {item.name: item.value for item in first.properties()}
+    wanted = {"commit": made.commit, "config-sha256": made.digest, "gradegate-version": made.tool}
+    assert {name: told[name] for name in wanted} == wanted
+    assert all("commit" not in {item.name for item in suite.properties()} for suite in others)

@@ -1,0 +1,129 @@
+"""The page in a browser: it does what it says, forbids all else, and axe-core finds no serious fault in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gradegate.reporting.report import REPORTS
+from gradegate.result import Decision
+from support import chromium, samples, screens, showcase
+
+MISSING = chromium.missing("npm")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.skipif(
+        bool(MISSING) and not chromium.required(), reason=f"pages are not tried in a browser: {MISSING}"
+    ),
+]
+# Said of the page before its policy holds: what the policy forbids, and what of the page's script does not work.
+WATCH = (
+    "const faults=[];addEventListener('securitypolicyviolation',e=>faults.push(e.violatedDirective+' '+e.blockedURI));"
+    "addEventListener('error',e=>faults.push(e.message));"
+    "const leave=(name,value)=>document.documentElement.setAttribute('data-'+name,JSON.stringify(value));"
+    "const wait=ms=>new Promise(done=>setTimeout(done,ms));"
+    "const set=async(selector,value)=>{const field=document.querySelector(selector);field.value=value;"
+    "field.dispatchEvent(new Event('input',{bubbles:true}));await wait(300);};"
+    "const inSight=()=>[...document.querySelectorAll('details.case:not([hidden])')].map(c=>+c.id.slice(5));"
+)
+
+
+def html(decision: Decision) -> str:
+    report = REPORTS.find("html")
+    assert report is not None
+    return report.render(decision, screens.LINKS).text
+
+
+def ran(folder: Path, page: str, steps: str, *flags: str, at: str = "") -> object:
+    """What the steps of a test leave, once the page has loaded."""
+    file = folder / "page.html"
+    script = f"{WATCH}addEventListener('load',async()=>{{try{{{steps}}}catch(e){{faults.push(String(e));}}leave('faults',faults);}});"
+    file.write_text(chromium.before_policy(page, script), encoding="utf-8")
+    document = chromium.dom(file, *flags, at=at)
+    assert chromium.said(document, "faults") == []
+    return chromium.said(document, "left")
+
+
+@pytest.mark.parametrize("flags", [(), (chromium.DARK,), ("--window-size=500,900",)], ids=["light", "dark", "narrow"])
+def test_axe_finds_no_serious_fault(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    unfolded = html(showcase.showcase()).replace("<details", "<details open")
+    assert chromium.faults(unfolded, tmp_path, *flags) == []
+
+
+@pytest.mark.parametrize("make", [showcase.showcase, screens.inconclusive, screens.not_run])
+def test_axe_finds_no_serious_fault_in_pages_as_they_open(tmp_path: Path, make: Callable[[], Decision]) -> None:
+    assert chromium.faults(html(make()), tmp_path) == []
+
+
+def test_axe_would_find_one(tmp_path: Path) -> None:
+    (found,) = chromium.faults(html(screens.not_run()).replace("<main>", "<main><img>"), tmp_path)
+    assert found.startswith("image-alt: ")
+
+
+def test_dark_is_dark(tmp_path: Path) -> None:
+    steps = "leave('left',getComputedStyle(document.body).backgroundColor);"
+    page = html(showcase.showcase())
+    assert ran(tmp_path, page, steps, chromium.DARK) == "rgb(13, 17, 23)"
+    assert ran(tmp_path, page, steps, chromium.LIGHT) == "rgb(255, 255, 255)"
+
+
+def test_cases_are_chosen_by_outcome_rule_metric_provider_base_and_words(tmp_path: Path) -> None:
+    steps = (
+        "const found={all:inSight().length};"
+        "for(const [name,value] of [['outcome','error'],['rule','3'],['metric','2'],['provider','1'],['beside','fixed']])"
+        "{await set(`select[name=${name}]`,value);found[name]=inSight();await set(`select[name=${name}]`,'');}"
+        "await set('input','OSLO parcel');found.words=inSight();found.said=document.getElementById('in-sight').textContent;"
+        "found.lists=[...document.querySelectorAll('section.cases:not([hidden])')].length;"
+        "await set('select[name=outcome]','pass');found.both=inSight();"
+        "document.querySelector('button[type=reset]').click();await wait(300);found.reset=inSight().length;"
+        "leave('left',found);"
+    )
+    assert ran(tmp_path, html(showcase.showcase()), steps) == {
+        "all": 25,
+        "outcome": [4],
+        "rule": [3],
+        "metric": [2],
+        "provider": [6],
+        "beside": [7],
+        "words": [3],
+        "said": "1 of 25 cases in sight",
+        "lists": 1,
+        "both": [],
+        "reset": 25,
+    }
+
+
+def test_a_link_to_a_case_opens_it(tmp_path: Path) -> None:
+    steps = "await wait(300);leave('left',[...document.querySelectorAll('details.case[open]')].map(c=>c.id));"
+    assert ran(tmp_path, html(showcase.showcase()), steps, at="#case-5") == ["case-1", "case-5"]
+
+
+def test_a_hostile_page_runs_nothing_but_our_script(tmp_path: Path) -> None:
+    steps = "await wait(300);leave('left',[inSight().length,document.scripts.length]);"
+    assert ran(tmp_path, html(samples.odd()), steps) == [len(samples.NASTY), 2]
+
+
+def test_nothing_is_wider_than_a_telephone(tmp_path: Path) -> None:
+    page = html(showcase.showcase()).replace("<details", "<details open")
+    (tmp_path / "inner.html").write_text(page, encoding="utf-8")
+    frame = (
+        '<html><head></head><body style="margin:0"><iframe src="inner.html" style="width:400px;height:900px;border:0"></iframe>'
+        "</body></html>"
+    )
+    steps = "const d=document.querySelector('iframe').contentDocument;leave('left',d&&d.documentElement.scrollWidth);"
+    assert ran(tmp_path, frame, steps, "--allow-file-access-from-files") == 400
+
+
+def test_without_scripts_every_case_is_there(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(html(showcase.showcase()).replace("script-src", "x-script-src"), encoding="utf-8")
+    document = chromium.dom(page)
+    assert document.count('<details class="case') == 25
+    assert '<form id="filter" hidden' in document
+
+
+def test_a_missing_browser_is_a_fault_in_ci() -> None:
+    assert not MISSING, f"{MISSING} -> .ci/run installs them"
