@@ -12,6 +12,7 @@ from gradegate.errors import ConfigError
 
 if TYPE_CHECKING:
     from gradegate.pipeline import Delivered
+    from gradegate.reporting.console import View
     from gradegate.settings import Settings
     from gradegate.sharding.steps import Written
 
@@ -34,12 +35,15 @@ def complain(text: str) -> None:
     print(harmless(hide(text)), file=sys.stderr, flush=True)
 
 
-def delivered(outcome: Delivered) -> int:
-    """Print the report of a run and what could not be written; gives the exit code of its decision."""
-    for part in outcome.documents[0].parts:
-        sys.stdout.write(part)
+def delivered(outcome: Delivered, view: View) -> int:
+    """Print what could not be written, then the run, so that the verdict is the last line; gives its exit code."""
+    from gradegate.reporting.console import lines
+    from gradegate.reporting.paint import fitted, say
+
     for failure in outcome.failures.values():
         complain(failure)
+    for line in lines(outcome.decision, fitted(view, sys.stdout), outcome.written):
+        say(line, outcome.seal)
     return exit_code(outcome.decision)
 
 
