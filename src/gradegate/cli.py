@@ -126,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _report_mistakes(mistakes: Sequence[Mistake]) -> int:
     for mistake in mistakes:
-        complain(str(mistake))
+        complain(str(mistake), *(f"    {line}" for line in mistake.excerpt.splitlines()))
     from gradegate.figures import many
 
     complain(f"{many(len(mistakes), 'mistake')}; nothing was asked of any model")

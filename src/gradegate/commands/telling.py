@@ -25,14 +25,15 @@ def here() -> Path:
         raise ConfigError.at(f"the working directory cannot be read: {e.strerror}", None, "start in a folder") from e
 
 
-def complain(text: str) -> None:
+def complain(*lines: str) -> None:
     """Say what is wrong, on standard error, without secrets and without commands of a runner, which reads it, too."""
     from gradegate.access.environment import secrets
     from gradegate.access.hiding import redactor
     from gradegate.reporting.commands import harmless
 
     hide = redactor(secrets(os.environ).values(), short=False)
-    print(harmless(hide(text)), file=sys.stderr, flush=True)
+    for line in lines:
+        print(harmless(hide(line)), file=sys.stderr, flush=True)
 
 
 def delivered(outcome: Delivered, view: View) -> int:
