@@ -72,7 +72,7 @@ def test_an_unreadable_reply_and_a_wrong_option_need_no_code_of_its_own(gate, ll
     llm.reply = Script("Perhaps")
     assert gate(config(llm, {"type": "is-short", "value": 2})).grades[0]["outcome"] == "error"
     text = mistakes(gate(config(llm, {"type": "is-short", "value": "two"}, {"type": "is-shrt", "value": 2})))
-    assert "`is-short`: `value` should be a valid integer" in text
+    assert "`is-short`: `value` must be a whole number" in text
     assert 'did you mean "is-short"?' in text
 
 

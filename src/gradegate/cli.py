@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from gradegate import __version__
+from gradegate.commands.epilog import epilog
 from gradegate.commands.telling import complain
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED, at_once
 from gradegate.errors import ConfigError, Mistake, Terminated
@@ -123,12 +124,17 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="gradegate", description="Gates pull requests on LLM evals.")
+    form = argparse.RawDescriptionHelpFormatter
+    about = "Gates pull requests on LLM evals."
+    parser = _Parser(prog="gradegate", description=about, epilog=epilog(), formatter_class=form)
     parser.add_argument("--version", action="version", version=f"gradegate {__version__}")
     parsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for name in COMMANDS:
         command: Any = import_module(f"gradegate.commands.{name}")
-        about, options = command.ABOUT, getattr(command, "PARSER", {})
+        about, options = (
+            command.ABOUT,
+            {"epilog": epilog(name), "formatter_class": form, **getattr(command, "PARSER", {})},
+        )
         aliases = getattr(command, "ALIASES", ())
         own = parsers.add_parser(name, help=about, description=f"{about.capitalize()}.", aliases=aliases, **options)
         command.add(own)
@@ -138,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _report_mistakes(mistakes: Sequence[Mistake]) -> int:
     for mistake in mistakes:
-        complain(str(mistake))
+        complain(str(mistake), *(f"    {line}" for line in mistake.excerpt.splitlines()))
     from gradegate.figures import many
 
     complain(f"{many(len(mistakes), 'mistake')}; nothing was asked of any model")

@@ -90,11 +90,15 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Delivered:
-    """A decision with its documents; ``failures`` says of each of the ``files`` that could not be written why not."""
+    """A decision with its documents; ``failures`` says of each of the ``files`` that could not be written why not.
+
+    ``seal`` hides what no text that leaves may hold.
+    """
 
     decision: Decision
     documents: tuple[Document, ...]
     failures: dict[str, str]
+    seal: Hide
     files: frozenset[str] = frozenset()
 
     @property
@@ -299,7 +303,7 @@ def _delivered(
 ) -> Delivered:
     failures = write(reports, where, decision, links, seal)
     return Delivered(
-        decision, tuple(render(name, decision, links, seal) for name in names), failures, frozenset(reports)
+        decision, tuple(render(name, decision, links, seal) for name in names), failures, seal, frozenset(reports)
     )
 
 

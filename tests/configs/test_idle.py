@@ -177,11 +177,11 @@ def test_the_cure_says_what_to_write(gate, place, key, value, cure):
     ("gate_block", "said"),
     [
         ({"errors": {"ignore-upto": 0.5}}, 'unknown key `ignore-upto` -> did you mean "ignore-up-to"?'),
-        ({"errors": "ignore"}, "`errors` should be 'inconclusive' or 'block', not 'ignore'"),
+        ({"errors": "ignore"}, "`errors` must be 'inconclusive' or 'block', not 'ignore'"),
         ({"rules": [{"name": "r", "min-pass-rate": 1, "select": {"type": "x"}}]}, 'did you mean "assertion"?'),
         ({"rules": [{"name": "r", "min-pass-rate": 95}]}, "-> write 0.95"),
         ({"rules": [{"name": "r", "min-pass-rate": "95%"}]}, "-> write 0.95"),
-        ([], "`gate` should be a mapping"),
+        ([], "`gate` must be a mapping"),
     ],
 )
 def test_one_mistake_of_the_gate_is_said_once(gate, gate_block, said):

@@ -78,7 +78,7 @@ def test_what_is_needed_is_missing_then(gate, line, words):
 
 def test_a_mistake_beside_it_is_said_with_its_line(gate):
     said = mistakes(gate(EMPTY.replace("    threshold:\n    metadata:", "    threshold: high\n    metadata:")))
-    assert "`threshold` should be a valid number" in said
+    assert "`threshold` must be a number" in said
     assert "1 mistake; nothing was asked" in said
 
 

@@ -64,9 +64,9 @@ def test_the_keys_of_asking_again_are_read_at_every_level(gate):
     [
         (
             "{confirm: sometimes}",
-            "promptfooconfig.yaml:5: `confirm` should be 'off', 'grader' or 'answers', not 'sometimes'",
+            "promptfooconfig.yaml:5: `confirm` must be 'off', 'grader' or 'answers', not 'sometimes'",
         ),
-        ("{noise: 0.3}", "promptfooconfig.yaml:5: `noise` should be less than or equal to 0.25, not 0.3"),
+        ("{noise: 0.3}", "promptfooconfig.yaml:5: `noise` must be at most 0.25, not 0.3"),
         ("{noise: true}", "promptfooconfig.yaml:5: `noise` must be a number, not true or false"),
         ("{second-opinions: ['nobody:x']}", "promptfooconfig.yaml:5: no such provider `nobody:x`"),
         ("{second-opinions: [5]}", "promptfooconfig.yaml:5: a provider is a text or a mapping with an `id`"),
@@ -78,11 +78,11 @@ def test_the_keys_of_asking_again_are_read_at_every_level(gate):
             "{rules: [{name: a, min-score: 1, confidence: 0.9}]}",
             "`a` has `confidence` and no pass rate -> give `min-pass-rate`",
         ),
-        ("{rules: [{name: a, min-pass-rate: 1, confidence: 0.5}]}", "`confidence` should be greater than 0.5, not 0.5"),
-        ("{rules: [{name: a, min-pass-rate: 1, confidence: 1}]}", "`confidence` should be less than 1"),
+        ("{rules: [{name: a, min-pass-rate: 1, confidence: 0.5}]}", "`confidence` must be more than 0.5, not 0.5"),
+        ("{rules: [{name: a, min-pass-rate: 1, confidence: 1}]}", "`confidence` must be less than 1"),
         (
             "{rules: [{name: a, min-pass-rate: 1, min-cases: 0}]}",
-            "`min-cases` should be greater than or equal to 1, not 0",
+            "`min-cases` must be at least 1, not 0",
         ),
     ],
 )

@@ -63,7 +63,7 @@ def test_a_file_of_providers_has_their_options(gate, llm: FakeLlm):
         ([{"id": "file://p.yaml", "label": "x"}], "id: echo", "`label` beside `id: file://p.yaml` has no effect"),
         ("file://p.yaml", "- {label: x}", "p.yaml:1: the provider has no `id`, so it names no model"),
         ("file://p.yaml", "7", "a provider is a text or a mapping with an `id`"),
-        ("file://q.yaml", "id: echo", "`file://q.yaml` cannot be read"),
+        ("file://q.yaml", "id: echo", "`file://q.yaml` does not exist"),
     ],
 )
 def test_a_file_that_holds_no_providers_is_one_mistake(gate, written, content, said):

@@ -40,7 +40,7 @@ def test_files_inside_are_read(space, reference, text):
         ("link.txt", "leads out of the workspace"),
         ("folder/outside.txt", "leads out of the workspace"),
         ("a.txt\0.png", "NUL"),
-        ("missing.txt", "cannot be read: No such file"),
+        ("missing.txt", "does not exist: the folder `evals` has no file `missing.txt`"),
         ("loop.txt", "cannot be"),
         ("../evals", "cannot be read: Is a directory"),
         ("x" * 5000, "cannot be read"),

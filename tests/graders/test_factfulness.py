@@ -400,7 +400,7 @@ def test_ff14_wrong_options_are_mistakes_before_any_call(ask, llm: FakeLlm, conf
 def test_a_threshold_of_aegis_is_told_apart(ask, llm: FakeLlm):
     ran = ask(Votes(["ttt"]), threshold=70)
     assert (ran.code, len(llm.bodies)) == (2, 0)
-    assert "`factfulness`: the threshold 70 is not from 0 to 1 -> write 0.7" in ran.err
+    assert "the threshold of `factfulness` must be from 0 to 1, not 70 -> write 0.7" in ran.err
 
 
 def test_not_turns_the_verdict_and_no_error(ask):

@@ -289,21 +289,21 @@ def test_an_empty_text_may_be_what_an_answer_must_not_be(gate):
     [
         (
             {"assert": [{"type": "context-recall", "value": "v", "threshold": 50}]},
-            "the threshold 50 is not from 0 to 1 -> write 0.5",
+            "must be from 0 to 1, not 50 -> write 0.5",
         ),
         ({"assert": [{"type": "g-eval", "value": "v", "threshold": 7000}]}, "-> write a share such as 0.5"),
-        ({"assert": [{"type": "g-eval", "value": "v", "threshold": -1}]}, "the threshold -1 is not from 0 to 1"),
+        ({"assert": [{"type": "g-eval", "value": "v", "threshold": -1}]}, "must be from 0 to 1, not -1"),
         (
             {"assert": [{"type": "contains", "value": "a"}], "threshold": 70},
-            "`test`: the threshold 70 is not from 0 to 1 -> write 0.7",
+            "the threshold of the test must be from 0 to 1, not 70 -> write 0.7",
         ),
         (
             {"assert": [{"type": "not-contains", "value": "a", "threshold": 70}]},
-            "`not-contains`: the threshold 70 is not from 0 to 1 -> write 0.7",
+            "the threshold of `not-contains` must be from 0 to 1, not 70 -> write 0.7",
         ),
         (
             {"assert": [{"type": "not-assert-set", "threshold": -1, "assert": [{"type": "contains", "value": "a"}]}]},
-            "`not-assert-set`: the threshold -1 is not from 0 to 1 -> write a share such as 0.5",
+            "the threshold of `not-assert-set` must be from 0 to 1, not -1 -> write a share such as 0.5",
         ),
         (
             {"assert": [{"type": "contains", "value": "a"}], "rubricPrompt": "x"},

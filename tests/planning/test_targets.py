@@ -60,7 +60,7 @@ def test_what_is_no_provider_is_a_mistake_beside_the_others(gate):
     wrong = config({"assert": [{"type": "no-such-type"}]}, providers=["echo"])
     said = mistakes(gate(wrong, "-r", "gpt-4.1-mini", "-r", "file://missing.yaml"))
     assert "--provider: no such provider `gpt-4.1-mini`" in said
-    assert "`file://missing.yaml` cannot be read" in said
+    assert "`file://missing.yaml` does not exist" in said
     assert "no-such-type" in said
 
 

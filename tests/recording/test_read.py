@@ -46,12 +46,12 @@ WRONG = [
     (f"{LINE}\n[1]", "answers.jsonl:2: the line is not a JSON object"),
     ("[1]", "an answer is an object, and not 1"),
     ('{"output": "x"}', "answers.jsonl:1: `id` is missing"),
-    ('{"id": 5, "output": "x"}', "answers.jsonl:1: `id` should be a valid string, not 5"),
+    ('{"id": 5, "output": "x"}', "answers.jsonl:1: `id` must be text, not 5"),
     ('{"id": "a"}', "answers.jsonl:1: the line has neither `output` nor `error`"),
     ('{"id": "a", "output": null, "error": ""}', "answers.jsonl:1: the line has neither `output` nor `error`"),
     ('{"id": "a", "id": "b", "output": "x"}', "answers.jsonl:1: the key `id` occurs twice"),
     ('{"id": "a", "output": "x", "latencyms": 1}', 'unknown key `latencyms` -> did you mean "latency_ms"?'),
-    ('{"id": "a", "output": "x", "latency_ms": "1"}', "answers.jsonl:1: `latency_ms` should be a valid number"),
+    ('{"id": "a", "output": "x", "latency_ms": "1"}', "answers.jsonl:1: `latency_ms` must be a number"),
     (
         '{"id": "a", "output": "x", "usage": {"prompt_tokens": -1}}',
         "answers.jsonl:1: `prompt_tokens` of `usage` is not a",
@@ -59,7 +59,7 @@ WRONG = [
     ('{"id": "a", "output": "x", "usage": {"input_tokens": true}}', "`input_tokens` of `usage`"),
     ('{"id": "a", "output": "x", "usage": {"completion_tokens": 1e16}}', "`completion_tokens` of `usage`"),
     ('{"id": "a", "output": "x", "usage": {"prompt_tokens": "5"}}', "`prompt_tokens` of `usage`"),
-    ('{"id": "a", "output": "x", "cost": -1}', "answers.jsonl:1: `cost` should be greater than or equal to 0, not -1"),
+    ('{"id": "a", "output": "x", "cost": -1}', "answers.jsonl:1: `cost` must be at least 0, not -1"),
     ('{"id": "a", "output": "x", "cost": 1e999}', "answers.jsonl:1: a number is not finite"),
     ('{"id": "a", "output": {"x": [NaN]}}', "answers.jsonl:1: a number is not finite"),
     ('{"id": "a", "output": "x", "metadata": {"x": -Infinity}}', "answers.jsonl:1: a number is not finite"),
@@ -155,7 +155,7 @@ def test_a_line_has_one_mistake_whatever_is_wrong_with_it(tmp_path):
     assert first.startswith(
         "answers.jsonl:1: `id` is missing; unknown key `key0`; unknown key `key1`; unknown key `key2`; ..."
     )
-    assert second.startswith("answers.jsonl:2: `id` should be a valid string, not 1; `cost` should be")
+    assert second.startswith("answers.jsonl:2: `id` must be text, not 1; `cost` must be")
     assert "unknown key `outptu`" in second
     assert "docs/answers.md" in second
 

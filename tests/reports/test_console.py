@@ -19,6 +19,14 @@ def written(decision: Decision) -> str:
 def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
     about = "[openai:chat:gpt-5, What is the capital of {{state}}?]"
     assert written(samples.blocked()) == (
+        "BLOCKS: 1 case\n"
+        f"  New York · {samples.CONFIG}:21 · factuality: {samples.failing().grades[0].reason}\n"
+        "COULD NOT TELL: 3 cases\n"
+        f"  Texas · {samples.CONFIG}:30 · factuality: {samples.unclear().grades[0].reason}\n"
+        f"  Alaska and 1 further case · {samples.CONFIG}:39 · no answer: {samples.unanswered('Alaska').error}\n"
+        "DOES NOT BLOCK: 1 case\n"
+        f"  Oregon · {samples.CONFIG}:49 · llm-rubric: The answer has 23 words.\n"
+        "\n"
         f"FAILED  New York  {about}\n"
         "  got: The capital of New York is New York City, the largest city of the United States.\n"
         f"  factuality failed, score 0, threshold 0.5, {samples.CONFIG}:21\n"
@@ -50,13 +58,13 @@ def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
         "    expected: Answers in at most ten words\n"
         "    why: The answer has 23 words.\n"
         "\n"
-        "rule facts (blocking): missed; 2 of 3 passed (66.6%), 3 could not be decided; required: at least 95% pass\n"
-        "rule style (advisory): missed; mean score 0.4; required: mean score at least 0.8\n"
         f"metric f1 {about}: 0.8571 (over 3 of 6 answers: the grades of the others are not known)\n"
         f"metric f2 {about}: could not be worked out: it gives NaN, as 0 / 0 does\n"
         f"note: {samples.CONFIG}:55: the threshold 0 can never fail\n"
         "models: openai:chat:gpt-5 at api.openai.com, openai:chat:gpt-5-mini at api.openai.com\n"
         "target: 5 calls, 298 tokens, 0.0012 USD; grader: 6 calls, 2,140 tokens, cost unknown, asked again 1 time; 6.8 s\n"
+        "rule style (advisory): missed; mean score 0.4; required: mean score at least 0.8\n"
+        "rule facts (blocking): missed; 2 of 3 passed (66.6%), 3 could not be decided; required: at least 95% pass\n"
         "6 cases: 2 passed, 1 failed, 3 could not be decided. 7 assertions: 2 passed, 2 failed, 3 could not be decided.\n"
         'Blocked: The rule "facts" is missed: 66.6% of its assertions pass, and 95% must.\n'
     )

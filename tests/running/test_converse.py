@@ -73,7 +73,7 @@ def test_turns_in_a_file(gate, llm: FakeLlm, file, content):
     ("conversation", "said"),
     [
         ([], "`turns` is empty"),
-        ([{"role": "system", "content": "x"}], "promptfooconfig.yaml:10: `role` should be 'user' or 'assistant'"),
+        ([{"role": "system", "content": "x"}], "promptfooconfig.yaml:10: `role` must be 'user' or 'assistant'"),
         ([{"role": "user"}], "`content` is missing"),
         ([{"role": "user", "content": "q", "context": []}], "unknown key `context`"),
         ([{"role": "assistant", "content": "Hello!"}], "has no complete exchange"),
@@ -336,7 +336,7 @@ def test_images_reach_the_target_of_a_held_conversation(gate, llm: FakeLlm):
         ("notes.txt", "is not an image"),
         ("data:text/plain;base64,aGk=", "is not an image"),
         ("data:image/png,raw", "is not an image"),
-        ("missing.png", "cannot be read"),
+        ("missing.png", "does not exist"),
         ("../../etc/secret.png", "leads out of the workspace"),
     ],
 )

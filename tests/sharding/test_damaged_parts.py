@@ -162,9 +162,9 @@ def test_a_part_of_something_else_is_named(asked, capsys, key, value, said):
         (lambda it: it["answer"].update(outcome="fail"), "the answer contradicts itself"),
         (lambda it: it["answer"]["grades"][0].update(outcome="error"), "the answer contradicts itself"),
         (lambda it: it["answer"].update(error="down"), "the answer contradicts itself"),
-        (lambda it: it["answer"].pop("output"), "line 2: Field required"),
-        (lambda it: it["answer"]["grades"][0].update(score=float("nan")), "line 2: Input should be a finite number"),
-        (lambda it: it["answer"]["usage"].update(known_usd=float("inf")), "line 2: Input should be a finite number"),
+        (lambda it: it["answer"].pop("output"), "is missing"),
+        (lambda it: it["answer"]["grades"][0].update(score=float("nan")), "must be a finite number"),
+        (lambda it: it["answer"]["usage"].update(known_usd=float("inf")), "must be a finite number"),
     ],
 )
 def test_an_answer_that_the_plan_does_not_have_is_named(asked, capsys, change, said):
@@ -266,7 +266,7 @@ def test_asks_of_a_shard_that_answered_anew_are_named(again, monkeypatch, capsys
         (lambda it: it.update(place=1), "it asks again what did not fail in any part"),
         (lambda it: it.update(asks={"9": it["asks"]["0"]}), "it asks again what did not fail in any part"),
         (lambda it: it["asks"]["0"][0].update(key="0" * 64), "a grade is about something else than the plan's"),
-        (lambda it: it.update(kind="other"), "line 2: Input should be 'again' or 'base'"),
+        (lambda it: it.update(kind="other"), "must be 'again' or 'base'"),
     ],
 )
 def test_asks_of_another_answer_are_named(again, capsys, change, said):

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradegate.errors import ConfigError
 from gradegate.settings import (
@@ -28,15 +28,17 @@ from gradegate.settings import (
     whole_number,
 )
 
+if TYPE_CHECKING:
+    from gradegate.reporting.console import View
+
 _BOTH = "write it into the config, where a review sees it"
 # Of promptfoo 0.123.1 (`promptfoo eval --help`): options that change nothing about a gate, with the reason.
 NO_EFFECT: Mapping[tuple[str, ...], tuple[int, str]] = {
-    ("--table",): (0, "the console shows the failures"),
-    ("--no-table",): (0, "the console shows no table"),
-    ("--table-cell-max-length",): (1, "the console shows no table"),
+    ("--table",): (0, "the failures are shown as a list; -v shows every case"),
+    ("--no-table",): (0, "no table is shown"),
+    ("--table-cell-max-length",): (1, "no table is shown"),
     ("--no-share",): (0, "nothing is ever shared"),
     ("--no-write",): (0, "nothing is written but the reports of -o and the cache of --cache"),
-    ("--verbose",): (0, "reports hold all that was asked and answered: -o results.json"),
     ("--description",): (1, "a run has no name"),
     ("--tag",): (1, "a run has no tags"),
     ("--delay",): (1, "a provider that asks to wait is waited for; -j says how many calls are made at once"),
@@ -46,7 +48,7 @@ NO_EFFECT: Mapping[tuple[str, ...], tuple[int, str]] = {
 REFUSED: Mapping[tuple[str, ...], tuple[Any, str]] = {
     ("-a", "--assertions"): ("?", "name each: --assert TYPE:VALUE"),
     ("-p", "--prompts"): ("*", f"`prompts:` of the config: {_BOTH}"),
-    ("-t", "--tests", "-v", "--vars"): ("?", f"`tests: file://FILE` of the config: {_BOTH}"),
+    ("-t", "--tests", "--vars"): ("?", f"`tests: file://FILE` of the config: {_BOTH}"),
     ("--prompt-prefix", "--prompt-suffix"): ("?", f"`defaultTest.options.prefix` and `suffix`: {_BOTH}"),
     ("--model-outputs",): ("?", "answers made elsewhere are graded by --answers FILE"),
     ("--filter-range",): ("?", "--filter-first-n, --filter-pattern and --filter-metadata choose tests"),
@@ -237,6 +239,21 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
         "--max-usd", type=above_zero, metavar="X", help="ask no more once replies have cost X US dollars"
     )
     parser.add_argument("--max-seconds", type=above_zero, metavar="S", help="ask no more after S seconds")
+
+
+def add_view(parser: argparse.ArgumentParser) -> None:
+    """How much of a run is shown."""
+    how_much = parser.add_mutually_exclusive_group()
+    how_much.add_argument("-q", "--quiet", action="store_true", help="only the verdict and the reports written")
+    how_much.add_argument("-v", "--verbose", action="store_true", help="every case, and all evidence at full length")
+    parser.add_argument("--no-progress-bar", action="store_true", help="no bar on a terminal")
+
+
+def view(args: argparse.Namespace) -> View:
+    """How much the options of ``add_view`` ask for."""
+    from gradegate.reporting.console import QUIET, WHOLE, View
+
+    return QUIET if args.quiet else WHOLE if args.verbose else View()
 
 
 def above_zero(text: str) -> float:

@@ -19,6 +19,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     flags.add_run(parser)
     flags.add_budget(parser)
     flags.add_cache(parser)
+    flags.add_view(parser)
     parser.add_argument(
         "--open", default="", metavar="FILE", help="write the failures to ask again, and decide nothing"
     )
@@ -35,4 +36,5 @@ def run(args: argparse.Namespace) -> int:
         return estimated(settings)
     if settings.open:
         return written(name_open(settings))
-    return delivered(merge(settings, ("console",), Links(), partial(progress, in_ci=True)))
+    bar = partial(progress, in_ci=True, quiet=args.quiet)
+    return delivered(merge(settings, (), Links(), bar), flags.view(args))

@@ -20,7 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     flags.add_budget(parser)
     flags.add_cache(parser)
     flags.add_shard(parser)
-    parser.add_argument("--no-progress-bar", action="store_true", help="no bar on a terminal")
+    flags.add_view(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -32,9 +32,9 @@ def run(args: argparse.Namespace) -> int:
     settings = flags.settings(args, here())
     if args.estimate:
         return estimated(settings)
-    bar = partial(progress, in_ci=settings.in_ci or args.no_progress_bar)
+    bar = partial(progress, in_ci=settings.in_ci or args.no_progress_bar, quiet=args.quiet)
     if settings.shard:
         from gradegate.sharding.steps import ask
 
         return written(ask(settings, bar))
-    return delivered(deliver(settings, ("console",), Links(), bar))
+    return delivered(deliver(settings, (), Links(), bar), flags.view(args))

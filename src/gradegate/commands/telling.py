@@ -12,6 +12,7 @@ from gradegate.errors import ConfigError
 
 if TYPE_CHECKING:
     from gradegate.pipeline import Delivered, Prepared
+    from gradegate.reporting.console import View
     from gradegate.settings import Settings
     from gradegate.sharding.steps import Written
 
@@ -24,14 +25,15 @@ def here() -> Path:
         raise ConfigError.at(f"the working directory cannot be read: {e.strerror}", None, "start in a folder") from e
 
 
-def complain(text: str) -> None:
+def complain(*lines: str) -> None:
     """Say what is wrong, on standard error, without secrets and without commands of a runner, which reads it, too."""
     from gradegate.access.environment import secrets
     from gradegate.access.hiding import redactor
     from gradegate.reporting.commands import harmless
 
     hide = redactor(secrets(os.environ).values(), short=False)
-    print(harmless(hide(text)), file=sys.stderr, flush=True)
+    for line in lines:
+        print(harmless(hide(line)), file=sys.stderr, flush=True)
 
 
 def say(text: str) -> None:
@@ -43,12 +45,16 @@ def say(text: str) -> None:
     print(harmless(redactor(secrets(os.environ).values(), short=False)(text)), flush=True)
 
 
-def delivered(outcome: Delivered) -> int:
-    """Print the report of a run and what could not be written; gives the exit code of its decision."""
-    for part in outcome.documents[0].parts:
-        sys.stdout.write(part)
+def delivered(outcome: Delivered, view: View) -> int:
+    """Print what could not be written, then the run, so that the verdict is the last line; gives its exit code."""
+    from gradegate.reporting.console import lines
+    from gradegate.reporting.paint import fitted
+    from gradegate.reporting.paint import say as shown
+
     for failure in outcome.failures.values():
         complain(failure)
+    for line in lines(outcome.decision, fitted(view, sys.stdout), outcome.written):
+        shown(line, outcome.seal)
     return exit_code(outcome.decision)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,10 +103,10 @@ class CaseReader:
             self.desk.mistakes += e.mistakes
             return ""
 
-    def _assertions(self, written: Iterable[Any], file: str, inline: bool) -> Iterator[Assertion]:
-        for item in written:
+    def _assertions(self, written: Any, file: str, inline: bool) -> Iterator[Assertion]:
+        """The assertions of a list; of what is none, and of an item that is no mapping, the check of keys has said so."""
+        for item in written if isinstance(written, list) else ():
             if not isinstance(item, Mapping):
-                self.desk.say("an assertion is a mapping with a `type`", Origin(file), "write `- type: ...`")
                 continue
             keys = self.desk.check(AssertionKeys, item, item, file)
             if keys is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -14,6 +13,7 @@ from gradegate.bounded.bounds import MAX_MISTAKES
 from gradegate.configs import wrongkeys
 from gradegate.errors import Mistake, Origin
 from gradegate.files.document import line_of
+from gradegate.files.values import wrong
 from gradegate.grading.numbers import Number, Share, Whole
 from gradegate.registry import near
 from gradegate.suite import NOISE
@@ -272,7 +272,7 @@ _PLACES: dict[type[BaseModel], tuple[str, str]] = {
     PromptKeys: ("prompt", "into a prompt"),
     CommandLineKeys: ("command line", ""),
 }
-_SHARES = ("min-pass-rate", "max-drop", "ignore-up-to")
+_SHARES = ("min-pass-rate", "max-drop", "ignore-up-to", "confidence", "threshold")
 # Keys of a test's `options` beside those above: what promptfoo steers by them.
 STEERING = frozenset({"disableConversationVar", "runSerially", "cache", "storeOutputAs"})
 # Keys that change nothing of what is checked, here and in promptfoo.
@@ -349,20 +349,9 @@ def _steps(location: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:
-    """What pydantic says of a value, and the value where it is short."""
-    value = detail.get("input")
-    shown = f", not {value!r}" if isinstance(value, str | int | float | bool) and len(repr(value)) < 60 else ""
-    text = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    text = re.sub(r"a valid dictionary or instance of \w+", "a mapping", text)
-    share = _share(value) if detail.get("ctx", {}).get("le") == 1 or name in _SHARES else None
-    cure = "correct the value" if share is None else f"write {share:g}"
-    return Mistake(f"`{name}` {text[0].lower() + text[1:]}{shown}", origin, cure)
-
-
-def _share(value: Any) -> float | None:
-    """The share that a per cent is: of 95 and of "95%"."""
-    match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?) ?%?", str(value))
-    return float(match[1]) / 100 if match and 1 < float(match[1]) <= 100 else None
+    """What is wrong with a value, and what to write."""
+    what, cure = wrong(detail, share=name in _SHARES)
+    return Mistake(f"`{name}` {what}", origin, cure)
 
 
 def _is_branch(step: Any) -> bool:

@@ -14,6 +14,7 @@ from gradegate.bounded.bounds import MAX_FILE
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.code import is_code
 from gradegate.files.credentials import holds_credentials
+from gradegate.files.nearest import absent, inside
 from gradegate.files.pattern import TooMany, matches, split
 from gradegate.files.vouched import Vouched
 
@@ -86,6 +87,9 @@ class Workspace:
             # The check was on the resolved path, and a link put there meanwhile is not followed.
             with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
                 content = file.read(MAX_FILE + 1)
+        except FileNotFoundError as e:
+            what, cure = absent(reference, path, self.root)
+            raise ConfigError.at(what, origin, cure) from e
         except OSError as e:
             raise ConfigError.at(f"`{reference}` cannot be read: {e.strerror}", origin, "correct the path") from e
         if len(content) > MAX_FILE:
@@ -111,11 +115,15 @@ class Workspace:
         if not any(character in written for character in "*?["):
             path = self.locate(pattern, base, origin)
             if not path.is_file():
-                raise ConfigError.at(f"`{pattern}` does not exist", origin, "correct the path")
+                what, cure = absent(pattern, path, self.root)
+                raise ConfigError.at(what, origin, cure)
             return [path]
         folder, parts = split(written)
         anchor = self.locate(folder, base, origin)
         self.folders.add(anchor)
+        if not anchor.is_dir():
+            what, cure = absent(pattern, anchor / "*", self.root)
+            raise ConfigError.at(what.replace("does not exist", "matches no file"), origin, cure)
         try:
             matched = sorted(matches(anchor, parts))
         except TooMany as e:
@@ -126,5 +134,6 @@ class Workspace:
         paths = [self.locate(str(path), base, origin) for path in matched]
         files = [path for path in paths if path.is_file()]
         if not files:
-            raise ConfigError.at(f"`{pattern}` matches no file", origin, "correct the pattern")
+            what = f"`{pattern}` matches no file in {inside(anchor, self.root)}"
+            raise ConfigError.at(what, origin, "correct the pattern")
         return files

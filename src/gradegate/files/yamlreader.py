@@ -15,6 +15,7 @@ import yaml
 from gradegate.bounded.amounts import READ
 from gradegate.bounded.bounds import MAX_ALIASED
 from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files import yamlerrors
 from gradegate.files.lines import MAX_DEPTH, Map, Seq
 
 _PARSER: Any = yaml.cyaml.CParser if yaml.__with_libyaml__ else yaml.Loader  # type: ignore[attr-defined]
@@ -98,10 +99,7 @@ class _Reader:
             while parser.check_event():
                 yield parser.get_event()
         except yaml.MarkedYAMLError as e:
-            mark = e.problem_mark or e.context_mark
-            line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-            problem = " ".join(filter(None, (e.context, e.problem)))
-            raise self._error(f"not valid YAML, column {column}: {problem}", line, "correct the YAML here") from e
+            raise ConfigError(*self._mistakes, yamlerrors.mistake(text, self._file, e)) from e
         except yaml.reader.ReaderError as e:
             line = text.count("\n", 0, e.position) + 1
             raise self._error(f"not valid YAML: character {e.character!r} is not allowed", line, "delete it") from e
@@ -152,7 +150,9 @@ class _Reader:
         line = event.start_mark.line + 1
         if event.anchor not in self._anchors:
             raise self._error(
-                f"the alias *{event.anchor} has no anchor above it", line, f"define &{event.anchor} first"
+                f"the alias *{event.anchor} has no anchor above it",
+                line,
+                f"define &{event.anchor} first, or put it in quotes if it is text",
             )
         value, size = self._anchors[event.anchor]
         self._aliased += size
@@ -201,7 +201,11 @@ class _Reader:
 
     def _key(self, event: Any) -> str:
         if not isinstance(event, yaml.ScalarEvent):
-            raise self._error("a key must be text", event.start_mark.line + 1, "quote it if it holds {{ }}")
+            raise self._error(
+                "a key must be text, and is a list or a mapping",
+                event.start_mark.line + 1,
+                "if it is a template, put it in quotes: '{{ name }}'",
+            )
         return self._keys.setdefault(event.value, event.value)
 
     def _merged(self, value: Any, line: int) -> list[Map]:

@@ -18,6 +18,7 @@ from gradegate.configs.idle import is_own
 from gradegate.configs.keys import STEERING, OptionKeys, belongs, names_of
 from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files.values import wrong
 from gradegate.grading import rubric
 from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound, BoundSet
 from gradegate.grading.grader import GRADERS, Grader
@@ -74,11 +75,11 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         again = binder.again(kind, spec)
         models = binder.models(kind, spec, subject.options)
         prompts = _rubric(kind, spec, subject.options)
-        if kind.scoring.share:
-            check_share(spec.type, spec.threshold, spec.origin)
     except ConfigError as e:
         errors.append(e)
     try:
+        if kind.scoring.share:
+            check_share(f"`{spec.type}`", spec.threshold, spec.origin)
         _check_transform(kind, spec)
     except ConfigError as e:
         errors.append(e)
@@ -118,7 +119,7 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
         raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, "give each member its own")
     if spec.transform:
         raise ConfigError.at(f"`{spec.type}` takes no `transform`", spec.origin, "give each member its own")
-    check_share(spec.type, spec.threshold, spec.origin)
+    check_share(f"`{spec.type}`", spec.threshold, spec.origin)
     for member in spec.members:
         base = member.type.removeprefix("not-")
         kind = GRADERS.find(base)
@@ -147,7 +148,7 @@ def check_share(name: str, limit: object, origin: Origin) -> None:
     """A share is from 0 to 1, and so is a threshold on it. Raises ConfigError, for a 50 with the 0.5 to write."""
     if isinstance(limit, int | float) and not 0 <= limit <= 1:
         cure = f"write {limit / 100:g}" if 10 <= limit <= 100 else "write a share such as 0.5"
-        raise ConfigError.at(f"`{name}`: the threshold {limit:g} is not from 0 to 1", origin, cure)
+        raise ConfigError.at(f"the threshold of {name} must be from 0 to 1, not {limit:g}", origin, cure)
 
 
 # --- a grader and its options ---------------------------------------------------------------------------------
@@ -310,7 +311,7 @@ def _option_mistake(name: str, detail: Any, spec: Assertion) -> Mistake:
         return scripts.mistake(error, code, what, spec.origin)
     if detail["type"] in ("missing", "missing_argument"):
         return Mistake(f"`{spec.type}` has no `{name}`", spec.origin, "add it")
-    text = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if detail["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-        text = "is not an option"
-    return Mistake(f"`{spec.type}`: `{name}` {text[0].lower() + text[1:]}", spec.origin, "correct it")
+        return Mistake(f"`{spec.type}`: `{name}` is not an option", spec.origin, "remove it")
+    what, cure = wrong(detail)
+    return Mistake(f"`{spec.type}`: `{name}` {what}", spec.origin, cure)

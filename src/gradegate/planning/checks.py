@@ -13,6 +13,7 @@ from gradegate.conversation import Image
 from gradegate.errors import Mistake
 from gradegate.files.code import runs_code
 from gradegate.files.document import to_json
+from gradegate.files.values import as_share
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.planning.job import Job
 from gradegate.planning.selectable import selectable
@@ -20,6 +21,8 @@ from gradegate.result import Asserted
 from gradegate.suite import Assertion, Case, Limits, Note, Rule, Select, Suite
 from gradegate.texts import schemas
 from gradegate.texts.template import is_template
+
+_TENTH = 0.1
 
 
 def comparisons(jobs: Sequence[Job]) -> Iterator[Mistake]:
@@ -50,6 +53,18 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
                 what = f"the rule `{rule.name}` selects nothing of what {' and '.join(options)} leaves to ask"
                 cure = "keep a test and a provider that it looks at, or run without the option"
             yield Mistake(what, rule.origin, cure)
+        elif rule.min_score is not None and rule.min_score > 1 and all(map(_of_shares, _selected(rule, jobs))):
+            what = f"`min-score` of the rule `{rule.name}` must be at most 1, not {rule.min_score:g}: the scores are from 0 to 1"
+            yield Mistake(what, rule.origin, f"write {as_share(rule.min_score) or 1:g}")
+
+
+def _selected(rule: Rule, jobs: Iterable[Job]) -> Iterator[Binding]:
+    return (binding for job in jobs for binding in job.assertions if selects(rule, job, binding.asserted))
+
+
+def _of_shares(binding: Binding) -> bool:
+    """Whether the scores of an assertion are from 0 to 1."""
+    return all(bound.grader.scoring.share for bound in binding.bounds)
 
 
 def graders(suite: Suite) -> Iterator[Mistake]:
@@ -130,11 +145,21 @@ def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
         if isinstance(binding, Bound) and binding.grader.scoring.share and limit is not None and limit <= 0:
             what = f"`{binding.asserted.type}` can never fail: its threshold is {limit:g}"
             yield Note(what, binding.asserted.origin)
+        if isinstance(binding, Bound) and (meant := _per_cent(binding, limit)):
+            what = f"the threshold of `{binding.asserted.type}` is {limit:g}: where that is per cent, write {meant:g}"
+            yield Note(what, binding.asserted.origin)
     for case in cases:
         if not case.assertions:
             yield Note("the test asserts nothing: its answer is not checked", case.origin)
         if case.threshold is not None and case.threshold <= 0:
             yield Note(f"the test can never fail: its threshold is {case.threshold:g}", case.origin)
+
+
+def _per_cent(bound: Bound, limit: float | None) -> float | None:
+    """The share that a threshold may be meant for, of an assertion whose scores may be more than 1; None for any other."""
+    scoring = bound.grader.scoring
+    meant = None if limit is None or scoring.share or scoring.most else as_share(limit)
+    return meant if meant and meant >= _TENTH else None  # of a few points there may be more than one
 
 
 # --- models without a price -----------------------------------------------------------------------------------

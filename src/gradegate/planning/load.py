@@ -16,6 +16,7 @@ from gradegate.configs import testfiles
 from gradegate.configs.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import refs
+from gradegate.files.nearest import absent
 from gradegate.files.vouched import Vouched, closed
 from gradegate.files.workspace import Workspace, searched
 from gradegate.planning import added, targets
@@ -73,6 +74,8 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
             if settings.confirm:
                 suite = replace(suite, policy=replace(suite.policy, confirm=settings.confirm))
             return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())
+    if not raw.strip():
+        raise ConfigError.at("the file is empty", Origin(name), "write `prompts`, `providers` and `tests` into it")
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
     raise ConfigError.at("the file is not an eval config that gradegate knows", Origin(name), f"it reads: {formats}")
 
@@ -133,11 +136,18 @@ def config_paths(settings: Settings) -> list[Path]:
         if patterned:
             files = [file for file in files if not _in_base(file, settings)]
         if not files:
-            mistakes.append(Mistake(f"the config `{written}` does not exist", None, "correct the path"))
+            mistakes.append(_absent(written, Path(whole), settings.cwd, patterned))
         paths += [path for path in files if path not in paths]
     if mistakes:
         raise ConfigError(*mistakes)
     return paths
+
+
+def _absent(written: str, path: Path, cwd: Path, patterned: bool) -> Mistake:
+    if patterned:
+        return Mistake(f"the config `{written}` does not exist: no file matches", None, "correct the pattern")
+    what, cure = absent(written, path, cwd)
+    return Mistake(f"the config {what}", None, cure)
 
 
 def _in_base(file: Path, settings: Settings) -> bool:

@@ -79,7 +79,8 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
     notes += [note for provider in pool.values() for note in provider.notes]
     mistakes += checks.prices(client.budget.limits, jobs)
     if not mistakes and not settings.listing and not any(job.assertions for job in jobs):
-        mistakes.append(Mistake("no test asserts anything, so nothing would be checked", None, "add `assert`"))
+        where = Origin(suites[0].suite.file) if len(suites) == 1 else None
+        mistakes.append(Mistake("no test asserts anything, so nothing would be checked", where, "add `assert`"))
     if mistakes:
         raise ConfigError(*_grouped(mistakes))
     return Plan(
@@ -220,7 +221,7 @@ class _Planner:
         self.size.add_answers(len(combinations) * len(asked) * repeats, case)
         self.mistakes += [mistake for provider, _ in asked for mistake in checks.blind_target(case, provider)]
         self.pairs.check_left(case, asked, targets)
-        check_share("test", case.threshold, case.origin)
+        check_share("the test", case.threshold, case.origin)
         scripts.check_case(case)
         # A request that is a template of the config may do without a prompt where the config names none.
         shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)

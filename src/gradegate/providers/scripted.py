@@ -19,6 +19,7 @@ from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ConfigError, Origin, ProviderError
 from gradegate.files import document
+from gradegate.files.values import wrong
 
 _Texts = Annotated[list[str], BeforeValidator(lambda value: value if isinstance(value, list) else [value])]
 
@@ -51,7 +52,7 @@ class Scripted(Provider):
             where = e.errors()[0]
             line = document.line_of(content, [step for step in where["loc"] if isinstance(step, str | int)])
             cure = "write a list of {when, reply}"
-            raise ConfigError.at(f"the script is not readable: {where['msg']}", Origin(file, line), cure) from e
+            raise ConfigError.at(f"the script is not readable: it {wrong(where)[0]}", Origin(file, line), cure) from e
         self._given: Counter[int] = Counter()
         self._lock = threading.Lock()
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gradegate.baseline import BaseAnswer, BaseGrade, Baseline
 from gradegate.bounded.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MIB
+from gradegate.files.values import wrong
 from gradegate.reporting.plain import shown
 from gradegate.reporting.reread import turn_of
 from gradegate.reporting.results import TurnLine, Version, Word
@@ -100,9 +101,9 @@ def read_baseline(path: Path) -> Baseline:
     except OSError as e:
         raise Unusable(e.strerror or str(e)) from e
     except ValidationError as e:
-        first = e.errors(include_url=False, include_input=False)[0]
+        first = e.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the top"
-        raise Unusable(f"it is no results.json of this version: {first['msg']} at {place}") from e
+        raise Unusable(f"it is no results.json of this version: {place} {wrong(first)[0]}") from e
 
 
 def _read(file: BufferedReader) -> Baseline:

@@ -1,47 +1,101 @@
-"""Shows how far a run is: a bar on a terminal, a plain line now and then elsewhere."""
+"""Shows how far a run is, and what it has cost so far: a bar on a terminal, a plain line now and then elsewhere."""
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import reduce
+from operator import add
+from typing import Any
 
+from gradegate.conversation import NO_USAGE, Usage
+from gradegate.figures import figure, many
 from gradegate.result import Row
 
 EVERY = 15.0  # seconds between plain lines
+_PER_SECOND = 4  # times that the bar is drawn anew, at the width that the terminal has then
 
 
 @contextmanager
-def progress(total: int, in_ci: bool) -> Iterator[Callable[[Row], None]]:
+def progress(total: int, in_ci: bool, quiet: bool = False) -> Iterator[Callable[[Row], None]]:
     """A function to call with each finished row, from any thread."""
-    if sys.stderr.isatty() and not in_ci:
-        from tqdm import tqdm
-
-        lock = threading.Lock()
-        with tqdm(total=total, unit="answer", leave=False) as bar:
-
-            def advance(row: Row) -> None:
-                with lock:
-                    bar.update()
-
-            yield advance
+    if quiet:
+        yield lambda _: None
+    elif sys.stderr.isatty() and not in_ci and os.environ.get("TERM") != "dumb":
+        with _bar() as bar:
+            yield _Counted(total, _Drawn(bar, total)).advance
     else:
-        yield _Lines(total).advance
+        yield _Counted(total, _Lines()).advance
 
 
-class _Lines:
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._done = 0
-        self._last = time.monotonic()
+class _Counted:
+    """Counts rows and what they took; ``show`` is called with what is done, what there is, and the cost in words."""
+
+    def __init__(self, total: int, show: Callable[[int, int, str], None]) -> None:
+        self._show, self._total, self._done = show, total, 0
+        self._usage = NO_USAGE
         self._lock = threading.Lock()
 
     def advance(self, row: Row) -> None:
         with self._lock:
             self._done += 1
-            now = time.monotonic()
-            if now - self._last >= EVERY:
-                self._last = now
-                print(f"{self._done} of {self._total} answers graded", file=sys.stderr, flush=True)
+            self._usage = reduce(add, (grade.usage for grade in row.grades), self._usage + row.usage)
+            self._show(self._done, self._total, cost(self._usage))
+
+
+def cost(usage: Usage) -> str:
+    """``0.0123 USD``, ``more than 0.0123 USD`` where some prices are not known, ``cost unknown``; empty where nothing was asked."""
+    if not usage.cost:
+        return "cost unknown" if usage.unpriced else ""
+    return f"{'more than ' if usage.unpriced else ''}{figure(usage.cost)} USD"
+
+
+class _Lines:
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, done: int, total: int, spent: str) -> None:
+        now = time.monotonic()
+        if now - self._last >= EVERY:
+            self._last = now
+            said = f", {spent} so far" if spent else ""
+            print(f"{done:,} of {many(total, 'answer')} graded{said}", file=sys.stderr, flush=True)
+
+
+# --- a bar on a terminal --------------------------------------------------------------------------------------
+
+
+class _Drawn:
+    def __init__(self, bar: Any, total: int) -> None:
+        self._bar = bar
+        self._task = bar.add_task("", total=total, spent="")
+
+    def __call__(self, done: int, total: int, spent: str) -> None:
+        # What is left then is no answer: failures that a rule still needs to know more of are asked again.
+        said = "asking failures again where a rule needs it" if done == total else ""
+        self._bar.update(self._task, completed=done, spent="; ".join(filter(None, (spent, said))))
+
+
+def _bar() -> Any:
+    """A bar that leaves nothing behind. It hides no cursor: a process that a second signal ends could not bring it back."""
+    from rich.console import Console  # only on a terminal: it is slow to load
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    class Steady(Console):
+        def show_cursor(self, show: bool = True) -> bool:
+            return False
+
+    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("answers"), TimeRemainingColumn(compact=True))
+    return Progress(
+        *columns,
+        TextColumn("{task.fields[spent]}", markup=False),
+        console=Steady(file=sys.stderr),
+        transient=True,
+        refresh_per_second=_PER_SECOND,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )

@@ -1,0 +1,49 @@
+"""What to say of a file that is not there: the folder that was looked in, and the name in it that may have been meant."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+_MOST = 5_000  # names of a folder that are looked at
+
+
+def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
+    """What is wrong with a path as it was written, which leads to ``path``, and the cure. Names are relative to ``root``."""
+    folder, name = path.parent, path.name
+    while not folder.is_dir() and folder != folder.parent:
+        folder, name = folder.parent, folder.name
+    wants_folder = folder != path.parent
+    what = f"`{written}` does not exist: {inside(folder, root)} {'has no folder' if wants_folder else 'has no file'} `{name}`"
+    if meant := _closest(name, _names(folder, wants_folder)):
+        return what, f'did you mean "{written.replace(name, meant) if written.count(name) == 1 else meant}"?'
+    plain = written.removeprefix("file://")
+    if not wants_folder and not os.path.isabs(plain) and (root / plain).is_file():  # noqa: PTH117  # it is as it was written
+        other = os.path.relpath(root / plain, path.parent.resolve()) if path.parent.is_dir() else plain
+        return what, f'paths are relative to the file that names them: write "{other}"'
+    return what, "correct the path"
+
+
+def inside(folder: Path, root: Path) -> str:
+    """A folder as messages name it."""
+    if folder == root:
+        return "the root of the workspace"
+    name = folder.relative_to(root).as_posix() if folder.is_relative_to(root) else folder.name
+    return f"the folder `{name}`"
+
+
+def _names(folder: Path, folders: bool) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from (entry.name for entry in islice(entries, _MOST) if entry.is_dir() == folders)
+    except OSError:
+        return
+
+
+def _closest(name: str, names: Iterator[str]) -> str:
+    lower = {other.lower(): other for other in sorted(names)}
+    found = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)
+    return lower[found[0]] if found else ""

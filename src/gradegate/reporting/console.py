@@ -1,0 +1,266 @@
+"""A run as lines for a terminal or a log: what did not pass as a list, then the evidence, what it took, and the verdict last."""
+
+from __future__ import annotations
+
+import enum
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gradegate.account import DerivedMetric
+from gradegate.changes import GateChanges
+from gradegate.figures import many, spent
+from gradegate.reporting.explain import explain
+from gradegate.reporting.failing import why
+from gradegate.reporting.findings import Finding, Findings, sort
+from gradegate.reporting.metrics import of, worth
+from gradegate.reporting.saved import saved
+from gradegate.reporting.visible import one_line, visible
+from gradegate.reporting.wording import (
+    changed,
+    compared,
+    cure,
+    ended,
+    headline,
+    measured,
+    name,
+    no_model,
+    notes,
+    place,
+    recorded,
+    required,
+    spot,
+    tally,
+    titled,
+    verdict,
+    weight,
+)
+from gradegate.result import Decision, GateOutcome, Outcome, Row, RuleResult
+
+_MOST_CHANGES = 100
+_MOST_METRICS = 200
+_NAMES = 3  # cases that the last lines name
+_TEXT = 500  # characters of a text of the run as a whole
+_WHY = 200  # characters of a reason in the list
+
+
+class Tone(enum.Enum):
+    """How a line is meant; where nobody looks at a terminal, it makes no difference."""
+
+    PLAIN = "plain"
+    GOOD = "good"
+    BAD = "bad"
+    UNSURE = "unsure"
+    FAINT = "faint"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Text that is visible and may have several lines; ``head`` is a word of ours before it, which alone has the tone."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+    head: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How much is shown: of how many cases of a kind the evidence, and how many characters of each text.
+
+    ``columns`` is how wide a line of the list may be, 0 for any width; ``more`` says where the rest is.
+    """
+
+    evidence: int = 20
+    text: int = _TEXT
+    columns: int = 0
+    passed: bool = False
+    quiet: bool = False
+    more: str = "-v shows all of them, and -o results.json keeps them"
+
+
+LOG = View(evidence=1000, more="results.json has all of them")  # where nobody can ask for more afterwards
+WHOLE = View(evidence=sys.maxsize, text=sys.maxsize, passed=True)
+QUIET = View(quiet=True)
+
+_TONES = {
+    GateOutcome.PASS: Tone.GOOD,
+    GateOutcome.ADVISORY: Tone.UNSURE,
+    GateOutcome.BLOCKED: Tone.BAD,
+    GateOutcome.INCONCLUSIVE: Tone.UNSURE,
+    GateOutcome.NOT_RUN: Tone.UNSURE,
+}
+
+
+def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterator[Line]:
+    """The lines, the verdict as the last; ``written`` are the reports that are there."""
+    if not view.quiet:
+        yield from _cases(decision, view)
+        yield from _about(decision)
+        yield from _decided(decision)
+    if written:
+        yield Line(f"written: {', '.join(one_line(path, 300) for path in written)}")
+    if not view.quiet:
+        yield Line(f"{tally(decision)}.")
+    yield Line(f": {one_line(decision.reason, _TEXT)}", _TONES[decision.outcome], headline(decision))
+
+
+# --- the cases ------------------------------------------------------------------------------------------------
+
+
+def _cases(decision: Decision, view: View) -> Iterator[Line]:
+    run = decision.run
+    yield from _steps(run.rows)
+    findings = sort(run.rows, decision.blocking)
+    if view.passed:
+        yield from (_passed(row) for row in run.rows if row.outcome is Outcome.PASS)
+    yield from _list(findings, view)
+    yield from _evidence("FAILED", Tone.BAD, findings.failed, view)
+    yield from _evidence("COULD NOT TELL", Tone.UNSURE, findings.unclear, view)
+    yield from _evidence("FAILED ON THE BASE, TOO", Tone.UNSURE, findings.known, view)
+    yield from _evidence("ADVISORY", Tone.UNSURE, findings.advisory, view)
+
+
+def _steps(rows: Iterable[Row]) -> Iterator[Line]:
+    """What graders in ``verbose_mode`` did, step by step."""
+    for row in rows:
+        for grade in row.grades:
+            if isinstance(steps := grade.evidence.get("steps"), list):
+                yield Line(f"STEPS  {name(row)}  {one_line(grade.assertion.type, 80)}")
+                yield from (Line(f"  {visible(str(step))}") for step in steps)
+
+
+def _passed(row: Row) -> Line:
+    return Line(f"  {name(row)}  [{_asked(row)}]", Tone.GOOD, ended(row).upper())
+
+
+def _list(findings: Findings, view: View) -> Iterator[Line]:
+    """A line for each case, under what it does to the check; of one case the evidence says it all."""
+    groups = findings.groups
+    if len(groups.blocks) + len(groups.unclear) + len(groups.advises) < 2:
+        return
+    for title, tone, found in (
+        ("BLOCKS", Tone.BAD, groups.blocks),
+        ("COULD NOT TELL", Tone.UNSURE, groups.unclear),
+        ("DOES NOT BLOCK", Tone.UNSURE, groups.advises),
+    ):
+        if found:
+            yield Line(f": {many(_number(found), 'case')}", tone, title)
+            yield from (Line(_listed(finding, view)) for finding in found[: LOG.evidence])
+            if len(found) > LOG.evidence:
+                yield Line(f"  {many(len(found) - LOG.evidence, 'more case')} in results.json")
+    yield Line("")
+
+
+def _listed(finding: Finding, view: View) -> str:
+    row, grades = finding.row, finding.grades
+    kind, reason = why(finding, _WHY)
+    alike = f" and {many(len(finding.alike), 'further case')}" if finding.alike else ""
+    where = place(spot(row, grades[0]) if grades else row.origin)
+    parts = (f"  {one_line(name(row), 40)}{alike}", where, f"{kind}: {reason}" if kind else reason)
+    return _cut(" · ".join(filter(None, parts)), view.columns)
+
+
+def _cut(text: str, columns: int) -> str:
+    """The text in so many columns of a terminal, on which some signs take two."""
+    if not columns:
+        return text
+    from rich.text import Text  # only on a terminal: it is slow to load
+
+    line = Text(text)
+    line.truncate(columns, overflow="ellipsis")
+    return line.plain
+
+
+def _evidence(title: str, tone: Tone, findings: list[Finding], view: View) -> Iterator[Line]:
+    for finding in findings[: view.evidence]:
+        row = finding.row
+        yield Line(f"  {name(row)}  [{_asked(row)}]", tone, title)
+        yield Line(textwrap.indent(explain(row, finding.grades, view.text), "  "))
+        if finding.alike:
+            yield Line(
+                f"  The same happened in {many(len(finding.alike), 'further case')}: {_names(finding.alike, 10)}"
+            )
+        yield Line("")
+    if len(findings) > view.evidence:
+        yield Line(f"  {many(len(findings) - view.evidence, 'more case')}; {view.more}\n", tone, title)
+
+
+def _asked(row: Row) -> str:
+    return ", ".join(filter(None, (one_line(row.provider, 80), one_line(row.prompt_label, 60))))
+
+
+def _number(findings: Sequence[Finding]) -> int:
+    return sum(1 + len(finding.alike) for finding in findings)
+
+
+def _names(rows: Sequence[Row], most: int, limit: int = 160) -> str:
+    names = ", ".join(one_line(name(row), limit) for row in rows[:most])
+    return names + (f" and {len(rows) - most:,} more" if len(rows) > most else "")
+
+
+# --- the run --------------------------------------------------------------------------------------------------
+
+
+def _about(decision: Decision) -> Iterator[Line]:
+    """What is good to know, and what it took."""
+    run = decision.run
+    yield from _derived(run.derived)
+    for note in notes(decision):
+        yield Line(f"note: {': '.join(filter(None, (place(note.origin), one_line(note.text, _TEXT))))}")
+    if run.models:
+        yield Line(f"models: {', '.join(one_line(str(model), 120) for model in run.models)}", Tone.FAINT)
+    yield from (Line(f"key: {one_line(str(use), 200)}", Tone.FAINT) for use in run.keys)
+    took = f"target: {spent(run.target_usage)}; grader: {spent(run.grader_usage)}; {run.seconds:,.1f} s"
+    yield Line(took, Tone.FAINT)
+    yield from (Line(text, Tone.FAINT) for text in saved(run))
+
+
+def _derived(metrics: Sequence[DerivedMetric]) -> Iterator[Line]:
+    for metric in metrics[:_MOST_METRICS]:
+        yield Line(f"metric {one_line(metric.name, 100)} [{of(metric)}]: {worth(metric)}")
+    if len(metrics) > _MOST_METRICS:
+        yield Line(f"{many(len(metrics) - _MOST_METRICS, 'more metric')} in results.json")
+
+
+# --- the decision ---------------------------------------------------------------------------------------------
+
+
+def _decided(decision: Decision) -> Iterator[Line]:
+    """What the verdict comes from: it stands last, so that it is in sight when the run ends."""
+    run = decision.run
+    yield from _changes(decision.changes)
+    for said in (no_model(run.models), recorded(run.made), compared(run.baseline)):
+        yield from [Line(f"{said}.")] if said else []
+    if run.interrupted:
+        yield Line(f": {one_line(run.interrupted, _TEXT)}", Tone.UNSURE, "The run stopped early")
+    yield from _rules(decision)
+    blocks = sort(run.rows, decision.blocking).groups.blocks
+    if len(blocks) > 1:
+        yield Line(f"blocked by {_names([finding.row for finding in blocks], _NAMES, 40)}: the list is above")
+
+
+def _changes(changes: GateChanges) -> Iterator[Line]:
+    for change in changes.found[:_MOST_CHANGES]:
+        text = ": ".join(filter(None, (place(change.origin), one_line(change.text, _TEXT))))
+        yield Line(f"  {text}", Tone.UNSURE, f"GATE {change.kind.value.upper()}")
+    if len(changes.found) > _MOST_CHANGES:
+        yield Line(f"  {len(changes.found) - _MOST_CHANGES:,} more in results.json", Tone.UNSURE, "GATE")
+    if changes.found:
+        yield Line(f"{changed(changes)}. {cure(changes)}".strip())
+
+
+def _rules(decision: Decision) -> Iterator[Line]:
+    """A line for each rule, what is missed and blocks as the last of them."""
+    several = len({result.rule.suite for result in decision.rules}) > 1
+    for result in sorted(decision.rules, key=_gravity):
+        head = f"rule {titled(result.rule, several)} ({weight(result.rule)}): {verdict(result)}"
+        tone = (Tone.GOOD, Tone.UNSURE, Tone.UNSURE, Tone.BAD)[_gravity(result)]
+        yield Line(f"; {measured(result)}; required: {required(result)}", tone, head)
+
+
+def _gravity(result: RuleResult) -> int:
+    """0 for what is met, 3 for what is missed and blocks."""
+    if result.outcome is Outcome.FAIL:
+        return 3 if result.rule.blocking else 1
+    return 2 if result.outcome is Outcome.ERROR else 0

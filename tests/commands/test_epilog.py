@@ -1,0 +1,71 @@
+"""The pages of help: an example that runs, the exit codes there are, and every variable that the sources read."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import gradegate
+from gradegate import cli
+from gradegate.commands.epilog import CODES, EXAMPLES, OWN, RUNNERS, VENDORS
+from gradegate.deciding import exit as codes
+
+SOURCES = sorted(Path(gradegate.__file__).parent.rglob("*.py"))
+VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
+# Words in capitals that are none: limits of processes, and what vendors answer.
+OTHERS = re.compile(r"RLIMIT_\w+|API_KEY_INVALID|STATUS_CODE_ERROR")
+ONE_WORD = {"CI", "TERM", "HOME"}
+BY_REQUESTS = {"HTTPS_PROXY"}
+
+
+def read() -> set[str]:
+    """The variables that the sources name as texts of their own."""
+    found: set[str] = set()
+    for path in SOURCES:
+        if path.name == "epilog.py":
+            continue
+        texts = {it.value for it in ast.walk(ast.parse(path.read_text())) if isinstance(it, ast.Constant)}
+        found |= {it for it in texts if isinstance(it, str) and (VARIABLE.fullmatch(it) or it in ONE_WORD)}
+    return {name for name in found if not OTHERS.fullmatch(name)}
+
+
+def test_help_names_every_variable_that_is_read_and_no_other() -> None:
+    assert {*OWN, *RUNNERS, *VENDORS} - BY_REQUESTS == read()
+    assert list(VENDORS) == sorted(set(VENDORS))
+
+
+def helped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert cli.main([*arguments, "--help"]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["", *(name for name in cli.COMMANDS if name != "action")])
+def test_a_page_of_help_has_it_all(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = helped(capsys, monkeypatch, *filter(None, [command]))
+    parts = [text.index(f"\n{heading}:\n") for heading in ("environment variables", "exit codes", "example")]
+    assert parts == sorted(parts)
+    assert text.splitlines()[-1].startswith(f"  gradegate {command or 'run'}")
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert all(name in text for name in OWN)
+    if not command:
+        assert all(name in text for name in (*VENDORS, *RUNNERS))
+
+
+@pytest.mark.parametrize("command", [name for name in cli.COMMANDS if name in EXAMPLES])
+def test_an_example_is_one_of_its_command(command: str) -> None:
+    words = shlex.split(EXAMPLES[command].partition(" > ")[0])
+    assert words[:2] == ["gradegate", command]
+    assert cli._parser().parse_args(words[1:]).command
+
+
+def test_the_codes_are_those_of_the_command() -> None:
+    numbers = {codes.PASS, codes.BLOCKED, codes.MISTAKE, codes.INCONCLUSIVE}
+    assert {int(code) for code in CODES["run"]} == numbers
+    assert all({int(code) for code in of} <= numbers for of in CODES.values())

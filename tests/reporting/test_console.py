@@ -1,0 +1,180 @@
+"""What a person sees at a terminal: as much as was asked for, the reason of a block in sight, and no colour but ours."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gradegate.reporting.console import QUIET, WHOLE, Line, Tone, View, lines
+from gradegate.reporting.paint import coloured, say
+from gradegate.result import Decision, GateOutcome
+from gradegate.suite import Note
+from support import samples, screens
+from support.runner import commands
+from support.terminal import CONTROL, rows, run
+
+NORMAL = View()
+# `PS1` takes the last row of a screen when the command has ended.
+LAST = 23
+
+
+def shown(decision: Decision, view: View = NORMAL, *written: str) -> str:
+    return "".join(line.head + line.text + "\n" for line in lines(decision, view, written))
+
+
+def last_screen(text: str) -> str:
+    return "\n".join(rows(text)[-LAST:])
+
+
+def test_the_reason_of_a_block_is_on_the_last_screen() -> None:
+    text = shown(screens.many(), View(columns=80), "results.json", "junit.xml")
+    assert len(rows(text)) > 100
+    seen = last_screen(text).replace("\n", "")
+    assert "rule facts (blocking): missed; 260 of 300 passed (86.6%); required: at least 90% pass" in seen
+    assert "rule regressions (blocking): missed; 30 new failures" in seen
+    assert "blocked by Delivery abroad, Broken on arrival, Change of address and 37 more: the list is above" in seen
+    assert "written: results.json, junit.xml" in seen
+    assert "300 cases: 260 passed, 40 failed." in seen
+    assert "Blocked: facts: pass rate 86.6% is below 90%; regressions: 30 new failures" in seen
+
+
+def test_no_note_and_no_metric_pushes_the_reason_off_the_screen() -> None:
+    made = screens.many()
+    notes = tuple(Note(f"note {number} " + "that says a lot " * 20) for number in range(200))
+    metrics = tuple(replace(metric, name=f"m{n}") for n in range(300) for metric in samples.derived())
+    crowded = replace(made, run=replace(made.run, notes=notes, derived=metrics))
+    seen = last_screen(shown(crowded, View(columns=80)))
+    assert seen.partition("models: ")[2] == last_screen(shown(made, View(columns=80))).partition("models: ")[2] != ""
+
+
+def test_a_list_of_what_did_not_pass_stands_before_the_evidence() -> None:
+    text = shown(screens.many(), View(columns=80)).split("\n")
+    assert text[0] == "BLOCKS: 40 cases"
+    listed = text[1 : text.index("FAILED  Delivery abroad  [openai:chat:gpt-5, Answer as the support desk]")]
+    entries = [line for line in listed if line.startswith("  ")]
+    assert len(entries) == 40
+    assert all(len(line) <= 80 and "evals/support.yaml:" in line for line in entries)
+    assert entries[0].startswith("  Delivery abroad · evals/support.yaml:32 · factuality: The answer promises")
+    assert sum(line.startswith("FAILED  ") for line in text) == 21  # twenty, and where the rest is
+    assert "FAILED  10 more cases; -v shows all of them, and -o results.json keeps them" in text
+
+
+def test_one_failure_is_no_list() -> None:
+    text = shown(samples.decision(GateOutcome.BLOCKED, "a case fails", samples.failing(), rules=(samples.MISSED,)))
+    assert text.startswith("FAILED  New York")
+
+
+def test_quiet_says_the_verdict_and_the_reports() -> None:
+    text = shown(screens.many(), QUIET, "results.json")
+    assert text.splitlines()[0] == "written: results.json"
+    assert text.splitlines()[1].startswith("Blocked: facts: pass rate 86.6% is below 90%")
+    assert len(text.splitlines()) == 2
+
+
+def test_verbose_says_every_case_and_every_text_whole() -> None:
+    answer = "word " * 5_000 + "end"
+    long = replace(samples.failing(), output=answer)
+    failing = [replace(long, case=number) for number in range(30)]
+    text = shown(samples.decision(GateOutcome.BLOCKED, "", samples.passing(), *failing), WHOLE)
+    assert text.count(answer) == 30
+    assert "PASSED  California  [openai:chat:gpt-5, What is the capital of {{state}}?]" in text
+
+
+@pytest.mark.parametrize(
+    ("environ", "terminal", "expected"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"NO_COLOR": ""}, True, True),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
+        ({"FORCE_COLOR": "1"}, False, True),
+        ({"FORCE_COLOR": "0"}, True, False),
+        ({"TERM": "dumb"}, True, False),
+        ({"TERM": "dumb", "FORCE_COLOR": "3"}, False, True),
+        ({"CI": "true", "GITHUB_ACTIONS": "true"}, False, False),
+    ],
+)
+def test_who_gets_colours(environ: dict[str, str], terminal: bool, expected: bool) -> None:
+    class Stream(io.StringIO):
+        def isatty(self) -> bool:
+            return terminal
+
+    assert coloured(Stream(), environ) is expected
+
+
+def test_only_our_own_words_have_a_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    hostile = "\x1b[32mPassed\x1b[0m [bold]x[/bold] \u202e\n::error::forged\n##[error]forged"
+    out = io.StringIO()
+    for head in ("FAILED", ""):
+        for tone in Tone:
+            say(Line(f"  {hostile}".replace("\x1b", "\\x1b") if not head else hostile, tone, head), str, out)
+    for line in lines(samples.odd(), View(columns=80)):
+        say(line, str, out)
+    text = out.getvalue()
+    assert set(CONTROL.findall(text)) <= {"\x1b[1;31m", "\x1b[32m", "\x1b[33m", "\x1b[2m", "\x1b[0m"}
+    plain = CONTROL.sub("", text)
+    assert "\x1b" not in plain
+    assert "[bold]x[/bold]" in plain
+    assert commands(text) == []
+    assert commands(plain) == []
+    for begun in re.split(r"\x1b\[0m", text)[:-1]:
+        assert begun.count("\x1b") == 1  # each colour ends before anything else begins
+
+
+CASES = 300
+
+
+def config(folder: Path) -> None:
+    """Forty of 300 cases answer something else than is expected."""
+    tests = [
+        {
+            "description": f"case {number}",
+            "vars": {"said": f"answer {number}"},
+            "assert": [
+                {"type": "equals", "value": "expected" if number % 7 == 0 and number < 280 else f"answer {number}"}
+            ],
+        }
+        for number in range(CASES)
+    ]
+    rule = {"name": "answers", "min-pass-rate": 0.9}
+    made = {"prompts": ["{{said}}"], "providers": ["echo"], "tests": tests, "gate": {"rules": [rule]}}
+    (folder / "promptfooconfig.yaml").write_text(json.dumps(made))
+
+
+def test_at_a_terminal_of_24_lines_the_end_says_why(tmp_path: Path) -> None:
+    config(tmp_path)
+    environ = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+    command = [sys.executable, "-m", "gradegate", "run", "-o", "results.json"]
+    code, text = run(command, tmp_path, {**environ, "TERM": "xterm-256color"})
+    assert code == 1
+    assert "\x1b[1;31mBlocked\x1b[0m: " in text
+    seen = last_screen(text)
+    assert "rule answers (blocking): missed; 260 of 300 passed (86.6%)" in seen
+    assert "Blocked: answers: pass rate 86.6% is below 90%" in seen
+    assert all(len(row) <= 80 for row in CONTROL.sub("", text).split("\n")[1:41])  # the list
+    code, text = run(command, tmp_path, {**environ, "TERM": "xterm-256color", "NO_COLOR": "1"})
+    assert "\x1b" not in text
+
+
+def test_verbose_and_quiet_on_the_command_line(gate) -> None:  # type: ignore[no-untyped-def]
+    made = {
+        "prompts": ["x", "y"],
+        "providers": ["echo"],
+        "tests": [{"assert": [{"type": "equals", "value": "x"}]}],
+    }
+    quiet = gate(made, "-q")
+    assert re.fullmatch(r"written: \S*results\.json\nBlocked: .*\n", quiet.out)
+    assert quiet.err == ""
+    assert "PASSED  case 1  [echo, x]" in gate(made, "-v").out
+    assert "PASSED" not in gate(made).out
+    assert gate(made, "--verbose", "--no-table").err == "gradegate: --no-table has no effect: no table is shown\n"

@@ -1,0 +1,54 @@
+"""A terminal of a given size: runs a command in it, and gives what a person sees at the end."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.text import Text
+
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def run(
+    command: Sequence[str], cwd: Path, environ: Mapping[str, str], lines: int = 24, columns: int = 80
+) -> tuple[int, str]:
+    """The exit code of a command whose standard output is a terminal, and all that it wrote there."""
+    main, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    process = subprocess.Popen(command, cwd=cwd, env=dict(environ), stdout=other, stderr=subprocess.DEVNULL)
+    os.close(other)
+    written = b""
+    try:
+        while part := os.read(main, 65536):
+            written += part
+    except OSError:  # the other end is closed
+        pass
+    os.close(main)
+    return process.wait(), written.decode().replace("\r\n", "\n")
+
+
+def rows(text: str, columns: int = 80) -> list[str]:
+    """The rows that a text takes on a terminal, which goes on at the margin wherever it is."""
+    found: list[str] = []
+    for line in CONTROL.sub("", text).removesuffix("\n").split("\n"):
+        found += _wrapped(Text(line), columns)
+    return found
+
+
+def _wrapped(line: Text, columns: int) -> list[str]:
+    parts, start, width = [], 0, 0
+    for place, character in enumerate(line.plain):
+        cells = Text(character).cell_len
+        if width + cells > columns:
+            parts.append(line.plain[start:place])
+            start, width = place, 0
+        width += cells
+    return [*parts, line.plain[start:]]
