@@ -14,7 +14,7 @@ from gradegate.bounded.bounds import MAX_MISTAKES
 from gradegate.configs import wrongkeys
 from gradegate.errors import Mistake, Origin
 from gradegate.files.document import line_of
-from gradegate.grading.numbers import Number, Share, Whole
+from gradegate.grading.numbers import Number, OfAssertion, OfTest, Share, Whole
 from gradegate.registry import near
 from gradegate.suite import NOISE
 
@@ -38,7 +38,7 @@ class AssertionKeys(_Keys):
 
     type: str
     value: Any = None
-    threshold: Number | None = None
+    threshold: OfAssertion = None
     weight: Annotated[Number, Field(ge=0)] = 1
     metric: Text = ""
     provider: Any = None
@@ -76,7 +76,7 @@ class TestKeys(_Keys):
     vars: Map | str | list[str] = Field(default_factory=dict)
     assert_: list[Map] | None = Field(None, alias="assert")
     options: OptionKeys | None = None
-    threshold: Number | None = None
+    threshold: OfTest = None
     assert_scoring_function: Text = ""
     metadata: Map = Field(default_factory=dict)
     provider: Any = None
@@ -356,6 +356,7 @@ def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:
     text = re.sub(r"a valid dictionary or instance of \w+", "a mapping", text)
     share = _share(value) if detail.get("ctx", {}).get("le") == 1 or name in _SHARES else None
     cure = "correct the value" if share is None else f"write {share:g}"
+    cure = detail.get("ctx", {}).get("cure") or cure
     return Mistake(f"`{name}` {text[0].lower() + text[1:]}{shown}", origin, cure)
 
 
