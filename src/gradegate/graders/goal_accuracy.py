@@ -43,6 +43,7 @@ class GoalAccuracy(Metric):
     asks = replace(Metric.asks, steps=("goal", "way", "reason"))
 
     value: str = ""
+    """The outcome that is wanted; without it, what the user asks for in each exchange is the goal."""
     way: bool = True
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:

@@ -66,6 +66,7 @@ class TopicAdherence(Metric):
     asks = replace(Metric.asks, steps=("questions", "verdicts", "reason"))
 
     value: _Topics = Field(default_factory=list)
+    """The topics: a text or a list; without it the variable `relevant_topics`."""
     relevant_topics: _Topics = Field(default_factory=list)
     mode: Literal["accuracy", "precision", "recall", "f1"] = "accuracy"
 
