@@ -44,7 +44,7 @@ What every assertion takes, beside what its page says:
 
 | key | default | |
 |---|---|---|
-| `threshold` | the assertion's | the score from which it passes |
+| `threshold` | the assertion's | the score from which it passes; `none`: the score is reported, and decides nothing |
 | `weight` | 1 | its weight in the score of the case; 0: reported, and never failing |
 | `metric` | | a name under which reports and rules of a gate know it |
 | `blocking` | `true` | `false`: reported, and never failing the check |

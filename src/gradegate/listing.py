@@ -7,8 +7,8 @@ from typing import Any
 
 from gradegate.asking.provider import PROVIDERS
 from gradegate.configs.dialect import DIALECTS
-from gradegate.configs.keys import ConfigKeys
 from gradegate.grading.grader import GRADERS
+from gradegate.planning.schema import config_schema
 from gradegate.recording.answer import SHAPES
 from gradegate.reporting.report import REPORTS
 from gradegate.reporting.results import results_schema
@@ -32,25 +32,8 @@ def listing() -> str:
 
 def schema(of: str) -> str:
     """JSON Schema of a config or of results.json, as text."""
-    return json.dumps(results_schema() if of == "results" else _config_schema(), indent=2) + "\n"
-
-
-def _config_schema() -> dict[str, Any]:
-    from gradegate.configs.keys import AssertionKeys, DerivedKeys, TestKeys
-
-    schema = ConfigKeys.model_json_schema()
-    tests, assertions = TestKeys.model_json_schema(), AssertionKeys.model_json_schema()
-    names = [name for base in [*GRADERS.names(), "assert-set"] for name in (base, f"not-{base}")]
-    assertions["properties"]["type"] = {"enum": names}
-    schema["$defs"] |= {**tests.pop("$defs", {}), "Test": tests, "Assertion": assertions}
-    each = {"type": "array", "items": {"$ref": "#/$defs/Assertion"}}
-    tests["properties"]["assert"] = assertions["properties"]["assert"] = each
-    either = {"anyOf": [{"$ref": "#/$defs/Test"}, {"type": "string"}]}
-    schema["properties"]["tests"] = {"anyOf": [{"type": "array", "items": either}, {"type": "string"}]}
-    schema["properties"]["defaultTest"] = either
-    schema["$defs"] |= {"DerivedMetric": DerivedKeys.model_json_schema()}
-    schema["properties"]["derivedMetrics"] = {"type": "array", "items": {"$ref": "#/$defs/DerivedMetric"}}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    written = results_schema() if of == "results" else config_schema()
+    return json.dumps(written, indent=2 if of == "results" else 1) + "\n"
 
 
 def summary(plugin: Any) -> str:

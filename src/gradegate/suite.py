@@ -89,6 +89,7 @@ class Assertion:
     context_transform: Code = ""
     model_slug: str = ""  # the grader's model by its bare name: --grader says which provider serves it
     members: tuple[Assertion, ...] = ()
+    score_only: bool = False  # `threshold: none`: its score is reported, and never held to anything
     confirm: str = ""  # how its failures are asked again; empty where the gate says it
     second_opinions: tuple[ProviderSpec, ...] = ()
     origin: Origin = NOWHERE

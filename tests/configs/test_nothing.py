@@ -36,7 +36,6 @@ tests:
       transform:
       prefix:
       repeat:
-    threshold:
     metadata:
     provider:
     providers:
@@ -45,7 +44,6 @@ tests:
     assert:
       - type: contains
         value: hi
-        threshold:
         weight:
         metric:
         provider:
@@ -77,7 +75,7 @@ def test_what_is_needed_is_missing_then(gate, line, words):
 
 
 def test_a_mistake_beside_it_is_said_with_its_line(gate):
-    said = mistakes(gate(EMPTY.replace("    threshold:\n    metadata:", "    threshold: high\n    metadata:")))
+    said = mistakes(gate(EMPTY.replace("    metadata:\n    provider:", "    threshold: high\n    provider:")))
     assert "`threshold` must be a number" in said
     assert "1 mistake; nothing was asked" in said
 
@@ -86,6 +84,10 @@ def test_a_mistake_beside_it_is_said_with_its_line(gate):
 def test_an_empty_list_of_what_is_not_done_is_none(gate, key):
     ran = gate(EMPTY + key + "\n")
     assert ran.code == 0, ran.err
+
+
+def test_an_empty_threshold_is_a_mistake(gate):
+    assert "`threshold` is empty" in mistakes(gate(EMPTY.replace("        weight:", "        threshold:")))
 
 
 def test_what_is_in_it_is_a_mistake(gate):

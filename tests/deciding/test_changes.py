@@ -54,6 +54,10 @@ WEAKENINGS = {
         lambda c: assertions(c, 4)[0].update(threshold=0.01),
         "weaker: `g-eval` of `many`: asks for less: threshold 0.7 became 0.01",
     ),
+    "no limit at all": (
+        lambda c: assertions(c, 4)[0].update(threshold="none"),
+        "weaker: `g-eval` of `many`: is reported alone: the threshold 0.7 became `threshold: none`",
+    ),
     "a threshold below the default, in a set": (
         lambda c: assertions(c, 3)[0]["assert"][1].update(threshold=0.01),
         "weaker: `g-eval` of `set`: asks for less: threshold 0.7 became 0.01",

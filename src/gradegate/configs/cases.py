@@ -35,7 +35,7 @@ class CaseReader:
                 vars=self._vars(keys.vars, origin, inline),
                 assertions=tuple(self._assertions(test.get("assert") or (), file, inline)),
                 options=self._options(keys.options, test, file),
-                threshold=keys.threshold,
+                threshold=None if keys.threshold == "none" else keys.threshold,
                 scoring=self._scoring(keys.assert_scoring_function, test, file),
                 providers=tuple(keys.providers or ()),
                 prompts=tuple(keys.prompts or ()),
@@ -116,14 +116,18 @@ class CaseReader:
                     self.desk.mistakes += e.mistakes
 
     def _assertion(self, keys: AssertionKeys, item: Mapping[str, Any], file: str, inline: bool) -> Assertion:
-        origin = Origin(file, getattr(item, "line", 0))
+        origin, score_only = Origin(file, getattr(item, "line", 0)), keys.threshold == "none"
+        if score_only and keys.blocking and "blocking" in keys.model_fields_set:
+            what = f"`{keys.type}` has `threshold: none`, so it cannot block"
+            raise ConfigError.at(what, origin, "give it a threshold, or leave out `blocking: true`")
         return Assertion(
             type=keys.type,
             value=self._value(keys.value, origin, inline, keys.type),
-            threshold=keys.threshold,
+            threshold=None if keys.threshold == "none" else keys.threshold,
+            score_only=score_only,
             weight=keys.weight,
             metric=keys.metric,
-            blocking=keys.blocking,
+            blocking=keys.blocking and not score_only,
             graders=self.desk.graders(keys.provider, Origin(file, document.line_of(item, ["provider"]))),
             rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
             config=keys.config or NOTHING,

@@ -85,7 +85,7 @@ def _without_nothing(value: Mapping[str, Any], error: ValidationError) -> Mappin
     """The value without those of its keys of which the error says that null is no value for them."""
     for detail in error.errors(include_url=False):
         path = [step for step in detail["loc"] if isinstance(step, str)]
-        if detail["input"] is None:
+        if detail["input"] is None and detail["type"] != "empty":  # a threshold that is meant is not passed over
             value = _without(value, path)
     return value
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from gradegate.bounded.bounds import MAX_MISTAKES
@@ -14,11 +14,15 @@ from gradegate.configs import wrongkeys
 from gradegate.errors import Mistake, Origin
 from gradegate.files.document import line_of
 from gradegate.files.values import wrong
-from gradegate.grading.numbers import Number, Share, Whole
+from gradegate.grading.numbers import Number, OfAssertion, OfTest, Share, Whole
 from gradegate.registry import near
 from gradegate.suite import NOISE
 
-Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
+Text = Annotated[
+    str,
+    BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value),
+    WithJsonSchema({"type": ["string", "number", "boolean"]}),
+]
 Map = dict[str, Any]
 
 
@@ -30,7 +34,6 @@ class _Keys(BaseModel):
 Confirm = Annotated[
     Literal["off", "grader", "answers"], BeforeValidator(lambda value: "off" if value is False else value)
 ]
-_OPINIONS = "models that grade a failure again, in turn, in place of the first grader"
 
 
 class AssertionKeys(_Keys):
@@ -38,18 +41,18 @@ class AssertionKeys(_Keys):
 
     type: str
     value: Any = None
-    threshold: Number | None = None
+    threshold: OfAssertion = None
     weight: Annotated[Number, Field(ge=0)] = 1
     metric: Text = ""
     provider: Any = None
     rubric_prompt: Any = None
     config: Map = Field(default_factory=dict)
-    blocking: bool = Field(True, description="false: reported, and never fails the check")
-    confirm: Confirm | None = Field(None, description="how a failure is asked again; wins over that of the gate")
-    second_opinions: Any = Field(None, alias="second-opinions", description=_OPINIONS)
+    blocking: bool = True
+    confirm: Confirm | None = None
+    second_opinions: Any = Field(None, alias="second-opinions")
     transform: Text = ""
     context_transform: Text = ""
-    assert_: list[Map] | None = Field(None, alias="assert", description="the members of an assert-set")
+    assert_: list[Map] | None = Field(None, alias="assert")
 
 
 class OptionKeys(_Keys):
@@ -65,7 +68,7 @@ class OptionKeys(_Keys):
     disable_default_asserts: bool = False
     repeat: Annotated[Whole, Field(ge=1)] | None = None
     transform: Text = ""
-    postprocess: Text = Field("", description="promptfoo's older name of `transform`")
+    postprocess: Text = ""
     transform_vars: Text = ""
 
 
@@ -76,7 +79,7 @@ class TestKeys(_Keys):
     vars: Map | str | list[str] = Field(default_factory=dict)
     assert_: list[Map] | None = Field(None, alias="assert")
     options: OptionKeys | None = None
-    threshold: Number | None = None
+    threshold: OfTest = None
     assert_scoring_function: Text = ""
     metadata: Map = Field(default_factory=dict)
     provider: Any = None
@@ -90,7 +93,7 @@ class ScenarioKeys(_Keys):
     """One of ``scenarios``: each entry of ``config`` is joined with each of its tests."""
 
     description: Text = ""
-    config: Any = Field(description="tests without assertions of their own, or files that hold them")
+    config: Any
     tests: Any = None
 
 
@@ -135,19 +138,11 @@ class RuleKeys(_Keys):
     select: SelectKeys = Field(default_factory=SelectKeys)
     min_pass_rate: Share | None = None
     min_score: Number | None = None
-    min_cases: Annotated[Whole, Field(ge=1)] | None = Field(
-        None, description="fewer that passed or failed are too few to tell"
-    )
-    confidence: Annotated[Number, Field(gt=0.5, lt=1)] | None = Field(
-        None, description="the interval of the pass rate decides: the cases are a sample"
-    )
+    min_cases: Annotated[Whole, Field(ge=1)] | None = None
+    confidence: Annotated[Number, Field(gt=0.5, lt=1)] | None = None
     blocking: bool = True
-    max_new_failures: Annotated[Whole, Field(ge=0)] | None = Field(
-        None, description="cases that fail here and not on the base (--baseline, or compare: base)"
-    )
-    max_drop: Annotated[Number, Field(ge=0, lt=1)] | None = Field(
-        None, description="share of the cases by which fewer may pass than on the base, where noise does not explain it"
-    )
+    max_new_failures: Annotated[Whole, Field(ge=0)] | None = None
+    max_drop: Annotated[Number, Field(ge=0, lt=1)] | None = None
 
 
 class IgnoreKeys(_Keys):
@@ -159,37 +154,29 @@ class IgnoreKeys(_Keys):
 class BudgetKeys(_Keys):
     """``budget``: what a run may take at most."""
 
-    calls: Annotated[Whole, Field(ge=1)] | None = Field(None, description="requests to models")
-    usd: Annotated[Number, Field(gt=0)] | None = Field(None, description="US dollars; every price must be known")
-    seconds: Annotated[Number, Field(gt=0)] | None = Field(None, description="from the start of the run")
+    calls: Annotated[Whole, Field(ge=1)] | None = None
+    usd: Annotated[Number, Field(gt=0)] | None = None
+    seconds: Annotated[Number, Field(gt=0)] | None = None
 
 
 class GateKeys(_Keys):
     """The ``gate`` block."""
 
-    confirm: Confirm = Field(
-        "grader", description="a failure is asked again: off, grader (the same answer), answers (a new one)"
-    )
-    noise: Annotated[Number, Field(ge=0, le=0.25)] = Field(
-        NOISE, description="the share of good answers that the grader may fail, without a block"
-    )
-    second_opinions: Any = Field(None, alias="second-opinions", description=_OPINIONS)
+    confirm: Confirm = "grader"
+    noise: Annotated[Number, Field(ge=0, le=0.25)] = NOISE
+    second_opinions: Any = Field(None, alias="second-opinions")
     rules: list[RuleKeys] = Field(default_factory=list)
     errors: Literal["inconclusive", "block"] | IgnoreKeys = "inconclusive"
-    changes: Literal["report", "block"] = Field(
-        "report", description="what it comes to when a pull request weakens or changes its own gate (--base)"
-    )
+    changes: Literal["report", "block"] = "report"
     budget: BudgetKeys | None = None
-    compare: Literal["base"] | None = Field(
-        None, description="base: its prompts are asked beside those of the pull request, in the same run (--base)"
-    )
+    compare: Literal["base"] | None = None
 
 
 class DerivedKeys(_Keys):
     """One of ``derivedMetrics``."""
 
     name: Text
-    value: Text = Field(description="an expression of mathjs over metrics, a function of JavaScript, or a file of it")
+    value: Text
 
 
 class EvaluateKeys(_Keys):
@@ -242,7 +229,7 @@ class ConfigKeys(_Keys):
     targets: Any = None
     default_test: Map | str | None = None
     scenarios: Any = None
-    assertion_templates: Any = Field(None, description="what `$ref: '#/assertionTemplates/NAME'` stands for")
+    assertion_templates: Any = None
     tests: Any = None
     env: dict[str, Text] = Field(default_factory=dict)
     evaluate_options: EvaluateKeys = Field(default_factory=EvaluateKeys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -88,8 +89,11 @@ def _strict(grade: GradeStake) -> tuple[bool, tuple[float, bool], float]:
 def strictness(grade: GradeStake) -> tuple[float, bool]:
     """How much the threshold asks for: more is stricter, whichever way the assertion is read.
 
-    No threshold leaves the grader's own yes or no, which is more than a threshold of 0 and less than any above.
+    No threshold leaves the grader's own yes or no, which is more than a threshold of 0 and less than any above; the word
+    ``none`` asks for nothing.
     """
+    if grade.free:
+        return -math.inf, False
     limit = (0.0, True) if grade.limit is None else (grade.limit, False)
     turned = grade.most != grade.negated
     return (-limit[0], not limit[1]) if turned else limit
@@ -98,9 +102,12 @@ def strictness(grade: GradeStake) -> tuple[float, bool]:
 def _compared(old: GradeStake, new: GradeStake) -> Iterator[Way]:
     if old.members:
         yield from _set(old, new)
+    elif new.free and not old.free:
+        was = "its grader's yes or no" if old.limit is None else f"the threshold {old.limit:g}"
+        yield WEAKER, f"is reported alone: {was} became `threshold: none`"
     elif strictness(new) < strictness(old):
         yield WEAKER, f"asks for less: threshold {_shown(old.limit)} became {_shown(new.limit)}"
-    elif old.limit is None and new.limit is not None:  # a score without a yes or no counts from now on
+    elif old.limit is None and new.limit is not None and not old.free:  # a score without a yes or no counts from now on
         yield CHANGED, f"its score decides too, from {_shown(new.limit)}"
     if old.blocking and not new.blocking:
         yield WEAKER, "no longer blocks"

@@ -37,6 +37,8 @@ def wrong(detail: Mapping[str, Any], share: bool = False) -> tuple[str, str]:
     if detail["type"] == "value_error":  # our own words
         text = detail["msg"].removeprefix("Value error, ")
         return text, "correct it"
+    if "cure" in context:
+        return detail["msg"], context["cure"]
     if detail["type"] == "missing":
         return "is missing", "add it"
     bound = next((f"{word} {context[sign]:g}" for sign, word in _BOUNDS.items() if sign in context), "")

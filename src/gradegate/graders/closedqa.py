@@ -26,6 +26,7 @@ class ClosedQa(Grader):
     asks = Asks(("text",))
 
     value: str
+    """The criterion, in plain words."""
     language: str = ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

@@ -26,6 +26,7 @@ class _Contains(Grader):
     folded: ClassVar[bool] = False  # without regard to case
 
     value: Any
+    """The text that the answer must hold."""
 
     @field_validator("value")
     @classmethod
@@ -60,6 +61,7 @@ class _Several(Grader):
     every: ClassVar[bool] = False
 
     value: Any
+    """The texts: a list, or one text with commas between them."""
 
     @field_validator("value")
     @classmethod

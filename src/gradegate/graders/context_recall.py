@@ -38,6 +38,7 @@ class ContextRecall(Grader):
     written = Written(csv_threshold=0.75)
 
     value: str
+    """The expected answer."""
     context_transform: ContextTransform | None = None
     language: str = ""
 

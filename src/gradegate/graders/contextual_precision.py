@@ -25,6 +25,7 @@ class ContextualPrecision(Metric):
     """The retrieved documents that help to answer come before those that do not."""
 
     value: str = ""
+    """The expected answer; without it the variable `expected_output`."""
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """An expected answer."""

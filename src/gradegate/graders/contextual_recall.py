@@ -28,6 +28,7 @@ class ContextualRecall(Metric):
     """The sentences of the expected answer can be found in the retrieved documents."""
 
     value: str = ""
+    """The expected answer; without it the variable `expected_output`."""
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """An expected answer."""

@@ -39,6 +39,7 @@ class ConversationalGEval(Metric):
     asks = replace(Metric.asks, steps=("steps", "evaluate", "reason"))
 
     value: str = ""
+    """The criteria, in plain words."""
     evaluation_steps: list[str] = Field(default_factory=list)
 
     def needs(self, variables: Mapping[str, Any]) -> str:

@@ -50,6 +50,7 @@ class WordCount(Grader):
     """The answer has so many words."""
 
     value: Annotated[_Words, BeforeValidator(_count), AfterValidator(_bounded)]
+    """The number of words, or `{min: N, max: N}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0; a word is what white space parts."""
@@ -69,6 +70,7 @@ class Levenshtein(Grader):
     written = Written(csv_threshold=0.75)
 
     value: str
+    """The text that the answer is compared with."""
     threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
@@ -110,6 +112,7 @@ class FinishReason(Grader):
     """The answer ended for this reason: stop, length, tool_calls."""
 
     value: str
+    """The reason: stop, length, tool_calls or content_filter."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0. Raises NoVerdict for an answer that does not say why it ended."""

@@ -40,7 +40,8 @@ class Factfulness(Grader):
     scoring = Scoring(0.7, scale=100)
     asks = Asks(("text",), steps=steps.STEPS)
 
-    value: str | None = None  # the source; without it the variable `input` or `context`
+    value: str | None = None
+    """The source; without it the variable `input` or `context`."""
     threshold: Number | None = None  # compared by the gate
     n_runs: _Count = 3
     idk_penalty_weight: _Weight = 0.25

@@ -50,6 +50,7 @@ class Factuality(Grader):
     asks = Asks(("text",))
 
     value: str
+    """The reference answer."""
     factuality: Scores = Scores()
     language: str = ""
 

@@ -37,6 +37,7 @@ class GEval(Grader):
     asks = Asks(("text",), steps=("steps", "evaluate"), skips_shared_prompt=True)
 
     value: Criterion | Annotated[list[Criterion], Field(min_length=1)]
+    """The criteria in plain words; of a list, the mean counts."""
     language: str = ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

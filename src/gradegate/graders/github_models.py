@@ -35,6 +35,7 @@ class GitHubString(Grader):
     """The answer without blanks around it equals a text, or without regard to case contains, begins or ends with it."""
 
     value: str
+    """The text to compare with."""
     match: Literal["equals", "contains", "starts_with", "ends_with"]
 
     @field_validator("value")
@@ -76,6 +77,7 @@ class GitHubChoice(Grader):
 
     choices: list[Choice]
     value: Any = ""
+    """What the prompt of your own shows as `{{criteria}}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The score of the choice."""
@@ -100,6 +102,7 @@ class GitHubBuiltIn(Grader):
     asks = Asks(("text",))
 
     value: str
+    """The evaluator: similarity, relevance, groundedness, coherence or fluency."""
 
     @field_validator("value")
     @classmethod

@@ -31,7 +31,8 @@ _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?", re.ASCII)
 class _Same(Grader):
     scoring = Scoring(1.0)
 
-    value: str  # the golden answer
+    value: str
+    """The golden answer."""
 
     def same(self, text: str) -> bool:
         """Whether a text is the same as the golden answer. Raises ValueError with what the text is not."""

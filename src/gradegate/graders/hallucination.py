@@ -31,6 +31,7 @@ class Hallucination(Metric):
     asks = replace(Metric.asks, sees=False, own_context=True)
 
     value: str | list[str] = ""
+    """The texts that must not be contradicted: one or a list; without it the variable `context`."""
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """Texts that are known to be true."""

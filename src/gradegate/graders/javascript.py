@@ -31,7 +31,8 @@ class JavaScript(Grader):
     scoring = returned.SCORING
     written = Written(own_config=True)
 
-    value: Any  # a snippet, or a file of code that was read
+    value: Any
+    """A snippet: an expression or the body of a function, or `file://check.js`."""
     config: Mapping[str, Any] = field(default_factory=dict)  # `context.config`
     test: Mapping[str, Any] = field(default_factory=dict)  # `context.test`, where the code looks at it
 

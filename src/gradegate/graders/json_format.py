@@ -25,7 +25,8 @@ MOST = 1000  # objects of one answer that are checked
 
 @options
 class _WithSchema(Grader):
-    value: Any = None  # a JSON Schema, as an object or as YAML or JSON text
+    value: Any = None
+    """A JSON Schema: a mapping, YAML or JSON text, or `file://schema.json`."""
 
     @field_validator("value")
     @classmethod

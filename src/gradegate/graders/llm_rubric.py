@@ -52,6 +52,7 @@ class LlmRubric(Grader):
     written = Written(value_or_prompt=True, keeps_blanks=True)
 
     value: Any = ""
+    """The rubric, in plain words."""
     threshold: float | None = None  # compared by the gate; here it makes a score without ``pass`` readable
     language: str = ""
 

@@ -92,6 +92,7 @@ class IsXml(Grader):
     """The whole answer is well-formed XML, with the elements that ``value`` names."""
 
     value: _Elements | None = None
+    """Names of elements that must be there: a list, or a text with commas."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0."""
@@ -109,6 +110,7 @@ class ContainsXml(Grader):
     """The answer holds well-formed XML, with the elements that ``value`` names."""
 
     value: _Elements | None = None
+    """Names of elements that must be there: a list, or a text with commas."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0. Raises NoVerdict where looking for XML takes too long."""

@@ -53,6 +53,7 @@ class MaxScore(Grader):
     compares = "scores"
 
     value: Method = Method()
+    """How scores become one: `{method: average or sum, weights: {TYPE: N}, threshold: N}`."""
 
     def compare(
         self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge

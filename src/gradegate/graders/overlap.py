@@ -32,6 +32,7 @@ class Bleu(Grader):
     scoring = Scoring(0.5)
 
     value: _References
+    """The reference, or a list of references of which the best counts."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """BLEU from 0 to 1; of several references the best of each order counts."""
@@ -47,6 +48,7 @@ class Gleu(Grader):
     scoring = Scoring(0.5)
 
     value: _References
+    """The reference, or a list of references of which the best counts."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """GLEU from 0 to 1; of several references the best counts."""
@@ -63,6 +65,7 @@ class RougeN(Grader):
     written = Written(csv_threshold=0.75)
 
     value: str
+    """The reference."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The F1 of tokens from 0 to 1."""

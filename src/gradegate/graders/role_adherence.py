@@ -26,6 +26,7 @@ class RoleAdherence(Metric):
     """The assistant keeps to its role in every message."""
 
     value: str = ""
+    """The role, in plain words; without it the variable `chatbot_role`."""
     chatbot_role: str = ""
 
     def needs(self, variables: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ class SelectBest(Grader):
     compares = "outputs"
 
     value: str
+    """The criteria by which the best is picked, in plain words."""
     language: str = ""
 
     def compare(

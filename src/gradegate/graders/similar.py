@@ -36,6 +36,7 @@ class Similar(Grader):
     measure: ClassVar[Callable[[Sequence[float], Sequence[float]], float]] = vectors.cosine
 
     value: str | Annotated[list[str], Field(min_length=1)]
+    """The text to resemble; of a list, the nearest counts."""
     threshold: Number | None = None
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

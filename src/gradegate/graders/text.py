@@ -28,6 +28,7 @@ class Equals(Grader):
     written = Written(empty_value=True)
 
     value: Any
+    """The text, or a JSON value that the answer must equal as JSON."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0. An object or a list is compared with the answer read as JSON."""
@@ -48,6 +49,7 @@ class StartsWith(Grader):
     """The answer starts with a text."""
 
     value: str
+    """The text with which the answer begins."""
 
     @field_validator("value")
     @classmethod
@@ -70,6 +72,7 @@ class Regex(Grader):
     """A regular expression matches somewhere in the answer."""
 
     value: str
+    """The regular expression, as JavaScript has them."""
 
     @field_validator("value")
     @classmethod

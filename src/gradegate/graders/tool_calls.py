@@ -82,6 +82,7 @@ class ToolCallF1(Grader):
     scoring = Scoring(1.0)
 
     value: _Names
+    """Names of the expected tools: a list, or a text with commas."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The harmonic mean of precision and recall over names as sets; 0 where nothing was called."""
@@ -137,6 +138,7 @@ class ToolCorrectness(Grader):
     written = Written(lifted=True)
 
     value: _Names
+    """Names of the expected tools: a list, or a text with commas."""
     should_consider_ordering: bool = False
     should_exact_match: bool = False
 

@@ -97,6 +97,7 @@ class ToolUsed(Grader):
     """The answer called each of these tools, or one tool so many times."""
 
     value: _Used
+    """Tools that must be called: a name, a list, or one with a count as `{name: TOOL, min: N, max: N}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0. With ``not-``, none of several tools may have been called."""
@@ -134,6 +135,7 @@ class ToolSequence(Grader):
     """The answer called these tools in this order; with ``mode: exact``, these and no others."""
 
     value: Annotated[_Sequence, BeforeValidator(_as_sequence)]
+    """Tools in their order: a list, or `{mode: in_order or exact, steps: [...]}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0."""
@@ -215,6 +217,7 @@ class ToolArgsMatch(Grader):
     """The answer called a tool with these arguments."""
 
     value: _Arguments
+    """The tool and its arguments: `{name: TOOL, args: {...}, mode: partial or exact}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0; one call that fits is enough. Raises NoVerdict where only arguments that cannot be read might fit."""
@@ -254,6 +257,7 @@ class StepCount(Grader):
     """The answer took so many steps: calls of tools, or of commands."""
 
     value: Annotated[_Steps, AfterValidator(_bounded)]
+    """How many steps: `{type: tool or command, name: TOOL, min: N, max: N}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0."""

@@ -46,6 +46,7 @@ class Bound:
     rubric: Rubric = NO_RUBRIC
     again: Again = NEVER_AGAIN
     transform: Code = ""  # of the answer, before it is graded
+    score_only: bool = False  # held to no threshold, not even to the grader's own
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
@@ -82,8 +83,8 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
         verdict = verdict.reverse
     if not math.isfinite(verdict.score):
         raise NoVerdict(f"the score {verdict.score} is not a finite number")
-    limit = scoring.default if bound.threshold is None else bound.threshold
-    passed = verdict.passed if scoring.decides else _passed(bound, verdict, limit)
+    limit = scoring.default if bound.threshold is None and not bound.score_only else bound.threshold
+    passed = verdict.passed if scoring.decides and not bound.score_only else _passed(bound, verdict, limit)
     score = verdict.score
     if negated:
         passed, score = not passed, _reversed(score)
@@ -116,6 +117,8 @@ def strangeness(grade: Grade) -> str:
 
 def _passed(bound: Bound, verdict: Verdict, limit: float | None) -> bool:
     scoring = bound.grader.scoring
+    if bound.score_only and (scoring.decides or verdict.passed is None):
+        return not bound.asserted.negated  # nothing can fail, whichever way the assertion is read
     if limit is not None:
         return verdict.passed is not False and reached(verdict.score, limit, scoring.tolerance)
     if verdict.passed is not None:

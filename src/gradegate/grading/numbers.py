@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 
 def _no_bool(value: Any) -> Any:
@@ -16,3 +18,25 @@ def _no_bool(value: Any) -> Any:
 Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
 Share = Annotated[Number, Field(ge=0, le=1)]
 Whole = Annotated[int, BeforeValidator(_no_bool)]
+
+
+def _told(without: str) -> Callable[[Any], Any]:
+    """Of a threshold that is written and empty, a mistake that says what ``without`` one is written; any case of the word."""
+
+    def check(value: Any) -> Any:
+        if value is None:
+            raise PydanticCustomError("empty", "is empty", {"cure": f"write a number, {without}"})
+        return value.lower() if isinstance(value, str) and value.lower() == "none" else value
+
+    return check
+
+
+# A threshold as configs write it; None where they write none.
+OfAssertion = Annotated[
+    Number | Literal["none"] | None,
+    BeforeValidator(_told("or `none`: the score is reported and decides nothing")),
+]
+OfTest = Annotated[
+    Number | Literal["none"] | None,
+    BeforeValidator(_told("or `none`: every assertion has to pass, whatever defaultTest says")),
+]

@@ -100,7 +100,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         model_slug=spec.model_slug,
         origin=spec.origin,
     )
-    return Bound(asserted, grader, spec.threshold, models, prompts, again, spec.transform)
+    return Bound(asserted, grader, spec.threshold, models, prompts, again, spec.transform, spec.score_only)
 
 
 def _check_transform(kind: type[Grader], spec: Assertion) -> None:
@@ -119,6 +119,9 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
         raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, "give each member its own")
     if spec.transform:
         raise ConfigError.at(f"`{spec.type}` takes no `transform`", spec.origin, "give each member its own")
+    if spec.score_only:
+        cure = "leave `threshold` out, so that all members must pass, or write it into the members"
+        raise ConfigError.at(f"`{spec.type}` cannot have `threshold: none`", spec.origin, cure)
     check_share(f"`{spec.type}`", spec.threshold, spec.origin)
     for member in spec.members:
         base = member.type.removeprefix("not-")
@@ -280,17 +283,27 @@ def _is_shared(name: str) -> bool:
 def _lifted(spec: Assertion) -> Assertion:
     """DeepEval's ``threshold``, ``model`` and ``strict_mode`` in ``config`` as what they mean for the assertion."""
     config = dict(spec.config)
-    threshold, model = config.pop("threshold", None), config.pop("model", None)
-    threshold = threshold if spec.threshold is None else spec.threshold
+    written, model = config.pop("threshold", spec.threshold), config.pop("model", None)
+    if written is None and "threshold" in spec.config:
+        raise ConfigError.at(f"`{spec.type}`: `threshold` is empty", spec.origin, "write a number, or `none`")
+    none = spec.score_only or (spec.threshold is None and str(written).lower() == "none" and "threshold" in spec.config)
+    threshold = None if none else written if spec.threshold is None else spec.threshold
     if not isinstance(model, str | None):
         raise ConfigError.at(f"`{spec.type}`: `model` is not text", spec.origin, "name a model, or give `provider`")
     graders = spec.graders
     if model and not graders:
         named = model if split_id(model) else f"openai:chat:{model}"
         graders = {"*": ProviderSpec(named, origin=spec.origin)}
-    if config.get("strict_mode") is True:
+    if config.get("strict_mode") is True and not none:
         threshold = 1.0
-    return dataclasses.replace(spec, config=config, threshold=threshold, graders=graders)
+    return dataclasses.replace(
+        spec,
+        config=config,
+        threshold=threshold,
+        graders=graders,
+        score_only=none,
+        blocking=spec.blocking and not none,
+    )
 
 
 def _option_mistakes(error: ValidationError, spec: Assertion) -> Iterator[Mistake]:

@@ -57,6 +57,7 @@ class GradeStake:
     most: bool
     weight: float
     blocking: bool
+    free: bool = False  # `threshold: none`: held to no limit
     confirm: str = ""  # how its failures are asked again, where the assertion says so itself
     mode: str = field(default="off", compare=False)  # the same, whoever says so
     opinions: tuple[ModelStake, ...] = ()  # its own, which grade the re-asks
@@ -226,6 +227,7 @@ class _Reader:
             rubric=digest(bound.rubric.steps) if bound.rubric.steps else b"",
             models=tuple((need, self._grading(model)) for need, model in sorted(bound.models.items())),
             limit=_limit(bound),
+            free=bound.score_only,
             most=grader.scoring.most,
             again=bound.again,
             opinions=tuple(map(self._grading, bound.again.opinions)) if bound.again.own_opinions else (),
@@ -277,6 +279,7 @@ def _staked(
     asserted: Asserted,
     *,
     limit: float | None,
+    free: bool = False,
     options: bytes = b"",
     rubric: bytes = b"",
     models: tuple[tuple[str, ModelStake], ...] = (),
@@ -293,6 +296,7 @@ def _staked(
         models=models,
         metric=asserted.metric,
         limit=limit,
+        free=free,
         most=most,
         weight=asserted.weight,
         blocking=asserted.blocking,
@@ -305,7 +309,7 @@ def _staked(
 
 
 def _limit(bound: Bound) -> float | None:
-    if bound.threshold is not None:
+    if bound.threshold is not None or bound.score_only:
         return bound.threshold
     own = getattr(bound.grader, "threshold", None)
     return own if own is not None else bound.grader.scoring.default

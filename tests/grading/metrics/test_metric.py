@@ -20,10 +20,11 @@ OPTIONS = {
     "contextual-precision": {"value": "e"},
     "contextual-recall": {"value": "e"},
     "hallucination": {"value": ["x"]},
+    "topic-adherence": {"value": ["x"]},
 }
 SEEN = Transcript("q", (Turn("user", "q"), Turn("assistant", "a", ("d1", "d2"))))
 # A reply with one of these may hold what is asked for; random text without them never does.
-KEYS = ("truths", "claims", "verdict", "intentions", "facts", "steps", "score")
+KEYS = ("truths", "claims", "verdict", "intentions", "facts", "steps", "score", "questions")
 
 
 class Says(Provider):
@@ -53,9 +54,11 @@ def test_the_family_is_complete():
         "conversation-completeness",
         "conversational-g-eval",
         "faithfulness",
+        "goal-accuracy",
         "hallucination",
         "knowledge-retention",
         "role-adherence",
+        "topic-adherence",
         "turn-faithfulness",
         "turn-relevancy",
     ]

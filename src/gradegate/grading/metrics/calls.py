@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.toolcalls import CALLS, UNTOLD, JsonObject, uniform, written
-from gradegate.conversation import Transcript
+from gradegate.conversation import Transcript, Turn
 from gradegate.errors import NoVerdict
 from gradegate.files.lines import MAX_DEPTH, at_line
 
@@ -74,6 +74,19 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
     if finish:
         return []
     return written(transcript.output)
+
+
+def with_calls(transcript: Transcript) -> tuple[Turn, ...]:
+    """The turns, those of the assistant with the calls that they tell below their text; where none are told, as they are."""
+    lone = len([turn for turn in transcript.turns if turn.role == "assistant"]) == 1
+    return tuple(_showing(turn, transcript, lone) if turn.role == "assistant" else turn for turn in transcript.turns)
+
+
+def _showing(turn: Turn, transcript: Transcript, lone: bool) -> Turn:
+    told = turn.metadata.get(CALLS) or (transcript.metadata.get(CALLS) if lone else None)
+    pairs = [named(call) for call in told] if isinstance(told, list) else []
+    lines = [f"[calls the tool {name} with {text or 'nothing'}]" for name, text in pairs]
+    return replace(turn, content="\n".join([turn.content, *lines]).strip()) if lines else turn
 
 
 def steps(transcript: Transcript) -> Sequence[Step]:

@@ -1,0 +1,96 @@
+"""goal-accuracy: whether an agent reached what it was asked for, and whether its way there was a good one.
+
+Score: the mean of two means over the exchanges of a conversation, the marks for what was reached and those for the
+way, each 0 to 10 over 10. As DeepEval's (https://deepeval.com/docs/metrics-goal-accuracy, ``deepeval/metrics/goal_accuracy/``);
+with ``value``, the outcome that is wanted, the conversation is one task, as in Ragas's AgentGoalAccuracyWithReference
+(https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which gives 1 or 0 (``strict_mode``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, NamedTuple
+
+from gradegate.conversation import Numbered, Transcript
+from gradegate.grading.grader import GRADERS, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics.calls import with_calls
+from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script
+from gradegate.grading.reading import numbers
+from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.rubric import shape
+from gradegate.limits import exact
+
+BEST = 10
+_MARK = shape(reason={"type": "string"}, score={"type": "number"})
+
+
+class _Task(NamedTuple):
+    """What was to be reached, and the turns in which the agent worked at it."""
+
+    goal: str
+    turns: tuple[Numbered, ...]
+
+
+@GRADERS.register("goal-accuracy")
+@options
+class GoalAccuracy(Metric):
+    """The agent reached what it was asked for, by a good way."""
+
+    asks = replace(Metric.asks, steps=("goal", "way", "reason"))
+
+    value: str = ""
+    """The outcome that is wanted; without it, what the user asks for in each exchange is the goal."""
+    way: bool = True
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        """Half the mean mark for the goals, half that for the ways; with ``way: false`` the goals alone."""
+        tasks = self._tasks(replace(transcript, turns=with_calls(transcript)))
+        judge = replace(judge, graded="\n".join([judge.graded, *(script(task.turns) for task in tasks)]))
+        steps = ("goal", "way") if self.way else ("goal",)
+        marks = ask_once(judge, [(task, step) for task in tasks for step in steps], partial(_mark, judge))
+        means = [_mean([marks[task, step] for task in tasks]) for step in steps]
+        rows: list[dict[str, Any]] = [
+            {"turn": task.turns[-1].number, "of": step, "score": mark.verdict, "reason": mark.reason}
+            for (task, step), mark in marks.items()
+        ]
+        low = [row for row in rows if row["score"] < BEST]
+        said = zip(steps, means, strict=True)
+        return Measured(
+            sum(means, Fraction(0)) / len(means),
+            ", ".join(f"{step} {float(mean):.4g}" for step, mean in said),
+            tuple(f"turn {it['turn']}, {it['of']} {it['score']:g} of {BEST}: {clipped(it['reason'])}" for it in low),
+            evidence={"marks": rows},
+            steps=tuple(map(str, rows)),
+            turns=tuple(dict.fromkeys(it["turn"] for it in low)),
+        )
+
+    def _tasks(self, transcript: Transcript) -> tuple[_Task, ...]:
+        complete = exchanges_of(transcript)
+        if self.value.strip():
+            return (_Task(self.value, tuple(turn for exchange in complete for turn in exchange)),)
+        return tuple(_Task(_asked(exchange), exchange) for exchange in complete)
+
+
+def _asked(exchange: Sequence[Numbered]) -> str:
+    return "\n\n".join(turn.content for _, turn in exchange if turn.role == "user")
+
+
+def _mark(judge: Judge, asked: tuple[_Task, str]) -> Judgement[float]:
+    task, step = asked
+    return judge.ask(
+        "goal-outcome" if step == "goal" else "goal-way",
+        partial(numbers.score, best=BEST, prose=False),
+        schema=_MARK,
+        step=step,
+        images=images_in(turn for _, turn in task.turns),
+        goal=task.goal,
+        work=script(task.turns),
+    )
+
+
+def _mean(marks: Sequence[Judgement[float]]) -> Fraction:
+    return sum((exact(mark.verdict) / BEST for mark in marks), Fraction(0)) / len(marks)

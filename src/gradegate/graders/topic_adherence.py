@@ -1,0 +1,133 @@
+"""topic-adherence: whether an agent answers what belongs to its topics, and nothing else.
+
+Each question of the user is one of four: helped (on topic, answered), withheld (on topic, not answered), strayed (off
+topic, answered), declined (off topic, not answered). Score: (helped + declined) / all, as DeepEval's
+(https://deepeval.com/docs/metrics-topic-adherence, ``deepeval/metrics/topic_adherence/``); by ``mode`` Ragas's
+(https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/): precision = helped / (helped + strayed), recall
+= helped / (helped + withheld), f1 = their harmonic mean.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from gradegate.conversation import Exchange, Transcript
+from gradegate.errors import NoVerdict
+from gradegate.grading.grader import GRADERS, options
+from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import verdicts
+from gradegate.grading.metrics.metric import (
+    Measured,
+    Metric,
+    ask_once,
+    clipped,
+    exchanges_of,
+    images_in,
+    script,
+    texts_of,
+)
+from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.rubric import shape
+
+WORDS = ("helped", "withheld", "strayed", "declined")
+_WRONG = {"withheld": "is on topic and was not answered", "strayed": "is off topic and was answered"}
+# What each mode counts for, and among which.
+_MODES = {
+    "accuracy": (("helped", "declined"), WORDS),
+    "precision": (("helped",), ("helped", "strayed")),
+    "recall": (("helped",), ("helped", "withheld")),
+    "f1": (("helped", "helped"), ("helped", "helped", "strayed", "withheld")),
+}
+_QUESTIONS = verdicts.texts_schema("questions")
+_VERDICT = shape(reason={"type": "string"}, verdict={"type": "string", "enum": [*WORDS]})
+_Asked = tuple[Exchange, str]  # where a question was asked, and the question
+
+
+def _listed(value: Any) -> Any:
+    items = [value] if isinstance(value, str) else value
+    return [item.strip() if isinstance(item, str) else item for item in items] if isinstance(items, list) else items
+
+
+_Topics = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_listed)]
+
+
+@GRADERS.register("topic-adherence")
+@options
+class TopicAdherence(Metric):
+    """The agent answers what belongs to its topics, and declines everything else."""
+
+    asks = replace(Metric.asks, steps=("questions", "verdicts", "reason"))
+
+    value: _Topics = Field(default_factory=list)
+    """The topics: a text or a list; without it the variable `relevant_topics`."""
+    relevant_topics: _Topics = Field(default_factory=list)
+    mode: Literal["accuracy", "precision", "recall", "f1"] = "accuracy"
+
+    def needs(self, variables: Mapping[str, Any]) -> str:
+        """Topics, as ``value``, as an option, or as the variable ``relevant_topics``."""
+        where = "give them as `value`, or as the variable `relevant_topics`"
+        return "" if self._topics(variables) else f"there are no topics; {where}"
+
+    def _topics(self, variables: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(self.value or self.relevant_topics) or texts_of(variables, "relevant_topics", "reference_topics")
+
+    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+        """The share that ``mode`` names. Raises NoVerdict where there is nothing to take a share of."""
+        topics = self._topics(transcript.vars)
+        found = ask_once(judge, exchanges_of(transcript), partial(_questions, judge))
+        asked = [(exchange, text) for exchange, texts in found.items() for text in texts]
+        judgements = ask_once(judge, asked, partial(_verdict, judge, topics))
+        rows: list[dict[str, Any]] = [
+            {"turn": exchange[-1].number, "question": text, "verdict": it.verdict, "reason": it.reason}
+            for (exchange, text), it in ((one, judgements[one]) for one in asked)
+        ]
+        counts = Counter(row["verdict"] for row in rows)
+        wrong = [row for row in rows if row["verdict"] in _WRONG]
+        return Measured(
+            self._share(counts),
+            ", ".join(f"{counts[word]} {word}" for word in WORDS),
+            tuple(f'"{clipped(it["question"])}" {_WRONG[it["verdict"]]}: {clipped(it["reason"])}' for it in wrong),
+            evidence={"questions": rows},
+            steps=tuple(map(str, rows)),
+            turns=tuple(dict.fromkeys(it["turn"] for it in wrong)),
+        )
+
+    def _share(self, counts: Mapping[str, int]) -> Fraction:
+        good, among = ([counts.get(word, 0) for word in words] for words in _MODES[self.mode])
+        if not sum(among):
+            asked = "asked a question" if not any(counts.values()) else f"got what {self.mode} is a share of"
+            raise NoVerdict(f"the user never {asked}, so there is nothing to take a share of")
+        return Fraction(sum(good), sum(among))
+
+
+def _questions(judge: Judge, exchange: Exchange) -> tuple[str, ...]:
+    asked = [numbered for numbered in exchange if numbered.turn.role == "user"]
+    return judge.ask(
+        "topic-questions",
+        partial(verdicts.texts, key="questions"),
+        schema=_QUESTIONS,
+        step="questions",
+        images=images_in(turn for _, turn in asked),
+        exchange=script(asked),
+    )
+
+
+def _verdict(judge: Judge, topics: tuple[str, ...], asked: _Asked) -> Judgement[str]:
+    exchange, question = asked
+    return judge.ask(
+        "topic-verdict",
+        partial(verdicts.single, words=dict(zip(WORDS, WORDS, strict=True))),
+        schema=_VERDICT,
+        step="verdicts",
+        images=images_in(turn for _, turn in exchange),
+        topics=list(topics),
+        question=question,
+        exchange=script(exchange),
+    )

@@ -1,0 +1,103 @@
+"""Names of promptfoo, DeepEval and Ragas: each is supported, or refused by name with what comes nearest."""
+
+import ast
+import re
+import tarfile
+import zipfile
+
+import pytest
+
+from gradegate.grading.grader import GRADERS
+from gradegate.planning import foreign
+from gradegate.planning.types import SET, unknown
+from gradegate.suite import Assertion
+from support.graded import mistakes
+from support.packages import npm_archive, wheel
+
+TYPES = {*GRADERS.names(), SET}
+# Of what deepeval.metrics exports: bases of metrics, and what is no metric.
+NO_METRICS = {"BaseMetric", "BaseConversationalMetric", "BaseArenaMetric", "Verdict", "GEvalTemplate"}
+
+
+def said(kind: str) -> str:
+    mistake = unknown(Assertion(kind)).mistakes[0]
+    return f"{mistake.what} -> {mistake.cure}"
+
+
+def spellings(name: str) -> set[str]:
+    """A class's name as people write it for a type."""
+    base = name.removesuffix("Metric")
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", base)
+    return {name, base, words, *(words.lower().replace(" ", between) for between in " -_")}
+
+
+@pytest.mark.parametrize("it", [*foreign.known()], ids=lambda it: it.name)
+def test_what_comes_nearest_is_there(it):
+    assert it.here.removeprefix("not-") in TYPES if it.here else "remove it" in it.way
+    named = set(re.findall(r"\b[a-z]+(?:[:_-][a-z]+)+\b", re.sub(r"`[^`]*`|--[a-z-]+|well-formed", "", it.cure)))
+    assert {name.removeprefix("not-") for name in named} <= TYPES, it
+
+
+@pytest.mark.parametrize("it", [it for it in foreign.known() if it.tool != "promptfoo"], ids=lambda it: it.name)
+def test_a_name_is_known_in_every_spelling(it):
+    for name in spellings(it.name) - TYPES:
+        for kind in (name, f"not-{name}"):
+            told = said(kind)
+            assert "did you mean" not in told, (kind, told)
+            assert it.here.removeprefix("not-") in told, (kind, told)
+
+
+@pytest.mark.slow
+def test_every_metric_of_deepeval_is_known():
+    with zipfile.ZipFile(wheel("deepeval", "4.3.1")) as archive:
+        tree = ast.parse(archive.read("deepeval/metrics/__init__.py"))
+        modules = {name: archive.read(name).decode() for name in archive.namelist() if "deepeval/metrics/" in name}
+    (exported,) = [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)]
+    metrics = set(exported) - NO_METRICS
+    assert len(metrics) > 50
+    assert metrics <= {it.name for it in foreign.known() if it.tool == "DeepEval"}
+    shown = {
+        name for text in modules.values() for name in re.findall(r'def __name__\(self\):\s+return "([^"]+)"', text)
+    }
+    assert {name for name in shown if not name.startswith("Base ")} > {"Plan Quality", "PII Leakage"}
+    for name in sorted(metrics | {name for name in shown if not name.startswith("Base ")}):
+        told = said(name)
+        assert "did you mean" not in told, told
+        assert "gradegate list" not in told, told
+
+
+@pytest.mark.slow
+def test_every_type_of_promptfoo_is_known():
+    text = ""
+    with tarfile.open(npm_archive("promptfoo", "0.123.1"), "r|gz") as archive:
+        for entry in archive:
+            if re.fullmatch(r"package/dist/src/tables-\w+\.js", entry.name) and not text:
+                text = archive.extractfile(entry).read().decode()
+    lists = re.findall(r"(?:Base|Special)AssertionTypesSchema = z\$?\d*\.enum\(\[(.*?)\]\)", text, re.DOTALL)
+    types = {name for names in lists for name in re.findall(r'"([^"]+)"', names)}
+    assert len(types) > 65
+    assert types - TYPES <= {it.name for it in foreign.known() if it.tool == "promptfoo"}
+    for kind in types - TYPES:
+        assert "is promptfoo's, and gradegate does not have it ->" in said(kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cure"),
+    [
+        ("plan-quality", "`plan-quality` is DeepEval's, and gradegate does not have it -> use goal-accuracy"),
+        ("PlanQualityMetric", "is DeepEval's, and gradegate does not have it -> use goal-accuracy"),
+        ("plan-qualty", 'did you mean "plan-quality"? It is DeepEval\'s: use goal-accuracy'),
+        ("FaithfulnessMetric", "-> write `type: faithfulness`"),
+        ("not-Faithfulness Metric", "-> write `type: not-faithfulness`"),
+        ("GEval", "-> write `type: g-eval`"),
+        ("Contextual Precision", "-> write `type: contextual-precision`"),
+        ("word_count", "-> write `type: word-count`"),
+        ("isXml", "-> write `type: is-xml`"),
+        ("AnswerRelevancyMetric", "use answer-relevance, which needs an embedding model"),
+        ("toxicity", "use moderation"),
+        ("ToolCallAccuracy", "is Ragas's, and gradegate does not have it -> use trajectory:tool-args-match"),
+        ("promptfoo:redteam:pii", "is promptfoo's, and gradegate does not have it -> remove it here"),
+    ],
+)
+def test_what_is_said_of_a_name(gate, kind, cure):
+    assert cure in mistakes(gate({"tests": [{"providerOutput": "x", "assert": [{"type": kind, "value": "x"}]}]}))

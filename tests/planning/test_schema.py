@@ -1,0 +1,283 @@
+"""The JSON Schema of a config says something of every key and type, and agrees with the reader: what it refuses, the reader refuses."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from gradegate.configs import keys
+from gradegate.configs.sentences import SENTENCES
+from gradegate.errors import ConfigError
+from gradegate.files import document
+from gradegate.grading.grader import GRADERS
+from gradegate.pipeline import prepare
+from gradegate.planning import schema as made
+from gradegate.settings import Settings
+from support import doc_blocks, side_by_side
+
+SCHEMA = made.config_schema()
+CHECK = Draft202012Validator(SCHEMA)
+PASSED_OVER = "has no meaning here"
+SLIPS = {  # what a scalar becomes
+    "another type": [["a", "list"], {"a": "mapping"}],
+    "a number": [95, -1, 0.5],
+    "a word": ["ninety", "95", "no"],
+    "a flag": [True],
+    "nothing": [None],
+}
+
+
+@cache
+def faults(text: str) -> tuple[str, ...]:
+    """What the schema says of a config, as its YAML is read here."""
+    return tuple(error.message for error in CHECK.iter_errors(document.read(text.encode(), "c.yaml")))
+
+
+def read(folder: Path, config: str, *name: str) -> tuple[bool, str]:
+    """Whether the reader takes a config, and what it says of it."""
+    file = name[0] if name else "promptfooconfig.yaml"
+    if not name:
+        (folder / file).write_text(config)
+    environ: dict[str, str] = {"GRADEGATE_SCRATCH": "1"}
+    while True:
+        try:
+            found = prepare(Settings(cwd=folder, configs=(file,), environ=environ, allow_exec=True))
+        except ConfigError as e:
+            if not e.missing - environ.keys():
+                return False, str(e)
+            environ |= dict.fromkeys(e.missing, "a-value")
+        else:
+            return True, "\n".join(note.text for note in found.plan.notes)
+
+
+def shown() -> dict[str, str]:
+    """The configs that pages show, made whole."""
+    found = {}
+    for page in doc_blocks.PAGES:
+        for block in doc_blocks.blocks(page):
+            if block.language in ("yaml", "yml") and not block.name and block.data is not None:
+                if doc_blocks.as_workflow(block.data) is None:
+                    found[str(block)] = yaml.safe_dump(doc_blocks.as_config(block.data), sort_keys=False)
+    return found
+
+
+SHOWN = shown()
+EXAMPLES = sorted((doc_blocks.ROOT / "examples").glob("*/promptfooconfig.yaml"))
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_a_page_shows_has_no_mark(name):
+    assert faults(SHOWN[name]) == ()
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
+def test_an_example_has_no_mark(path):
+    assert faults(path.read_text()) == ()
+
+
+@pytest.mark.parametrize("path", sorted(side_by_side.CONFIGS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_what_is_marked_in_a_config_of_promptfoo_is_a_mistake_or_passed_over(path):
+    marks = faults(path.read_text())
+    if marks:
+        taken, said = read(side_by_side.CONFIGS, "", path.name)
+        assert not taken or PASSED_OVER in said, marks
+
+
+def slips(config: Any) -> Iterator[tuple[str, Any]]:
+    """The config with one thing wrong: a key misspelt, a scalar that became something else."""
+    for path in paths(config):
+        for words, values in SLIPS.items():
+            for value in values:
+                yield f"{path}: {words}", changed(config, path, value)
+        if isinstance(path[-1], str):
+            yield f"{path}: misspelt", renamed(config, path, path[-1][:1] + path[-1])
+            yield f"{path}: in capitals", renamed(config, path, path[-1].upper())
+
+
+def paths(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*before, key)
+        if key not in ("vars", "metadata"):
+            yield from paths(item, (*before, key))
+
+
+def changed(config: Any, path: tuple[Any, ...], value: Any) -> Any:
+    new = copy.deepcopy(config)
+    at(new, path)[path[-1]] = value
+    return new
+
+
+def renamed(config: Any, path: tuple[Any, ...], name: str) -> Any:
+    new = copy.deepcopy(config)
+    around = at(new, path)
+    around[name] = around.pop(path[-1])
+    return new
+
+
+def at(config: Any, path: tuple[Any, ...]) -> Any:
+    for step in path[:-1]:
+        config = config[step]
+    return config
+
+
+WHOLE = {
+    "description": "all keys",
+    "prompts": ["{{q}}"],
+    "providers": [{"id": "openai:chat:gpt-4.1", "label": "m", "config": {"temperature": 0}}, "echo"],
+    "defaultTest": {"options": {"provider": "openai:chat:gpt-4.1"}, "threshold": 0.5, "assert": [{"type": "not-equals", "value": "x"}]},
+    "tests": [
+        {
+            "description": "one",
+            "vars": {"q": "a"},
+            "threshold": 0.7,
+            "options": {"prefix": "p", "repeat": 2, "disableVarExpansion": True, "transform": "output"},
+            "metadata": {"team": "a"},
+            "assert": [
+                {"type": "contains", "value": "x", "weight": 2, "metric": "m", "blocking": False},
+                {"type": "similar", "value": "x", "threshold": 0.8, "provider": "openai:embedding:MODEL"},
+                {"type": "g-eval", "value": "x", "threshold": 0.5, "confirm": "off", "rubricPrompt": "Judge {{output}}"},
+                {"type": "latency", "threshold": 500},
+                {"type": "assert-set", "threshold": 0.5, "assert": [{"type": "word-count", "value": {"min": 1, "max": 9}}]},
+                {"type": "turn-relevancy", "config": {"window_size": 3, "strict_mode": True}},
+                {"type": "trajectory:tool-used", "value": ["a"]},
+                {"type": "goal-accuracy", "threshold": "none"},
+            ],
+        },
+        {"providerOutput": "x", "assert": [{"type": "is-json", "value": {"type": "object"}}]},
+    ],
+    "evaluateOptions": {"maxConcurrency": 2, "repeat": 1, "timeoutMs": 1000, "cache": False},
+    "commandLineOptions": {"maxConcurrency": 2, "grader": "openai:chat:gpt-4.1"},
+    "derivedMetrics": [{"name": "d", "value": "m / 2"}],
+    "gate": {
+        "confirm": "grader",
+        "noise": 0.1,
+        "errors": {"ignore-up-to": 0.1},
+        "changes": "block",
+        "budget": {"calls": 100, "seconds": 60},
+        "rules": [
+            {"name": "most", "min-pass-rate": 0.9, "min-cases": 1, "select": {"assertion": "contains"}, "blocking": False},
+            {"name": "all", "min-score": 0.5, "confidence": 0.95},
+        ],
+    },
+}  # fmt: skip
+
+
+def test_the_config_with_all_keys_is_right(tmp_path):
+    text = yaml.safe_dump(WHOLE, sort_keys=False)
+    assert faults(text) == ()
+    taken, said = read(tmp_path, text)
+    assert taken, said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(8))
+def test_what_the_schema_refuses_the_reader_refuses(tmp_path, part):
+    refused = 0
+    for number, (what, config) in enumerate(slips(WHOLE)):
+        text = yaml.safe_dump(config, sort_keys=False)
+        if number % 8 == part and (marks := faults(text)):
+            refused += 1
+            taken, said = read(tmp_path, text)
+            assert not taken or PASSED_OVER in said, (what, marks)
+    assert refused > 60
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gate: {rules: [{name: x, min-pass-rate: 95}]}",
+        "gate: {rules: [{name: x, min-pass-rate: -0.1}]}",
+        "gate: {rules: [{name: x, confidence: 0.5}]}",
+        "gate: {noise: 0.5}",
+        "gate: {budget: {usd: 0}}",
+        "gate: {rules: [{name: x, min-pass-rte: 0.9}]}",
+        "gate: {x-mine: 1}",
+        "evaluateOptions: {maxConcurrency: 0}",
+        "tests: [{assert: [{type: contians, value: x}]}]",
+        "tests: [{assert: [{type: not-contians, value: x}]}]",
+        "tests: [{assert: [{type: contains}]}]",
+        "tests: [{assert: [{value: x}]}]",
+        "tests: [{assert: [{type: latency}]}]",
+        "tests: [{assert: [{type: assert-set}]}]",
+        "tests: [{assert: [{type: g-eval, value: x, threshold: 70}]}]",
+        "tests: [{assert: [{type: not-g-eval, value: x, threshold: 70}]}]",
+        "tests: [{assert: [{type: g-eval, value: x, threshold: }]}]",
+        "tests: [{threshold: , assert: [{type: contains, value: x}]}]",
+        "tests: [{assert: [{type: contains, value: x, weight: -1}]}]",
+        "tests: [{assert: [{type: turn-relevancy, config: {windows: 1}}]}]",
+        "tests: [{assert: [{type: contains, value: x, threshhold: 1}]}]",
+        "tests: [{asserts: [{type: contains, value: x}]}]",
+        "defaultTests: {}",
+    ],
+)
+def test_what_is_marked(tmp_path, text):
+    assert faults(text), text
+    taken, said = read(tmp_path, "prompts: [x]\nproviders: [echo]\n" + text)
+    assert not taken, said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tests: [{vars: {q: '{{env.X}}'}, assert: [{type: equals, value: '{{q}}'}]}]",
+        "tests: [{assert: [{type: tool-correctness, value: '{{tools}}'}, {type: word-count, value: '{{n}}'}]}]",
+        "tests: [{assert: [{type: trajectory:tool-used, value: '{{tool}}'}, {type: is-json, value: file://schema.json}]}]",
+        "providers: [{id: 'openai:chat:{{env.MODEL}}', config: {temperature: '{{env.T}}'}}]",
+        "tests: file://tests.yaml",
+        "tests: [file://a.csv, {path: 'file://make.py:tests', config: {n: 3}}]",
+        "tests: [{assert: [{$ref: '#/assertionTemplates/kind'}, {$ref: '#/assertionTemplates/kind', threshold: 0.9}]}]",
+        "tests: [{assert: [{type: g-eval, value: x, threshold: '0.7', blocking: no, weight: ~}]}]",
+        "tests: [{description: 5, assert: [{type: contains, value: 5, metric: 1, title: why, x-mine: 2}]}]",
+        "x-mine: {anything: 1}\n_own: 1\n.hidden: 1\nauthor: me\nversion: 2",
+        "gate: {confirm: off, rules: }",
+        "gate: {confirm: 'off', errors: block}",
+        "tests: [{assert: [{type: assert-set, assert: [{type: equals, value: x}], threshold: 0.5}]}]",
+        "tests: [{assert: [{type: similar:cosine, value: x}, {type: not-trajectory:tool-used, value: x}]}]",
+        "tests: [{assert: [{type: goal-accuracy, threshold: None}, {type: goal-accuracy, config: {threshold: 0.5, model: m}}]}]",
+        "tests: [{options: {factuality: {subset: 0.5}, temperature: 0, runSerially: true, storeOutputAs: x}}]",
+    ],
+)
+def test_what_is_not_marked(text):
+    assert faults(text) == ()
+
+
+def test_every_key_has_a_sentence_and_every_sentence_a_key():
+    models = {name: model for name, model in vars(keys).items() if name in SENTENCES}
+    for name, sentences in SENTENCES.items():
+        properties = (SCHEMA if name == "ConfigKeys" else SCHEMA["$defs"][name])["properties"]
+        assert set(sentences) <= set(properties), name
+        named = keys.names_of(models[name]) - ({"value"} if name == "AssertionKeys" else set())
+        assert named == set(sentences), name
+        assert [key for key, it in properties.items() if not it.get("description") and key != "value"] == [], name
+    assert {name for name in SCHEMA["$defs"] if name.endswith("Keys")} <= set(SENTENCES)
+
+
+@pytest.mark.parametrize("name", GRADERS.names())
+def test_every_type_says_what_it_asserts_and_what_its_value_means(name):
+    asserted = SCHEMA["$defs"]["AssertionKeys"]
+    (about,) = [it for it in asserted["properties"]["type"]["anyOf"] if it.get("const") == name]
+    assert about["description"].endswith(".")
+    kind = GRADERS.find(name)
+    value = made._of_kind(kind, "")[0]["properties"]["value"]
+    if any(item.name == "value" for item in dataclasses.fields(kind)):
+        assert value["description"].endswith("."), name
+        assert value["description"] != "This type takes no value."
+        assert "anyOf" in value
+    else:
+        assert value == {"description": "This type takes no value."}
+
+
+def test_no_range_is_written_as_no_editor_reads_it():
+    written = json.dumps(SCHEMA)
+    assert not [key for key in ("ge", "le", "gt", "lt") if f'"{key}":' in written]
+    Draft202012Validator.check_schema(SCHEMA)
