@@ -40,10 +40,12 @@ bench: $(READY)
 generated: $(READY)
 	$(BIN)/python scripts/generated.py
 
-# What the container installs, by hash.
+# What the container installs, and what builds the package of a release, by hash.
+COMPILE = PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= $(BIN)/pip-compile --quiet --no-annotate --generate-hashes --allow-unsafe --strip-extras \
+  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options --no-header --output-file
 lock: $(READY)
-	PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= $(BIN)/pip-compile --quiet --no-annotate --generate-hashes --strip-extras --no-emit-index-url --no-emit-trusted-host \
-	  --no-emit-find-links --no-emit-options --no-header --output-file requirements.lock pyproject.toml
+	$(COMPILE) requirements.lock pyproject.toml
+	$(COMPILE) .github/package/requirements.txt .github/package/requirements.in
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
