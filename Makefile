@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 
-.PHONY: demo test quick check pytest mutate bench generated lock clean
+.PHONY: demo test quick check pytest mutate bench image generated lock clean
 
 # The packages that a run needs, and no tools: a run of the example is seconds away.
 demo: $(or $(wildcard $(READY)),$(RUNS))
@@ -35,6 +35,12 @@ mutate: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/bench.py
+
+# What the image weighs, and how long it takes to start. Needs docker; BASE=... measures it on another base.
+image:
+	docker build --quiet $(if $(BASE),--build-arg BASE=$(BASE)) --tag gradegate:measured .
+	docker save --output .image.tar gradegate:measured
+	$(PYTHON) scripts/image_size.py .image.tar --start gradegate:measured; rm -f .image.tar
 
 # Files that are made from the code.
 generated: $(READY)
