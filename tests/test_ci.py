@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,21 @@ def test_who_may_sign_or_publish_runs_nothing_that_was_built() -> None:
 def test_the_release_puts_nothing_of_a_context_into_a_shell() -> None:
     runs = [step["run"] for path in WORKFLOWS for job in jobs(path).values() for step in job["steps"] if "run" in step]
     assert [run for run in runs if "${{" in run] == []
+
+
+def test_ci_runs_on_every_python_that_the_package_names_and_the_image_has_the_last() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = [one.rpartition(" ")[2] for one in project["classifiers"] if one.startswith("Programming Language")]
+    assert jobs(WORKFLOWS[0].parent / "ci.yml")["test"]["strategy"]["matrix"]["python"] == named
+    assert project["requires-python"] == f">={named[0]}"
+    assert [int(one.partition(".")[2]) for one in named] == list(range(11, 11 + len(named)))
+    (image,) = re.findall(r"^ARG BASE=python:(\d+\.\d+)\.", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    (built,) = [
+        step["with"]["python-version"]
+        for step in jobs(RELEASE)["package"]["steps"]
+        if "with" in step and "python-version" in step["with"]
+    ]
+    assert image == built == named[-1]
 
 
 def test_every_image_that_a_workflow_starts_is_pinned() -> None:
