@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 
-.PHONY: demo test quick check pytest mutate bench generated lock clean
+.PHONY: demo test quick check pytest mutate bench image generated lock clean
 
 # The packages that a run needs, and no tools: a run of the example is seconds away.
 demo: $(or $(wildcard $(READY)),$(RUNS))
@@ -36,15 +36,23 @@ mutate: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/bench.py
 
+# What the image weighs, and how long it takes to start. Needs docker; BASE=... measures it on another base.
+image:
+	docker build --quiet $(if $(BASE),--build-arg BASE=$(BASE)) --tag gradegate:measured .
+	docker save --output .image.tar gradegate:measured
+	$(PYTHON) scripts/image_size.py .image.tar --start gradegate:measured; rm -f .image.tar
+
 # Files that are made from the code.
 generated: $(READY)
 	$(BIN)/python scripts/generated.py
 	$(BIN)/python scripts/transcript.py
 
-# What the container installs, by hash.
+# What the container installs, and what builds the package of a release, by hash.
+COMPILE = PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= $(BIN)/pip-compile --quiet --no-annotate --generate-hashes --allow-unsafe --strip-extras \
+  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options --no-header --output-file
 lock: $(READY)
-	PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= $(BIN)/pip-compile --quiet --no-annotate --generate-hashes --strip-extras --no-emit-index-url --no-emit-trusted-host \
-	  --no-emit-find-links --no-emit-options --no-header --output-file requirements.lock pyproject.toml
+	$(COMPILE) requirements.lock pyproject.toml
+	$(COMPILE) .github/package/requirements.txt .github/package/requirements.in
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 WITH_STEPS = [*WORKFLOWS, *sorted((ROOT / "examples").glob("*.yml"))]
+RELEASE = ROOT / ".github" / "workflows" / "release.yml"
 UPDATES: list[dict[str, Any]] = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
 
 
@@ -22,12 +24,17 @@ def jobs(path: Path) -> dict[str, Any]:
     return dict(yaml.safe_load(path.read_text())["jobs"])
 
 
+# Each needs a right that nothing else has; all run under an approval, or after a job that does.
+WRITERS = {("release.yml", "release"), ("release.yml", "notes")}
+
+
 @pytest.mark.parametrize("path", WITH_STEPS, ids=lambda path: path.name)
 def test_a_job_asks_for_what_it_needs_and_ends(path: Path) -> None:
     for name, job in jobs(path).items():
         assert job["timeout-minutes"] <= 30, name
-        assert set(job["permissions"]) >= {"contents"}, name
-        assert job["permissions"]["contents"] == "read", name
+        checked_out = any("actions/checkout@" in step.get("uses", "") for step in job["steps"])
+        contents = "write" if (path.name, name) in WRITERS else "read" if checked_out else None
+        assert job["permissions"].get("contents") == contents, name
 
 
 @pytest.mark.parametrize("path", WITH_STEPS, ids=lambda path: path.name)
@@ -42,7 +49,8 @@ def test_no_checkout_leaves_its_token_behind(path: Path) -> None:
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_our_own_workflows_run_at_no_event_that_has_secrets_for_strangers(path: Path) -> None:
     events = yaml.safe_load(path.read_text())[True]  # YAML 1.1 reads `on` as true
-    assert set(events) <= {"pull_request", "merge_group", "push", "schedule", "branch_protection_rule"}
+    by_hand = {"workflow_dispatch"} if path == RELEASE else set()
+    assert set(events) <= {"pull_request", "merge_group", "push", "schedule", "branch_protection_rule", *by_hand}
 
 
 def test_one_version_of_each_action_is_used() -> None:
@@ -55,6 +63,73 @@ def test_one_version_of_each_action_is_used() -> None:
     assert {action: pin for action, pin in pins.items() if len(pin) > 1} == {}
 
 
+def needed(name: str) -> set[str]:
+    """A job of the release with all jobs before it."""
+    needs = jobs(RELEASE)[name].get("needs", [])
+    before = [needs] if isinstance(needs, str) else needs
+    return {name}.union(*(needed(one) for one in before))
+
+
+def test_nothing_is_released_that_was_not_checked_and_approved() -> None:
+    assert list(yaml.safe_load(RELEASE.read_text())[True]) == ["workflow_dispatch"]
+    for name, job in jobs(RELEASE).items():
+        assert "check" in needed(name)
+        assert "if" not in job  # a job that runs whatever became of those before it
+    steps = [step.get("run", "") for step in jobs(RELEASE)["check"]["steps"]]
+    assert '"$GITHUB_REF" = refs/heads/main' in steps[0]
+    assert "release.py check" in steps[2]
+    assert "release.py green" in steps[3]
+    assert jobs(RELEASE)["release"]["environment"] == "release"
+    assert "release" in needed("pypi") & needed("notes")
+    assert needed("release") >= {"package", "image", "attest"}
+
+
+def test_the_release_asks_whether_our_own_workflows_are_green() -> None:
+    names = re.search(r"for workflow in ([\w ]+);", RELEASE.read_text())
+    assert names
+    for name in names[1].split():
+        assert "main" in yaml.safe_load((RELEASE.parent / f"{name}.yml").read_text())[True]["push"]["branches"]
+
+
+def test_who_may_sign_or_publish_runs_nothing_that_was_built() -> None:
+    for name, job in jobs(RELEASE).items():
+        rights = {right for right, level in job["permissions"].items() if level == "write"}
+        if rights & {"id-token", "attestations"}:
+            assert not any("actions/checkout@" in step.get("uses", "") for step in job["steps"]), name
+        if "contents" in rights:
+            runs = [step["run"] for step in job["steps"] if "run" in step]
+            programs = {word for run in runs for word in re.findall(r"\b(?:pip|make|bash|python3?)\b [^\n|>]*", run)}
+            assert all(word.startswith("python3 scripts/release.py ") for word in programs), name
+    imports = re.findall(r"^(?:import|from) (\w+)", (ROOT / "scripts" / "release.py").read_text(), re.MULTILINE)
+    assert set(imports) <= sys.stdlib_module_names
+
+
+def test_the_release_puts_nothing_of_a_context_into_a_shell() -> None:
+    runs = [step["run"] for path in WORKFLOWS for job in jobs(path).values() for step in job["steps"] if "run" in step]
+    assert [run for run in runs if "${{" in run] == []
+
+
+def test_ci_runs_on_every_python_that_the_package_names_and_the_image_has_the_last() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = [one.rpartition(" ")[2] for one in project["classifiers"] if one.startswith("Programming Language")]
+    assert jobs(WORKFLOWS[0].parent / "ci.yml")["test"]["strategy"]["matrix"]["python"] == named
+    assert project["requires-python"] == f">={named[0]}"
+    assert [int(one.partition(".")[2]) for one in named] == list(range(11, 11 + len(named)))
+    (image,) = re.findall(r"^ARG BASE=python:(\d+\.\d+)\.", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    (built,) = [
+        step["with"]["python-version"]
+        for step in jobs(RELEASE)["package"]["steps"]
+        if "with" in step and "python-version" in step["with"]
+    ]
+    assert image == built == named[-1]
+
+
+def test_every_image_that_a_workflow_starts_is_pinned() -> None:
+    images = re.findall(r"^ +(?:BUILDER|SCANNER): (\S+)$", RELEASE.read_text(), re.MULTILINE)
+    assert len(images) == 2
+    assert [image for image in images if not re.search(r":v?[\d.]+@sha256:[0-9a-f]{64}$", image)] == []
+
+
 def test_the_scorecard_job_holds_what_its_publisher_accepts() -> None:
     (job,) = jobs(ROOT / ".github" / "workflows" / "scorecard.yml").values()
     assert [step for step in job["steps"] if set(step) - {"uses", "with"}] == []
@@ -64,7 +139,9 @@ def test_the_scorecard_job_holds_what_its_publisher_accepts() -> None:
 def test_the_audit_reads_the_lock_that_the_image_installs() -> None:
     steps = jobs(ROOT / ".github" / "workflows" / "audit.yml")["dependencies"]["steps"]
     (audited,) = [step["with"] for step in steps if "pip-audit" in step["uses"]]
-    assert audited == {"inputs": "requirements.lock", "require-hashes": True, "disable-pip": True}
+    inputs = "requirements.lock .github/package/requirements.txt"
+    assert audited == {"inputs": inputs, "require-hashes": True, "disable-pip": True}
+    assert "--require-hashes --requirement .github/package/requirements.txt" in RELEASE.read_text()
     assert "-r /build/requirements.lock" in (ROOT / "Dockerfile").read_text()
 
 

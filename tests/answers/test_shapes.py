@@ -4,6 +4,7 @@ The samples are our own; the vendors' types and schemas say that they are of tha
 """
 
 import json
+import sys
 
 import pytest
 
@@ -372,8 +373,6 @@ def test_spans_that_lead_in_a_circle_or_a_long_line_are_read(tmp_path):
 
 
 def trajectory(asked, answered, **keys):
-    from nat.atif import ATIFTrajectory
-
     call = {"tool_call_id": "c1", "function_name": "look", "arguments": {"x": 1}}
     steps = [
         {"step_id": 1, "source": "system", "message": "rules"},
@@ -401,7 +400,10 @@ def trajectory(asked, answered, **keys):
         "steps": steps,
         **keys,
     }
-    ATIFTrajectory.model_validate(made)
+    if sys.version_info < (3, 14):  # for which the package is not there yet; the other versions of CI check the sample
+        from nat.atif import ATIFTrajectory
+
+        ATIFTrajectory.model_validate(made)
     return made
 
 

@@ -95,6 +95,18 @@ def test_the_image_holds_what_it_needs_and_no_installer(container: Container) ->
     assert container.python("import importlib.util as u; print(u.find_spec('pip'))") == "None"
 
 
+def test_nothing_is_compiled_when_it_starts(container: Container) -> None:
+    code = (
+        "import gradegate.cli, gradegate.pipeline, gradegate.github.action, sys\n"
+        "from pathlib import Path\n"
+        "specs = [spec for m in list(sys.modules.values()) if (spec := getattr(m, '__spec__', None)) and spec.has_location]\n"
+        "made = [(spec.name, Path(spec.cached)) for spec in specs if spec.cached]\n"
+        # The byte of a compiled file that says it is never held against its source.
+        "print(len(made) > 300, [name for name, at in made if not at.exists() or at.read_bytes()[4] != 1])"
+    )
+    assert container.python(code) == "True []"
+
+
 def test_only_the_image_is_searched_for_modules(container: Container) -> None:
     paths = container.python("import sys; print('\\n'.join(sys.path))").splitlines()
     assert paths

@@ -21,7 +21,9 @@ ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 ACTIONS = ("action.yml", "container/action.yml")
 EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
 WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), *EXAMPLES]
-PINNED = re.compile(r"uses: +[\w.-]+/[\w./-]+@[0-9a-f]{40} # \S.*")
+PINNED = re.compile(
+    r"uses: +([\w.-]+/[\w./-]+@[0-9a-f]{40}|\$/) # \S.*"
+)  # $/ is this repository at the commit that runs
 DIGEST = re.compile(r"^ARG BASE=\S+@sha256:[0-9a-f]{64}$", re.MULTILINE)
 
 

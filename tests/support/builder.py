@@ -14,6 +14,7 @@ from pathlib import Path
 from support.installed import ROOT
 
 MIRROR = os.environ.get("GRADEGATE_DEBIAN_MIRROR", "http://deb.debian.org/debian")
+SUITE = "trixie"  # of the image's base
 PACKAGES = "python3,python3-venv,ca-certificates"
 NEEDED = ("buildah", "debootstrap", "npm")
 # Of the base system, what no image needs.
@@ -56,7 +57,7 @@ class Builder:
         """The base image: ``GRADEGATE_BASE`` where that is set, else a Debian that is bootstrapped once and kept."""
         if given := os.environ.get("GRADEGATE_BASE"):
             return given
-        tag = hashlib.sha256(f"{MIRROR} {PACKAGES} {LEFT_OUT}".encode()).hexdigest()[:12]
+        tag = hashlib.sha256(f"{MIRROR} {SUITE} {PACKAGES} {LEFT_OUT}".encode()).hexdigest()[:12]
         name = f"localhost/gradegate-base:{tag}"
         if not self("images", "--quiet", "--filter", f"reference={name}"):
             container = self("from", "scratch").strip()
@@ -68,7 +69,7 @@ class Builder:
         archive = self.cache / f"base-{tag}.tar"
         if not archive.exists():
             with tempfile.TemporaryDirectory(dir=self.cache) as folder:
-                call("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", f"{folder}/root", MIRROR)
+                call("debootstrap", "--variant=minbase", f"--include={PACKAGES}", SUITE, f"{folder}/root", MIRROR)
                 excluded = [f"--exclude={pattern}" for pattern in LEFT_OUT]
                 call("tar", "-C", f"{folder}/root", *excluded, "-cf", f"{folder}/base.tar", ".")
                 Path(folder, "base.tar").rename(archive)
