@@ -109,6 +109,25 @@ class Vouched:
             mode, name = entry
         return True
 
+    def files(self, at: Sequence[str] = ()) -> Iterator[str]:
+        """Every path of the commit below these steps, from the root; those of a submodule are not known.
+
+        Raises ValueError, OSError, and LookupError where a folder of the commit cannot be had.
+        """
+        try:
+            mode, tree = self._entry(at)
+        except KeyError:  # nothing is there; an object that is missing is a plain LookupError
+            return
+        if mode != FOLDER:
+            yield "/".join(at)
+            return
+        for entry, (mode, _) in self._tree(tree).items():
+            below = (*at, os.fsdecode(entry))
+            if mode == FOLDER:
+                yield from self.files(below)
+            else:
+                yield "/".join(below)
+
     def _refusal(self, what: str, origin: Origin | None) -> ConfigError:
         why = f"{what} the commit {self.commit}, and nothing else is read at {named(self.event)}"
         return ConfigError.at(why, origin, f"{CURE}; {WHERE}")
