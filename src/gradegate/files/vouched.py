@@ -114,19 +114,20 @@ class Vouched:
 
         Raises ValueError, OSError, and LookupError where a folder of the commit cannot be had.
         """
-        try:
-            mode, tree = self._entry(at)
-        except KeyError:  # nothing is there; an object that is missing is a plain LookupError
-            return
+        mode, name = self._tree(self.commit)[b""]
+        for part in at:
+            found = self._tree(name).get(os.fsencode(part)) if mode == FOLDER else None
+            if found is None:
+                return
+            mode, name = found
+        yield from self._below(tuple(at), mode, name)
+
+    def _below(self, at: tuple[str, ...], mode: bytes, name: str) -> Iterator[str]:
         if mode != FOLDER:
             yield "/".join(at)
             return
-        for entry, (mode, _) in self._tree(tree).items():
-            below = (*at, os.fsdecode(entry))
-            if mode == FOLDER:
-                yield from self.files(below)
-            else:
-                yield "/".join(below)
+        for entry, found in self._tree(name).items():
+            yield from self._below((*at, os.fsdecode(entry)), *found)
 
     def _refusal(self, what: str, origin: Origin | None) -> ConfigError:
         why = f"{what} the commit {self.commit}, and nothing else is read at {named(self.event)}"
