@@ -31,8 +31,8 @@ from gradegate.suite import NOWHERE
 
 EVENTS = ("pull_request", "pull_request_review", "pull_request_review_comment")
 SHOWN = 5  # files that are named
-# What steers a workflow, and what decides what a checkout holds.
-_STEERING = re.compile(r"\.github/.*|(?:.*/)?\.gitattributes|\.gitmodules|\.lfsconfig", re.DOTALL)
+# What steers a workflow (an action of the repository may hand on the inputs), and what decides what a checkout holds.
+_STEERING = re.compile(r"\.github/.*|(?:.*/)?action\.ya?ml|(?:.*/)?\.gitattributes|\.gitmodules|\.lfsconfig", re.DOTALL)
 _SERVERS = ("docker:", "litellm:", "lmstudio:", "localai:", "ollama:", "vllm:")  # of models, wherever they run
 
 
