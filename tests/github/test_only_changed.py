@@ -34,7 +34,7 @@ def test_nothing_to_check_is_a_pass_that_says_so(job: Job, capsys: pytest.Captur
     code, outputs = job.run(output="results.json\njunit.xml")
     assert (code, outputs["outcome"], outputs["planned"], outputs["exit-code"]) == (0, "pass", "0", "0")
     assert job.llm.requests == []
-    assert "Nothing to check" in capsys.readouterr().out
+    assert "Nothing to check: no case depends on the 1 file" in capsys.readouterr().out
     assert "nothing to check" in (job.root.parent / "summary").read_text().lower()
     (comment,) = job.github.comments
     assert "nothing to check" in comment["body"].lower()

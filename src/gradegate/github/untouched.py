@@ -78,7 +78,7 @@ class Filter:
         files = (
             "file that the pull request changes" if len(changed.paths) == 1 else "files that the pull request changes"
         )
-        return f"nothing to check: no case depends on the {len(changed.paths):,} {files}", ""
+        return f"no case depends on the {len(changed.paths):,} {files}", ""
 
     def _check(self, prepared: Prepared) -> None:
         """Raises CannotTellError where a list of changed files says nothing about the run."""
