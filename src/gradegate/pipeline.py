@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,11 +22,11 @@ from gradegate.asking.guard import Guard
 from gradegate.asking.http import Client
 from gradegate.baseline import Baseline
 from gradegate.bounded.begin import begin
-from gradegate.changes import NO_CHANGES, Approval, GateChanges
+from gradegate.changes import NO_CHANGES, Approval, ChangeKind, GateChange, GateChanges
 from gradegate.deciding.beside import remarks
 from gradegate.deciding.changes import blocks, compare
-from gradegate.deciding.gate import decide
-from gradegate.errors import ConfigError
+from gradegate.deciding.gate import decide, withheld
+from gradegate.errors import ConfigError, Origin
 from gradegate.files.replacing import Place, replacing
 from gradegate.files.vouched import closed, named
 from gradegate.planning.answered import answered
@@ -244,40 +244,57 @@ def deliver_without_keys(
     settings: Settings,
     names: tuple[str, ...],
     links: Links,
-    missing: Collection[str],
     why: tuple[str, str],
+    approve: Approve = Approval,
     spare: Spare = needed,
 ) -> Delivered:
-    """All steps but the run, where the variables ``missing`` cannot be there. ``why`` is the reason, and what to do about it.
+    """All steps but the run, where variables of the environment cannot be there. ``why`` is the reason, and what to do about it.
 
-    The plan is made with something else in their place, so that it is known which files it reads. Where even that cannot be,
-    no report file is written, since one could be an input. Raises ConfigError.
+    The plan is made with something else in their place, so that whatever else is wrong is found, what the pull request does to
+    its gate, and which files are read. Where even that cannot be, no report file is written, since one could be an input.
+    Raises ConfigError.
     """
     reports = check_outputs(settings.outputs)
     where = places(settings.outputs, settings.cwd, settings.environ)
-    prepared = _without_keys(settings, missing)
+    prepared = _without_keys(settings)
     if prepared is not None:
         check_inputs(where, prepared.inputs)
     if prepared is not None and (said := spare(prepared)):
         decision = unasked(GateOutcome.PASS, said, settings, prepared.plan.digests)
     else:
-        decision = unasked(GateOutcome.NOT_RUN, why[0], settings, notes=(why[1],))
+        changes = prepared.changes if prepared is not None else _uncompared(settings)
+        decision = withheld(unasked(GateOutcome.NOT_RUN, why[0], settings, notes=why[1:]), _approved(changes, approve))
     seal = redactor(environment_secrets(settings.environ).values(), short=False)
     return _delivered(reports if prepared is not None else {}, where, decision, names, links, seal)
 
 
-def _without_keys(settings: Settings, missing: Collection[str]) -> Prepared | None:
-    """The plan as it would be with keys; None where it takes more than these."""
-    names = set(missing)
+def _without_keys(settings: Settings) -> Prepared | None:
+    """The plan as it would be with keys; None where it takes more than these. Raises ConfigError for what no key would cure."""
+    names: set[str] = set()
+    places: set[Origin | None] = set()
     for _ in range(MOST_ROUNDS):
         try:
             return prepare(replace(settings, environ={**settings.environ, **dict.fromkeys(names, STAND_IN)}))
         except ConfigError as e:
-            more = e.missing - names
+            lacking = [mistake for mistake in e.mistakes if mistake.missing]
+            places.update(mistake.origin for mistake in lacking if mistake.origin)
+            # What is said where a key is missing may be said of what stands in for it, which is no address and no number.
+            if others := [it for it in e.mistakes if not it.missing and it.origin not in places]:
+                raise ConfigError(*others) from e
+            more = {mistake.missing for mistake in lacking} - names
             if not more:
                 return None
             names |= more
     return None
+
+
+def _uncompared(settings: Settings) -> GateChanges:
+    """What is known of the gate where the plan cannot be made: not that it is as strict as the base's."""
+    base = _base(settings)
+    if base is None:
+        return NO_CHANGES
+    found = GateChange(ChangeKind.WEAKER, "the gate cannot be compared with that of the base without the keys")
+    return GateChanges((found,), settings.changes == "block" or blocks(base.policies))
 
 
 def unasked(
@@ -311,13 +328,18 @@ def _decided(
     settings: Settings, prepared: Prepared, progress: Progress, approve: Approve, evaluate: Evaluate
 ) -> Decision:
     """The plan run and decided, with what a person approved of."""
-    if prepared.changes.blocking:
-        approval = approve()
-        changes = replace(prepared.changes, approved=approval.by, refused=approval.why)
-        prepared = replace(prepared, changes=changes)
+    prepared = replace(prepared, changes=_approved(prepared.changes, approve))
     prepared.client.replies = remembered(settings)
     with progress(prepared.plan.answers) as watch:
         return evaluate(prepared, settings.reask, watch)
+
+
+def _approved(changes: GateChanges, approve: Approve) -> GateChanges:
+    """The changes with who approved of them, where they would block."""
+    if not changes.blocking:
+        return changes
+    approval = approve()
+    return replace(changes, approved=approval.by, refused=approval.why)
 
 
 def cases(settings: Settings, output: str) -> Iterator[str]:

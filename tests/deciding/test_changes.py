@@ -667,6 +667,24 @@ def test_a_base_that_cannot_be_compared_is_a_finding(tmp_path, name):
 
 
 @pytest.mark.parametrize(
+    ("event", "at", "number"),
+    [
+        ("pull_request", "GITHUB_SHA", 1),  # a checkout without `ref`
+        ("pull_request", "head", 1),
+        ("pull_request", "base", 0),
+        ("push", "GITHUB_SHA", 0),  # the default branch, beside itself
+    ],
+)
+def test_a_base_at_the_commit_that_is_judged_is_a_finding(tmp_path, event, at, number):
+    environ = {"GITHUB_EVENT_NAME": event, "GITHUB_ACTIONS": "true", "GITHUB_SHA": "d" * 40}
+    write(tmp_path / "head", {".git/HEAD": "a" * 40})
+    write(tmp_path / "base", {".git/HEAD": {"GITHUB_SHA": "d" * 40, "head": "a" * 40, "base": "b" * 40}[at]})
+    found = compared({CONFIG: ONE}, {CONFIG: ONE}, tmp_path, environ=environ).found
+    assert [change.kind.value for change in found] == ["weaker"] * number
+    assert all("is at the commit of the pull request" in change.text for change in found)
+
+
+@pytest.mark.parametrize(
     ("config", "text"),
     [
         ("tests: [", "not all of the base can be compared"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -83,6 +84,66 @@ def test_whatever_else_is_wrong_is_a_mistake_for_a_fork_too(action: Step) -> Non
     config.write_text(config.read_text().replace("type: factuality", "type: factualtiy", 1))
     left = action.run(on_missing_secrets="neutral")
     assert ended(left)[:2] == (2, "mistake")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "tests:",
+            "gate: {rules: [{name: a, select: {description: zz}, min-pass-rate: 1}]}\ntests:",
+            "selects nothing",
+        ),
+        ("country: France", 'country: "{{ env.OPENAI_API_KEY }}"', "which only a provider"),
+        ("{{country}}", "{{ nobody }}", "nobody"),
+    ],
+)
+def test_what_shows_only_once_keys_are_there_is_a_mistake_for_a_fork_too(
+    action: Step, old: str, new: str, said: str
+) -> None:
+    config = action.workspace / "evals" / "promptfooconfig.yaml"
+    config.write_text(config.read_text().replace(old, new, 1))
+    left = action.run(on_missing_secrets="neutral")
+    assert ended(left)[:2] == (2, "mistake")
+    assert said in left.log
+
+
+def test_a_baseline_of_the_pull_requests_own_is_a_mistake_for_a_fork_too(action: Step) -> None:
+    left = action.run(on_missing_secrets="neutral", baseline="results.json")
+    assert ended(left)[:2] == (2, "mistake")
+    assert "could have written the baseline" in left.log
+
+
+@pytest.mark.parametrize(("changes", "ended_as"), [("block", (1, "blocked", "0")), ("report", (0, "not-run", "0"))])
+def test_a_weakened_gate_is_seen_without_keys(
+    action: Step, llm: FakeLlm, changes: str, ended_as: tuple[int, str, str]
+) -> None:
+    shutil.copytree(action.workspace, action.root / "base")
+    shutil.move(action.root / "base", action.workspace / ".base")
+    config = action.workspace / "evals" / "promptfooconfig.yaml"
+    config.write_text(config.read_text().replace("type: factuality", "blocking: false\n        type: factuality", 1))
+    left = action.run(on_missing_secrets="neutral", base=".base", changes=changes)
+    assert ended(left) == ended_as
+    assert llm.requests == []
+    assert "weakens its own gate" in left.summary
+    assert "comes from a fork" in left.summary
+    results = json.loads((action.workspace / left.outputs["results-path"]).read_text())
+    assert [change["kind"] for change in results["gate_changes"]] == ["weaker"]
+    same = config.parent.parent / ".base" / "evals" / "promptfooconfig.yaml"
+    config.write_text(same.read_text())
+    assert ended(action.run(on_missing_secrets="neutral", base=".base", changes=changes)) == (0, "not-run", "0")
+
+
+def test_a_gate_that_cannot_be_compared_without_keys_blocks_where_changes_do(action: Step) -> None:
+    shutil.copytree(action.workspace, action.root / "base")
+    shutil.move(action.root / "base", action.workspace / ".base")
+    config = action.workspace / "evals" / "promptfooconfig.yaml"
+    app = '[{id: http, config: {url: "{{ env.APP_URL }}", body: {q: "{{prompt}}"}}}]'
+    config.write_text(config.read_text().replace('["openai:chat:candidate"]', app))
+    assert ended(action.run(on_missing_secrets="neutral"))[:2] == (0, "not-run")
+    left = action.run(on_missing_secrets="neutral", base=".base", changes="block")
+    assert ended(left)[:2] == (1, "blocked")
+    assert "cannot be compared" in left.summary
 
 
 def test_a_fork_that_needs_no_key_is_judged(action: Step, llm: FakeLlm) -> None:

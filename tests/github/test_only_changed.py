@@ -34,7 +34,7 @@ def test_nothing_to_check_is_a_pass_that_says_so(job: Job, capsys: pytest.Captur
     code, outputs = job.run(output="results.json\njunit.xml")
     assert (code, outputs["outcome"], outputs["planned"], outputs["exit-code"]) == (0, "pass", "0", "0")
     assert job.llm.requests == []
-    assert "Nothing to check" in capsys.readouterr().out
+    assert "Nothing to check: no case depends on the 1 file" in capsys.readouterr().out
     assert "nothing to check" in (job.root.parent / "summary").read_text().lower()
     (comment,) = job.github.comments
     assert "nothing to check" in comment["body"].lower()
@@ -53,6 +53,8 @@ def test_nothing_to_check_is_a_pass_that_says_so(job: Job, capsys: pytest.Captur
         "evals/expected.txt",
         ".github/workflows/evals.yml",
         ".github/actions/x/action.yml",
+        "ci/gate/action.yml",  # may hand on the inputs
+        "action.yaml",
         ".gitattributes",
         "evals/.gitattributes",
         ("evals/cases/gone.yaml", "removed"),  # the pattern matched it
@@ -76,7 +78,7 @@ def test_without_the_input_everything_is_run(job: Job) -> None:
     assert job.ran("README.md", only_changed="false")
 
 
-@pytest.mark.parametrize(("paths", "changed", "ran"), [("src/**", "src/app.py", True), ("lib", "src/app.py", False)])
+@pytest.mark.parametrize(("paths", "changed", "ran"), [("src/**", "src/app.py", True), ("app", "src/app.py", False)])
 def test_paths_name_further_files(job: Job, paths: str, changed: str, ran: bool) -> None:
     assert job.ran(changed, paths=paths) is ran
 
@@ -90,7 +92,6 @@ def test_paths_name_further_files(job: Job, paths: str, changed: str, ran: bool)
         ("src/**/*.py", "src/b.py", True),
         ("**/x.txt", "a/b/x.txt", True),
         ("*.md", "docs/a.md", False),
-        ("a?c", "abc", True),
         ("a.c", "abc", False),
         ("a+(b)", "a+(b)", True),
     ],
@@ -99,10 +100,34 @@ def test_patterns_are_those_of_a_workflow(written: str, path: str, matches: bool
     assert bool(_pattern(written).fullmatch(path)) is matches
 
 
-@pytest.mark.parametrize("path", ["/src", "./src", "../src", "!src", "a/../b", "src\\x", "{a,b}"])
+@pytest.mark.parametrize("path", ["/src", "./src", "../src", "!src", "a/../b", "src\\x", "{a,b}", "*.jsx?"])
 def test_a_path_that_can_match_nothing_is_a_mistake(job: Job, path: str) -> None:
     code, outputs = job.run(paths=path)
     assert (code, outputs["outcome"]) == (2, "mistake")
+
+
+@pytest.mark.parametrize(
+    "path", ["scr/**", "src/*.ts", "'src/**'", "- src/**", "src/**, app/**", "src/app.py/x", "lib"]
+)
+def test_a_path_that_no_file_has_runs_everything(job: Job, capsys: pytest.CaptureFixture[str], path: str) -> None:
+    assert job.ran("README.md", paths=f"src/**\n{path}")
+    assert f"the input `paths` has {path}, which is no file of the commit" in said(job, capsys)
+
+
+@pytest.mark.parametrize("path", ["src", "src/", "src/*", "**/app.py", "*/*.py", "**/*.py", "src/app.py"])
+def test_a_path_that_a_file_has_does_not(job: Job, path: str) -> None:
+    assert not job.ran("README.md", paths=path)
+
+
+def test_folders_that_a_clone_left_out_run_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    tree = job.git("rev-parse", "HEAD:src")
+    (job.root / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
+    assert job.ran("README.md", paths="src/**")
+    assert "not all folders of the commit" in said(job, capsys)
+
+
+def test_a_folder_that_the_pull_request_deletes_is_a_change(job: Job) -> None:
+    assert job.ran(("lib/gone.py", "removed"), paths="lib/**")
 
 
 def test_paths_without_the_filter_are_a_mistake(job: Job) -> None:

@@ -31,6 +31,7 @@ FILES = {
     "evals/expected.txt": "fine",
     "evals/README.md": "about",
     "src/app.py": "pass",
+    "app/main.py": "pass",
     ".github/workflows/evals.yml": "on: pull_request",
 }
 

@@ -184,7 +184,7 @@ def not_run() -> Decision:
 
 def untouched() -> Decision:
     """A run with `only-changed` of a pull request that changes a page of docs."""
-    why = "nothing to check: no case depends on the 3 files that the pull request changes"
+    why = "no case depends on the 3 files that the pull request changes"
     return unasked(GateOutcome.PASS, why, Settings(commit=COMMIT))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from gradegate.changes import GUARD, NO_CHANGES, GateChanges, done, guarded
 from gradegate.deciding.asked import spared
@@ -12,7 +13,7 @@ from gradegate.deciding.regressions import with_base
 from gradegate.deciding.rules import apply, count
 from gradegate.figures import many
 from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, takes
-from gradegate.suite import Policy, Rule
+from gradegate.suite import Note, Policy, Rule
 
 
 def decide(run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO_CHANGES) -> Decision:
@@ -34,6 +35,18 @@ def decide(run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO
         changes=changes,
         blocking=blamed(run.rows, rules) if outcome is GateOutcome.BLOCKED else frozenset(),
     )
+
+
+def withheld(decision: Decision, changes: GateChanges) -> Decision:
+    """A decision about a run that did not take place, with what the pull request does to its gate: that takes no key to block."""
+    decision = replace(decision, changes=changes)
+    if not (changes.found and changes.block):
+        return decision
+    guard = _guard(changes)
+    if not changes.blocking:
+        return replace(decision, rules=(guard,))
+    said = replace(decision.run, notes=(Note(f"Not run: {decision.reason}"), *decision.run.notes))
+    return replace(decision, outcome=GateOutcome.BLOCKED, reason=_named([guard]), rules=(guard,), run=said)
 
 
 def _applied(policy: Policy, run: RunResult) -> Iterator[RuleResult]:

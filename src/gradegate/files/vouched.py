@@ -109,6 +109,26 @@ class Vouched:
             mode, name = entry
         return True
 
+    def files(self, at: Sequence[str] = ()) -> Iterator[str]:
+        """Every path of the commit below these steps, from the root; those of a submodule are not known.
+
+        Raises ValueError, OSError, and LookupError where a folder of the commit cannot be had.
+        """
+        mode, name = self._tree(self.commit)[b""]
+        for part in at:
+            found = self._tree(name).get(os.fsencode(part)) if mode == FOLDER else None
+            if found is None:
+                return
+            mode, name = found
+        yield from self._below(tuple(at), mode, name)
+
+    def _below(self, at: tuple[str, ...], mode: bytes, name: str) -> Iterator[str]:
+        if mode != FOLDER:
+            yield "/".join(at)
+            return
+        for entry, found in self._tree(name).items():
+            yield from self._below((*at, os.fsdecode(entry)), *found)
+
     def _refusal(self, what: str, origin: Origin | None) -> ConfigError:
         why = f"{what} the commit {self.commit}, and nothing else is read at {named(self.event)}"
         return ConfigError.at(why, origin, f"{CURE}; {WHERE}")

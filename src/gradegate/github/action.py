@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from gradegate.changes import Approval
 from gradegate.deciding.exit import INCONCLUSIVE, MISTAKE, PASS, exit_code
 from gradegate.errors import ConfigError
 from gradegate.files.checkout import head_of, repository_of
@@ -113,7 +114,8 @@ def _delivered(step: Step) -> Delivered:
         return _ran(step, names, where, spare)
     except ConfigError as e:
         missing = _missing(step, e)
-        return deliver_without_keys(settings, names, where, missing, (withheld(event, missing), TWO_STAGES), spare)
+        why = withheld(event, missing), TWO_STAGES
+        return deliver_without_keys(settings, names, where, why, partial(_approval, step), spare)
 
 
 def _missing(step: Step, error: ConfigError) -> frozenset[str]:
@@ -151,10 +153,14 @@ def withheld(event: Event, missing: frozenset[str]) -> str:
 
 def _ran(step: Step, names: tuple[str, ...], where: Links, spare: Spare) -> Delivered:
     settings = step.settings.run
-    commits = {step.environ.get("GITHUB_SHA", ""), step.event.head_sha}
-    root = repository_of(settings.cwd)
-    head = head_of(root) if root else ""
-    approve = partial(approval, step.github, step.event, step.settings.approve_label, commits, head)
     shown = partial(progress, in_ci=settings.in_ci)
     steps = merge if settings.merge else deliver
-    return steps(settings, names, where, shown, approve, spare)
+    return steps(settings, names, where, shown, partial(_approval, step), spare)
+
+
+def _approval(step: Step) -> Approval:
+    """Whether a person approved of what the pull request does to its gate."""
+    commits = {step.environ.get("GITHUB_SHA", ""), step.event.head_sha}
+    root = repository_of(step.settings.run.cwd)
+    head = head_of(root) if root else ""
+    return approval(step.github, step.event, step.settings.approve_label, commits, head)

@@ -183,7 +183,7 @@ class _Inputs:
         """Patterns of paths from the root of the repository."""
         lines = self.lines(name)
         for line in lines:
-            if re.match(r"[/!~]|\.\.?(?:/|$)", line) or re.search(r"[\\\[\]{}]|/\.\.(?:/|$)", line):
+            if re.match(r"[/!~]|\.\.?(?:/|$)", line) or re.search(r"[\\\[\]{}?]|/\.\.(?:/|$)", line):
                 self._mistake(name, line, "write a path from the root of the repository, with * and ** alone: src/**")
         return lines
 

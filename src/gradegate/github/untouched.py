@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
 from gradegate.access.hosts import host_at, is_private, literal
@@ -30,8 +31,8 @@ from gradegate.suite import NOWHERE
 
 EVENTS = ("pull_request", "pull_request_review", "pull_request_review_comment")
 SHOWN = 5  # files that are named
-# What steers a workflow, and what decides what a checkout holds.
-_STEERING = re.compile(r"\.github/.*|(?:.*/)?\.gitattributes|\.gitmodules|\.lfsconfig", re.DOTALL)
+# What steers a workflow (an action of the repository may hand on the inputs), and what decides what a checkout holds.
+_STEERING = re.compile(r"\.github/.*|(?:.*/)?action\.ya?ml|(?:.*/)?\.gitattributes|\.gitmodules|\.lfsconfig", re.DOTALL)
 _SERVERS = ("docker:", "litellm:", "lmstudio:", "localai:", "ollama:", "vllm:")  # of models, wherever they run
 
 
@@ -67,15 +68,17 @@ class Filter:
             self._check(prepared)
             read = frozenset(self._reads(prepared))
             changed = changed_files(self.github, self.event, self.environ.get("GITHUB_BASE_REF", ""))
+            touched = sorted(self._touched(changed, read, prepared))
+            if not touched:
+                self._check_paths()
         except (GradegateError, OSError, ValueError) as e:
             return "", f"Everything is run, because it cannot be told what the pull request changes: {e}"
-        touched = sorted(self._touched(changed, read, prepared))
         if touched:
             return "", f"The run depends on {_listed(touched)}, which the pull request changes"
         files = (
             "file that the pull request changes" if len(changed.paths) == 1 else "files that the pull request changes"
         )
-        return f"nothing to check: no case depends on the {len(changed.paths):,} {files}", ""
+        return f"no case depends on the {len(changed.paths):,} {files}", ""
 
     def _check(self, prepared: Prepared) -> None:
         """Raises CannotTellError where a list of changed files says nothing about the run."""
@@ -93,6 +96,22 @@ class Filter:
         if not self.paths and (why := self._unseen(prepared)):
             raise CannotTellError(f"{why}; the input `paths` can name the files that it is made of")
 
+    def _check_paths(self) -> None:
+        """Raises CannotTellError for a pattern that no file has: a slip of the pen would have nothing checked, ever."""
+        committed = self._committed()
+        for written in self.paths:
+            pattern, fixed = _pattern(written), takewhile(lambda part: "*" not in part, written.rstrip("/").split("/"))
+            try:
+                known = any(pattern.fullmatch(path) for path in committed.files(tuple(fixed)))
+            except LookupError:
+                raise CannotTellError("not all folders of the commit are in the checkout") from None
+            if not known:
+                raise CannotTellError(f"the input `paths` has {one_line(written, 100)}, which is no file of the commit")
+
+    def _committed(self) -> Vouched:
+        """The files of the commit that is checked out. Raises OSError and ValueError."""
+        return Vouched(self.root, folders_of(self.root)[1] / "objects", head_of(self.root), self.event.name)
+
     def _unseen(self, prepared: Prepared) -> str:
         """What the run depends on beside the files that it reads; an empty string where there is nothing."""
         if self.settings.answers:
@@ -104,8 +123,7 @@ class Filter:
 
     def _reads(self, prepared: Prepared) -> Iterator[str]:
         """Every path from the root that the plan was read from or through. Raises CannotTellError."""
-        head = head_of(self.root)
-        vouched = Vouched(self.root, folders_of(self.root)[1] / "objects", head, self.event.name)
+        vouched = self._committed()
         own = self.environ.get("RUNNER_TEMP", "")
         for path in prepared.named:
             if own and path.is_relative_to(own) and not path.is_relative_to(self.root):
@@ -172,8 +190,8 @@ def _is_below(path: str, folder: str) -> bool:
 
 def _pattern(written: str) -> re.Pattern[str]:
     """As in ``paths`` of a workflow: ``*`` stays in a folder, ``**`` does not. A folder's name matches all below it."""
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", written.rstrip("/"))
-    signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    parts = re.split(r"(\*\*/|\*\*|\*)", written.rstrip("/"))
+    signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*"}
     return re.compile("".join(signs.get(part, re.escape(part)) for part in parts) + "(?:/.*)?", re.DOTALL)
 
 

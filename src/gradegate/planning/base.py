@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradegate.errors import ConfigError, Mistake
-from gradegate.files.checkout import head_of
+from gradegate.files.checkout import head_of, repository_of
 from gradegate.planning.load import Located, config_paths, read, written_in
 from gradegate.planning.plan import build_client, plan
 from gradegate.planning.secrets import secrets_of
@@ -81,7 +81,19 @@ def root_of(settings: Settings) -> Path:
     if settings.cwd.resolve().is_relative_to(root):
         what = f"the base `{settings.base}` is the checkout that it should be compared with"
         raise ConfigError.at(what, None, "check the base out into a folder of its own")
+    if _is_judged(root, settings):
+        what = f"the base `{settings.base}` is at the commit of the pull request"
+        raise ConfigError.at(what, None, "give its checkout `ref: ${{ github.event.pull_request.base.sha }}`")
     return root
+
+
+def _is_judged(root: Path, settings: Settings) -> bool:
+    """Whether a checkout is the pull request once more, as it is without a `ref`: that differs in nothing, whatever was changed."""
+    if not settings.environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
+        return False
+    own = repository_of(settings.cwd.resolve())
+    judged = {settings.environ.get("GITHUB_SHA", ""), settings.commit, head_of(own) if own else ""}
+    return head_of(root) in judged - {""}
 
 
 def top_of(settings: Settings) -> Path:

@@ -57,7 +57,7 @@ def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Writte
     awaited = ready.read(settings.ready, settings.environ)
     prepared = prepare(settings)
     if said := spare(prepared):
-        return Written(f"shard {number}/{of}: {said}")
+        return Written(f"shard {number}/{of}: nothing to check: {said}")
     if said := ready.wait(awaited, settings.environ):
         return Written(f"shard {number}/{of}: {said}", code=INCONCLUSIVE)
     round_ = before.round if before else 1
@@ -144,7 +144,7 @@ def name_open(settings: Settings, spare: Spare = needed) -> Written:
     """Write the failures that the rules still need to know more of, for another round; an older file goes. Raises ConfigError."""
     prepared = prepare(replace(settings, cache=""))
     if said := spare(prepared):
-        return Written(said)
+        return Written(f"nothing to check: {said}")
     where = places([settings.open], settings.cwd, settings.environ)[settings.open]
     found, collected = _merged(prepared, settings, settings.reask)
     programs.end()
