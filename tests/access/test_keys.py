@@ -136,6 +136,16 @@ def test_the_workflow_allows_a_host(gate, llm, evil, github, way, form):
     assert CANARY not in everything(ran)
 
 
+@pytest.mark.parametrize(
+    "name", ["gateway.a\u00dfets.localhost", "gateway%2eassets.localhost", "gateway.assets.localhost.."]
+)
+def test_no_key_goes_to_a_host_that_only_looks_like_one_that_is_allowed(gate, llm, github, name):
+    target = openai(apiBaseUrl=f"http://{name}/v1")
+    ran = gate(config(target), "--allowed-hosts", "gateway.assets.localhost")
+    assert (ran.code, llm.requests) == (2, [])
+    assert "it is no name of a host" in ran.err
+
+
 def test_off_github_keys_are_bound_when_hosts_are_named(gate, llm, evil, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert gate(config(openai(apiBaseUrl=evil.base))).code == 0
