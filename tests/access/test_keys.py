@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from gradegate import cli
+from gradegate.asking.wire import host_of
 from support.fake_llm import FakeLlm, serve
 
 KEY = "sk-canary-0123456789abcdef"
@@ -98,6 +99,11 @@ ELSEWHERE = {
     "http header": lambda url: config(
         {"id": url, "config": {"body": {"p": "{{prompt}}"}, "headers": {"A": "{{ env.OPENAI_API_KEY }}"}}}
     ),
+    "host header": lambda url: config(openai(headers={"hOST": host_of(url)})),
+    "host header of http": lambda url: config(
+        {"id": "{{env.OPENAI_BASE_URL}}/{{env.OPENAI_API_KEY}}",
+         "config": {"body": {"p": "{{prompt}}"}, "headers": {"Host": host_of(url)}}}
+    ),
     "http body": lambda url: config({"id": url, "config": {"body": {"p": "{{prompt}}{{env.DATABASE_URL}}"}}}),
     "provider id": lambda url: config({"id": "openai:chat:{{env.GH_PAT}}", "config": {"apiBaseUrl": url, "apiKey": "x"}}),
     "passthrough": lambda url: config(openai(apiKey="x", apiBaseUrl=url, passthrough={"user": "{{env.GH_PAT}}"})),
@@ -144,6 +150,23 @@ def test_no_key_goes_to_a_host_that_only_looks_like_one_that_is_allowed(gate, ll
     ran = gate(config(target), "--allowed-hosts", "gateway.assets.localhost")
     assert (ran.code, llm.requests) == (2, [])
     assert "it is no name of a host" in ran.err
+
+
+def test_a_host_header_that_a_test_fills_in_leads_no_key_elsewhere(gate, llm, github):
+    headers = {"Host": "{{x}}"}
+    target = {
+        "id": llm.base,
+        "config": {"body": {"p": "{{prompt}}", "k": "{{env.OPENAI_API_KEY}}"}, "headers": headers},
+    }
+    ran = gate(config(target))
+    assert (ran.code, llm.requests) == (2, [])
+    assert "would send OPENAI_API_KEY to {{x}}" in ran.err
+
+
+def test_no_config_says_where_a_request_ends(gate, llm, github):
+    ran = gate(config(openai(headers={"Transfer-Encoding": "chunked"})))
+    assert (ran.code, llm.requests) == (2, [])
+    assert "promptfooconfig.yaml:4: the header `transfer-encoding` of `openai:chat:m`" in ran.err
 
 
 def test_off_github_keys_are_bound_when_hosts_are_named(gate, llm, evil, monkeypatch):
