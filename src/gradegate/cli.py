@@ -210,7 +210,7 @@ def _merge(args: argparse.Namespace) -> int:
 def _said(written: Written) -> int:
     for problem in written.problems:
         _complain(problem)
-    print(written.said)
+    print(_harmless(written.said))
     return written.code
 
 
@@ -313,9 +313,14 @@ def _report_mistakes(mistakes: Sequence[Mistake]) -> int:
 
 
 def _complain(text: str) -> None:
+    print(_harmless(text), file=sys.stderr, flush=True)  # a runner reads commands from this stream too
+
+
+def _harmless(text: str) -> str:
+    """The text without the secrets of the environment, in which a runner finds no command."""
     from gradegate.access.environment import secrets
     from gradegate.access.hiding import redactor
     from gradegate.reporting.commands import harmless
 
     hide = redactor(secrets(os.environ).values(), short=False)
-    print(harmless(hide(text)), file=sys.stderr, flush=True)  # a runner reads commands from this stream too
+    return harmless(hide(text))

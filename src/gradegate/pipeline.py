@@ -83,9 +83,9 @@ class Prepared:
 
     @property
     def shown_plan(self) -> Plan:
-        """The plan with notes and keys as people may see them."""
+        """The plan with notes, keys and models as people may see them."""
         notes, keys = conceal(self.plan.notes, self.hide), conceal(self.plan.keys, self.hide)
-        return replace(self.plan, notes=notes, keys=keys)
+        return replace(self.plan, notes=notes, keys=keys, models=conceal(self.plan.models, self.hide))
 
 
 @dataclass(frozen=True)
@@ -336,5 +336,6 @@ def cases(settings: Settings, output: str) -> Iterator[str]:
 
 
 def _case(call: Call, hide: Hide) -> str:
-    """ASCII alone, so that neither a terminal nor a reader of lines finds anything in it."""
-    return json.dumps({"id": call.id, **conceal(plain(line(call)), hide)}) + "\n"
+    """ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it."""
+    text = json.dumps({"id": call.id, **conceal(plain(line(call)), hide)})
+    return text.replace("##[", "#\\u0023[") + "\n"

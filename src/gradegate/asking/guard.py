@@ -12,7 +12,6 @@ from gradegate.access.encodings import Traces
 from gradegate.access.hosts import Address, host_at
 from gradegate.errors import ProviderError, Trouble
 
-
 # What says where a request ends is made of its body: another word for it would let a body go on as a request of its own.
 FRAMING = "transfer-encoding"
 
