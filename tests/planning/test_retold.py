@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gradegate import cli, flags
+from gradegate import cli
+from gradegate.commands import flags
 from gradegate.planning.retold import _options
 from gradegate.settings import Filters, Settings
 

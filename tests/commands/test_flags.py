@@ -2,7 +2,8 @@
 
 import pytest
 
-from gradegate import cli, flags
+from gradegate import cli
+from gradegate.commands import flags
 from support.graded import mistakes
 
 TESTS = [

@@ -1,0 +1,39 @@
+"""``gradegate calibrate``: a grader held against labels of people."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+
+from gradegate.commands import flags
+from gradegate.commands.telling import complain, here
+from gradegate.settings import ASKS
+
+ABOUT = "hold a grader against labels of people; suggest `noise`"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments."""
+    parser.add_argument("config", nargs=1, help="the config whose cases the labels name")
+    parser.add_argument("labels", metavar="LABELS.jsonl", help="a labelled output a line; see docs/noise.md")
+    parser.add_argument(
+        "--asks", type=flags.whole(1), default=ASKS, metavar="N", help=f"grade each output this often; default {ASKS}"
+    )
+    flags.add_models(parser)
+    flags.add_asking(parser, ".json, .md or .html; repeat")
+    parser.set_defaults(more=[], assertions=[], base="", repeat=None)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Give the exit code."""
+    from gradegate.calibrating import steps
+    from gradegate.running.progress import progress
+
+    settings = flags.settings(args, here())
+    calibrated = steps.calibrate(settings, args.labels, args.asks, partial(progress, in_ci=settings.in_ci))
+    for part in calibrated.text:
+        sys.stdout.write(part)
+    for failure in calibrated.failures.values():
+        complain(failure)
+    return steps.exit_code(calibrated.calibration)

@@ -1,0 +1,31 @@
+"""``gradegate cases``: what an application is to answer elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+
+from gradegate.commands import flags
+from gradegate.commands.telling import here
+from gradegate.deciding.exit import PASS
+
+ABOUT = "write what an application is to answer elsewhere; makes no call"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments."""
+    flags.add_config(parser)
+    parser.add_argument(
+        "-o", "--output", dest="lines", default="-", metavar="FILE", help="JSON lines; default - is standard output"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Give the exit code."""
+    from gradegate.pipeline import cases
+
+    # The arguments of the run are taken as they are: what compares is of no concern here.
+    for text in cases(replace(flags.settings(args, here()), base=""), "" if args.lines == "-" else args.lines):
+        sys.stdout.write(text)
+    return PASS
