@@ -45,6 +45,7 @@ from gradegate.planning.stakes import stakes
 from gradegate.programs import desk as programs
 from gradegate.programs.leave import may_run
 from gradegate.recording.read import read as recorded
+from gradegate.reporting.commands import OLD
 from gradegate.reporting.deliver import check_outputs, render, write
 from gradegate.reporting.places import check_inputs, places
 from gradegate.reporting.plain import plain
@@ -338,4 +339,4 @@ def cases(settings: Settings, output: str) -> Iterator[str]:
 def _case(call: Call, hide: Hide) -> str:
     """ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it."""
     text = json.dumps({"id": call.id, **conceal(plain(line(call)), hide)})
-    return text.replace("##[", "#\\u0023[") + "\n"
+    return OLD.sub(r"#\\u0023", text) + "\n"

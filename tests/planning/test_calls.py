@@ -147,11 +147,12 @@ def test_no_key_is_needed_and_none_is_shown(tmp_path, monkeypatch, capsys):
 
 def test_a_line_is_no_command_to_a_runner(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    asked = "###[error]x ##[ ::error::x\n::error::x"
+    asked = "###[error]x ##[ ##vso[x] ::error::x\n::error::x"
     write(tmp_path, config({"vars": {"q": asked}}))
     assert cli.main(["cases"]) == 0
     out = capsys.readouterr().out
     assert commands(out) == []
+    assert "##vso" not in out
     assert json.loads(out)["vars"]["q"] == asked
 
 
