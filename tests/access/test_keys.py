@@ -2,6 +2,8 @@
 
 import base64
 import json
+import re
+import shlex
 from urllib.parse import quote
 
 import pytest
@@ -340,3 +342,17 @@ def test_mistakes_and_warnings_show_no_key(gate, llm, github):
     written = config({"id": f"opnai:{KEY}", "config": {"apiKey": "own-canary-5"}})
     assert CANARY not in everything(gate(written, *REPORTS))
     assert CANARY not in everything(gate(config(openai(apiBaseUrl=f"not-{KEY}", apiKey="own-canary-5"))))
+
+
+def test_the_command_for_agents_sends_no_key_of_theirs_elsewhere(gate, llm, evil, github, monkeypatch, capsys):
+    other = f"{{{{env.OPENAI_BASE_URL | default('{evil.base}')}}}}"  # on GitHub it is set, and on a machine of their own it is not
+    asserts = [{"type": "contains", "value": "nobody says this"}]
+    ran = gate(config(openai(apiBaseUrl=other), test={"description": "d", "assert": asserts}), "-o", "x.agent.md")
+    assert (ran.code, len(llm.requests)) == (1, 1)
+    command = re.search(r"```sh\ngradegate (.*)\n", (ran.folder / "x.agent.md").read_text())
+    assert command is not None
+    for name in ("GITHUB_ACTIONS", "GITHUB_EVENT_NAME", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name)
+    assert cli.main(shlex.split(command[1])) == 2
+    assert "would send OPENAI_API_KEY to 127.0.0.1:" in capsys.readouterr().err
+    assert evil.requests == []
