@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gradegate.bounded.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MIB
 from gradegate.files.replacing import Place, replacing
+from gradegate.reporting.visible import one_line
 
 M = TypeVar("M", bound=BaseModel)
 _MOST = 2 * MAX_ANSWERS + 10  # lines: an answer and what was asked of it again, and what stands around them
@@ -97,5 +98,5 @@ def parsed(model: type[M], line: bytes, number: int, otherwise: str = "") -> M:
         return model.model_validate_json(line)
     except ValidationError as e:
         first = e.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the top"
+        place = one_line(".".join(map(str, first["loc"])), 100) or "the top"
         raise Damaged(otherwise or f"line {number}: {first['msg']} at {place}") from e
