@@ -45,6 +45,7 @@ from gradegate.planning.stakes import stakes
 from gradegate.programs import desk as programs
 from gradegate.programs.leave import may_run
 from gradegate.recording.read import read as recorded
+from gradegate.reporting.commands import OLD
 from gradegate.reporting.deliver import check_outputs, render, write
 from gradegate.reporting.places import check_inputs, places
 from gradegate.reporting.plain import plain
@@ -83,9 +84,9 @@ class Prepared:
 
     @property
     def shown_plan(self) -> Plan:
-        """The plan with notes and keys as people may see them."""
+        """The plan with notes, keys and models as people may see them."""
         notes, keys = conceal(self.plan.notes, self.hide), conceal(self.plan.keys, self.hide)
-        return replace(self.plan, notes=notes, keys=keys)
+        return replace(self.plan, notes=notes, keys=keys, models=conceal(self.plan.models, self.hide))
 
 
 @dataclass(frozen=True)
@@ -362,5 +363,6 @@ def cases(settings: Settings, output: str) -> Iterator[str]:
 
 
 def _case(call: Call, hide: Hide) -> str:
-    """ASCII alone, so that neither a terminal nor a reader of lines finds anything in it."""
-    return json.dumps({"id": call.id, **conceal(plain(line(call)), hide)}) + "\n"
+    """ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it."""
+    text = json.dumps({"id": call.id, **conceal(plain(line(call)), hide)})
+    return OLD.sub(r"#\\u0023", text) + "\n"

@@ -1,8 +1,9 @@
 import ipaddress
 
 import pytest
+import requests
 
-from gradegate.access.egress import METADATA, PRIVATE, Egress
+from gradegate.access.egress import METADATA, NO_NAME, PRIVATE, Egress
 from gradegate.access.hosts import Vendor, allowed, host_at, is_private, literal, refused
 
 VENDOR = Vendor(("A_KEY",), ("api.a.com",), ("A_BASE", "A_HOST"))
@@ -39,6 +40,38 @@ def test_which_addresses_an_allowed_host_takes(written, url, takes):
 )
 def test_what_is_no_host(written):
     assert allowed(written) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gateway.a\u00dfets.com",  # IDNA 2003 says assets.com, and IDNA 2008 xn--aets-vna.com
+        "\u03c2.example",
+        "api.a\u200d.com",
+        "api\uff0ea.com",
+        "api\u3002a.com",
+        "\uff41pi.a.com",
+        "api%2ea.com",
+        "169%2e254%2e169%2e254",
+        "api.a.com..",
+        "api.a.com;x",
+        "-api.a.com",
+        "xn--a-.com",
+    ],
+)
+def test_a_name_that_is_read_in_two_ways_is_that_of_no_host(name):
+    assert host_at(f"https://{name}/v1") is None
+    assert Egress().reaches(f"https://{name}/v1") == NO_NAME
+    assert allowed(name) is None
+
+
+@pytest.mark.parametrize("name", ["b\u00fccher.example", "B\u00dcCHER.example.", "xn--bcher-kva.example"])
+def test_a_name_beyond_ascii_is_the_one_that_is_sent(name):
+    host = host_at(f"https://{name}/v1")
+    assert host is not None
+    assert host.name == "xn--bcher-kva.example"
+    sent = requests.Request("GET", f"https://{name}/v1").prepare().url or ""
+    assert sent.startswith("https://xn--bcher-kva.example")
 
 
 @pytest.mark.parametrize(

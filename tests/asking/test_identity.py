@@ -157,6 +157,20 @@ def test_no_token_goes_to_a_foreign_address(gate, cloud, monkeypatch, vendor, ba
             assert "its own API alone" in ran.err
 
 
+@pytest.mark.parametrize("vendor", TARGETS)
+def test_no_token_goes_to_a_host_that_a_header_names(gate, cloud, monkeypatch, vendor):
+    target, host, _ = TARGETS[vendor]
+    setenv(monkeypatch, **IDS[vendor])
+    named = config({"id": target, "config": {"headers": {"Host": "evil.example.com"}}})
+    ran = gate(named)
+    assert (ran.code, cloud.seen) == (2, [])
+    assert "to evil.example.com, which is not a host of that key" in ran.err
+    ran = gate(named, "--allowed-hosts", "evil.example.com")
+    assert (ran.code, cloud.seen) == (2, [])
+    assert "the header Host names another host, to which no token goes" in ran.out
+    assert gate(config({"id": target, "config": {"headers": {"Host": host}}})).code == 0
+
+
 def test_the_environment_names_the_resource_at_azure(gate, cloud, monkeypatch):
     setenv(monkeypatch, **IDS["azure"])
     ran = gate(config({"id": "azure:chat:d", "config": {"apiHost": "other.openai.azure.com"}}))

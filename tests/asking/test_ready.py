@@ -99,6 +99,14 @@ def test_lines_are_addresses_with_seconds() -> None:
     )
 
 
+def test_no_mistake_shows_what_lets_somebody_in() -> None:
+    lines = ["http://u:canary-1@x/a?token=canary-2 soon", "ftp://canary-3@x?canary-4", "http://x?a=@canary-5 b c"]
+    with pytest.raises(ConfigError) as raised:
+        read(lines, {})
+    assert "canary" not in str(raised.value)
+    assert "`http://x/a soon` in `ready`" in str(raised.value)
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -127,3 +127,15 @@ def test_the_jobs_with_keys_may_write_nothing_and_the_required_one_always_runs()
     assert jobs["gate"]["if"] == "always()"
     assert set(jobs["gate"]["needs"]) == set(jobs) - {"gate"}
     assert jobs["shard"]["strategy"]["matrix"] == jobs["again"]["strategy"]["matrix"]
+
+
+@pytest.mark.parametrize("job", ["shard", "open", "again", "gate"])
+def test_no_folder_of_the_workflow_holds_what_a_pull_request_committed(job):
+    # An upload follows links, and a merge reads whatever lies there.
+    steps = steps_of(job)
+    named = [it["with"].get(name, "") for it in steps for name in ("path", "parts", "merge", "open") if "with" in it]
+    folders = {Path(text).parts[0] for text in named if text and "${{" not in text}
+    (removed,) = [it["run"].split()[2:] for it in steps if it.get("run", "").startswith("rm -rf ")]
+    emptied = set(removed[: removed.index("#")] if "#" in removed else removed)
+    assert folders <= emptied
+    assert [it for it in steps if "uses" in it or "run" in it][1]["run"].startswith("rm -rf ")

@@ -9,7 +9,7 @@ import pytest
 
 from gradegate import cli
 from gradegate.errors import ConfigError
-from gradegate.github.handed import handed
+from gradegate.github.handed import ENV, INPUTS, handed
 from support.runner import read_outputs
 
 
@@ -46,3 +46,13 @@ def test_a_mistake_in_what_is_handed_over_leaves_outputs(tmp_path: Path, monkeyp
     monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
     assert cli.main(["action"]) == 2
     assert read_outputs((tmp_path / "output").read_text()) == {"outcome": "mistake", "exit-code": "2"}
+
+
+@pytest.mark.parametrize("variable", [INPUTS, ENV])
+@pytest.mark.parametrize("pair", [("TITLE", "a\0b"), ("TITLE", "\ud800"), ("a=b", "x"), ("", "x"), ("a\0", "x")])
+def test_what_can_be_no_variable_is_a_mistake_that_names_it(variable: str, pair: tuple[str, str]) -> None:
+    name, text = pair
+    with pytest.raises(ConfigError, match="cannot be a variable of the environment") as raised:
+        handed({variable: json.dumps({"FINE": "x", name: text})})
+    assert ("`env`" if variable == ENV else "`with`") in str(raised.value)
+    assert "FINE" not in str(raised.value)

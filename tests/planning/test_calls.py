@@ -7,6 +7,7 @@ import yaml
 
 from gradegate import cli
 from support.answered import HI, cases, config
+from support.runner import commands
 
 
 def write(folder, content):
@@ -142,6 +143,17 @@ def test_no_key_is_needed_and_none_is_shown(tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert json.loads(out)["provider"] == "openai:chat:m"
     assert "s3cr3t" not in out
+
+
+def test_a_line_is_no_command_to_a_runner(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    asked = "###[error]x ##[ ##vso[x] ::error::x\n::error::x"
+    write(tmp_path, config({"vars": {"q": asked}}))
+    assert cli.main(["cases"]) == 0
+    out = capsys.readouterr().out
+    assert commands(out) == []
+    assert "##vso" not in out
+    assert json.loads(out)["vars"]["q"] == asked
 
 
 def test_a_line_is_plain_ascii(tmp_path, monkeypatch):

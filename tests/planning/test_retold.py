@@ -11,7 +11,7 @@ import pytest
 from gradegate import cli
 from gradegate.commands import flags
 from gradegate.planning.retold import _options
-from gradegate.settings import Filters, Settings
+from gradegate.settings import Filters, Settings, hosts
 
 CONFIG = {
     "description": "Two words",
@@ -54,8 +54,18 @@ def test_every_option_is_one_of_the_command_line() -> None:
         "allowed_env",
     ):
         assert getattr(again, name) == getattr(settings, name), name
-    assert (again.allow_exec, again.exec_env) == (True, frozenset({"C"}))
+    assert (again.allow_exec, again.exec_env) == (False, frozenset())  # who runs it gives leave to run code
+    assert not again.bound
     assert again.filters == Filters("", (("k", "v"),), None, "echo")  # the pattern is that of the case
+
+
+@pytest.mark.parametrize("written", [["gw.example.com", "app:8080", "https://x.example.com"], []])
+def test_keys_that_were_bound_to_hosts_are_bound_by_the_options(written: list[str]) -> None:
+    settings = Settings(allowed_hosts=hosts(written), environ={"GITHUB_ACTIONS": "true"})
+    args = cli._parser().parse_args(["run", "a.yaml", *_options(settings)])
+    again = flags.settings(args, Path.cwd())
+    assert again.bound
+    assert again.allowed_hosts == hosts(written or ["localhost"])
 
 
 @pytest.mark.parametrize("folder", ["", "evals"])

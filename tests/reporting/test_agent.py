@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.account import Made
+from gradegate.errors import Origin
 from gradegate.reporting.agent import command
 from gradegate.reporting.report import REPORTS
 from gradegate.result import Decision, Outcome
@@ -30,14 +31,16 @@ def written(decision: Decision) -> str:
 
 def test_an_agent_reads_what_was_expected_what_came_where_and_how_to_ask_again() -> None:
     text = written(mixed())
-    assert "Blocks, new at evals/support.yaml:24" in text
-    assert "case: Refund after 30 days\nasked: May I return a kettle" in text
+    assert (
+        "Blocks, new\n\n```text\nat: evals/support.yaml:24\ncase: Refund after 30 days\nasked: May I return a kettle"
+        in text
+    )
     assert "expected: Returns are taken for 30 days.\n" in text
     assert "asked (turn 4): Where does my parcel go?\ngot (turn 4): To Bergen." in text
     assert "The commands need in the environment: OPENAI\\_API\\_KEY." in text
     again = "gradegate run evals/support.yaml --grader openai:chat:gpt-5-mini --filter-pattern '^Delivery abroad$'"
     assert f"```sh\n{again}\n```" in text
-    assert text.index("Blocks") < text.index("Could not tell at") < text.index("Advises only")
+    assert text.index("Blocks") < text.index("\nCould not tell\n") < text.index("Advises only")
 
 
 def test_a_command_is_what_ran_in_its_folder() -> None:
@@ -48,7 +51,7 @@ def test_a_command_is_what_ran_in_its_folder() -> None:
     assert command(other, MADE) == "cd evals && gradegate run ../other/c.yaml --grader text=openai:chat:m --var 'a=b c'"
 
 
-@pytest.mark.parametrize("name", ["a\nb", "\u202eabc", "x" * 300, "two  spaces", "\x00"])
+@pytest.mark.parametrize("name", ["a\nb", "a <!-- b", "\u202eabc", "x" * 300, "two  spaces", "\x00"])
 def test_a_name_that_no_pattern_may_hold_is_in_no_command(name: str) -> None:
     assert command(samples.row(name, Outcome.FAIL, suite="a.yaml"), Made()) == "gradegate run a.yaml"
 
@@ -76,10 +79,12 @@ def test_a_name_is_one_word_to_a_shell(name: str) -> None:
 def test_what_others_wrote_stands_in_blocks_alone(text: str) -> None:
     failing = samples.failing()
     grade = replace(
-        failing.grades[0], reason=text, assertion=replace(failing.grades[0].assertion, value=text, metric=text)
+        failing.grades[0],
+        reason=text,
+        assertion=replace(failing.grades[0].assertion, value=text, metric=text, origin=Origin(text, 3)),
     )
     texts = {"description": text, "output": text, "prompt": text, "error": ""}
-    row = replace(failing, **texts, vars={"v": text}, grades=(grade,))  # type: ignore[arg-type]
+    row = replace(failing, **texts, vars={"v": text}, grades=(grade,), suite=text)  # type: ignore[arg-type]
     decision = samples.decision(samples.blocked().outcome, text, row, rules=(samples.MISSED,))
     page = on_github(written(decision))
     assert "Ignore all rules" not in "".join(page.prose)

@@ -57,6 +57,14 @@ def test_nothing_in_a_log_line_is_a_command(line: str) -> None:
     assert [parsed(part) for part in lines(harmless(line))] == [None] * len(lines(harmless(line)))
 
 
+@pytest.mark.parametrize(
+    "line", ["a ##vso[task.setvariable variable=x]y", "##teamcity[buildStatus]", "###vso[x]##vso[y]"]
+)
+def test_nothing_is_a_command_of_other_systems_either(line: str) -> None:
+    assert re.search(r"##\w*\[", harmless(line)) is None
+    assert harmless(line).replace(" ", "") == line.replace(" ", "")
+
+
 @given(st.text(st.sampled_from("::##[]error \t\r\n\u2028\u200b\u200d\ufe0f\x00\xadé"), max_size=30))
 @example("é\ufe0f##[error]x")
 def test_no_text_at_all_is_a_command(text: str) -> None:

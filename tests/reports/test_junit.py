@@ -187,3 +187,15 @@ def test_a_run_in_which_nothing_was_asked_is_no_empty_pass(
     assert found is not None
     assert found.get("message") == "the keys are not there"
     assert list(jenkins.iter_errors(text)) == []
+
+
+def test_no_text_attaches_a_file_of_who_reads_the_report() -> None:
+    word = "[[ATTACHMENT|/etc/passwd]]"
+    failing = samples.failing()
+    grade = replace(failing.grades[0], reason=f"so\n{word}")
+    row = replace(failing, output=f"x\n{word}\n", grades=(grade,), description=word)
+    text = written(samples.decision(GateOutcome.BLOCKED, word, row))
+    said = [element.text or "" for element in ET.fromstring(text).iter() if element.tag in ("failure", "system-out")]
+    assert said
+    assert word not in "".join(said)
+    assert "[ [ATTACHMENT|/etc/passwd]]" in "".join(said)

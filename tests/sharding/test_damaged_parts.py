@@ -8,6 +8,7 @@ import pytest
 
 from gradegate import cli
 from support.flips import GOOD, suite
+from support.runner import commands
 from support.shards import PARTS
 
 ASSERTION = {"type": "contains", "value": "case"}
@@ -149,6 +150,17 @@ def test_a_part_of_something_else_is_named(asked, capsys, key, value, said):
     code, results, _ = merge(asked, capsys)
     assert code == 3
     assert f"{asked.part(2).name}: {said}" in results["incomplete"]
+
+
+@pytest.mark.parametrize("key", ["version", "run", "commit", "k" * 100_000], ids=["version", "run", "commit", "key"])
+def test_what_a_part_says_fills_no_log(asked, capsys, key):
+    edited(asked.part(2), lambda header: header.update({key: "\n::error::v" * 10_000}))
+    code, results, said = merge(asked, capsys)
+    assert code == 3
+    assert asked.part(2).name in results["incomplete"]
+    assert len(said.out + said.err) < 3000
+    assert commands(said.out + said.err) == []
+    assert len(results["incomplete"]) < 1000
 
 
 @pytest.mark.parametrize(

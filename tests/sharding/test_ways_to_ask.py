@@ -5,10 +5,13 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 import yaml
@@ -16,6 +19,7 @@ import yaml
 from gradegate import cli
 from support.flips import BAD, GOOD, case_in, scripted, suite
 from support.patience import PATIENCE
+from support.runner import commands
 from support.shards import OPEN, Sharded, timeless
 
 NEW = {"rules": [{"name": "regressions", "max-new-failures": 0}]}
@@ -231,3 +235,37 @@ def test_a_weakened_gate_is_said_by_the_merge(sharded, llm, capsys):
     code, merged = run.merge()
     assert (code, merged["outcome"]) == (0, "advisory")
     assert [change["kind"] for change in merged["gate_changes"]] == ["removed"]
+
+
+def test_what_an_application_says_before_it_is_ready_is_no_command_and_shows_no_key(sharded, monkeypatch, capsys):
+    monkeypatch.setenv("APP_TOKEN", "canary-0123456789")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            with suppress(OSError):
+                while True:
+                    with server.accept()[0] as client:
+                        client.recv(1000)
+                        client.sendall(b"##[error]x canary-0123456789\r::error::x\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        run = sharded(
+            {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "contains", "value": "x"}]}]}, of=1
+        )
+        run.ask("--ready", f"http://127.0.0.1:{server.getsockname()[1]} 1")
+    said = capsys.readouterr()
+    assert run.codes == [3]
+    assert "was not ready" in said.out
+    assert commands(said.out + said.err) == []
+    assert "canary" not in said.out + said.err
+
+
+def test_a_secret_of_the_config_is_in_no_part(sharded, llm, tmp_path):
+    address = llm.base.replace("//", "//user:canary-0123456789@") + "/x?api_key=canary-9876543210"
+    run = sharded({"prompts": ["{{x}}"], "providers": [{"id": address, "config": {"body": {"p": "{{prompt}}"}}}],
+                   "tests": [{"vars": {"x": "1"}, "assert": [{"type": "not-contains", "value": "nobody says this"}]}]}, of=1)  # fmt: skip
+    run.ask()
+    code, _ = run.merge()
+    assert (run.codes, code) == ([0], 0)
+    assert "canary" not in run.part(1).read_text()
+    assert len(llm.requests) == 1

@@ -21,6 +21,9 @@ from gradegate.access.hosts import (
 
 METADATA = "it is a service that hands out a machine's own credentials, which is never asked"
 PRIVATE = "it is an address inside a private network"
+NO_NAME = (
+    "it is no name of a host, which has letters from a to z, digits and dashes between dots, and others as `xn--...`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class Egress:
     def reaches(self, url: str) -> str:
         """The same for the host of an address, by its name alone."""
         host = host_at(url)
-        return self.objection(host.name) if host else "it is not an address"
+        return self.objection(host.name) if host else NO_NAME
 
     def _is_named(self, name: str) -> bool:
         """Whether the workflow names the host: in the list of allowed ones, or as an address in the environment."""

@@ -6,6 +6,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -42,15 +43,19 @@ class Host:
 
 
 def host_at(url: str) -> Host | None:
-    """The host of an address, with scheme and port; None where a request to it could not be made."""
+    """The host of an address, with scheme and port; None where a request to it could not be made, or would go elsewhere.
+
+    A name is what who resolves it would read: an escape, or a letter that one standard writes as others and a later one keeps,
+    makes it another host's.
+    """
     try:
         parts = urlsplit(url)
-        port, name = parts.port, (parts.hostname or "").rstrip(".")
+        port, name = parts.port, _normal((parts.hostname or "").removesuffix("."))
     except ValueError:
         return None
-    if parts.scheme not in _PORTS or not name or "\\" in url:
+    if parts.scheme not in _PORTS or "\\" in url or not (_NAME.fullmatch(name) or _literal(name)):
         return None
-    return Host(_normal(name), port or _PORTS[parts.scheme], parts.scheme)
+    return Host(name, port or _PORTS[parts.scheme], parts.scheme)
 
 
 def allowed(written: str) -> Host | None:
@@ -142,12 +147,16 @@ def _literal(name: str) -> Address | None:
 
 
 def _normal(name: str) -> str:
-    """The name as it is compared: lower case, and an address in its usual spelling."""
+    """The name as it is compared: lower case, in ASCII, and an address in its usual spelling.
+
+    One with letters that IDNA 2003 replaces stays as it is, as is no name: IDNA 2008, by which requests are sent, keeps some
+    of them, so that `aßets.example` is not `assets.example`.
+    """
     lower = name.lower()
-    try:
-        lower = lower if lower.isascii() else lower.encode("idna").decode()
-    except UnicodeError:
-        return lower
+    if not lower.isascii():
+        with suppress(UnicodeError):
+            written = lower.encode("idna")
+            lower = written.decode() if written.decode("idna") == lower else lower
     address = _literal(lower)
     return str(address) if address is not None else lower
 

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
 from gradegate.access.egress import PRIVATE, Egress
 from gradegate.access.encodings import Traces
-from gradegate.access.hosts import Address
+from gradegate.access.hosts import Address, host_at
 from gradegate.errors import ProviderError, Trouble
+
+# What says where a request ends is made of its body: another word for it would let a body go on as a request of its own.
+FRAMING = "transfer-encoding"
+
+
+def addresses(url: str, headers: Mapping[str, Any]) -> tuple[str, ...]:
+    """Where a request goes: its address, and the one that a header ``Host`` makes of it, by which servers choose that share one."""
+    named = [str(text).strip() for name, text in headers.items() if name.strip().lower() == "host"]
+    return (url, *(f"{urlsplit(url).scheme}://{text}/" for text in named))
 
 
 @dataclass(frozen=True)
@@ -22,13 +32,20 @@ class Guard:
 
     def check(self, url: str, headers: Mapping[str, str], content: bytes | None) -> None:
         """Raises ProviderError for a request that carries a key to a host that is not the key's."""
-        foreign = self._foreign(url) if self.egress.bound and self.keys else {}
+        if not (self.egress.bound and self.keys):
+            return
+        foreign = {name: traces for at in addresses(url, headers) for name, traces in self._foreign(at).items()}
         if not foreign:
             return
         text = "\n".join([url, *headers.values(), (content or b"").decode("utf-8", "replace")])
         for name, traces in foreign.items():
             if traces.shows(text):
                 raise ProviderError(f"the request holds {name}, which does not go to this host", Trouble.SETUP)
+
+    def check_signed(self, url: str, headers: Mapping[str, str]) -> None:
+        """Raises ProviderError for a request that a token is to sign and that is meant for another host than its address says."""
+        if len({host_at(at) for at in addresses(url, headers)}) > 1:
+            raise ProviderError("the header Host names another host, to which no token goes", Trouble.SETUP)
 
     def _foreign(self, url: str) -> Mapping[str, Traces]:
         """The keys that do not go to the host of an address, by what would show them there."""

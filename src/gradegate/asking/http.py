@@ -100,6 +100,7 @@ class Client:
         if known is not None:  # whether a run is stopped or its budget used up: this costs nothing
             return known
         if sign is not None:
+            self.guard.check_signed(url, headers)
             ask = replace(ask, headers={**sign(), **headers})
             self.guard.check(url, ask.headers, None)
         with self._free:  # kept while it waits to ask again, so that a host which is overrun is asked by fewer

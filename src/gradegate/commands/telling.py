@@ -26,23 +26,24 @@ def here() -> Path:
 
 
 def complain(*lines: str) -> None:
-    """Say what is wrong, on standard error, without secrets and without commands of a runner, which reads it, too."""
+    """Say what is wrong, on standard error, which a runner reads, too."""
+    for line in lines:
+        print(bare(line), file=sys.stderr, flush=True)
+
+
+def say(text: str) -> None:
+    """Print lines on standard output as ``complain`` does on the other."""
+    print(bare(text), flush=True)
+
+
+def bare(text: str) -> str:
+    """The text without secrets of the environment, and without commands of a runner."""
     from gradegate.access.environment import secrets
     from gradegate.access.hiding import redactor
     from gradegate.reporting.commands import harmless
 
     hide = redactor(secrets(os.environ).values(), short=False)
-    for line in lines:
-        print(harmless(hide(line)), file=sys.stderr, flush=True)
-
-
-def say(text: str) -> None:
-    """Print lines on standard output as ``complain`` does on the other."""
-    from gradegate.access.environment import secrets
-    from gradegate.access.hiding import redactor
-    from gradegate.reporting.commands import harmless
-
-    print(harmless(redactor(secrets(os.environ).values(), short=False)(text)), flush=True)
+    return harmless(hide(text))
 
 
 def delivered(outcome: Delivered, view: View) -> int:
@@ -62,7 +63,7 @@ def written(parts: Written) -> int:
     """Print what a step of a run in shards wrote; gives its exit code."""
     for problem in parts.problems:
         complain(problem)
-    print(parts.said)
+    print(bare(parts.said))
     return parts.code
 
 

@@ -6,15 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
+from itertools import product
 from typing import Any
 
 from gradegate.access.egress import PRIVATE, Egress
 from gradegate.access.network import unreachable
 from gradegate.asking import options as provider_options
 from gradegate.asking import unserved
+from gradegate.asking.guard import FRAMING, addresses
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Label, Provider, Setting, serving, split_id
 from gradegate.asking.toolcalls import DECLARING, declared
+from gradegate.asking.wire import host_of
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.code import runs_code
@@ -131,11 +134,18 @@ class Binder:
         if objection:
             what = f"`{provider.name}` would ask {provider.host}: {objection}"
             raise ConfigError.at(what, provider.origin, cure if objection == PRIVATE else "name another host")
-        for name in provider.keys:
-            if not self.egress.carries(name, provider.url):
-                what = f"`{provider.name}` would send {name} to {provider.host}, which is not a host of that key"
-                harmless = f", or, where it is no secret, `allowed-env: {name}`"
-                raise ConfigError.at(what, provider.origin, cure + harmless)
+        headers = _headers(provider)
+        if any(name.strip().lower() == FRAMING for name in headers):
+            what = f"the header `{FRAMING}` of `{provider.name}` says where a request ends, which its body does"
+            raise ConfigError.at(what, provider.origin, "remove it")
+        for name, url in product(provider.keys, addresses(provider.url, headers)):
+            if not self.egress.carries(name, url):
+                host = host_of(url)
+                what = f"`{provider.name}` would send {name} to {host}, which is not a host of that key"
+                allow = f"allow it in the workflow: `allowed-hosts: {host}` (--allowed-hosts {host})"
+                raise ConfigError.at(
+                    what, provider.origin, f"{allow}, or, where it is no secret, `allowed-env: {name}`"
+                )
 
     def _open(self, opened: list[bytes], reference: str, origin: Origin) -> bytes:
         content = self.workspace.read(reference, self.folder, origin)
@@ -207,6 +217,12 @@ class Binder:
             return spec
         configured = (*self.suite.targets, *self.suite.others)
         return next((target for target in configured if spec.id in (target.id, target.label)), spec)
+
+
+def _headers(provider: Provider) -> Mapping[str, Any]:
+    """What its config adds to the headers of requests."""
+    written = provider.spec.config.get("headers") if provider.spec else None
+    return {str(name): text for name, text in written.items()} if isinstance(written, Mapping) else NOTHING
 
 
 def _self_contained(provider: Provider) -> Provider:

@@ -10,12 +10,16 @@ from gradegate.planning.job import Plan
 from gradegate.planning.load import Located
 from gradegate.settings import REASK, Settings
 
+_NOBODYS = "localhost"  # to which no key goes by itself: any host that is named has keys bound
+
 
 def told(plan: Plan, settings: Settings, suites: Sequence[Located]) -> Plan:
     """The plan with the descriptions of its configs, and the arguments that ask the same in the same folder.
 
     The arguments hold what is asked and how it is graded; not the configs, and not what belongs to a place: reports,
-    caches, budgets, the base, and the hosts of keys, which are bound on GitHub alone.
+    caches, budgets and the base. A config of a pull request may name other hosts and other code elsewhere than on GitHub, as it
+    sees which variables are set. So keys that were bound to hosts are bound by the arguments, too, and leave to run code is none
+    of them: whoever runs it gives that.
     """
     titles = {located.suite.file: located.suite.description for located in suites if located.suite.description}
     return replace(plan, titles=titles, options=tuple(_options(settings)), folder=_folder(settings, suites))
@@ -38,8 +42,8 @@ def _options(settings: Settings) -> Iterator[str]:
     if settings.reask != REASK:
         yield from ("--reask", str(settings.reask))
     yield from _each("--allowed-env", sorted(settings.allowed_env))
-    yield from ["--allow-exec"] if settings.allow_exec else []
-    yield from _each("--exec-env", sorted(settings.exec_env))
+    if settings.bound:
+        yield from _each("--allowed-hosts", map(str, settings.allowed_hosts) if settings.allowed_hosts else [_NOBODYS])
 
 
 def _each(option: str, values: Iterable[str]) -> Iterator[str]:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from gradegate.reporting.visible import visible
+
+# How GitHub's older commands begin, wherever they stand: `##[`. Those of Azure Pipelines (`##vso[`) and TeamCity (`##teamcity[`), too,
+# where the command line may run as well.
+OLD = re.compile(r"##(?=[A-Za-z]*\[)")
 
 
 def command(kind: str, message: str, **properties: str | int | None) -> str:
@@ -25,7 +31,7 @@ def _tame(line: str) -> str:
     start = line.lstrip()
     if start.startswith("::"):
         line = f"{line[: len(line) - len(start)]}: :{start[2:]}"
-    return line.replace("##[", "# #[")
+    return OLD.sub("# #", line)
 
 
 def _data(text: str) -> str:

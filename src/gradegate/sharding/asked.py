@@ -152,7 +152,7 @@ def _account(prepared: Prepared, account: Account) -> AccountRecord:
         cache=CacheRecord(looked_up=cache.looked_up, hits=cache.hits, oldest=cache.oldest, saved_usd=cache.saved_usd)
         if cache
         else None,
-        problems=list(account.problems),
+        problems=[prepared.hide(problem) for problem in account.problems],
         models=[AskedLine(name=it.name, host=it.host, replies_from=it.replies_from) for it in plan.models],
         keys=[_key(use) for use in plan.keys],
         hidden=list(prepared.secrets.names),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gradegate.errors import ConfigError, Mistake
 from gradegate.planning.job import Plan
+from gradegate.reporting.visible import one_line
 from gradegate.result import Outcome
 from gradegate.running.gathered import Asked, Place
 from gradegate.sharding.convert import asked_of, asks_in
@@ -126,11 +127,11 @@ def _fitting(parts: Sequence[Part], own: Header, problems: list[str]) -> Iterato
 def unlike(header: Header, own: Header) -> str:
     """Why a file is none of this run, an empty string where it is one."""
     if header.version != own.version:
-        return f"it was written by version {header.version}, and this is {own.version}"
+        return f"it was written by version {one_line(header.version, 40)}, and this is {own.version}"
     if header.commit != own.commit:
         return f"it is of commit {_short(header.commit)}, and this is {_short(own.commit)}"
     if header.run != own.run:
-        return f"it is of the workflow run {header.run or 'of nobody'}, and this is {own.run or 'none'}"
+        return f"it is of the workflow run {one_line(header.run, 40) or 'of nobody'}, and this is {own.run or 'none'}"
     return (
         "" if header.plan == own.plan else "it is of another plan: give shards and merge the same configs and options"
     )

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gradegate.bounded.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MIB
 from gradegate.files.replacing import Place, replacing
 from gradegate.files.values import wrong
+from gradegate.reporting.visible import one_line
 
 M = TypeVar("M", bound=BaseModel)
 _MOST = 2 * MAX_ANSWERS + 10  # lines: an answer and what was asked of it again, and what stands around them
@@ -99,4 +100,4 @@ def parsed(model: type[M], line: bytes, number: int, otherwise: str = "") -> M:
     except ValidationError as e:
         first = e.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the top"
-        raise Damaged(otherwise or f"line {number}: {place} {wrong(first)[0]}") from e
+        raise Damaged(otherwise or one_line(f"line {number}: {place} {wrong(first)[0]}", 200)) from e
