@@ -104,3 +104,15 @@ def test_an_option_is_listed_once():
     with pytest.raises(ConfigError) as caught:
         build("google:m", {"apiKey": "k", "proxyUrl": 1})
     assert str(caught.value).count("passthrough") == 1
+
+
+@pytest.mark.parametrize("provider_id", [*EVERY, "bedrock:m", "vertex:gemini-x", "azure:chat:d", "http://127.0.0.1:1/"])
+@pytest.mark.parametrize("written", [["a"], "Authorization: x", 5, [{"A": "x"}]])
+def test_headers_that_are_no_mapping_are_a_mistake(provider_id: str, written):
+    with pytest.raises(ConfigError, match=r"^promptfooconfig.yaml:7: `headers` of `.*` is no mapping -> write "):
+        build(provider_id, {"apiKey": "k", "headers": written})
+
+
+@pytest.mark.parametrize("written", [None, {}, ""])
+def test_no_headers_are_none(written):
+    build("openai:chat:m", {"apiKey": "k", "headers": written})

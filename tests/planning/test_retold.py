@@ -65,7 +65,7 @@ def test_keys_that_were_bound_to_hosts_are_bound_by_the_options(written: list[st
     args = cli._parser().parse_args(["run", "a.yaml", *_options(settings)])
     again = flags.settings(args, Path.cwd())
     assert again.bound
-    assert again.allowed_hosts == hosts(written or ["localhost"])
+    assert again.allowed_hosts == hosts(written or ["nobody.invalid"])
 
 
 @pytest.mark.parametrize("folder", ["", "evals"])

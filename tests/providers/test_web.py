@@ -342,3 +342,14 @@ def test_the_method_follows_the_body(llm: FakeLlm):
     assert vars(app(llm, {"q": "{{prompt}}"}))["_method"] == "POST"
     assert vars(app(llm, queryParams={"q": "{{prompt}}"}))["_method"] == "GET"
     assert vars(app(llm, {"q": "{{prompt}}"}, method="put"))["_method"] == "PUT"
+
+
+@pytest.mark.parametrize("method", ["GET /x", "POST\r\nX: y", "G@T", "GET HTTP/1.1", "{{x}}"])
+def test_what_is_no_method_is_a_mistake(method: str):
+    with pytest.raises(ConfigError, match="is no method of HTTP -> write one"):
+        build("http://127.0.0.1:1/", {"method": method, "body": {"p": "{{prompt}}"}})
+
+
+@pytest.mark.parametrize("method", ["get", "PATCH", "query"])
+def test_any_method_is_taken(method: str):
+    build("http://127.0.0.1:1/", {"method": method, "body": {"p": "{{prompt}}"}})

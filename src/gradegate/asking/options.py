@@ -38,6 +38,7 @@ PARAMETERS = frozenset(
 )
 # Of those, what `options` of a test may hold: its own metadata are no option.
 TEST_PARAMETERS = PARAMETERS - {"metadata"}
+_MAPPINGS = ("headers", "queryParams")  # what is written below them is read by name
 _WAY = re.compile(r"url|host|endpoint|proxy|api_?key|token$|secret|password|credential|authorization", re.IGNORECASE)
 
 
@@ -83,6 +84,11 @@ def _is_free(name: str, known: Sequence[str]) -> bool:
 def _mistakes(spec: ProviderSpec, known: Sequence[str] | None, unsupported: Mapping[str, str]) -> Iterator[Mistake]:
     if known is None:  # a provider that says nothing about its options
         return
+    for name in _MAPPINGS:
+        if name in known and not isinstance(spec.config.get(name) or {}, Mapping):
+            yield Mistake(
+                f"`{name}` of `{spec.id}` is no mapping", spec.origin, "write `name: text` below it, a line each"
+            )
     for name in spec.config:
         if name in unsupported:
             yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])

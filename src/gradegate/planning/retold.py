@@ -10,7 +10,7 @@ from gradegate.planning.job import Plan
 from gradegate.planning.load import Located
 from gradegate.settings import REASK, Settings
 
-_NOBODYS = "localhost"  # to which no key goes by itself: any host that is named has keys bound
+_NOBODYS = "nobody.invalid"  # a name that leads nowhere (RFC 2606): any host that is named has keys bound
 
 
 def told(plan: Plan, settings: Settings, suites: Sequence[Located]) -> Plan:

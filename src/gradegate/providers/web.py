@@ -9,6 +9,7 @@ The keys are those of promptfoo's provider (https://www.promptfoo.dev/docs/provi
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -79,6 +80,8 @@ class Web(Provider):
         self._parts = _Templates(str(url), _texts(config, "headers"), _texts(config, "queryParams"), config.get("body"))
         self.templates = self._parts.texts()
         self._method = str(config.get("method") or ("GET" if self._parts.body is None else "POST")).upper()
+        if not re.fullmatch(r"[A-Z]{1,20}", self._method):
+            raise ConfigError.at(f"`{self._method}` is no method of HTTP", origin, "write one, such as GET or POST")
         self._client = setting.client
         try:
             self._env = {name: value for name in env_names(self.templates) if (value := setting.key(name))}
