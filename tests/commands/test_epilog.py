@@ -16,9 +16,10 @@ from gradegate.deciding import exit as codes
 
 SOURCES = sorted(Path(gradegate.__file__).parent.rglob("*.py"))
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
-# Words in capitals that are none: limits of processes, and what vendors answer.
-OTHERS = re.compile(r"RLIMIT_\w+|API_KEY_INVALID|STATUS_CODE_ERROR")
-ONE_WORD = {"CI", "TERM", "HOME"}
+# Words in capitals that are none: limits of processes, what vendors answer, and places in what `init` writes.
+OTHERS = re.compile(r"RLIMIT_\w+|API_KEY_INVALID|STATUS_CODE_ERROR|(?:GRADER|TARGET)_NEEDS|RUN_IN|COMMENT_KEY")
+ONE_WORD = {"BROWSER", "CI", "HOME", "TERM"}
+SCREEN = {"WAYLAND_DISPLAY"}  # said beside BROWSER
 BY_REQUESTS = {"HTTPS_PROXY"}
 
 
@@ -34,7 +35,7 @@ def read() -> set[str]:
 
 
 def test_help_names_every_variable_that_is_read_and_no_other() -> None:
-    assert {*OWN, *RUNNERS, *VENDORS} - BY_REQUESTS == read()
+    assert {*OWN, *RUNNERS, *VENDORS} - BY_REQUESTS == read() - SCREEN
     assert list(VENDORS) == sorted(set(VENDORS))
 
 

@@ -31,6 +31,7 @@ OWN: Mapping[str, str] = {
     "FORCE_COLOR": "colours where nothing is a terminal, too; 0: none",
     "TERM": "dumb: no colours and no bar",
     "CI": "no bar",
+    "BROWSER": "what `view` opens, as DISPLAY or WAYLAND_DISPLAY lets it",
     "PROMPTFOO_PYTHON": "the Python for code of the repository, as --python",
     "GRADEGATE_DEBUG": "1: where in gradegate a defect is",
     "GRADEGATE_NETWORK": "set in the container image",

@@ -12,7 +12,7 @@ from gradegate.errors import ConfigError
 from gradegate.figures import many
 from gradegate.starting.choices import TEMPLATES
 
-ABOUT = "write a first config and workflow, or say what the workflow will do; makes no call"
+ABOUT = "write a first config and a workflow; makes no call"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
