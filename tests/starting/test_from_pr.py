@@ -173,8 +173,8 @@ def test_answers_of_another_job_are_not_needed_to_say_what_grading_takes(begun):
 @pytest.mark.parametrize(
     ("test", "number"),
     [
-        ({"turns": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]}, "1 calls"),
-        ({"providerOutput": "recorded"}, "1 calls"),
+        ({"turns": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]}, "1 call"),
+        ({"providerOutput": "recorded"}, "1 call"),
     ],
 )
 def test_answers_of_another_job_may_be_conversations_or_not_be_asked_for(begun, test, number):

@@ -30,6 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--grader", metavar="ID", help="the model that grades; default is the one that answers")
     parser.add_argument("--no-workflow", action="store_true", help="write no workflow")
+    parser.add_argument("--only-workflow", action="store_true", help="write a workflow for the config that is there")
     parser.add_argument("--action", metavar="OWNER/REPO@COMMIT", help="the release that the workflow uses")
     parser.add_argument("-y", "--yes", action="store_true", help="ask nothing; take the defaults")
     parser.add_argument(
@@ -47,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.starting.steps import begin
 
     on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    for line in begin(here(), given, workflow=not args.no_workflow, ask=_ask if on_terminal and not args.yes else None):
+    ask = _ask if on_terminal and not args.yes else None
+    for line in begin(here(), given, config=not args.only_workflow, workflow=not args.no_workflow, ask=ask):
         print(harmless(line))
     return PASS
 
