@@ -204,6 +204,17 @@ def test_a_base_that_is_to_be_asked_and_is_not_there_is_a_problem(begun):
     assert "`compare: base` asks the prompts of the base, and the input `base` is empty" in outlook(begun, 2)[1]
 
 
+def test_code_that_has_leave_on_the_runner_is_not_run_here(begun):
+    (begun.folder / "app.py").write_text("open('ran', 'w')\ndef call_api(prompt, options, context):\n    return {}\n")
+    (begun.folder / "make.py").write_text("open('ran', 'w')\n")
+    config(begun, provider="file://app.py")
+    put(begun, **{"with": {"allow-exec": "true"}})
+    said, err = outlook(begun)
+    assert err == ""
+    assert "as no code is run: " in said["configs"]
+    assert "ran" not in begun.files
+
+
 def test_the_examples_are_told_without_a_call(begun, llm):
     shutil.copytree(ROOT / "examples", begun.folder / "evals", ignore=shutil.ignore_patterns("*.yml", "out"))
     shutil.copytree(ROOT / "examples", begun.folder / "examples", ignore=shutil.ignore_patterns("*.yml", "out"))

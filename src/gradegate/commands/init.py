@@ -66,12 +66,14 @@ def _from_pr(given: Mapping[str, str]) -> int:
     from gradegate.starting.outlook import outlook
 
     if given:
-        what = f"--from-pr looks at the workflows that there are, and --{next(iter(given))} chooses what is written"
+        name = "FOLDER" if "folder" in given else f"--{next(iter(given))}"
+        what = f"--from-pr looks at the workflows that there are, and {name} chooses what is written"
         raise ConfigError.at(what, None, "give one of the two")
     cwd = here().resolve()
     lines, problems = outlook(repository_of(cwd) or cwd)
     for line in lines:
         print(harmless(line))
+    sys.stdout.flush()  # what is wrong comes below what it is about
     for problem in problems:
         complain(problem)
     print("No call was made." if not problems else f"{many(len(problems), 'problem')}; no call was made.")

@@ -29,7 +29,7 @@ class Foreseen:
 
     ``unknown`` are inputs that GitHub fills in; ``passed`` the variables that hold secrets, ``missing`` those that the run needs and
     the step does not pass. ``prepared`` is None where ``mistakes`` keep the plan from being made; ``both_sides`` says that the base is
-    asked in the same run.
+    asked in the same run. ``unseen`` is why there is no plan where code of the repository, which is not run here, has part in it.
     """
 
     step: ActionStep
@@ -40,6 +40,7 @@ class Foreseen:
     prepared: Prepared | None = None
     mistakes: tuple[Mistake, ...] = ()
     both_sides: bool = False
+    unseen: str = ""
 
 
 def foresee(step: ActionStep, root: Path) -> Foreseen:
@@ -51,6 +52,8 @@ def foresee(step: ActionStep, root: Path) -> Foreseen:
     try:
         prepared, missing = planned(settings)
     except ConfigError as e:
+        if action.run.allow_exec:  # on the runner the code has leave, and here it has none
+            return replace(found, unseen=e.mistakes[0].what)
         return replace(found, mistakes=(*found.mistakes, *e.mistakes))
     found = replace(found, prepared=prepared, missing=tuple(sorted(missing)))
     return _with_base(found) if is_asked(action.run, prepared.plan.policies) else found
