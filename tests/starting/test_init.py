@@ -65,6 +65,7 @@ def test_the_comments_say_how_models_are_asked(begun, template, llm, monkeypatch
     assert llm.requests == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", TEMPLATES)
 @pytest.mark.parametrize("below", ["", "apps/My 'bot' #1"])
 def test_the_workflow_is_safe_valid_and_for_this_folder(begun, template, below, monkeypatch):
@@ -108,6 +109,7 @@ def test_the_config_has_promptfoos_shape(begun, template):
     assert "__" not in "".join(text for name, text in begun.files.items() if not name.endswith(".py"))
 
 
+@pytest.mark.slow
 def test_what_a_program_answers_goes_the_way_of_the_workflow(begun):
     begun.do("init", "--template", "answers")
     steps = yaml.safe_load(begun.files[WORKFLOW])["jobs"]["answer"]["steps"]
