@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from gradegate.errors import ConfigError
 from gradegate.files.checkout import repository_of
 from gradegate.files.replacing import Place
-from gradegate.starting.choices import Choices
+from gradegate.starting.choices import ACTION, Choices
 
 CONFIG = "promptfooconfig.yaml"
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -93,7 +93,7 @@ def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence
         "TARGET_NEEDS": needs(keys[0]),
         "GRADER_NEEDS": needs(keys[1]),
         "ACTION": f"{choices.action} # put the commit of a release here"
-        if "@000000" in choices.action
+        if choices.action == ACTION
         else choices.action,
         "PLACE": where.below or "this repository",
         "NAME": _quoted(f"evals of {where.below}") if where.below else "evals",
