@@ -228,6 +228,14 @@ def test_models_that_are_named_for_a_config_that_is_there_go_into_the_workflow(b
     assert begun.do("init", "--from-pr")[0] == 0
 
 
+def test_a_config_that_is_there_may_be_answered_by_a_program(begun):
+    existing(begun)
+    assert begun.do("init", "--only-workflow", "--template", "answers", "--grader", "groq:j")[0] == 0
+    given = gate_step(begun)["with"]
+    assert given == {"grader": "groq:j", "answers": ".answers/answers.jsonl", "base": ".base"}
+    assert begun.do("init", "--from-pr")[0] == 0
+
+
 def test_the_release_that_was_named_is_used(begun):
     release = "acme/gradegate@" + "a1" * 20
     _, said, _ = begun.do("init", "--action", release)
