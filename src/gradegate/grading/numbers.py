@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticKnownError
 
 
 def _no_bool(value: Any) -> Any:
     if isinstance(value, bool):
-        raise ValueError("must be a number, not true or false")
+        raise PydanticKnownError("float_type")  # Python takes true for 1
     return value
 
 
