@@ -80,6 +80,30 @@ def test_a_part_that_is_missing_is_named_on_the_pull_request(action, llm):
     assert "shard 2/2 is missing" in action.github.comments[0]["body"]
 
 
+@pytest.mark.parametrize(("mode", "code"), [("fail", 3), ("neutral", 0)])
+def test_of_a_fork_neither_shards_nor_merge_are_run_and_all_say_so(tmp_path, llm, mode, code):
+    with serve() as github:
+        action = step(tmp_path, Local(), github, llm, pull_request("stranger/octo-repo"))
+        mode = {"on_missing_secrets": mode, **KEYLESS}
+        asked = [action.run(**inputs("shard", shard=f"{number}/2", parts="all-parts", **mode)) for number in (1, 2)]
+        opened = action.run(**inputs("open", **mode))
+        merged = action.run(**inputs("gate", **mode))
+    assert [left.code for left in (*asked, opened, merged)] == [code] * 4
+    assert opened.outputs["open"] == "0"
+    assert merged.outputs["outcome"] == "not-run"
+    assert all("OPENAI_API_KEY is not there" in left.log for left in (*asked, opened, merged))
+    assert llm.requests == []
+
+
+def test_parts_that_are_of_no_use_are_a_mistake_for_a_fork_too(tmp_path, llm):
+    with serve() as github:
+        action = step(tmp_path, Local(), github, llm, pull_request("stranger/octo-repo"))
+        (action.workspace / "evals/all-parts").mkdir()
+        (action.workspace / "evals/all-parts/part.jsonl").write_text("{}\n")
+        left = action.run(**inputs("gate", on_missing_secrets="neutral", **KEYLESS))
+    assert (left.code, left.outputs["outcome"]) == (2, "mistake")
+
+
 def test_no_shard_comments_on_a_mistake_and_the_merge_does(action):
     wrong = {"repeat": "0"}
     assert action.run(**inputs("shard", shard="1/2", **wrong)).code == 2

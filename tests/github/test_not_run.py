@@ -136,6 +136,8 @@ def test_a_key_that_shows_only_once_another_is_there_is_no_mistake(action: Step)
         ("mistral:m", ("MISTRAL_API_KEY",)),
         ("huggingface:text-classification:m", ()),
         ("openrouter:m", ("OPENROUTER_API_KEY",)),
+        ("bedrock:m", ("AWS_BEARER_TOKEN_BEDROCK",)),
+        ("vertex:gemini-m", ("GOOGLE_CLOUD_PROJECT",)),
     ],
 )
 def test_whatever_a_vendor_takes_from_the_environment_may_be_a_secret(
@@ -150,6 +152,25 @@ def test_whatever_a_vendor_takes_from_the_environment_may_be_a_secret(
     assert ended(left)[:2] == (3, "not-run"), left.log
     for name in variables:
         assert name in left.log
+
+
+@pytest.mark.parametrize(
+    ("provider", "identity"),
+    [
+        ("openai:chat:m", {"OPENAI_IDENTITY_PROVIDER_ID": "p", "OPENAI_SERVICE_ACCOUNT_ID": "s"}),
+        ("openai:chat:m", {"OPENAI_IDENTITY_PROVIDER_ID": "p"}),
+        ("openrouter:m", {"OPENROUTER_FEDERATION_POLICY_ID": "p"}),
+        (
+            "azure:chat:x",
+            {"AZURE_CLIENT_ID": "c", "AZURE_TENANT_ID": "t", "AZURE_OPENAI_API_HOST": "x.openai.azure.com"},
+        ),
+    ],
+)
+def test_forks_get_no_identity_either(action: Step, provider: str, identity: dict[str, str]) -> None:
+    config = {"prompts": ["x"], "providers": [provider], "tests": [{"assert": [{"type": "contains", "value": "y"}]}]}
+    action.write({"evals/promptfooconfig.yaml": json.dumps(config)})
+    action.environ |= identity
+    assert ended(action.run())[:2] == (3, "not-run")
 
 
 def test_a_report_is_never_written_over_what_the_run_reads(action: Step) -> None:

@@ -82,7 +82,9 @@ class Federation:
         what, where = f"no key for `{setting.spec.id}`", setting.spec.origin
         missing = [name for name in self.ids.values() if not values[name]]
         if missing:
-            raise ConfigError.at(f"{what}: {' and '.join(missing)} is not set", where, f"set it, or {static}")
+            raise ConfigError.at(
+                f"{what}: {' and '.join(missing)} is not set", where, f"set it, or {static}", missing[0]
+            )
         strange = [name for name, value in values.items() if value and not _ID.fullmatch(value)]
         if strange:
             raise ConfigError.at(f"{what}: {strange[0]} is no identifier", where, "copy it from the vendor's settings")

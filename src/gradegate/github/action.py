@@ -20,12 +20,13 @@ from gradegate.github.inputs import from_inputs
 from gradegate.github.promptfoo_action import ANSWERS
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, publish_part, say, tell_grouped, warn
 from gradegate.github.untouched import Filter
-from gradegate.pipeline import Delivered, Prepared, Spare, deliver, deliver_without_keys
+from gradegate.pipeline import Delivered, Prepared, Spare, deliver, deliver_without_keys, prepare
 from gradegate.reporting.commands import harmless
 from gradegate.reporting.deliver import report_of
 from gradegate.reporting.report import Links
 from gradegate.result import GateOutcome
 from gradegate.running.progress import progress
+from gradegate.sharding.collected import NoPartsError
 from gradegate.sharding.steps import Written, ask, merge, name_open
 
 PUBLISHED = ("annotations", "summary", "comment")
@@ -76,10 +77,9 @@ def _part(step: Step) -> Written:
             else name_open(settings, spare)
         )
     except ConfigError as e:
-        if not (step.event.outsider and e.missing):
-            raise
+        missing = _missing(step, e)
         return Written(
-            f"NOT RUN: {withheld(step.event, e.missing)}", code=PASS if step.settings.neutral else INCONCLUSIVE
+            f"NOT RUN: {withheld(step.event, missing)}", code=PASS if step.settings.neutral else INCONCLUSIVE
         )
 
 
@@ -112,10 +112,25 @@ def _delivered(step: Step) -> Delivered:
     try:
         return _ran(step, names, where, spare)
     except ConfigError as e:
-        if not (event.outsider and e.missing):
-            raise
-        why = (withheld(event, e.missing), TWO_STAGES)
-        return deliver_without_keys(settings, names, where, e.missing, why, spare)
+        missing = _missing(step, e)
+        return deliver_without_keys(settings, names, where, missing, (withheld(event, missing), TWO_STAGES), spare)
+
+
+def _missing(step: Step, error: ConfigError) -> frozenset[str]:
+    """The variables that an outsider's run is not given, where they alone explain the error; else the error is raised again."""
+    missing = _of_shards(step) if isinstance(error, NoPartsError) else error.missing
+    if not (step.event.outsider and missing):
+        raise error
+    return missing
+
+
+def _of_shards(step: Step) -> frozenset[str]:
+    """What the shards missed that left no part for this merge, which takes no key itself. Raises ConfigError."""
+    try:
+        prepare(replace(step.settings.run, merge="", open="", cache=""))
+    except ConfigError as e:
+        return e.missing
+    return frozenset()
 
 
 def _spared(step: Step, prepared: Prepared) -> str:

@@ -131,7 +131,9 @@ def _url(setting: Setting, model: str, *, claude: bool) -> str:
     if not re.fullmatch(r"[a-z0-9][a-z0-9.:-]{0,99}", project):
         cure = f"set {_PROJECTS[-1]}, or `projectId` in its config"
         what = f"`{project}` is no project" if project else "no project"
-        raise ConfigError.at(f"{what} for `{setting.spec.id}`", setting.spec.origin, cure)
+        raise ConfigError.at(
+            f"{what} for `{setting.spec.id}`", setting.spec.origin, cure, "" if project else _PROJECTS[-1]
+        )
     publisher = "anthropic" if claude else _publisher(setting)
     place = f"projects/{quote(project, safe='')}/locations/{region}/publishers/{publisher}"
     task = "rawPredict" if claude else "generateContent"

@@ -24,6 +24,10 @@ MOST_FILES = 10_000
 _FORM = "gradegate run --shard 1/8 writes one, for each of 8 jobs"
 
 
+class NoPartsError(ConfigError):
+    """No shard left anything at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A file that is whole: its name, first line and digest. ``lines`` is how many there are before its footer."""
@@ -67,8 +71,9 @@ def collect(folder: Path, plan: Plan, own: Header) -> Collected:
     heads = list(_headers(folder, problems))
     fitting = list(_fitting(heads, own, problems))
     if not fitting:
-        said = problems or [f"there is no part in `{folder.name}`"]
-        raise ConfigError(*(Mistake(what, None, _FORM if not problems else "") for what in said[:50]))
+        if not problems:
+            raise NoPartsError.at(f"there is no part in `{folder.name}`", None, _FORM)
+        raise ConfigError(*map(Mistake, problems[:50]))
     of = fitting[0].header.of
     found = Collected(of, problems=problems, rounds=max(part.header.round for part in fitting))
     found.owners = owners(plan.jobs, of)
@@ -87,7 +92,7 @@ def collect(folder: Path, plan: Plan, own: Header) -> Collected:
 def _headers(folder: Path, problems: list[str]) -> Iterator[Part]:
     """The files that are whole, in the order of their names."""
     if not folder.is_dir():
-        raise ConfigError.at(f"`{folder}` is no folder with parts", None, "name the one that the shards' files are in")
+        raise NoPartsError.at(f"`{folder}` is no folder with parts", None, "name the one that the shards' files are in")
     paths = sorted(path for pattern in ("*.jsonl", "*/*.jsonl") for path in folder.glob(pattern))
     if len(paths) > MOST_FILES:
         raise ConfigError.at(f"`{folder}` has more than {MOST_FILES:,} files", None, "keep the parts of one run in it")

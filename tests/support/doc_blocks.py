@@ -1,0 +1,129 @@
+"""The code blocks of the pages for people: configs are made whole by what they leave out, so that each can be checked."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+# Pages on how to add a plug-in have tests of their own (tests/test_contributing.py), and screens are made.
+PAGES = [
+    ROOT / "README.md",
+    *(path for path in sorted(DOCS.rglob("*.md")) if path.parent.name not in ("contributing", "screens")),
+]
+_FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)
+_NAME = re.compile(r"# (?P<name>[\w./-]+\.(?:ya?ml|jsonl?|txt|js|py|csv))\n")
+GRADER = {"text": "openai:chat:gpt-4.1", "embedding": "openai:embedding:MODEL", "moderation": "openai:moderation:MODEL"}
+VARS = dict.fromkeys(("question", "query", "input", "expected", "message", "context", "user"), "Up to $500?")
+METRICS = [
+    {"type": "contains", "value": "x", "metric": name} for name in ("hits", "misses", "false_alarms", "deviation")
+]
+# Two targets, since some assertions compare them.
+BASE: dict[str, Any] = {
+    "prompts": ["{{question}}"],
+    "providers": ["openai:chat:gpt-4.1", "openai:chat:gpt-4.1-mini"],
+    "tests": [{"assert": [{"type": "factuality", "value": "Up to $500."}, *METRICS]}],
+}
+STEP = ("with", "env")
+PORT = "8000"
+PRICED = {
+    "openai:chat:MODEL": "openai:chat:gpt-4.1",
+    "anthropic:messages:MODEL": "anthropic:messages:claude-sonnet-4-5",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block with the line of the page that it begins at."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+    @property
+    def name(self) -> str:
+        """The file that its first line says it is; empty where it says none."""
+        found = _NAME.match(self.text)
+        return found["name"] if found else ""
+
+    @property
+    def file(self) -> str:
+        """What is in that file, with the port of the test's own application."""
+        text = self.text.replace("127.0.0.1:8000", f"127.0.0.1:{PORT}")
+        return text if self.language != "text" else text.partition("\n")[2]
+
+    @property
+    def data(self) -> Any:
+        """What any reader of YAML makes of it."""
+        text = self.text
+        for written, meant in PRICED.items():  # of which budgets know the price
+            text = text.replace(written, meant)
+        return yaml.safe_load(text)
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """The blocks of a page, in order."""
+    text = page.read_text()
+    for found in _FENCE.finditer(text):
+        line = text.count("\n", 0, found.start()) + 2
+        yield Block(page, line, found["language"], textwrap.dedent(found["text"]))
+
+
+def commands(page: Path) -> Iterator[str]:
+    """The command lines of a page, without what is said about them."""
+    for block in blocks(page):
+        if block.language in ("", "sh"):
+            for text in block.text.splitlines():
+                if text.startswith(("gradegate ", "python ")):
+                    yield text.partition("  #")[0].partition(" # ")[0].strip()
+
+
+def as_workflow(data: Any) -> dict[str, Any] | None:
+    """A whole workflow of a workflow, of steps, or of keys of a step; None for what is none of it."""
+    if isinstance(data, list) and all(isinstance(item, dict) and item.keys() & {"uses", "run"} for item in data):
+        data = {"steps": data}
+    if not isinstance(data, dict):
+        return None
+    if set(data) == {"grader"}:
+        data = {"with": data}
+    if set(data) <= {*STEP}:
+        data = {"steps": [{"uses": "OWNER/gradegate@v0", **data}]}
+    if "steps" in data:
+        data = {"jobs": {"evals": {"runs-on": "ubuntu-latest", **data}}}
+    if not data.keys() & {"jobs", "on", True}:
+        return None
+    return {"on": "push", "jobs": {"x": {"runs-on": "x", "steps": [{"run": "x"}]}}, **_named(data)}
+
+
+def _named(data: dict[Any, Any]) -> dict[str, Any]:
+    """YAML 1.1, as PyYAML reads it, has ``on`` for true."""
+    return {"on" if key is True else key: value for key, value in data.items()}
+
+
+def as_config(data: Any) -> dict[str, Any]:
+    """A whole config of a config, a test, a provider, or keys of them."""
+    if isinstance(data, dict) and "id" in data:
+        data = {"providers": [data]}
+    elif isinstance(data, dict) and "assert" in data and "tests" not in data and "turns" not in data:
+        data = {"tests": [data]}
+    if not isinstance(data, dict):
+        raise TypeError(f"a block that is neither a config nor a workflow: {data!r}")
+    if "options" in data:
+        data = {"defaultTest": data}
+    given = data.get("defaultTest") or {}
+    options, shared = (
+        {**base, **given.get(key, {})} for key, base in (("options", {"provider": GRADER}), ("vars", VARS))
+    )
+    default = {**given, "options": options, "vars": shared}
+    return {**BASE, **data, "defaultTest": default}

@@ -1,0 +1,195 @@
+"""What the pages for people show is run: configs are valid, workflows are workflows, commands do what they say."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft7Validator
+
+from gradegate import cli
+from gradegate.errors import ConfigError
+from gradegate.pipeline import Prepared, prepare
+from gradegate.settings import Settings
+from support.doc_blocks import PAGES, ROOT, Block, as_config, as_workflow, blocks, commands
+from support.fake_llm import FakeLlm
+from support.good_grader import good
+from support.loopback import JsonHandler, listening
+from support.patience import PATIENCE
+
+BLOCKS = [block for page in PAGES for block in blocks(page) if block.language in ("yaml", "yml")]
+WORKFLOWS = [block for block in BLOCKS if as_workflow(block.data) is not None]
+# A block of comments alone is a line that people copy; one with a name is run by the commands of its page.
+CONFIGS = [block for block in BLOCKS if block.data is not None and block not in WORKFLOWS and not block.name]
+STAND_IN = "a-value"
+# Files that pages speak of and do not show.
+FILES: Mapping[str, str] = {
+    "docs/reimbursement.md": "Up to $500 needs no approval.",
+    "pics/policy.png": "\x89PNG\r\n",
+    "goldens.json": json.dumps(
+        [{"input": "Hello", "retrieval_context": ["Hi"], "expected_output": "Hi", "actual_output": "Hi"}]
+    ),
+    "prompt.txt": "{{question}}",
+    "conversations/refund.yaml": "- {role: user, content: Hi}\n- {role: assistant, content: Yes, retrieval_context: [Yes]}\n",
+    "tools.json": '[{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]',
+    "checks.py": "def get_assert(output, context):\n    return True\n",
+    "checks/tone.js": "module.exports = (output) => true;\n",
+    "schema.json": '{"type": "object"}',
+}
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode("latin-1" if name.endswith(".png") else "utf-8"))
+
+
+def planned(folder: Path, config: Mapping[str, Any]) -> Prepared:
+    """The plan of a config whose keys are all there; raises ConfigError with what else is wrong."""
+    write(folder, {**FILES, "promptfooconfig.yaml": yaml.safe_dump(dict(config), sort_keys=False)})
+    environ: dict[str, str] = {}
+    while True:
+        try:
+            return prepare(Settings(cwd=folder, configs=("promptfooconfig.yaml",), environ=environ, allow_exec=True))
+        except ConfigError as e:
+            if not e.missing - environ.keys():
+                raise
+            environ |= dict.fromkeys(e.missing, STAND_IN)
+
+
+def workflow_schema() -> Draft7Validator:
+    import check_jsonschema
+
+    vendored = Path(check_jsonschema.__file__).parent / "builtin_schemas" / "vendor" / "github-workflows.json"
+    return Draft7Validator(json.loads(vendored.read_text()))
+
+
+@pytest.mark.parametrize("block", CONFIGS, ids=str)
+def test_a_config_that_a_page_shows_is_valid(tmp_path: Path, block: Block) -> None:
+    assert planned(tmp_path, as_config(block.data)).plan.jobs
+
+
+@pytest.mark.parametrize("block", WORKFLOWS, ids=str)
+def test_a_workflow_that_a_page_shows_is_one_with_inputs_that_there_are(block: Block) -> None:
+    workflow = as_workflow(block.data)
+    assert workflow is not None
+    assert [error.message for error in workflow_schema().iter_errors(workflow)] == []
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+    for job in workflow["jobs"].values():
+        for step in job.get("steps", ()):
+            if step.get("uses", "").startswith("OWNER/gradegate"):
+                assert set(step.get("with", ())) <= set(inputs)
+
+
+def test_what_is_wrong_in_a_block_is_found(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="min-pass-rte"):
+        planned(tmp_path, as_config({"gate": {"rules": [{"name": "x", "min-pass-rte": 1}]}}))
+    wrong = as_workflow([{"uses": "OWNER/gradegate@v0", "wiht": {}}])
+    assert wrong is not None
+    assert not workflow_schema().is_valid(wrong)
+    with pytest.raises(TypeError):
+        as_config("words")
+
+
+# --- commands -------------------------------------------------------------------------------------------------
+
+COMMANDED = [page for page in PAGES if any(commands(page))]
+MEANT = {"PROVIDER:MODEL": "openai:chat:MODEL", "LABEL": "openai:chat:MODEL", "CONFIG": "evals/promptfooconfig.yaml"}
+CONFIG: dict[str, Any] = {
+    "prompts": ["{{question}}"],
+    "providers": ["openai:chat:MODEL"],
+    "defaultTest": {"options": {"provider": {"text": "openai:chat:MODEL"}}},
+    "tests": [
+        {
+            "description": "names the approval limit",
+            "vars": {"question": "What needs no approval?"},
+            "assert": [{"type": "factuality", "value": "Up to $500 needs no approval."}],
+        }
+    ],
+}
+PROMPT_YML = {
+    "model": "openai/gpt-4.1",
+    "messages": [{"role": "user", "content": "Greet {{input}}"}],
+    "testData": [{"input": "Ann"}],
+    "evaluators": [{"name": "says it", "string": {"contains": "500"}}],
+}
+LABELS = (("Up to $500.", "pass"), ("None.", "fail"))
+# What pages take for granted when they name a command.
+THERE: Mapping[str, str] = {
+    **FILES,
+    "promptfooconfig.yaml": yaml.safe_dump(CONFIG),
+    "evals/promptfooconfig.yaml": yaml.safe_dump(CONFIG),
+    "greeting.prompt.yml": yaml.safe_dump(PROMPT_YML),
+    "labels.jsonl": "".join(
+        json.dumps(
+            {"description": "names the approval limit", "assertion": "factuality", "output": said, "label": label}
+        )
+        + "\n"
+        for said, label in LABELS
+    ),
+    **{
+        f"{folder}/{path.name}": path.read_text()
+        for folder, source in (("evals", "answers"), ("examples/aegis", "aegis"))
+        for path in (ROOT / "examples" / source).iterdir()
+        if path.suffix in (".py", ".json")
+    },
+}
+
+
+class _Application(JsonHandler):
+    """What pages have listen on port 8000."""
+
+    def respond(self) -> None:
+        self.read()
+        documents = ["Purchases up to $500 need no approval."]
+        self.answer(200, {"answer": "Up to $500 needs no approval.", "documents": documents})
+
+
+@pytest.fixture
+def place(tmp_path: Path, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with what pages speak of, a model that finds everything right, and an application."""
+    llm.reply = good
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_BASE_URL", llm.base)
+    monkeypatch.setenv("OPENAI_API_KEY", STAND_IN)
+    for name in ("CI", "GITHUB_ACTIONS", "GITHUB_WORKSPACE"):
+        monkeypatch.delenv(name, raising=False)
+    write(tmp_path, THERE)
+    with listening(_Application) as port:
+        monkeypatch.setattr("support.doc_blocks.PORT", str(port))
+        yield tmp_path
+
+
+def _limit(number: int) -> dict[str, Any]:
+    return {**CONFIG["tests"][0], "description": f"case {number}"}
+
+
+@pytest.mark.parametrize("page", COMMANDED, ids=lambda page: page.stem)
+def test_the_commands_of_a_page_do_what_they_say(
+    place: Path, page: Path, llm: FakeLlm, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A guide, whose config is on the page, passes; on other pages a command is at least no mistake."""
+    guide = page.name.startswith("gate-")
+    files = {block.name: block.file for block in blocks(page) if block.name}
+    assert [name for name in files if name.endswith(".yaml") and name not in " ".join(commands(page))] == []
+    write(place, files)
+    if page.stem == "shards":  # whose second round is about failures
+        write(place, {"evals/promptfooconfig.yaml": yaml.safe_dump({**CONFIG, "tests": [*map(_limit, range(24))]})})
+        llm.reply = lambda path, body: json.dumps({"category": "D"}) if "expert" in str(body) else "None."
+    for command in commands(page):
+        program, *arguments = shlex.split(command)
+        given = [MEANT.get(argument, argument) for argument in arguments]
+        if program == "python":
+            subprocess.run([sys.executable, *given], check=True, timeout=PATIENCE, cwd=place)
+            continue
+        code = cli.main(given)
+        said = capsys.readouterr()
+        assert code in ((0,) if guide else (0, 1, 3)), f"{command}\n{said.out}{said.err}"
