@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradegate.deciding.exit import PASS, exit_code
-from gradegate.errors import ConfigError
+from gradegate.errors import ConfigError, Mistake
 
 if TYPE_CHECKING:
+    from gradegate.access.hiding import Hide
     from gradegate.pipeline import Delivered
     from gradegate.reporting.console import View
     from gradegate.settings import Settings
@@ -25,15 +26,31 @@ def here() -> Path:
         raise ConfigError.at(f"the working directory cannot be read: {e.strerror}", None, "start in a folder") from e
 
 
-def complain(*lines: str) -> None:
+def complain(text: str) -> None:
     """Say what is wrong, on standard error, without secrets and without commands of a runner, which reads it, too."""
-    from gradegate.access.environment import secrets
-    from gradegate.access.hiding import redactor
     from gradegate.reporting.commands import harmless
 
-    hide = redactor(secrets(os.environ).values(), short=False)
-    for line in lines:
-        print(harmless(hide(line)), file=sys.stderr, flush=True)
+    print(harmless(_seal()(text)), file=sys.stderr, flush=True)
+
+
+def tell(mistake: Mistake) -> None:
+    """Say a mistake as ``complain`` does, its place in colour at a terminal, with the line of the file below it."""
+    from gradegate.reporting.console import Line, Tone
+    from gradegate.reporting.paint import say
+
+    hide = _seal()
+    place = f"{mistake.origin}: " if mistake.origin else ""
+    say(Line(str(mistake).removeprefix(place), Tone.BAD if place else Tone.PLAIN, place), hide, sys.stderr)
+    for line in mistake.excerpt.splitlines():
+        say(Line(f"    {line}"), hide, sys.stderr)
+    sys.stderr.flush()
+
+
+def _seal() -> Hide:
+    from gradegate.access.environment import secrets
+    from gradegate.access.hiding import redactor
+
+    return redactor(secrets(os.environ).values(), short=False)
 
 
 def delivered(outcome: Delivered, view: View) -> int:
