@@ -215,7 +215,8 @@ def _of_kind(kind: type[Grader], sentence: str) -> tuple[Schema, Schema]:
     if value is not None:
         about = told.get("value", "")
         # Only shown: a template may stand for any of it, and the reader takes texts where lists are meant.
-        then["properties"]["value"] = {"description": about, "anyOf": [value, {}]}
+        keys = {"properties": inner} if (inner := _keys_in(value, defs)) else {}
+        then["properties"]["value"] = {"description": about, **keys, "anyOf": [value, {}]}
     then["properties"]["threshold"] = _held(
         kind, default if default is not None else options.get("threshold", {}).get("default")
     )
@@ -236,6 +237,15 @@ def _of_kind(kind: type[Grader], sentence: str) -> tuple[Schema, Schema]:
         then["properties"]["config"] = {"type": ["object", "null"], "properties": known, "additionalProperties": False}
     required = [item.name for item in _fields(kind) if item.name in ("value", "threshold") and _lacks_default(item)]
     return {**then, "required": required}, defs
+
+
+def _keys_in(value: Schema, defs: Mapping[str, Schema]) -> Schema:
+    """The keys of a value that may be a mapping: editors offer those alone that stand beside the alternatives."""
+    found: Schema = {}
+    for one in (value, *value.get("anyOf", ()), *value.get("oneOf", ())):
+        named = defs.get(str(one.get("$ref", "")).rpartition("/")[2], {})
+        found |= {key: {"anyOf": [it, {}]} for key, it in named.get("properties", {}).items()}
+    return found
 
 
 def _held(kind: type[Grader], default: Any) -> Schema:
