@@ -36,6 +36,7 @@ from gradegate.planning.types import SET
 
 Schema = dict[str, Any]
 
+ANYTHING: Schema = {}
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 SET_SENTENCE = "Several assertions that count as one."
 _BOUNDS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
@@ -216,13 +217,13 @@ def _of_kind(kind: type[Grader], sentence: str) -> tuple[Schema, Schema]:
         about = told.get("value", "")
         # Only shown: a template may stand for any of it, and the reader takes texts where lists are meant.
         keys = {"properties": inner} if (inner := _keys_in(value, defs)) else {}
-        then["properties"]["value"] = {"description": about, **keys, "anyOf": [value, {}]}
+        then["properties"]["value"] = {"description": about, **keys, "anyOf": [value, ANYTHING]}
     then["properties"]["threshold"] = _held(
         kind, default if default is not None else options.get("threshold", {}).get("default")
     )
     if not kind.written.own_config:
         known = {
-            name: {**({"description": told[name]} if name in told else {}), "anyOf": [it, {}]}
+            name: {**({"description": told[name]} if name in told else {}), "anyOf": [it, ANYTHING]}
             for name, it in options.items()
         }
         known.pop("threshold", None)
@@ -244,7 +245,7 @@ def _keys_in(value: Schema, defs: Mapping[str, Schema]) -> Schema:
     found: Schema = {}
     for one in (value, *value.get("anyOf", ()), *value.get("oneOf", ())):
         named = defs.get(str(one.get("$ref", "")).rpartition("/")[2], {})
-        found |= {key: {"anyOf": [it, {}]} for key, it in named.get("properties", {}).items()}
+        found |= {key: {"anyOf": [it, ANYTHING]} for key, it in named.get("properties", {}).items()}
     return found
 
 
