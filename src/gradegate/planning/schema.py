@@ -216,7 +216,7 @@ def _of_kind(kind: type[Grader], sentence: str) -> tuple[Schema, Schema]:
     if value is not None:
         about = told.get("value", "")
         # Only shown: a template may stand for any of it, and the reader takes texts where lists are meant.
-        keys = {"properties": inner} if (inner := _keys_in(value, defs)) else {}
+        keys: Schema = {"properties": inner} if (inner := _keys_in(value, defs)) else {}
         then["properties"]["value"] = {"description": about, **keys, "anyOf": [value, ANYTHING]}
     then["properties"]["threshold"] = _held(
         kind, default if default is not None else options.get("threshold", {}).get("default")
