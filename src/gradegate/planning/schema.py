@@ -10,7 +10,7 @@ import ast
 import dataclasses
 import inspect
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -278,8 +278,11 @@ def sentences_of(kind: type[Grader]) -> Mapping[str, str]:
     return found
 
 
-def _below_fields(base: type) -> Iterator[tuple[str, str]] | Mapping[str, str]:
-    (written,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+def _below_fields(base: type) -> Mapping[str, str]:
+    try:
+        (written,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+    except (OSError, TypeError):  # its source is not there
+        return {}
     body = written.body if isinstance(written, ast.ClassDef) else []
     return {
         field.target.id: str(text.value.value)
