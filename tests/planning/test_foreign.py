@@ -12,7 +12,8 @@ from gradegate.planning import foreign
 from gradegate.planning.types import SET, unknown
 from gradegate.suite import Assertion
 from support.graded import mistakes
-from support.packages import ROOT, npm_archive, wheel
+from support.installed import ROOT
+from support.packages import npm_archive, wheel
 
 TYPES = {*GRADERS.names(), SET}
 # Of what deepeval.metrics exports: bases of metrics, and what is no metric.

@@ -12,7 +12,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-from support import builder
+from support import packages
 
 AXE = "axe-core@4.14.1"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -80,12 +80,7 @@ def said(document: str, name: str) -> Any:
 
 def axe() -> str:
     """The source of axe-core."""
-    where = builder.cache() / "axe"
-    path = where / "node_modules" / "axe-core" / "axe.min.js"
-    if not path.exists():
-        where.mkdir(exist_ok=True)
-        (where / "package.json").write_text("{}")
-        builder.call("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", AXE, cwd=where)
+    path = packages.npm_folder(AXE, AXE) / "node_modules" / "axe-core" / "axe.min.js"
     return path.read_text(encoding="utf-8")
 
 

@@ -1,19 +1,15 @@
-"""Packages of npm and PyPI that tests hold us to: fetched once, of one version each, kept below .venv and never in the repository."""
+"""Packages of npm and PyPI that tests hold us to, whole or with what they depend on: fetched once, of one version each."""
 
-import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-CACHE = ROOT / ".venv" / ".packages"
+from support.installed import alone, cache
 
 
 def npm_archive(name: str, version: str) -> Path:
@@ -49,12 +45,12 @@ def node() -> str:
 
 def _kept(name: str, line: list[str], made: str) -> Path:
     """What a command makes in a folder of its own: the file of that pattern, or the whole folder."""
-    place = CACHE / name
-    with _alone():
+    place = cache() / name
+    with alone("packages"):
         if not place.exists():
             if shutil.which(line[0]) is None:
                 _not_here(f"{line[0]} is not here")
-            with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+            with tempfile.TemporaryDirectory(dir=cache()) as folder:
                 inside = Path(folder, "new")
                 inside.mkdir()
                 if not made:
@@ -71,12 +67,3 @@ def _not_here(why: str) -> str:
     if os.environ.get("GRADEGATE_CONTAINER") == "required":
         pytest.fail(why)
     pytest.skip(why)
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """One process at a time."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
