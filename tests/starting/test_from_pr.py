@@ -259,7 +259,7 @@ def test_a_workflow_of_another_form_ends_in_words(begun, workflow):
 def test_broken_yaml_is_told_with_its_line(begun):
     put(begun)
     (begun.folder / WORKFLOW).write_text("on: [\njobs")
-    assert outlook(begun, 2)[1].startswith(f"{WORKFLOW}:3: not valid YAML")
+    assert outlook(begun, 2)[1].startswith(f"{WORKFLOW}:1: not valid YAML")
 
 
 def test_no_workflow_is_read_through_a_link_that_leads_out(begun, tmp_path_factory):
