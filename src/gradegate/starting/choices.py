@@ -37,6 +37,7 @@ class Choices:
     folder: str = "."
     action: str = ACTION
     workflow: bool = True
+    config: bool = True  # False: the config is there, and a workflow is written for it
 
     @property
     def target(self) -> str:
@@ -84,6 +85,8 @@ def fault(id_: str) -> tuple[str, str] | None:
 
 def check(choices: Choices) -> None:
     """Raise ConfigError for what cannot be written into a config or a workflow."""
+    if not (choices.config or choices.workflow):
+        raise ConfigError.at("--only-workflow and --no-workflow leave nothing to write", None, "give one of the two")
     found = {"provider": fault(choices.target), "grader": fault(choices.judge)}
     if not choices.grader:  # it is the other one, and would say the same again
         del found["grader"]
@@ -92,7 +95,7 @@ def check(choices: Choices) -> None:
         for option, told in found.items()
         if told
     ]
-    if not found["provider"] and (choices.template == "application") != is_address(choices.target):
+    if choices.config and not found["provider"] and (choices.template == "application") != is_address(choices.target):
         mistakes.append(_other_kind(choices))
     if not _ACTION.fullmatch(choices.action):
         cure = "write OWNER/gradegate@COMMIT with all 40 digits: a tag can be moved"
