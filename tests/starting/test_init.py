@@ -337,6 +337,10 @@ def test_a_folder_without_plain_letters_has_a_workflow_of_its_own(begun, folder)
     assert all(name.isascii() and len(name) < 100 for name in names)
 
 
+def test_folders_without_any_letter_do_not_share_a_workflow(begun):
+    assert begun.do("init", "+")[0] == begun.do("init", "__")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
