@@ -188,3 +188,9 @@ def test_verbose_and_quiet_on_the_command_line(gate) -> None:  # type: ignore[no
     assert "PASSED  case 1  [echo, x]" in gate(made, "-v").out
     assert "PASSED" not in gate(made).out
     assert gate(made, "--verbose", "--no-table").err == "gradegate: --no-table has no effect: no table is shown\n"
+
+
+def test_cases_of_one_name_are_counted_and_not_listed_again(gate) -> None:  # type: ignore[no-untyped-def]
+    case = {"description": "greets", "assert": [{"type": "equals", "value": "z"}]}
+    made = {"prompts": ["x", "y"], "providers": ["echo"], "tests": [case, {**case, "description": "leaves"}]}
+    assert "blocked by greets (2 cases), leaves (2 cases): the list is above" in gate(made).out

@@ -202,9 +202,12 @@ def test_an_answer_can_be_graded_again_from_what_was_read():
     [
         (b"", "EOF"),
         (b"[]", "object"),
-        (b'{"version": 2}', "version"),
-        (b'{"version": true}', "the version is not a whole number at version"),
-        (b'{"version": 1}', "required"),
+        (
+            b'{"version": 2}',
+            "`version` has to be 1, and is another -> read it with the gradegate that wrote it, or write",
+        ),
+        (b'{"version": true}', "of this version: the version is not a whole number at version"),
+        (b'{"version": 1}', "`made` is required, and is not there"),
     ],
 )
 def test_what_is_no_results_json_is_a_mistake(content, words):

@@ -318,3 +318,36 @@ def test_whatever_a_workflow_holds_it_is_told_in_words(step, job, top, before):
         )
         lines, problems = outlook_of(root)
         assert lines or problems
+
+
+def _with_end(value, end):
+    if isinstance(value, dict):
+        return {key: _with_end(one, end) for key, one in value.items()}
+    return value.replace("\n", end)
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        {"permissions": {"contents": "read\n  forks       run as any other"}},
+        {"if": "true\n  forks       run as any other"},
+        {"name": "x\n  forks       run as any other"},
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r", "\u2028"])
+def test_no_value_of_a_workflow_begins_a_line(begun, job, end):
+    config(begun)
+    put(begun, job=_with_end(job, end), **{"with": {"comment-key": f"k{end}  forks"}})
+    _, out, _ = begun.do("init", "--from-pr")
+    assert [line[14:21] for line in out.splitlines() if line.startswith("  forks")] == ["not run"]
+
+
+@pytest.mark.parametrize("name", ["config", "working-directory"])
+def test_of_configs_that_are_named_when_it_runs_nothing_is_claimed(begun, name):
+    config(begun)
+    put(begun, **{"with": {name: "${{ matrix.one }}"}})
+    said, _ = outlook(begun)
+    assert said["not known"].startswith(name)
+    assert said["configs"].startswith("named when it runs, so nothing is known of calls, keys and cost;")
+    assert said["forks"] == "not known without a plan"
+    assert not said.keys() & {"keys", "asks", "cost"}

@@ -337,6 +337,10 @@ def test_a_folder_without_plain_letters_has_a_workflow_of_its_own(begun, folder)
     assert all(name.isascii() and len(name) < 100 for name in names)
 
 
+def test_folders_without_any_letter_do_not_share_a_workflow(begun):
+    assert begun.do("init", "+")[0] == begun.do("init", "__")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -351,11 +355,29 @@ def test_a_folder_without_plain_letters_has_a_workflow_of_its_own(begun, folder)
         (["--grader", '"]: {'], "is not the id of a provider"),
         (["--provider", "https://shop.example/ask"], "is the address of an application -> add --template application"),
         (["--template", "application", "--provider", "openai:chat:m"], "is not the address of an application"),
+        (["--template", "application", "--provider", "https:///ask"], "is an address without a host"),
+        (["--template", "application", "--provider", "http://a.test:99999/"], "or with a port that there is not"),
+        (["--template", "application", "--provider", "http://a.test/{{q}}"], "write the character as %XX"),
         (["--only-workflow"], "there is no promptfooconfig.yaml here"),
         (["--only-workflow", "--no-workflow"], "leave nothing to write -> give one of the two"),
+        (["--provider", ""], "--provider: nothing is given -> write what is meant, or leave it out"),
+        (["", "--grader", ""], "folder and --grader: nothing is given"),
         (["--action", "acme/gradegate@v1"], "names no commit"),
         (["--from-pr", "--provider", "openai:chat:m"], "--from-pr looks at the workflows that there are"),
     ],
 )
 def test_mistakes_are_told_and_nothing_is_written(begun, words, said):
     assert said in in_the_way(begun, *words)
+
+
+def test_a_password_in_an_address_is_neither_written_nor_said(begun):
+    said = in_the_way(begun, "--template", "application", "--provider", "https://ann:hunter2@a.test/ask")
+    assert "--provider has a user name or password in its address -> leave it out" in said
+    assert "hunter2" not in said
+
+
+def test_the_next_command_takes_no_folder_for_an_option(begun):
+    code, out, _ = begun.do("init", "--", "-x")
+    assert code == 0
+    assert "  gradegate run ./-x  #" in out
+    assert begun.do("run", "./-x")[0] == 0

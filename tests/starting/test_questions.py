@@ -76,3 +76,16 @@ def test_on_a_terminal_it_asks_and_elsewhere_not(tmp_path):
     assert b"What is tested?" in said
     assert b"Defaults taken" not in said
     assert "role-adherence" in (tmp_path / "promptfooconfig.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("typed", "choices"),
+    [
+        (["2", "ftp://a", "https:///b", "http://c:99999/", "https://u:p@d/", "http://[::1]:8000/e", ""],
+         Choices("application", "http://[::1]:8000/e", "openai:chat:MODEL")),
+        (["", 'openai:chat:a"b', "openai:chat:m", ""], Choices("prompt", "openai:chat:m", "openai:chat:m")),
+        (["", "https://a.test/b", "openai:chat:m", ""], Choices("prompt", "openai:chat:m", "openai:chat:m")),
+    ],
+)  # fmt: skip
+def test_what_no_file_can_hold_is_asked_again_at_once(typed, choices):
+    assert asked(*typed)[0] == choices

@@ -41,7 +41,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Give the exit code."""
     names = ("folder", "template", "provider", "grader", "action")
-    given = {name: value for name in names if (value := getattr(args, name))}
+    given = {name: value for name in names if (value := getattr(args, name)) is not None}
+    if empty := [name for name, value in given.items() if not value]:  # a variable of the shell that is not set
+        shown = " and ".join(name if name == "folder" else f"--{name}" for name in empty)
+        raise ConfigError.at(f"{shown}: nothing is given", None, "write what is meant, or leave it out")
     if args.from_pr:
         return _from_pr(given)
     from gradegate.reporting.commands import harmless

@@ -34,24 +34,25 @@ def run(args: argparse.Namespace) -> int:
 
     path = Path(args.results)
     decision, links = reread_file(path)
-    page = _write(args.output or str(_beside(path)), path, decision, links)
+    page = _write(args.output or str(path.with_suffix(".html")), path, decision, links)
     say(str(page))
     if not args.no_open and not _opened(page):
         complain("no browser was found; open the page by hand")
     return PASS
 
 
-def _beside(results: Path) -> Path:
-    """The page's place where none is named. Raises ConfigError where something else has it."""
-    page = results.with_suffix(".html")
+def _replaceable(page: Path) -> None:
+    """Raise ConfigError where something else has the place of the page, whoever named that place."""
     try:
+        if not page.is_file():  # it is not there, or cannot be replaced: then writing says so
+            return
         with page.open(encoding="utf-8", errors="replace") as file:
             ours = _OURS in file.read(_HEAD)
-    except OSError:  # it is not there, or cannot be replaced: then writing says so
-        return page
+    except (OSError, ValueError):
+        return
     if not ours:
-        raise ConfigError.at(f"`{page}` is there already, and is no page of gradegate", None, "name another with -o")
-    return page
+        what = f"`{page}` is there already, and is no page of gradegate"
+        raise ConfigError.at(what, None, "move it away, or name another with -o")
 
 
 def _write(output: str, results: Path, decision: Decision, links: Links) -> Path:
@@ -65,6 +66,7 @@ def _write(output: str, results: Path, decision: Decision, links: Links) -> Path
         raise ConfigError.at(f"the page `{output}` has another ending than .html", None, "end it with .html")
     where = places([output], cwd, os.environ)
     check_inputs(where, [results.resolve()])
+    _replaceable(where[output].path)
     seal = redactor(secrets(os.environ).values(), short=False)
     failures = write(check_outputs([output]), where, decision, links, seal)
     if failures:

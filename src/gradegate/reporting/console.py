@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -195,8 +196,11 @@ def _number(findings: Sequence[Finding]) -> int:
 
 
 def _names(rows: Sequence[Row], most: int, limit: int = 160) -> str:
-    names = ", ".join(one_line(name(row), limit) for row in rows[:most])
-    return names + (f" and {len(rows) - most:,} more" if len(rows) > most else "")
+    """The names of the first cases. One that several have, of other models, prompts or repeats, stands once with their number."""
+    found = list(Counter(one_line(name(row), limit) for row in rows).items())
+    names = ", ".join(text if count == 1 else f"{text} ({count:,} cases)" for text, count in found[:most])
+    left = sum(count for _, count in found[most:])
+    return names + (f" and {left:,} more" if left else "")
 
 
 # --- the run --------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -57,6 +58,9 @@ from gradegate.result import (
 )
 from gradegate.suite import NOWHERE, Limits, Note, Rule, Select
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 _SERVER = re.compile(r"https?://[A-Za-z0-9.:-]+")
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 _COMMIT = re.compile(r"[0-9A-Fa-f]{7,64}")
@@ -100,9 +104,21 @@ def _results(content: bytes, name: str) -> Results:
         return Results.model_validate_json(content)
     except ValidationError as e:
         first = e.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the top"
-        what = f"not a results.json of this version: {first['msg']} at {place}"
-        raise ConfigError.at(what, Origin(name), "write it with `gradegate run -o results.json`") from e
+        what = f"not a results.json of this version: {_wrong(first)}"
+        cure = "write it with `gradegate run -o results.json`"
+        if first["type"] == "literal_error" and first["loc"] == ("version",):
+            cure = f"read it with the gradegate that wrote it, or {cure}"
+        raise ConfigError.at(what, Origin(name), cure) from e
+
+
+def _wrong(first: ErrorDetails) -> str:
+    """What is wrong with the content, in words, and where."""
+    place = ".".join(map(str, first["loc"]))
+    if first["type"] == "missing":
+        return f"`{place}` is required, and is not there"
+    if first["type"] == "literal_error":
+        return f"`{place}` has to be {first['ctx']['expected']}, and is another"
+    return f"{first['msg'].removeprefix('Value error, ')} at {place or 'the top'}"
 
 
 def _links(said: Mapping[str, str]) -> Links:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from gradegate.errors import ConfigError, Mistake
 
@@ -19,6 +20,7 @@ PLACEHOLDER = "openai:chat:MODEL"  # no model is named in its place: whichever i
 ACTION = "OWNER/gradegate@0000000000000000000000000000000000000000"
 APPLICATION = "http://127.0.0.1:8000/ask"
 _ID = re.compile(r"[A-Za-z][\w.:/@+?&=%~-]*")  # goes into YAML and into comments as it is
+_ADDRESS = re.compile(r"https?://[\w.:/@+?&=%~\[\]-]*")
 _ACTION = re.compile(r"[\w.-]+/[\w.-]+(?:/[\w.-]+)*@[0-9a-f]{40}")
 
 
@@ -53,18 +55,47 @@ def is_address(id_: str) -> bool:
     return id_.startswith(("http://", "https://"))
 
 
+def fault(id_: str) -> tuple[str, str] | None:
+    """What keeps an id or an address out of a config, and its cure; None where nothing does. It repeats no password."""
+    if not is_address(id_):
+        return (
+            None
+            if _ID.fullmatch(id_)
+            else ("is not the id of a provider", f"write VENDOR:MODEL, such as {PLACEHOLDER}")
+        )
+    try:
+        parts = urlsplit(id_)
+        named = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none, a bracket without its fellow
+        named = False
+    if not named:
+        return "is an address without a host, or with a port that there is not", f"write its URL, such as {APPLICATION}"
+    if "@" in parts.netloc:  # the config is committed
+        return (
+            "has a user name or password in its address",
+            "leave it out, and send it in `headers` from a variable of the environment",
+        )
+    if not _ADDRESS.fullmatch(id_):
+        return (
+            "holds a character that no config takes as it is",
+            "write the character as %XX, and leave out what follows a `#`",
+        )
+    return None
+
+
 def check(choices: Choices) -> None:
     """Raise ConfigError for what cannot be written into a config or a workflow."""
     if not (choices.config or choices.workflow):
         raise ConfigError.at("--only-workflow and --no-workflow leave nothing to write", None, "give one of the two")
+    found = {"provider": fault(choices.target), "grader": fault(choices.judge)}
+    if not choices.grader:  # it is the other one, and would say the same again
+        del found["grader"]
     mistakes = [
-        Mistake(
-            f"--{option} {id_!r} is not the id of a provider", None, "write VENDOR:MODEL, such as openai:chat:MODEL"
-        )
-        for option, id_ in (("provider", choices.target), ("grader", choices.judge))
-        if not _ID.fullmatch(id_)
+        Mistake(f"--{option} {_named(choices, option)}{told[0]}", None, told[1])
+        for option, told in found.items()
+        if told
     ]
-    if choices.config and (choices.template == "application") != is_address(choices.target):
+    if choices.config and not found["provider"] and (choices.template == "application") != is_address(choices.target):
         mistakes.append(_other_kind(choices))
     if not _ACTION.fullmatch(choices.action):
         cure = "write OWNER/gradegate@COMMIT with all 40 digits: a tag can be moved"
@@ -75,6 +106,12 @@ def check(choices: Choices) -> None:
         mistakes.append(Mistake(f"the folder {choices.folder!r} is not inside this one", None, cure))
     if mistakes:
         raise ConfigError(*mistakes)
+
+
+def _named(choices: Choices, option: str) -> str:
+    """The id as it was given, and nothing where it holds what nobody should read again."""
+    id_ = choices.target if option == "provider" else choices.judge
+    return "" if is_address(id_) and "@" in id_ else f"{id_!r} "
 
 
 def _other_kind(choices: Choices) -> Mistake:

@@ -21,6 +21,7 @@ from gradegate.starting.workflows import ActionStep
 # What action.yml has where a workflow says nothing; the code has the others.
 DEFAULTS = {"output": "gradegate-results.json\ngradegate-junit.xml\n", "github-token": STAND_IN}
 _OPEN = "${{"
+_FINDS = frozenset({"config", "working-directory"})  # without these nobody can tell what is planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,19 @@ class Foreseen:
     both_sides: bool = False
     unseen: str = ""
 
+    @property
+    def unplaced(self) -> bool:
+        """Whether GitHub names the configs, or their folder, when it runs."""
+        return not _FINDS.isdisjoint(self.unknown)
+
 
 def foresee(step: ActionStep, root: Path) -> Foreseen:
     """Read the inputs of a step as the Action does on the runner, and make its plan without what only the runner has."""
     environ, unknown, passed = _environ(step, root)
     action = from_inputs(environ, root)
     found = Foreseen(step, action, unknown, passed, mistakes=action.mistakes)
+    if found.unplaced:
+        return found
     settings = replace(action.run, base="", baseline="", compare="", shard=None, merge="", open="", allow_exec=False)
     try:
         prepared, missing = planned(settings)

@@ -36,7 +36,12 @@ def outlook(root: Path) -> tuple[list[str], list[str]]:
         lines += [*_told(found), ""]
     if not steps and not problems:
         problems.append("no workflow uses gradegate -> `gradegate init` writes one")
-    return lines, problems
+    return [_on_one(line) for line in lines], [_on_one(problem) for problem in problems]
+
+
+def _on_one(line: str) -> str:
+    """The same on one line: what a workflow says may not pass for what is said of it."""
+    return " ".join(line.splitlines())
 
 
 def _line(title: str, text: str) -> str:
@@ -80,13 +85,7 @@ def _plan(found: Foreseen) -> Iterator[str]:
     """Configs, models, keys, calls and cost; nothing where there is no plan."""
     prepared, run = found.prepared, found.action.run
     if prepared is None:
-        why = (
-            f"the plan is not known here, as no code is run: {found.unseen}"
-            if found.unseen
-            else "no plan, for the reasons below"
-        )
-        named = ", ".join(run.configs) or "the one of the folder"
-        yield _line("configs", f"{named}: {why}")
+        yield _line("configs", _unplanned(found))
         return
     plan = prepared.shown_plan
     numbers = f"{many(plan.answers, 'answer')}, {many(plan.assertions, 'assertion')}"
@@ -102,6 +101,16 @@ def _plan(found: Foreseen) -> Iterator[str]:
         yield _line(title, prepared.hide(rest))
     if run.shard or run.merge or "shard" in found.unknown:
         yield _line("shards", "these are the numbers of all shards together; `merge` asks nobody and decides")
+
+
+def _unplanned(found: Foreseen) -> str:
+    """Why there is no plan."""
+    named = ", ".join(found.action.run.configs) or "the one of the folder"
+    if found.unseen:
+        return f"{named}: the plan is not known here, as no code is run: {found.unseen}"
+    if found.unplaced:
+        return "named when it runs, so nothing is known of calls, keys and cost; `gradegate validate CONFIG` tells them"
+    return f"{named}: no plan, for the reasons below"
 
 
 def _keys(found: Foreseen) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from gradegate.asking import unserved
 from gradegate.asking.provider import PROVIDERS, split_id
 from gradegate.errors import ConfigError
-from gradegate.starting.choices import APPLICATION, PLACEHOLDER, TEMPLATES, Choices
+from gradegate.starting.choices import APPLICATION, PLACEHOLDER, TEMPLATES, Choices, fault, is_address
 
 Ask = Callable[[str], str]  # shows a question and gives the line that was typed
 
@@ -43,8 +43,18 @@ def _template(ask: Ask) -> str:
 
 def _target(template: str, ask: Ask) -> str:
     if template == "application":
-        return ask(f"At which address does it answer? [{APPLICATION}] ").strip() or APPLICATION
+        return _address(ask)
     return _model(f"Which model answers? VENDOR:MODEL, or a vendor such as openai [{PLACEHOLDER}] ", PLACEHOLDER, ask)
+
+
+def _address(ask: Ask) -> str:
+    question = f"At which address does it answer? [{APPLICATION}] "
+    while True:
+        typed = ask(question).strip() or APPLICATION
+        told = fault(typed) if is_address(typed) else ("is no address", "write its URL")
+        if not told:
+            return typed
+        question = f"It {told[0]} ({told[1]}). Address [{APPLICATION}] "
 
 
 def _model(question: str, default: str, ask: Ask) -> str:
@@ -54,6 +64,9 @@ def _model(question: str, default: str, ask: Ask) -> str:
         parts = split_id(typed)
         if parts and not parts[1] and getattr(PROVIDERS.find(parts[0]), "names_model", True):
             typed = f"{typed.rstrip(':')}:{ask('Which model of it? [MODEL] ').strip() or 'MODEL'}"
-        if split_id(typed):
+        told = fault(typed)
+        if split_id(typed) and not told and not is_address(typed):
             return typed
-        question = f"No provider has that id ({unserved.nearest(typed)}). VENDOR:MODEL [{default}] "
+        question = (
+            f"No provider has that id ({told[1] if told else unserved.nearest(typed)}). VENDOR:MODEL [{default}] "
+        )

@@ -88,7 +88,9 @@ def _defaults(choices: Choices, given: Mapping[str, str]) -> Iterator[str]:
 
 
 def _next(choices: Choices, where: Ground) -> Iterator[str]:
-    folder = f" {shlex.quote('/'.join(where.folder))}" if where.folder else ""
+    path = "/".join(where.folder)
+    plain = f"./{path}" if path.startswith("-") else path  # which is no option
+    folder = f" {shlex.quote(plain)}" if path else ""
     yield "Next:"
     if choices.config:
         yield f"  gradegate run{folder}  # passes; answers and grades are recorded, so it takes no key"

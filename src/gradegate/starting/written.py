@@ -37,7 +37,9 @@ class Ground:
     def key(self) -> str:
         """What tells the workflow of this folder from others in the repository: letters, digits and hyphens."""
         words = re.sub(r"[^a-z0-9]+", "-", self.below.lower()).strip("-")
-        if len(words) > LONGEST or not self.below.isascii():  # which cannot be told apart by their letters alone
+        if (
+            not 0 < len(words) <= LONGEST or not self.below.isascii()
+        ):  # which cannot be told apart by their letters alone
             words = f"{words[:LONGEST]}-{sha256(self.below.encode()).hexdigest()[:8]}".strip("-")
         return f"evals-{words}" if self.below else "evals"
 
