@@ -87,8 +87,8 @@ def _link(schema: Schema, defs: Schema) -> None:
     several = {"type": "array", "items": asserted}
     for name in ("TestKeys", "AssertionKeys"):
         defs[name]["properties"]["assert"] = several
-    extra = {name: {"description": "sent to the target, over its `config`"} for name in TEST_PARAMETERS}
-    extra |= {name: {"description": "steers the test, as in promptfoo"} for name in STEERING}
+    extra = {name: {"description": "sent to the target, over its `config`"} for name in sorted(TEST_PARAMETERS)}
+    extra |= {name: {"description": "steers the test, as in promptfoo"} for name in sorted(STEERING)}
     extra |= {name: {"description": f"an option of {', '.join(kinds)}"} for name, kinds in _shared_options().items()}
     defs["OptionKeys"]["properties"] = extra | defs["OptionKeys"]["properties"]
     defs["OptionKeys"]["additionalProperties"] = False
