@@ -40,7 +40,7 @@ bench: $(READY)
 image:
 	docker build --quiet $(if $(BASE),--build-arg BASE=$(BASE)) --tag gradegate:measured .
 	docker save --output .image.tar gradegate:measured
-	$(PYTHON) scripts/image_size.py .image.tar --start gradegate:measured; rm -f .image.tar
+	$(PYTHON) scripts/image_size.py .image.tar --start gradegate:measured; code=$$?; rm -f .image.tar; exit $$code
 
 # Files that are made from the code.
 generated: $(READY)

@@ -145,7 +145,7 @@ def test_planned_is_passed_and_failed_and_errored_when_an_assertion_crashes(gate
         ("relevance", "answer-relevance"),
         ("valid-json", "is-json"),
         ("contian", "contains"),
-        ("ruby", "runs code"),
+        ("ruby", "use javascript"),
         ("is-sql", "gradegate does not have it"),
     ],
 )

@@ -1,6 +1,7 @@
 """A grader is one file: dropped into a folder, it runs through the command, is listed, and stands in the schema."""
 
 import json
+import re
 
 import pytest
 
@@ -79,8 +80,9 @@ def test_an_unreadable_reply_and_a_wrong_option_need_no_code_of_its_own(gate, ll
 def test_list_and_schema_know_it(dropped):
     assert "is-short  " in listing.listing()
     assert "The answer has at most so many words." in listing.listing()
-    types = json.loads(listing.schema("config"))["$defs"]["Assertion"]["properties"]["type"]["enum"]
-    assert {"is-short", "not-is-short"} <= set(types)
+    *types, opposite = json.loads(listing.schema("config"))["$defs"]["AssertionKeys"]["properties"]["type"]["anyOf"]
+    assert {"const": "is-short", "description": "The answer has at most so many words."} in types
+    assert re.match(opposite["pattern"], "not-is-short")
 
 
 def test_without_its_file_it_is_unknown(gate, llm):

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from gradegate import __version__
 from gradegate.commands.epilog import epilog
-from gradegate.commands.telling import complain
+from gradegate.commands.telling import complain, tell
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED, at_once
 from gradegate.errors import ConfigError, Mistake, Terminated
 from gradegate.reporting.streams import guard
@@ -144,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _report_mistakes(mistakes: Sequence[Mistake]) -> int:
     for mistake in mistakes:
-        complain(str(mistake), *(f"    {line}" for line in mistake.excerpt.splitlines()))
+        tell(mistake)
     from gradegate.figures import many
 
     complain(f"{many(len(mistakes), 'mistake')}; nothing was asked of any model")

@@ -69,7 +69,7 @@ def test_an_empty_file_is_a_mistake(calibrate, llm, content, said):
 def test_a_file_that_is_not_there_is_a_mistake(calibrate, llm, capsys):
     calibrate(config(llm), "")
     assert cli.main(["calibrate", "c.yaml", "none.jsonl"]) == 2
-    assert "`none.jsonl` cannot be read" in capsys.readouterr().err
+    assert "`none.jsonl` does not exist" in capsys.readouterr().err
 
 
 def test_no_report_takes_the_place_of_what_was_read(calibrate, llm):

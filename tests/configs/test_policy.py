@@ -67,7 +67,7 @@ def test_the_keys_of_asking_again_are_read_at_every_level(gate):
             "promptfooconfig.yaml:5: `confirm` must be 'off', 'grader' or 'answers', not 'sometimes'",
         ),
         ("{noise: 0.3}", "promptfooconfig.yaml:5: `noise` must be at most 0.25, not 0.3"),
-        ("{noise: true}", "promptfooconfig.yaml:5: `noise` must be a number, not true or false"),
+        ("{noise: true}", "promptfooconfig.yaml:5: `noise` must be a number, not true"),
         ("{second-opinions: ['nobody:x']}", "promptfooconfig.yaml:5: no such provider `nobody:x`"),
         ("{second-opinions: [5]}", "promptfooconfig.yaml:5: a provider is a text or a mapping with an `id`"),
         (

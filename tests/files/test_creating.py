@@ -33,6 +33,7 @@ def test_files_and_their_folders_are_made(tmp_path):
     assert (tmp_path / "b" / "c" / "d").read_text() == ""
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path):
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "kept").write_text("")

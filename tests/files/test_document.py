@@ -43,7 +43,7 @@ REFUSED = [
     (b"a: 1\nb: 2\na: 3", "x.yaml:3: the key `a` occurs twice -> keep one"),
     (b"a: [1\nb: 2", "x.yaml:1: not valid YAML, column 4: a list is opened here and not closed"),
     (b"a: !!python/object/apply:os.system [id]", "x.yaml:1"),
-    (b"a: !ruby/object 1", "x.yaml:1: the tag '!ruby/object' is not supported"),
+    (b"a: !ruby/object 1", "x.yaml:1: the tag `!ruby/object` is not supported"),
     (b"a: *nobody", "x.yaml:1"),
     (b"a: &a [*a]", "x.yaml:1: the alias *a has no anchor above it"),
     (b"a: 1\n---\nb: 2", "x.yaml:2: the file holds more than one YAML document"),

@@ -25,7 +25,6 @@ PATTERNS = [
     "[ab].*",
     "d/**/**/f.yaml",
     "?.json",
-    "**",
 ]
 
 
@@ -34,6 +33,13 @@ def test_files_are_those_of_the_standard_library(tree, written):
     folder, parts = split(written)
     found = {path for path in matches(tree / folder, parts) if path.is_file()}
     assert found == {path for path in tree.glob(written) if path.is_file()}
+
+
+def test_two_stars_at_the_end_are_folders_in_every_python(tree):
+    """The standard library gives files as well from 3.13 on."""
+    found = set(matches(tree, ("**",)))
+    assert {tree / "d", tree / "d" / "e"} <= found
+    assert [path for path in found if path.is_file()] == []
 
 
 def test_the_folder_before_a_pattern_is_told():

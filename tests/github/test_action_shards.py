@@ -95,6 +95,19 @@ def test_of_a_fork_neither_shards_nor_merge_are_run_and_all_say_so(tmp_path, llm
     assert llm.requests == []
 
 
+@pytest.mark.parametrize("author", ["octo-org/octo-repo", "stranger/octo-repo"])
+def test_shards_that_had_keys_and_asked_nothing_leave_parts_that_say_why(tmp_path, llm, author):
+    with serve() as github:
+        action = step(tmp_path, Local(), github, llm, pull_request(author))
+        late = {"ready": "http://127.0.0.1:9/health 1", "on_missing_secrets": "neutral"}  # nobody listens there
+        shards = [action.run(**inputs("shard", shard=f"{n}/2", parts="all-parts", **late)) for n in (1, 2)]
+        merged = action.run(**inputs("gate", on_missing_secrets="neutral", **KEYLESS))
+    assert [left.code for left in shards] == [3, 3]
+    assert (merged.code, merged.outputs["outcome"]) == (3, "inconclusive")
+    assert "shard 1/2 asked nothing" in merged.summary
+    assert "was not ready within 1 s" in merged.summary
+
+
 def test_parts_that_are_of_no_use_are_a_mistake_for_a_fork_too(tmp_path, llm):
     with serve() as github:
         action = step(tmp_path, Local(), github, llm, pull_request("stranger/octo-repo"))

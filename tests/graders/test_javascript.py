@@ -123,7 +123,7 @@ def test_parts_and_console_are_evidence(gate):
         ({"value": ""}, "the `value` of `javascript` is empty"),
         ({}, "`javascript` has no `value`"),
         ({"value": 1}, "is no JavaScript"),
-        ({"value": "file://none.js"}, "cannot be read"),
+        ({"value": "file://none.js"}, "does not exist"),
         ({"value": "file://a.ts"}, "is TypeScript"),
         ({"value": "file://../../x.js"}, "x.js"),
         ({"value": "file://imports.mjs"}, "imports.mjs:2: `javascript`: `import` loads a module"),

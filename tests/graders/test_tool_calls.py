@@ -150,6 +150,13 @@ def test_the_share_of_the_expected_tools(gate, llm, value, config, score):
     assert grade["score"] == score
 
 
+@pytest.mark.parametrize(("expected", "outcome"), [(["weather", "now"], "pass"), (["weather", "map"], "fail")])
+def test_strict_mode_is_all_or_nothing(gate, llm, expected, outcome):
+    strict = {"kind": "tool-correctness", "value": expected, "config": {"strict_mode": True, "threshold": 0.1}}
+    grade = graded(gate, llm, call(), call("now", "{}"), **strict)
+    assert (grade["outcome"], grade["score"]) == (outcome, float(outcome == "pass"))
+
+
 def test_tools_are_part_of_what_is_compared_with_the_base(gate, llm, tmp_path):
     (tmp_path / "tools.json").write_text(json.dumps(TOOLS))
     config = {

@@ -372,7 +372,7 @@ def test_hostile_answers_are_shown_as_text(grade, tmp_path):
     assert [case["outcome"] for case in ran.cases] == ["fail", "error"]
     assert not any(line.lstrip().startswith("::") for line in ran.out.splitlines())
     assert "\x1b" not in ran.out
-    assert "<script>" not in (tmp_path / "r.html").read_text()
+    assert (tmp_path / "r.html").read_text().count("<script>") == 1  # the page's own
 
 
 def test_the_base_is_not_asked_with_answers(grade):

@@ -12,7 +12,7 @@ from gradegate.planning import foreign
 from gradegate.planning.types import SET, unknown
 from gradegate.suite import Assertion
 from support.graded import mistakes
-from support.packages import npm_archive, wheel
+from support.packages import ROOT, npm_archive, wheel
 
 TYPES = {*GRADERS.names(), SET}
 # Of what deepeval.metrics exports: bases of metrics, and what is no metric.
@@ -101,3 +101,26 @@ def test_every_type_of_promptfoo_is_known():
 )
 def test_what_is_said_of_a_name(gate, kind, cure):
     assert cure in mistakes(gate({"tests": [{"providerOutput": "x", "assert": [{"type": kind, "value": "x"}]}]}))
+
+
+def table(page, first):
+    """The rows of the table of a page whose heading begins with that cell."""
+    text = (ROOT / "docs" / page).read_text()
+    rows = text[text.index(f"\n| {first} |") :].partition("\n\n")[0].strip().split("\n")[2:]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
+
+
+@pytest.mark.parametrize(("page", "tool"), [("from-deepeval.md", "DeepEval"), ("from-deepeval.md", "Ragas")])
+def test_the_page_has_every_name_with_what_it_is_here(page, tool):
+    expected = [
+        [f"`{it.name}`", *([f"`{it.cure}`", ""] if it.cure in TYPES else ["", it.way])]
+        for it in foreign.known()
+        if it.tool == tool
+    ]
+    assert table(page, tool) == expected
+
+
+def test_the_page_of_promptfoo_has_every_type_that_is_not_here():
+    expected = [[f"`{it.name}`", it.way] for it in foreign.known() if it.tool == "promptfoo"]
+    text = (ROOT / "docs" / "from-promptfoo.md").read_text()
+    assert [f"| {name} | {way} |" in text for name, way in expected] == [True] * len(expected)

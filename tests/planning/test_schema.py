@@ -62,13 +62,17 @@ def read(folder: Path, config: str, *name: str) -> tuple[bool, str]:
             return True, "\n".join(note.text for note in found.plan.notes)
 
 
+def is_config(block: doc_blocks.Block) -> bool:
+    read = block.data if block.language in ("yaml", "yml") and not block.name else None
+    return read is not None and doc_blocks.as_workflow(read) is None
+
+
 def shown() -> dict[str, str]:
     """The configs that pages show, made whole."""
     found = {}
     for page in doc_blocks.PAGES:
         for block in doc_blocks.blocks(page):
-            written = block.language in ("yaml", "yml") and not block.name and block.data is not None
-            if written and doc_blocks.as_workflow(block.data) is None:
+            if is_config(block):
                 found[str(block)] = yaml.safe_dump(doc_blocks.as_config(block.data), sort_keys=False)
     return found
 
@@ -148,8 +152,9 @@ WHOLE = {
             "assert": [
                 {"type": "contains", "value": "x", "weight": 2, "metric": "m", "blocking": False},
                 {"type": "similar", "value": "x", "threshold": 0.8, "provider": "openai:embedding:MODEL"},
-                {"type": "g-eval", "value": "x", "threshold": 0.5, "confirm": "off", "rubricPrompt": "Judge {{output}}"},
+                {"type": "g-eval", "value": "x", "threshold": 0.5, "confirm": "off"},
                 {"type": "latency", "threshold": 500},
+                {"type": "llm-rubric", "value": "x", "rubricPrompt": "Judge {{output}}"},
                 {"type": "assert-set", "threshold": 0.5, "assert": [{"type": "word-count", "value": {"min": 1, "max": 9}}]},
                 {"type": "turn-relevancy", "config": {"window_size": 3, "strict_mode": True}},
                 {"type": "trajectory:tool-used", "value": ["a"]},
@@ -169,7 +174,7 @@ WHOLE = {
         "budget": {"calls": 100, "seconds": 60},
         "rules": [
             {"name": "most", "min-pass-rate": 0.9, "min-cases": 1, "select": {"assertion": "contains"}, "blocking": False},
-            {"name": "all", "min-score": 0.5, "confidence": 0.95},
+            {"name": "all", "min-pass-rate": 0.5, "confidence": 0.95}, {"name": "mean", "min-score": 0.2},
         ],
     },
 }  # fmt: skip

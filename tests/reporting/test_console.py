@@ -166,6 +166,16 @@ def test_at_a_terminal_of_24_lines_the_end_says_why(tmp_path: Path) -> None:
     assert "\x1b" not in text
 
 
+def test_a_mistake_has_its_place_in_colour(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("prompts: [a\nproviders: [echo]\n")
+    environ = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
+    command = [sys.executable, "-m", "gradegate", "run", "c.yaml"]
+    code, text = run(command, tmp_path, {**environ, "TERM": "xterm"}, errors=True)
+    assert code == 2
+    assert text.startswith("\x1b[1;31mc.yaml:1: \x1b[0mnot valid YAML, column 10: a list is opened here")
+    assert text.count("\x1b") == 2
+
+
 def test_verbose_and_quiet_on_the_command_line(gate) -> None:  # type: ignore[no-untyped-def]
     made = {
         "prompts": ["x", "y"],

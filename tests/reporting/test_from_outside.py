@@ -91,3 +91,10 @@ def test_a_pattern_that_this_version_does_not_know_is_left_out() -> None:
     document = json.loads(json.dumps(WHOLE[0]))
     document["rules"][0]["select"]["language"] = "en"
     told(json.dumps(document).encode())
+
+
+def test_counts_below_nothing_are_refused() -> None:
+    document = json.loads(json.dumps(WHOLE[0]))
+    document["rules"][1]["passed"] = -1
+    with pytest.raises(ConfigError, match=r"greater than or equal to 0 at rules\.1\.passed"):
+        reread(json.dumps(document).encode(), "results.json")

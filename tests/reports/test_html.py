@@ -183,3 +183,11 @@ def test_a_case_without_an_answer_says_why() -> None:
 def test_a_kind_without_a_score_says_so() -> None:
     row = samples.row("x", Outcome.ERROR, samples.grade(Outcome.ERROR, reason="no verdict"))
     assert "no score" in render(samples.decision(samples.inconclusive().outcome, "", row))
+
+
+def test_who_answered_is_in_sight_where_there_are_several() -> None:
+    one, several = render(screens.weakened()), render(showcase.showcase())
+    summaries = [words(part.partition("</summary>")[0]) for part in (case(one, 1), case(several, 1))]
+    assert "openai:chat:gpt-5" not in summaries[0]
+    assert "openai:chat:gpt-5" in summaries[1]
+    assert "openai:chat:gpt-5 &middot; Answer as the support desk &middot; target" in words(case(one, 1))

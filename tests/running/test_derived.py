@@ -179,7 +179,7 @@ MISTAKES = {
     " ": ("hits", "has no name"),
     "py": ("file://m.py", "`file://m.py` is no file of JavaScript"),
     "ts": ("file://m.ts", "is TypeScript, which is not run"),
-    "gone": ("file://gone.js", "`file://gone.js` cannot be read"),
+    "gone": ("file://gone.js", "`file://gone.js` does not exist"),
 }
 
 

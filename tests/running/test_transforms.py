@@ -101,7 +101,7 @@ def test_variables_are_made_before_the_prompt_is(gate):
     [
         ({"transform": "const a = 1;\na"}, "`transform`: it returns nothing"),
         ({"transform": "fetch('x')"}, "`transform`: `fetch` asks the network"),
-        ({"transform": "file://none.js"}, "cannot be read"),
+        ({"transform": "file://none.js"}, "does not exist"),
         ({"transform": "file://t.py"}, "`t.py` does not exist"),
         ({"transformVars": "vars.q.a.b"}, "`transformVars`: it throws TypeError"),
         ({"transformVars": "'text'"}, "`transformVars` gives no object"),

@@ -2,15 +2,20 @@
 
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gradegate.starting.foreseen import DEFAULTS
+from gradegate.starting.outlook import outlook as outlook_of
 from support.starting import TEMPLATES
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ".github/workflows/evals.yml"
+CASE = {"assert": [{"type": "equals", "value": "x"}]}
 PIN = "OWNER/gradegate@" + "1" * 40
 
 
@@ -74,7 +79,7 @@ def test_keys_hosts_calls_and_dollars_of_models(begun, llm):
 
 
 @pytest.mark.parametrize(
-    ("given", "name"),
+    ("passed", "name"),
     [
         ({"with": {"openai-api-key": "${{ secrets.X }}"}}, "step"),
         ({"env": {"OPENAI_API_KEY": "${{ secrets.X }}"}}, "step"),
@@ -82,9 +87,9 @@ def test_keys_hosts_calls_and_dollars_of_models(begun, llm):
         ({"top": {"env": {"OPENAI_API_KEY": "${{ secrets.X }}"}}}, "workflow"),
     ],
 )
-def test_a_key_may_be_passed_in_four_ways(begun, given, name):
+def test_a_key_may_be_passed_in_four_ways(begun, passed, name):
     config(begun)
-    put(begun, **given)
+    put(begun, **passed)
     said, err = outlook(begun)
     assert (said["keys"], err) == ("OPENAI_API_KEY -> api.openai.com", "")
 
@@ -173,8 +178,8 @@ def test_answers_of_another_job_are_not_needed_to_say_what_grading_takes(begun):
 @pytest.mark.parametrize(
     ("test", "number"),
     [
-        ({"turns": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]}, "1 calls"),
-        ({"providerOutput": "recorded"}, "1 calls"),
+        ({"turns": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]}, "1 call"),
+        ({"providerOutput": "recorded"}, "1 call"),
     ],
 )
 def test_answers_of_another_job_may_be_conversations_or_not_be_asked_for(begun, test, number):
@@ -204,6 +209,17 @@ def test_a_base_that_is_to_be_asked_and_is_not_there_is_a_problem(begun):
     assert "`compare: base` asks the prompts of the base, and the input `base` is empty" in outlook(begun, 2)[1]
 
 
+def test_code_that_has_leave_on_the_runner_is_not_run_here(begun):
+    (begun.folder / "app.py").write_text("open('ran', 'w')\ndef call_api(prompt, options, context):\n    return {}\n")
+    (begun.folder / "make.py").write_text("open('ran', 'w')\n")
+    config(begun, provider="file://app.py")
+    put(begun, **{"with": {"allow-exec": "true"}})
+    said, err = outlook(begun)
+    assert err == ""
+    assert "as no code is run: " in said["configs"]
+    assert "ran" not in begun.files
+
+
 def test_the_examples_are_told_without_a_call(begun, llm):
     shutil.copytree(ROOT / "examples", begun.folder / "evals", ignore=shutil.ignore_patterns("*.yml", "out"))
     shutil.copytree(ROOT / "examples", begun.folder / "examples", ignore=shutil.ignore_patterns("*.yml", "out"))
@@ -212,7 +228,11 @@ def test_the_examples_are_told_without_a_call(begun, llm):
         text = path.read_text().replace("evals/promptfooconfig.yaml", "examples/answers/promptfooconfig.yaml")
         (begun.folder / ".github" / "workflows" / path.name).write_text(text)
     code, out, err = begun.do("init", "--from-pr")
-    assert out.count(", job ") == 10
+    jobs = [
+        job for path in (ROOT / "examples").glob("*.yml") for job in yaml.safe_load(path.read_text())["jobs"].values()
+    ]
+    gating = [job for job in jobs if any("OWNER/gradegate" in step.get("uses", "") for step in job["steps"])]
+    assert out.count(", job ") == len(gating) > 9
     assert "Traceback" not in out + err
     assert code in (0, 2)
     assert llm.requests == []
@@ -259,7 +279,7 @@ def test_a_workflow_of_another_form_ends_in_words(begun, workflow):
 def test_broken_yaml_is_told_with_its_line(begun):
     put(begun)
     (begun.folder / WORKFLOW).write_text("on: [\njobs")
-    assert outlook(begun, 2)[1].startswith(f"{WORKFLOW}:3: not valid YAML")
+    assert outlook(begun, 2)[1].startswith(f"{WORKFLOW}:1: not valid YAML, column 5")
 
 
 def test_no_workflow_is_read_through_a_link_that_leads_out(begun, tmp_path_factory):
@@ -270,3 +290,31 @@ def test_no_workflow_is_read_through_a_link_that_leads_out(begun, tmp_path_facto
     code, out, err = begun.do("init", "--from-pr")
     assert (code, "secret" in out) == (2, False)
     assert "leads out of the workspace" in err
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=8)
+    | st.sampled_from(["${{ secrets.X }}", "pull_request"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+OTHERS = st.fixed_dictionaries({}, optional=dict.fromkeys(("with", "env", "if", "id", "name"), ANYTHING))
+JOBS = st.fixed_dictionaries({}, optional=dict.fromkeys(("permissions", "env", "if", "runs-on"), ANYTHING))
+TOPS = st.fixed_dictionaries({}, optional=dict.fromkeys(("on", "permissions", "env", "name"), ANYTHING))
+
+
+@given(OTHERS, JOBS, TOPS, st.lists(ANYTHING, max_size=2))
+def test_whatever_a_workflow_holds_it_is_told_in_words(step, job, top, before):
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        workflow = {**top, "jobs": {"a": {**job, "steps": [*before, {**step, "uses": PIN}]}, "b": before}}
+        (root / WORKFLOW).parent.mkdir(parents=True)
+        (root / WORKFLOW).write_text(yaml.safe_dump(workflow, allow_unicode=True), encoding="utf-8")
+        (root / "promptfooconfig.yaml").write_text(
+            yaml.safe_dump({"prompts": ["x"], "providers": ["echo"], "tests": [CASE]})
+        )
+        lines, problems = outlook_of(root)
+        assert lines or problems

@@ -65,6 +65,7 @@ def test_the_comments_say_how_models_are_asked(begun, template, llm, monkeypatch
     assert llm.requests == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", TEMPLATES)
 @pytest.mark.parametrize("below", ["", "apps/My 'bot' #1"])
 def test_the_workflow_is_safe_valid_and_for_this_folder(begun, template, below, monkeypatch):
@@ -108,6 +109,7 @@ def test_the_config_has_promptfoos_shape(begun, template):
     assert "__" not in "".join(text for name, text in begun.files.items() if not name.endswith(".py"))
 
 
+@pytest.mark.slow
 def test_what_a_program_answers_goes_the_way_of_the_workflow(begun):
     begun.do("init", "--template", "answers")
     steps = yaml.safe_load(begun.files[WORKFLOW])["jobs"]["answer"]["steps"]
@@ -185,6 +187,55 @@ def test_no_workflow(begun):
     assert "commit of a release" not in said
 
 
+def existing(begun, **more):
+    test = {"vars": {"q": "x"}, "assert": [{"type": "llm-rubric", "value": "polite"}]}
+    config = {"prompts": ["{{q}}"], "providers": ["anthropic:messages:m"], "tests": [test], **more}
+    (begun.folder / "promptfooconfig.yaml").write_text(yaml.safe_dump(config))
+
+
+def gate_step(begun):
+    workflow = yaml.safe_load(begun.files[WORKFLOW])
+    return next(step for step in workflow["jobs"]["gate"]["steps"] if step.get("id") == "gate")
+
+
+def test_a_config_that_is_there_is_told_how_to_get_a_workflow(begun):
+    existing(begun)
+    assert "`promptfooconfig.yaml` is there already -> `gradegate init --only-workflow`" in in_the_way(begun)
+
+
+def test_a_workflow_alone_hands_over_the_keys_that_the_config_takes(begun):
+    existing(begun, defaultTest={"options": {"provider": "openai:chat:j"}})
+    code, said, err = begun.do("init", "--only-workflow")
+    assert (code, err) == (0, "")
+    assert "gradegate validate  # what a run takes" in said
+    assert "LIVE" not in said
+    assert set(begun.files) == {"promptfooconfig.yaml", WORKFLOW}
+    step = gate_step(begun)
+    assert step["env"] == {name: f"${{{{ secrets.{name} }}}}" for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")}
+    assert step["with"] == {"base": ".base"}
+    assert begun.do("init", "--from-pr")[0] == 0
+
+
+def test_models_that_are_named_for_a_config_that_is_there_go_into_the_workflow(begun):
+    existing(begun)
+    code, out, err = begun.do("init", "--only-workflow")
+    assert (code, out, set(begun.files)) == (2, "", {"promptfooconfig.yaml"})
+    assert "grade" in err  # nobody says which model does
+    assert begun.do("init", "--only-workflow", "--grader", "groq:j", "--provider", "openai:chat:m")[0] == 0
+    step = gate_step(begun)
+    assert step["with"] == {"provider": "openai:chat:m", "grader": "groq:j", "base": ".base"}
+    assert set(step["env"]) == {"GROQ_API_KEY", "OPENAI_API_KEY"}
+    assert begun.do("init", "--from-pr")[0] == 0
+
+
+def test_a_config_that_is_there_may_be_answered_by_a_program(begun):
+    existing(begun)
+    assert begun.do("init", "--only-workflow", "--template", "answers", "--grader", "groq:j")[0] == 0
+    given = gate_step(begun)["with"]
+    assert given == {"grader": "groq:j", "answers": ".answers/answers.jsonl", "base": ".base"}
+    assert begun.do("init", "--from-pr")[0] == 0
+
+
 def test_the_release_that_was_named_is_used(begun):
     release = "acme/gradegate@" + "a1" * 20
     _, said, _ = begun.do("init", "--action", release)
@@ -240,7 +291,8 @@ def test_a_file_that_is_there_is_named_and_nothing_is_written(begun, name):
     (begun.folder / name).parent.mkdir(parents=True, exist_ok=True)
     (begun.folder / name).write_text("mine")
     err = in_the_way(begun)
-    assert err.startswith(f"`{name}` is there already -> move it away, or start in another folder")
+    assert err.startswith(f"`{name}` is there already -> ")
+    assert "move it away, or " in err
 
 
 def test_all_files_that_are_there_are_named_together(begun):
@@ -299,6 +351,8 @@ def test_a_folder_without_plain_letters_has_a_workflow_of_its_own(begun, folder)
         (["--grader", '"]: {'], "is not the id of a provider"),
         (["--provider", "https://shop.example/ask"], "is the address of an application -> add --template application"),
         (["--template", "application", "--provider", "openai:chat:m"], "is not the address of an application"),
+        (["--only-workflow"], "there is no promptfooconfig.yaml here"),
+        (["--only-workflow", "--no-workflow"], "leave nothing to write -> give one of the two"),
         (["--action", "acme/gradegate@v1"], "names no commit"),
         (["--from-pr", "--provider", "openai:chat:m"], "--from-pr looks at the workflows that there are"),
     ],

@@ -60,12 +60,13 @@ def test_input_that_ends_is_told():
         asked("rag")
 
 
+@pytest.mark.slow
 def test_on_a_terminal_it_asks_and_elsewhere_not(tmp_path):
     here, there = pty.openpty()
     command = [sys.executable, "-m", "gradegate", "init", "--provider", "openai:chat:m"]
     process = subprocess.Popen(command, cwd=tmp_path, stdin=there, stdout=there, stderr=subprocess.PIPE)
     os.close(there)
-    os.write(here, b"chatbot\n\n")
+    os.write(here, b"chatbot\n\n\x04")  # the end, should it ask for more
     said = b""
     while b"Next:" not in said:
         said += os.read(here, 4096)

@@ -16,6 +16,14 @@ _SPOILED = re.compile(r"  reply: [^\n]*\n(  # To see a blocked run[^\n]*\n)  # (
 _LIVE = re.compile(r"( +)((?:- \{ id: \"|provider: )scripted:[^\n]*)\n((?: +# [^\n]*\n)+)")
 
 
+def spoil(folder: Path) -> None:
+    """Put the wrong answer of recorded/answers.yaml in place of the right one above it."""
+    path = folder / "recorded" / "answers.yaml"
+    text, number = _SPOILED.subn(r"\1  \2\n", path.read_text())
+    assert number == 1
+    path.write_text(text)
+
+
 @dataclass(frozen=True)
 class Beginning:
     """A folder of its own, with the command in it."""
@@ -38,10 +46,7 @@ class Beginning:
 
     def spoil(self, below: str = "") -> None:
         """Do what recorded/answers.yaml says about seeing a blocked run."""
-        path = self.folder / below / "recorded" / "answers.yaml"
-        text, number = _SPOILED.subn(r"\1  \2\n", path.read_text())
-        assert number == 1
-        path.write_text(text)
+        spoil(self.folder / below)
 
     def go_live(self, below: str = "") -> None:
         """Do what the comments LIVE of the config say: what follows the recorded entry takes its place."""

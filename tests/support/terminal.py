@@ -18,12 +18,13 @@ CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def run(
-    command: Sequence[str], cwd: Path, environ: Mapping[str, str], lines: int = 24, columns: int = 80
+    command: Sequence[str], cwd: Path, environ: Mapping[str, str], columns: int = 80, errors: bool = False
 ) -> tuple[int, str]:
-    """The exit code of a command whose standard output is a terminal, and all that it wrote there."""
+    """The exit code of a command whose standard output (or error) is a terminal of 24 lines, and all that it wrote there."""
     main, other = pty.openpty()
-    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-    process = subprocess.Popen(command, cwd=cwd, env=dict(environ), stdout=other, stderr=subprocess.DEVNULL)
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    out, err = (subprocess.DEVNULL, other) if errors else (other, subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=cwd, env=dict(environ), stdout=out, stderr=err)
     os.close(other)
     written = b""
     try:

@@ -30,6 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--grader", metavar="ID", help="the model that grades; default is the one that answers")
     parser.add_argument("--no-workflow", action="store_true", help="write no workflow")
+    parser.add_argument("--only-workflow", action="store_true", help="write a workflow for the config that is there")
     parser.add_argument("--action", metavar="OWNER/REPO@COMMIT", help="the release that the workflow uses")
     parser.add_argument("-y", "--yes", action="store_true", help="ask nothing; take the defaults")
     parser.add_argument(
@@ -47,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.starting.steps import begin
 
     on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    for line in begin(here(), given, workflow=not args.no_workflow, ask=_ask if on_terminal and not args.yes else None):
+    ask = _ask if on_terminal and not args.yes else None
+    for line in begin(here(), given, config=not args.only_workflow, workflow=not args.no_workflow, ask=ask):
         print(harmless(line))
     return PASS
 
@@ -64,12 +66,14 @@ def _from_pr(given: Mapping[str, str]) -> int:
     from gradegate.starting.outlook import outlook
 
     if given:
-        what = f"--from-pr looks at the workflows that there are, and --{next(iter(given))} chooses what is written"
+        name = "FOLDER" if "folder" in given else f"--{next(iter(given))}"
+        what = f"--from-pr looks at the workflows that there are, and {name} chooses what is written"
         raise ConfigError.at(what, None, "give one of the two")
     cwd = here().resolve()
     lines, problems = outlook(repository_of(cwd) or cwd)
     for line in lines:
         print(harmless(line))
+    sys.stdout.flush()  # what is wrong comes below what it is about
     for problem in problems:
         complain(problem)
     print("No call was made." if not problems else f"{many(len(problems), 'problem')}; no call was made.")

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradegate.deciding.exit import PASS, exit_code
-from gradegate.errors import ConfigError
+from gradegate.errors import ConfigError, Mistake
 
 if TYPE_CHECKING:
+    from gradegate.access.hiding import Hide
     from gradegate.pipeline import Delivered, Prepared
     from gradegate.reporting.console import View
     from gradegate.settings import Settings
@@ -25,10 +26,22 @@ def here() -> Path:
         raise ConfigError.at(f"the working directory cannot be read: {e.strerror}", None, "start in a folder") from e
 
 
-def complain(*lines: str) -> None:
-    """Say what is wrong, on standard error, which a runner reads, too."""
-    for line in lines:
-        print(bare(line), file=sys.stderr, flush=True)
+def complain(text: str) -> None:
+    """Say what is wrong, on standard error."""
+    print(bare(text), file=sys.stderr, flush=True)
+
+
+def tell(mistake: Mistake) -> None:
+    """Say a mistake as ``complain`` does, its place in colour at a terminal, with the line of the file below it."""
+    from gradegate.reporting.console import Line, Tone
+    from gradegate.reporting.paint import say
+
+    hide = _seal()
+    place = f"{mistake.origin}: " if mistake.origin else ""
+    say(Line(str(mistake).removeprefix(place), Tone.BAD if place else Tone.PLAIN, place), hide, sys.stderr)
+    for line in mistake.excerpt.splitlines():
+        say(Line(f"    {line}"), hide, sys.stderr)
+    sys.stderr.flush()
 
 
 def say(text: str) -> None:
@@ -37,13 +50,17 @@ def say(text: str) -> None:
 
 
 def bare(text: str) -> str:
-    """The text without secrets of the environment, and without commands of a runner."""
-    from gradegate.access.environment import secrets
-    from gradegate.access.hiding import redactor
+    """The text without secrets of the environment, and without commands of a runner, which reads both streams."""
     from gradegate.reporting.commands import harmless
 
-    hide = redactor(secrets(os.environ).values(), short=False)
-    return harmless(hide(text))
+    return harmless(_seal()(text))
+
+
+def _seal() -> Hide:
+    from gradegate.access.environment import secrets
+    from gradegate.access.hiding import redactor
+
+    return redactor(secrets(os.environ).values(), short=False)
 
 
 def delivered(outcome: Delivered, view: View) -> int:

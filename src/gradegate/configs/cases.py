@@ -33,7 +33,7 @@ class CaseReader:
             return Case(
                 description=keys.description,
                 vars=self._vars(keys.vars, origin, inline),
-                assertions=tuple(self._assertions(test.get("assert") or (), file, inline)),
+                assertions=tuple(self._assertions(test.get("assert"), file, inline)),
                 options=self._options(keys.options, test, file),
                 threshold=None if keys.threshold == "none" else keys.threshold,
                 scoring=self._scoring(keys.assert_scoring_function, test, file),
@@ -133,7 +133,7 @@ class CaseReader:
             config=keys.config or NOTHING,
             transform=scripts.code(keys.transform, self.desk.source, origin),
             context_transform=scripts.code(keys.context_transform, self.desk.source, origin),
-            members=tuple(self._assertions(item.get("assert") or (), file, inline)),
+            members=tuple(self._assertions(item.get("assert"), file, inline)),
             confirm=keys.confirm or "",
             second_opinions=self.desk.models(
                 keys.second_opinions, Origin(file, document.line_of(item, ["second-opinions"]))

@@ -12,6 +12,7 @@ from gradegate.configs.keys import AssertionKeys, mistakes
 from gradegate.errors import Origin
 from gradegate.files.document import line_of
 from gradegate.grading.grader import GRADERS
+from gradegate.registry import near
 from gradegate.suite import Note
 
 _SET = "assert-set"
@@ -34,5 +35,5 @@ def _wrong(written: Mapping[str, Any], file: str) -> Iterator[str]:
         return
     base = keys.type.removeprefix("not-")
     if base != _SET and GRADERS.find(base) is None:
-        near = GRADERS.suggest(base)
-        yield f"there is no assertion type `{keys.type}`" + (f" ({near})" if near else "")
+        meant = near(base, GRADERS.names())
+        yield f"there is no assertion type `{keys.type}`" + (f' (did you mean "{meant}"?)' if meant else "")

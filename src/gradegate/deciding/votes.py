@@ -91,7 +91,8 @@ def fails(votes: Iterable[Vote]) -> int:
 
 
 def _contradiction(votes: Sequence[Vote]) -> str:
-    return f"{CONTRADICTION}: {fails(votes)} of {len(votes)} asks fail"
+    failing = fails(votes)
+    return f"{CONTRADICTION}: {failing} of {len(votes)} asks {'fails' if failing == 1 else 'fail'}"
 
 
 def _unaskable(asks: Sequence[Grade]) -> str:

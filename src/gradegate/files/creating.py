@@ -11,10 +11,15 @@ from pathlib import Path
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.replacing import NEW, Place, opened_folder
 
+MOVE = "move it away, or start in another folder: nothing is overwritten"
 
-def create(files: Mapping[Place, str]) -> None:
-    """Write each text to its place. Raises ConfigError with everything that is in the way, and leaves nothing behind then."""
-    if mistakes := [mistake for place in files for mistake in _in_the_way(place)]:
+
+def create(files: Mapping[Place, str], cures: Mapping[Place, str] | None = None) -> None:
+    """Write each text to its place. Raises ConfigError with everything that is in the way, and leaves nothing behind then.
+
+    ``cures`` say of places what to do where something is there, if not ``MOVE``.
+    """
+    if mistakes := [it for place in files for it in _in_the_way(place, (cures or {}).get(place, MOVE))]:
         raise ConfigError(*dict.fromkeys(mistakes))
     folders = [folder for place in files for folder in _missing(place)]
     made: list[Path] = []
@@ -30,7 +35,7 @@ def create(files: Mapping[Place, str]) -> None:
         _remove(made, folders)
 
 
-def _in_the_way(place: Place) -> Iterator[Mistake]:
+def _in_the_way(place: Place, cure: str) -> Iterator[Mistake]:
     """What has the name of the file, or is no folder where one is needed."""
     for position, path in enumerate(_steps(place), start=1):
         shown = "/".join(place.parts[:position])
@@ -42,9 +47,7 @@ def _in_the_way(place: Place) -> Iterator[Mistake]:
             yield Mistake(f"`{shown}` cannot be looked at: {e.strerror}", None, "start in another folder")
             return
         if position == len(place.parts):
-            yield Mistake(
-                f"`{shown}` is there already", None, "move it away, or start in another folder: nothing is overwritten"
-            )
+            yield Mistake(f"`{shown}` is there already", None, cure)
         elif stat.S_ISLNK(mode):
             yield Mistake(
                 f"`{shown}` is a symbolic link", None, "make it a folder: links of a repository are not followed"

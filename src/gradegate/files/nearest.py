@@ -13,6 +13,8 @@ _MOST = 5_000  # names of a folder that are looked at
 
 def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
     """What is wrong with a path as it was written, which leads to ``path``, and the cure. Names are relative to ``root``."""
+    if path.is_dir():
+        return f"`{written}` is a folder, and no file", "name a file in it"
     folder, name = path.parent, path.name
     while not folder.is_dir() and folder != folder.parent:
         folder, name = folder.parent, folder.name

@@ -68,7 +68,7 @@ def _not(value: Any) -> str:
         return ", and it is empty"
     if isinstance(value, bool):
         return f", not {str(value).lower()}"
-    shown = repr(value) if isinstance(value, str | int | float) else ""
+    shown = f"{value:g}" if isinstance(value, float) else repr(value) if isinstance(value, str | int) else ""
     return f", not {shown}" if 0 < len(shown) < _LONGEST else ""
 
 

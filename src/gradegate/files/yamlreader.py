@@ -216,7 +216,8 @@ class _Reader:
 
     def _strange_tag(self, event: Any) -> ConfigError:
         line = event.start_mark.line + 1
-        return self._error(f"the tag {event.tag!r} is not supported", line, "write the value without a tag")
+        tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+        return self._error(f"the tag `{tag}` is not supported", line, "write the value without a tag")
 
     def _error(self, what: str, line: int, cure: str) -> ConfigError:
         return ConfigError(*self._mistakes, Mistake(what, Origin(self._file, line), cure))

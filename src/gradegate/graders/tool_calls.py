@@ -141,6 +141,7 @@ class ToolCorrectness(Grader):
     """Names of the expected tools: a list, or a text with commas."""
     should_consider_ordering: bool = False
     should_exact_match: bool = False
+    strict_mode: bool = False
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Expected tools that were called among the expected; in order, the longest common sequence; exact, 1 or 0."""
@@ -149,7 +150,9 @@ class ToolCorrectness(Grader):
             raise NoVerdict(UNKNOWN)
         called = [named(call)[0] for call in told]
         reason = f"called {', '.join(called) or 'nothing'}, expected {', '.join(self.value)}"
-        return Verdict(self._score(called), None, reason, {"called": called, "expected": self.value})
+        score = self._score(called)
+        score = float(score == 1) if self.strict_mode else score
+        return Verdict(score, None, reason, {"called": called, "expected": self.value})
 
     def _score(self, called: Sequence[str]) -> float:
         if self.should_exact_match:

@@ -10,7 +10,7 @@ import ast
 import dataclasses
 import inspect
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -36,6 +36,7 @@ from gradegate.planning.types import SET
 
 Schema = dict[str, Any]
 
+ANYTHING: Schema = {}
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 SET_SENTENCE = "Several assertions that count as one."
 _BOUNDS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
@@ -87,10 +88,10 @@ def _link(schema: Schema, defs: Schema) -> None:
     several = {"type": "array", "items": asserted}
     for name in ("TestKeys", "AssertionKeys"):
         defs[name]["properties"]["assert"] = several
-    extra = {name: {"description": "sent to the target, over its `config`"} for name in sorted(TEST_PARAMETERS)}
-    extra |= {name: {"description": "steers the test, as in promptfoo"} for name in sorted(STEERING)}
+    extra = {name: {"description": "sent to the target, over its `config`"} for name in TEST_PARAMETERS}
+    extra |= {name: {"description": "steers the test, as in promptfoo"} for name in STEERING}
     extra |= {name: {"description": f"an option of {', '.join(kinds)}"} for name, kinds in _shared_options().items()}
-    defs["OptionKeys"]["properties"] = extra | defs["OptionKeys"]["properties"]
+    defs["OptionKeys"]["properties"] = dict(sorted(extra.items())) | defs["OptionKeys"]["properties"]
     defs["OptionKeys"]["additionalProperties"] = False
 
 
@@ -215,13 +216,14 @@ def _of_kind(kind: type[Grader], sentence: str) -> tuple[Schema, Schema]:
     if value is not None:
         about = told.get("value", "")
         # Only shown: a template may stand for any of it, and the reader takes texts where lists are meant.
-        then["properties"]["value"] = {"description": about, "anyOf": [value, {}]}
+        keys: Schema = {"properties": inner} if (inner := _keys_in(value, defs)) else {}
+        then["properties"]["value"] = {"description": about, **keys, "anyOf": [value, ANYTHING]}
     then["properties"]["threshold"] = _held(
         kind, default if default is not None else options.get("threshold", {}).get("default")
     )
     if not kind.written.own_config:
         known = {
-            name: {**({"description": told[name]} if name in told else {}), "anyOf": [it, {}]}
+            name: {**({"description": told[name]} if name in told else {}), "anyOf": [it, ANYTHING]}
             for name, it in options.items()
         }
         known.pop("threshold", None)
@@ -236,6 +238,15 @@ def _of_kind(kind: type[Grader], sentence: str) -> tuple[Schema, Schema]:
         then["properties"]["config"] = {"type": ["object", "null"], "properties": known, "additionalProperties": False}
     required = [item.name for item in _fields(kind) if item.name in ("value", "threshold") and _lacks_default(item)]
     return {**then, "required": required}, defs
+
+
+def _keys_in(value: Schema, defs: Mapping[str, Schema]) -> Schema:
+    """The keys of a value that may be a mapping: editors offer those alone that stand beside the alternatives."""
+    found: Schema = {}
+    for one in (value, *value.get("anyOf", ()), *value.get("oneOf", ())):
+        named = defs.get(str(one.get("$ref", "")).rpartition("/")[2], {})
+        found |= {key: {"anyOf": [it, ANYTHING]} for key, it in named.get("properties", {}).items()}
+    return found
 
 
 def _held(kind: type[Grader], default: Any) -> Schema:
@@ -267,8 +278,11 @@ def sentences_of(kind: type[Grader]) -> Mapping[str, str]:
     return found
 
 
-def _below_fields(base: type) -> Iterator[tuple[str, str]] | Mapping[str, str]:
-    (written,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+def _below_fields(base: type) -> Mapping[str, str]:
+    try:
+        (written,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+    except (OSError, TypeError):  # its source is not there
+        return {}
     body = written.body if isinstance(written, ast.ClassDef) else []
     return {
         field.target.id: str(text.value.value)

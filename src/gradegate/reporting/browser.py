@@ -58,5 +58,5 @@ def _shown(value: Any) -> str:
     return visible(clip("" if value is None else str(value), _TEXT))
 
 
-def _line(value: Any) -> str:
-    return one_line(str(value), _LINE)
+def _line(value: Any, limit: int = _LINE) -> str:
+    return one_line(str(value), limit)

@@ -42,7 +42,7 @@ def say(line: Line, hide: Hide, stream: TextIO | None = None) -> None:
     """Write a line without secrets; what is not our own word is harmless, and has no colour of its own."""
     stream = stream or sys.stdout
     head, text = (line.head, line.text) if line.head else (line.text, "")
-    text, head = hide(text), hide(head)
+    head, text = hide(head), hide(text)
     if coloured(stream) and line.tone in _STYLES:
         text = f"{paint(harmless(head), _STYLES[line.tone])}{harmless(text)}"
     else:

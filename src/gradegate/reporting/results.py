@@ -20,6 +20,8 @@ VERSION = 1  # grows when a key changes its meaning or goes away; further keys m
 Word = Literal["pass", "fail", "error"]
 Status = Literal["", "ok", "fixed", "pre-existing", "new-failure", "unsteady", "undecided"]
 Digest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
+Count = Annotated[int, Field(ge=0)]
+Scale = Annotated[int, Field(ge=1)]
 Share = Field(default=None, description="From 0 to 1; null when nothing was graded.")
 
 
@@ -37,10 +39,10 @@ class SourceLine(_Part):
 class Counted(_Part):
     """planned = passed + failed + errored; an error is neither a pass nor a failure."""
 
-    planned: int
-    passed: int
-    failed: int
-    errored: int
+    planned: Count
+    passed: Count
+    failed: Count
+    errored: Count
     pass_rate: float | None = Share
 
 
@@ -78,9 +80,9 @@ class RuleLine(_Part):
     outcome: Word
     reason: str
     suite: str
-    passed: int
-    failed: int
-    errored: int
+    passed: Count
+    failed: Count
+    errored: Count
     pass_rate: float | None = Share
     score: float | None = None
     min_pass_rate: float | None = None
@@ -98,7 +100,7 @@ class RuleLine(_Part):
     select: dict[str, str] = Field(description="Patterns of the grades that it looks at; absent ones take everything.")
     every_case: bool = Field(description="Each case must pass: the rule of a config without a gate block.")
     by_metric: bool = Field(description="The mean score is that of the means of the metrics.")
-    scale: int = Field(description="People see scores times this.")
+    scale: Scale = Field(description="People see scores times this.")
     source: SourceLine | None = None
 
 
@@ -134,7 +136,7 @@ class GradeLine(_Part):
     weight: float | None
     config: dict[str, Any]
     model_slug: str
-    scale: int = Field(description="People see the score times this.")
+    scale: Scale = Field(description="People see the score times this.")
     unread: str = Field(description="The score as the grader wrote it, where that is not a number.")
     most: bool = Field(description="The threshold is a limit from above on what was measured, not on the score.")
     setup: bool = Field(description="An error that only the user can fix, such as a wrong key.")
@@ -177,8 +179,8 @@ class CaseLine(_Part):
 
     description: str
     suite: str
-    case: int
-    repeat: int
+    case: Count
+    repeat: Count
     provider: str
     prompt: str = Field(description="As it was sent, with the variables filled in.")
     prompt_label: str

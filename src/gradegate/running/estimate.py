@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gradegate.asking.provider import Provider
 from gradegate.deciding.chances import expected_reasks, most_reasks
+from gradegate.figures import many
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.planning.job import Job, Plan
 from gradegate.running.askable import Askable
@@ -67,8 +68,8 @@ def estimate(plan: Plan) -> Estimate:
 
 def said(found: Estimate, limits: Limits = NO_LIMITS) -> Iterator[str]:
     """The estimate, a line each, beside what the run may take."""
-    yield f"target: {found.target:,} calls"
-    yield f"grader: {found.grader:,} calls"
+    yield f"target: {many(found.target, 'call')}"
+    yield f"grader: {many(found.grader, 'call')}"
     yield f"asked again: {found.expected:,.1f} expected, at most {found.most:,} (of {found.grades:,} grades)"
     yield f"cost: {_cost(found)}"
     if limits != NO_LIMITS:
@@ -97,9 +98,9 @@ def _names(names: tuple[str, ...]) -> str:
 
 def _budget(found: Estimate, limits: Limits) -> str:
     """The limits, and whether first asks alone go beyond that of calls."""
-    calls = [f"{limits.calls:,} calls"] if limits.calls is not None else []
+    calls = [many(limits.calls, "call")] if limits.calls is not None else []
     usd = [f"{limits.usd:g} USD"] if limits.usd is not None else []
-    seconds = [f"{limits.seconds:g} seconds"] if limits.seconds is not None else []
+    seconds = [f"{limits.seconds:g} s"] if limits.seconds is not None else []
     text = f"at most {', '.join([*calls, *usd, *seconds])}"
     planned = found.target + found.grader
     if limits.calls is not None and planned > limits.calls:

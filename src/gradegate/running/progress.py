@@ -75,27 +75,40 @@ class _Drawn:
         self._task = bar.add_task("", total=total, spent="")
 
     def __call__(self, done: int, total: int, spent: str) -> None:
-        # What is left then is no answer: failures that a rule still needs to know more of are asked again.
-        said = "asking failures again where a rule needs it" if done == total else ""
-        self._bar.update(self._task, completed=done, spent="; ".join(filter(None, (spent, said))))
+        self._bar.update(self._task, completed=done, spent=spent)
 
 
 def _bar() -> Any:
     """A bar that leaves nothing behind. It hides no cursor: a process that a second signal ends could not bring it back."""
     from rich.console import Console  # only on a terminal: it is slow to load
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task
+    from rich.table import Column
+    from rich.text import Text
 
     class Steady(Console):
         def show_cursor(self, show: bool = True) -> bool:
             return False
 
-    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("answers"), TimeRemainingColumn(compact=True))
+    class Words(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(_words(int(task.completed), int(task.total or 0), task.time_remaining, task.fields["spent"]))
+
     return Progress(
-        *columns,
-        TextColumn("{task.fields[spent]}", markup=False),
+        BarColumn(20),  # gives way where there is no room
+        Words(Column(no_wrap=True, overflow="ellipsis")),
         console=Steady(file=sys.stderr),
         transient=True,
         refresh_per_second=_PER_SECOND,
         redirect_stdout=False,
         redirect_stderr=False,
     )
+
+
+def _words(done: int, total: int, left: float | None, spent: str) -> str:
+    """``12/300 answers, 0.0412 USD, 1:05 left``, what matters most first."""
+    parts = [f"{done:,}/{total:,} answers", *([spent] if spent else [])]
+    if done == total:  # what goes on then is no answer
+        parts.append("asking failures again")
+    elif left is not None:
+        parts.append(f"{int(left) // 60}:{int(left) % 60:02} left")
+    return ", ".join(parts)

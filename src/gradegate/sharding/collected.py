@@ -151,7 +151,10 @@ def _chosen(parts: Iterable[Part], round_: int, found: Collected) -> list[Part]:
     for shard in range(1, found.of + 1):
         last = max((part.header.attempt for part in by_shard.get(shard, ())), default=0)
         latest = [part for part in by_shard.get(shard, ()) if part.header.attempt == last]
-        if len(latest) == 1:
+        if len(latest) == 1 and latest[0].header.unasked:
+            why = one_line(latest[0].header.unasked, 300)
+            _lack(found, shard, round_, f"shard {shard}/{found.of} asked nothing: {why}")
+        elif len(latest) == 1:
             chosen += latest
         else:
             names = " and ".join(part.name for part in latest)

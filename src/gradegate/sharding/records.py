@@ -36,6 +36,7 @@ class Header(_Line):
     basis: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     calls: Index = 0  # that all shards took so far of the budget
     usd: float = 0.0
+    unasked: str = ""  # why the shard asked nothing at all; such a part has no further lines
 
 
 class SaidLine(_Line):

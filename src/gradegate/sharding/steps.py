@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,24 +58,33 @@ def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Writte
     prepared = prepare(settings)
     if said := spare(prepared):
         return Written(f"shard {number}/{of}: nothing to check: {said}")
-    if said := ready.wait(awaited, settings.environ):
-        return Written(f"shard {number}/{of}: {said}", code=INCONCLUSIVE)
     round_ = before.round if before else 1
     head = header(settings, plan_digest(prepared.plan), round_, before.basis if before else "")
     if before:
         _check(before, head, settings.open)
     path = str(Path(settings.parts) / f"part-{number}-of-{of}-round-{round_}-attempt-{head.attempt}.jsonl")
     where = places([path], settings.cwd, settings.environ)[path]
+    if unasked := ready.wait(awaited, settings.environ):
+        # A part all the same: without any, the merge could not tell it from a shard that was given no keys.
+        head = head.model_copy(update={"unasked": unasked})
+        said = f"shard {number}/{of}: {unasked}"
+        return _written(where, map(prepared.seal, [head.model_dump_json()]), Written(said, path, code=INCONCLUSIVE))
     found = _found(prepared, settings, wanted, progress)
     what = many(found.answers, "answer") + (f", {many(found.failed, 'failure')}" if found.failed else "")
-    said = f"shard {number}/{of}: {what}; `gradegate merge` decides"
-    try:
-        write(where, map(prepared.seal, [head.model_dump_json(), *found.lines]))
-    except OSError as e:
-        return Written(said, code=INCONCLUSIVE, problems=(f"{path} could not be written: {e.strerror or e}",))
     stopped = found.account.stopped
     code = PASS if not stopped else TERMINATED if stopped == "terminated" else INTERRUPTED
-    return Written(said, path, found.failed, code)
+    written = Written(f"shard {number}/{of}: {what}; `gradegate merge` decides", path, found.failed, code)
+    return _written(where, map(prepared.seal, [head.model_dump_json(), *found.lines]), written)
+
+
+def _written(where: Place, lines: Iterable[str], written: Written) -> Written:
+    """What came of a shard once its part is there; without one, what went wrong."""
+    try:
+        write(where, lines)
+    except OSError as e:
+        problem = f"{written.path} could not be written: {e.strerror or e}"
+        return Written(written.said, code=INCONCLUSIVE, problems=(problem,))
+    return written
 
 
 def _found(prepared: Prepared, settings: Settings, wanted: Sequence[OpenRecord] | None, progress: Progress) -> Found:

@@ -35,6 +35,7 @@ class Choices:
     folder: str = "."
     action: str = ACTION
     workflow: bool = True
+    config: bool = True  # False: the config is there, and a workflow is written for it
 
     @property
     def target(self) -> str:
@@ -54,6 +55,8 @@ def is_address(id_: str) -> bool:
 
 def check(choices: Choices) -> None:
     """Raise ConfigError for what cannot be written into a config or a workflow."""
+    if not (choices.config or choices.workflow):
+        raise ConfigError.at("--only-workflow and --no-workflow leave nothing to write", None, "give one of the two")
     mistakes = [
         Mistake(
             f"--{option} {id_!r} is not the id of a provider", None, "write VENDOR:MODEL, such as openai:chat:MODEL"
@@ -61,7 +64,7 @@ def check(choices: Choices) -> None:
         for option, id_ in (("provider", choices.target), ("grader", choices.judge))
         if not _ID.fullmatch(id_)
     ]
-    if (choices.template == "application") != is_address(choices.target):
+    if choices.config and (choices.template == "application") != is_address(choices.target):
         mistakes.append(_other_kind(choices))
     if not _ACTION.fullmatch(choices.action):
         cure = "write OWNER/gradegate@COMMIT with all 40 digits: a tag can be moved"

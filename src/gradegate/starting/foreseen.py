@@ -29,7 +29,7 @@ class Foreseen:
 
     ``unknown`` are inputs that GitHub fills in; ``passed`` the variables that hold secrets, ``missing`` those that the run needs and
     the step does not pass. ``prepared`` is None where ``mistakes`` keep the plan from being made; ``both_sides`` says that the base is
-    asked in the same run.
+    asked in the same run. ``unseen`` is why there is no plan where code of the repository, which is not run here, has part in it.
     """
 
     step: ActionStep
@@ -40,6 +40,7 @@ class Foreseen:
     prepared: Prepared | None = None
     mistakes: tuple[Mistake, ...] = ()
     both_sides: bool = False
+    unseen: str = ""
 
 
 def foresee(step: ActionStep, root: Path) -> Foreseen:
@@ -49,8 +50,10 @@ def foresee(step: ActionStep, root: Path) -> Foreseen:
     found = Foreseen(step, action, unknown, passed, mistakes=action.mistakes)
     settings = replace(action.run, base="", baseline="", compare="", shard=None, merge="", open="", allow_exec=False)
     try:
-        prepared, missing = _planned(settings)
+        prepared, missing = planned(settings)
     except ConfigError as e:
+        if action.run.allow_exec:  # on the runner the code has leave, and here it has none
+            return replace(found, unseen=e.mistakes[0].what)
         return replace(found, mistakes=(*found.mistakes, *e.mistakes))
     found = replace(found, prepared=prepared, missing=tuple(sorted(missing)))
     return _with_base(found) if is_asked(action.run, prepared.plan.policies) else found
@@ -76,18 +79,21 @@ def _environ(step: ActionStep, root: Path) -> tuple[dict[str, str], tuple[str, .
     environ = {
         **{name: STAND_IN if _OPEN in text else text for name, text in step.env.items()},
         **{f"INPUT_{name.replace(' ', '_').upper()}": text for name, text in given.items()},
-        "GITHUB_ACTIONS": "true",
-        "GITHUB_EVENT_NAME": "pull_request",
-        "GITHUB_WORKSPACE": str(root),
+        **runner(root),
     }
     return environ, tuple(unknown), tuple(sorted(secret))
+
+
+def runner(root: Path) -> dict[str, str]:
+    """The variables of a runner at a pull request that decide how a config is read; ``root`` is the repository."""
+    return {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": "pull_request", "GITHUB_WORKSPACE": str(root)}
 
 
 def _holds_secret(name: str) -> bool:
     return name in KEYS or name == "github-token"
 
 
-def _planned(settings: Settings) -> tuple[Prepared, frozenset[str]]:
+def planned(settings: Settings) -> tuple[Prepared, frozenset[str]]:
     """The plan with something in the place of keys that are not passed, and which these are. Raises ConfigError."""
     names: frozenset[str] = frozenset()
     for _ in range(MOST_ROUNDS):

@@ -80,7 +80,13 @@ def _plan(found: Foreseen) -> Iterator[str]:
     """Configs, models, keys, calls and cost; nothing where there is no plan."""
     prepared, run = found.prepared, found.action.run
     if prepared is None:
-        yield _line("configs", f"{', '.join(run.configs) or 'the one of the folder'}: no plan, for the reasons below")
+        why = (
+            f"the plan is not known here, as no code is run: {found.unseen}"
+            if found.unseen
+            else "no plan, for the reasons below"
+        )
+        named = ", ".join(run.configs) or "the one of the folder"
+        yield _line("configs", f"{named}: {why}")
         return
     plan = prepared.shown_plan
     numbers = f"{many(plan.answers, 'answer')}, {many(plan.assertions, 'assertion')}"

@@ -10,11 +10,14 @@ from pathlib import Path
 from gradegate.files.creating import create
 from gradegate.files.replacing import Place
 from gradegate.files.workspace import Workspace
+from gradegate.settings import Settings, graders
 from gradegate.starting.choices import ACTION, PLACEHOLDER, TEMPLATES, Choices, check, is_address
+from gradegate.starting.foreseen import planned, runner
 from gradegate.starting.models import variables_of
 from gradegate.starting.questions import Ask, completed
 from gradegate.starting.written import CONFIG, Ground, files, ground
 
+_THERE = "`gradegate init --only-workflow` writes a workflow for it; else move it away, or name another FOLDER"
 _ABOUT = {
     CONFIG: "what is asked, and what blocks",
     "prompt.txt": "what the model is told",
@@ -24,17 +27,21 @@ _ABOUT = {
 }
 
 
-def begin(cwd: Path, given: Mapping[str, str], *, workflow: bool, ask: Ask | None) -> Iterator[str]:
-    """Write the files and give what is to be said, a line each. Without ``ask`` defaults are taken. Raises ConfigError."""
-    choices = completed(dict(given), ask) if ask else Choices(**given)  # type: ignore[arg-type]
-    choices = replace(choices, workflow=workflow)
+def begin(cwd: Path, given: Mapping[str, str], *, config: bool, workflow: bool, ask: Ask | None) -> Iterator[str]:
+    """Write the files and give what is to be said, a line each. Without ``ask`` defaults are taken. Raises ConfigError.
+
+    Without ``config`` there is one, and nothing is asked either.
+    """
+    choices = completed(dict(given), ask) if ask and config else Choices(**given)  # type: ignore[arg-type]
+    choices = replace(choices, workflow=workflow, config=config)
     check(choices)
     where = ground(cwd, choices.folder)
-    keys = _keys(choices, Workspace(where.root))
-    made = files(choices, where, keys)
-    create(made)
+    made = files(
+        choices, where, _keys(choices, Workspace(where.root)) if config else ((), _keys_of_config(choices, where))
+    )
+    create(made, {Place(where.cwd, (*where.folder, CONFIG)): _THERE})
     yield from _written(made, where)
-    yield from [] if ask else _defaults(choices, given)
+    yield from [] if ask or not config else _defaults(choices, given)
     yield from _next(choices, where)
 
 
@@ -43,6 +50,14 @@ def _keys(choices: Choices, workspace: Workspace) -> tuple[tuple[str, ...], tupl
     asked = choices.template != "answers" and not is_address(choices.target)
     target = variables_of(choices.target, workspace, "--provider") if asked else ()
     return target, variables_of(choices.judge, workspace, "--grader")
+
+
+def _keys_of_config(choices: Choices, where: Ground) -> tuple[str, ...]:
+    """The variables that the config takes on the runner, which is there already. Raises ConfigError with its mistakes."""
+    providers = (choices.provider,) if choices.provider else ()
+    folder = where.cwd.joinpath(*where.folder)
+    settings = Settings(cwd=folder, environ=runner(where.root), providers=providers, graders=graders([choices.grader]))
+    return tuple(sorted(planned(settings)[1]))
 
 
 def _written(made: Mapping[Place, str], where: Ground) -> Iterator[str]:
@@ -73,12 +88,21 @@ def _defaults(choices: Choices, given: Mapping[str, str]) -> Iterator[str]:
 
 
 def _next(choices: Choices, where: Ground) -> Iterator[str]:
-    config = f" {shlex.quote('/'.join(where.folder))}" if where.folder else ""
+    folder = f" {shlex.quote('/'.join(where.folder))}" if where.folder else ""
     yield "Next:"
-    yield f"  gradegate run{config}  # passes; answers and grades are recorded, so it takes no key"
+    if choices.config:
+        yield f"  gradegate run{folder}  # passes; answers and grades are recorded, so it takes no key"
+    else:
+        yield f"  gradegate validate{folder}  # what a run takes"
     yield "  gradegate init --from-pr  # what the workflow will do on a pull request"
-    yield "Before it judges anything:"
-    named = ", with a model that you name in place of MODEL" if PLACEHOLDER in (choices.target, choices.judge) else ""
-    yield f"  swap the lines marked LIVE in {'/'.join((*where.folder, CONFIG))}{named}"
+    left = list(_left(choices, where))
+    yield from ["Before it judges anything:", *left] if left else []
+
+
+def _left(choices: Choices, where: Ground) -> Iterator[str]:
+    """What nobody but its owner can do."""
+    if choices.config:
+        own = ", with a model that you name in place of MODEL" if PLACEHOLDER in (choices.target, choices.judge) else ""
+        yield f"  swap the lines marked LIVE in {'/'.join((*where.folder, CONFIG))}{own}"
     if choices.workflow and choices.action == ACTION:
         yield "  put the commit of a release of gradegate into the workflow"

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from gradegate.errors import ConfigError
 from gradegate.files.checkout import repository_of
 from gradegate.files.replacing import Place
-from gradegate.starting.choices import Choices
+from gradegate.starting.choices import ACTION, Choices
 
 CONFIG = "promptfooconfig.yaml"
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -68,7 +68,7 @@ def files(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[s
     folder = _TEMPLATES / choices.template
     values = _values(choices, where, keys)
     made = {}
-    for path in sorted(folder.rglob("*.*"), key=_config_first):
+    for path in sorted(folder.rglob("*.*"), key=_config_first) if choices.config else ():
         name = path.relative_to(folder).as_posix().removesuffix(_SUFFIX)
         parts = (*where.folder, *name.split("/"))
         made[Place(where.cwd, parts)] = _filled(path, values)
@@ -93,17 +93,18 @@ def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence
         "TARGET_NEEDS": needs(keys[0]),
         "GRADER_NEEDS": needs(keys[1]),
         "ACTION": f"{choices.action} # put the commit of a release here"
-        if "@000000" in choices.action
+        if choices.action == ACTION
         else choices.action,
         "PLACE": where.below or "this repository",
         "NAME": _quoted(f"evals of {where.below}") if where.below else "evals",
         "KEY": where.key,
         "FOLDER": f"working-directory: {quoted}\n          " if where.below else "",
+        "MODELS": "" if choices.config else "".join(_models(choices)),
         "RUN_IN": f"\n        working-directory: {quoted}" if where.below else "",
         "ANSWERS": _quoted(f"{where.below}/answers.jsonl") if where.below else "answers.jsonl",
         "UP": "../" * len(where.below.split("/")) if where.below else "",
         "COMMENT_KEY": f"\n          comment-key: {where.key}" if where.below else "",
-        "ENV": "\n        ".join(_env(both)),
+        "ENV": "\n        ".join(_env(both, "; only needed once models are asked" if choices.config else "")),
     }
 
 
@@ -117,12 +118,18 @@ def needs(keys: Sequence[str]) -> str:
     return f"it needs {' and '.join(keys)}" if keys else "it needs no key"
 
 
-def _env(keys: Sequence[str]) -> Iterator[str]:
+def _models(choices: Choices) -> Iterator[str]:
+    """The inputs for models that were named for a config that is there."""
+    for name, id_ in (("provider", choices.provider), ("grader", choices.grader)):
+        yield f"{name}: {_quoted(id_)}\n          " if id_ else ""
+
+
+def _env(keys: Sequence[str], when: str) -> Iterator[str]:
     """The lines of the step that hand over keys."""
     if not keys:
         yield "# No key: nobody is asked who takes one. One goes in here as `env: { NAME: ${{ secrets.NAME }} }`."
         return
-    yield "env: # secrets of the repository; only needed once models are asked"
+    yield f"env: # secrets of the repository{when}"
     yield from (f"  {key}: ${{{{ secrets.{key} }}}}" for key in keys)
 
 
