@@ -175,4 +175,4 @@ def _default(folder: Path, named: str = "") -> Path:
         if (folder / name).is_file():
             return folder / name
     where = f"in the folder `{named}`" if named else "here"
-    raise ConfigError.at(f"there is no promptfooconfig.yaml {where}", None, "name the config: gradegate run CONFIG")
+    raise ConfigError.at(f"there is no promptfooconfig.yaml {where}", None, "name the config on the command line")
