@@ -657,6 +657,15 @@ BAD_BASES = {
 }
 
 
+def test_a_test_without_a_name_is_said_to_have_none(tmp_path):
+    def one(threshold: str) -> str:
+        asserted = f"{{type: contains, value: x, threshold: {threshold}}}"
+        return f"prompts: [x]\nproviders: [echo]\ntests: [{{assert: [{asserted}, {{type: equals, value: x}}]}}]\n"
+
+    found = compared({CONFIG: one("1")}, {CONFIG: one("none")}, tmp_path).found
+    assert found[0].text.startswith("`contains` of a test without description and variables: is reported alone")
+
+
 @pytest.mark.parametrize("name", BAD_BASES)
 def test_a_base_that_cannot_be_compared_is_a_finding(tmp_path, name):
     make, text = BAD_BASES[name]

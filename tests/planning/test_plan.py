@@ -141,6 +141,24 @@ def test_what_can_never_fail_is_said(gate, tests, note):
     assert note is None or note in said
 
 
+@pytest.mark.parametrize(
+    ("asserts", "rules", "note"),
+    [
+        ([{**PASSES, "threshold": "none"}], None, "every assertion only advises"),
+        ([{**PASSES, "blocking": False}, {**PASSES, "threshold": "none"}], None, "every assertion only advises"),
+        ([{**PASSES, "blocking": False}, {**PASSES, "weight": 0}], None, "every assertion only advises"),
+        ([{"type": "assert-set", "assert": [{**PASSES, "threshold": "none"}]}], None, "every assertion only advises"),
+        ([PASSES], [{"name": "r", "min-pass-rate": 1, "blocking": False}], "every rule of the gate has `blocking: false`"),
+        ([PASSES, {**PASSES, "threshold": "none"}], None, None),
+        ([PASSES], [{"name": "r", "min-pass-rate": 1, "blocking": False}, {"name": "s", "min-pass-rate": 1}], None),
+    ],
+)  # fmt: skip
+def test_a_gate_that_nothing_can_block_is_said(gate, asserts, rules, note):
+    said = notes(gate(config({"assert": asserts}, **({"gate": {"rules": rules}} if rules else {}))))
+    assert ("so no failure blocks" in said) is (note is not None)
+    assert (note or "") in said
+
+
 @pytest.mark.parametrize(("threshold", "said"), [(0, True), (0.001, False)])
 def test_a_share_with_the_threshold_0_can_never_fail(gate, llm, threshold, said):
     llm.reply = Script({"steps": ["read it"]}, {"score": 10, "reason": "r"})

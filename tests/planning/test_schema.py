@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -223,6 +226,15 @@ def test_what_the_schema_refuses_the_reader_refuses(tmp_path, part):
         "tests: [{assert: [{type: contains, value: x, threshhold: 1}]}]",
         "tests: [{asserts: [{type: contains, value: x}]}]",
         "defaultTests: {}",
+        "tests: [{threshold: 70, assert: [{type: contains, value: x}]}]",
+        "tests: [{assert: [{type: contains, value: x}]}]\ngate: {rules: [{name: x}]}",
+        "tests: [{assert: [{type: assert-set, assert: []}]}]",
+        "tests: [{assert: [{type: assert-set, threshold: none, assert: [{type: contains, value: x}]}]}]",
+        "tests: [{assert: [{type: assert-set, assert: [{type: assert-set, assert: [{type: contains, value: x}]}]}]}]",
+        "tests: [{assert: [{type: contains, value: x, threshold: none, blocking: true}]}]",
+        "tests: [{turns: [{role: bot, content: x}], assert: [{type: contains, value: x}]}]",
+        "tests: [{turns: [{user: x}], assert: [{type: contains, value: x}]}]",
+        "tests: [{assert: [{type: contains, value: x}]}]\nextensions: [file://hook.js]",
     ],
 )
 def test_what_is_marked(tmp_path, text):
@@ -249,6 +261,9 @@ def test_what_is_marked(tmp_path, text):
         "tests: [{assert: [{type: assert-set, assert: [{type: equals, value: x}], threshold: 0.5}]}]",
         "tests: [{assert: [{type: similar:cosine, value: x}, {type: not-trajectory:tool-used, value: x}]}]",
         "tests: [{assert: [{type: goal-accuracy, threshold: None}, {type: goal-accuracy, config: {threshold: 0.5, model: m}}]}]",
+        "nunjucksFilters: {}\nredteam: {}\nextensions: []",
+        "tests: [{turns: [{role: user, content: a, images: ~}], threshold: none, assert: []}]",
+        "tests: [{turns: file://talk.yaml, threshold: 0.5}]",
         "tests: [{options: {factuality: {subset: 0.5}, temperature: 0, runSerially: true, storeOutputAs: x}}]",
     ],
 )
@@ -286,3 +301,16 @@ def test_no_range_is_written_as_no_editor_reads_it():
     written = json.dumps(SCHEMA)
     assert not [key for key in ("ge", "le", "gt", "lt") if f'"{key}":' in written]
     Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_the_schema_is_the_same_bytes_whatever_the_hashes(tmp_path):
+    made = {
+        subprocess.run(
+            [sys.executable, "-m", "gradegate", "schema", "config"],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(made) == 1

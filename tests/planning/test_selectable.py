@@ -43,7 +43,10 @@ def told(gate, select, *, tests=(TEST,), **rule):
             {"assertion": "contains", "metric": "wording"},
             "`assertion` and `metric` select something each, and no grade is selected by all of them",
         ),
-        ({"metric": "tone"}, "what it looks at is advisory (`blocking: false`): let that block, or the rule advise"),
+        (
+            {"metric": "tone"},
+            "what it looks at is advisory (`blocking: false` or `threshold: none`): let that block, or write `blocking: false` into the rule",
+        ),
     ],
 )
 def test_what_there_is_comes_nearest_first(gate, select, cure):

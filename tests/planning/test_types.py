@@ -37,3 +37,30 @@ def test_what_is_named_is_there():
     assert set(_MEANT) <= set(GRADERS.names())
     assert not {name for names in _MEANT.values() for name in names.split()} & set(GRADERS.names())
     assert not [name for names in _MEANT.values() for name in names.split() if foreign.find(name)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "right"),
+    [
+        ("not_contains", "not-contains"),
+        ("NOT-contains", "not-contains"),
+        ("Not contains", "not-contains"),
+        ("notcontains", "not-contains"),
+        ("notContains", "not-contains"),
+        ("doesNotContain", "not-contains"),
+        ("does not contain", "not-contains"),
+        ("doesn't-contain", "not-contains"),
+        ("isNotJson", "not-is-json"),
+        ("not_goal_accuracy", "not-goal-accuracy"),
+        ("not_includes", "not-contains"),
+        ("notEqual", "not-equals"),
+    ],
+)
+def test_the_opposite_in_other_words_is_never_answered_with_the_type_itself(gate, kind, right):
+    said = mistakes(gate({"tests": [{"providerOutput": "x", "assert": [{"type": kind, "value": "x"}]}]}))
+    assert f"write `type: {right}`" in said
+
+
+def test_a_word_that_begins_like_a_denial_is_none(gate):
+    said = mistakes(gate({"tests": [{"providerOutput": "x", "assert": [{"type": "noteworthy", "value": "x"}]}]}))
+    assert "not-" not in said

@@ -1,8 +1,11 @@
 """What a run would take, said before anything is asked."""
 
+import json
+
 import pytest
 
 from gradegate import cli
+from gradegate.figures import many
 from support import flips
 from support.kept import config
 
@@ -98,6 +101,54 @@ def test_the_estimate_is_what_the_run_sends(llm, gate):
     gate(written)
     target = sum(body["model"] == "fake" for body in llm.bodies)
     assert lines[:2] == [f"target: {target} calls", f"grader: {len(llm.requests) - target} calls"]
+
+
+SAYS = {"reason": "r", "score": 10, "verdict": "yes", "steps": ["read"], "facts": [], "questions": ["why?"]}
+
+
+def talk(answered: bool) -> list[dict[str, str]]:
+    """A conversation of three messages, with its answers or without."""
+    reply = [{"role": "assistant", "content": "yes"}] if answered else []
+    return [turn for text in "abc" for turn in ({"role": "user", "content": text}, *reply)]
+
+
+@pytest.mark.parametrize("answered", [True, False], ids=["recorded", "held"])
+@pytest.mark.parametrize(
+    "asserted",
+    [
+        {"type": "goal-accuracy"},
+        {"type": "goal-accuracy", "config": {"way": False}},
+        {"type": "goal-accuracy", "value": "all is told", "config": {"include_reason": "llm"}},
+        {"type": "turn-relevancy"},
+        {"type": "role-adherence", "value": "a clerk"},
+        {"type": "llm-rubric", "value": "is polite"},
+    ],
+    ids=lambda it: "-".join(map(str, it.values())),
+)
+def test_a_conversation_is_estimated_by_its_exchanges(llm, gate, answered, asserted):
+    llm.reply = lambda path, body: json.dumps(
+        {**SAYS, "pass": True, "verdicts": [{"verdict": "yes", "reason": ""}] * 3}
+    )
+    written = config(llm, 1)
+    del written["tests"][0]["vars"]
+    written["tests"][0] |= {"turns": talk(answered), "assert": [{"provider": llm.spec("judge"), **asserted}]}
+    written["prompts"] = ["You help."]
+    lines = said(llm, gate, written)
+    gate(written, "--reask", "0")
+    judged = sum(body["model"] == "judge" for body in llm.bodies)
+    assert lines[:2] == [f"target: {many(len(llm.bodies) - judged, 'call')}", f"grader: {many(judged, 'call')}"]
+
+
+def test_new_answers_to_failures_have_their_price(llm, gate):
+    def most(confirm: str) -> float:
+        line = said(llm, gate, config(llm, 10), "--confirm", confirm)[3]
+        return float(line.partition("; ")[2].split()[0])
+
+    assert most("answers") > 1.2 * most("grader")
+
+
+def test_a_shard_is_told_that_the_estimate_is_of_all(llm, gate):
+    assert said(llm, gate, config(llm, 4), "--shard", "1/2")[-1].endswith(", by all 2 shards together")
 
 
 def test_mistakes_are_mistakes(llm, gate):

@@ -90,7 +90,8 @@ def estimated(settings: Settings) -> int:
 
     prepared = prepare(settings)
     say_estimate(prepared)
-    print(f"planned: {planned(prepared)}")
+    parts = settings.shard
+    print(f"planned: {planned(prepared)}{f', by all {parts[1]} shards together' if parts else ''}")
     return PASS
 
 

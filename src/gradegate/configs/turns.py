@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -32,6 +32,7 @@ class TurnKeys(BaseModel):
     """One turn as written."""
 
     model_config = ConfigDict(extra="forbid")
+    place: ClassVar = "turn"  # as wrongkeys.py calls it
 
     role: Literal["user", "assistant"]
     content: str

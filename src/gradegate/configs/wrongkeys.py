@@ -12,6 +12,7 @@ from typing import Any
 
 from gradegate.asking.options import steers
 from gradegate.configs import limits
+from gradegate.grading.grader import GRADERS
 from gradegate.registry import near, plain, suggest
 
 # What promptfoo knows and gradegate does not do: the key, and what to do instead.
@@ -92,6 +93,18 @@ _MEANT: Mapping[str, Mapping[str, str]] = {
         "label target model id": 'did you mean "provider"?',
         "name test case": 'did you mean "description"?',
     },
+    "turn": {
+        "user human": "write `{role: user, content: ...}`",
+        "assistant ai bot agent model": "write `{role: assistant, content: ...}`",
+        "text message value": 'did you mean "content"?',
+        "speaker from author": 'did you mean "role"?',
+        "context documents": 'did you mean "retrieval_context"?',
+    },
+    "budget": {
+        "cost dollars dollar money price maxcost maxusd": 'did you mean "usd"? It takes US dollars',
+        "requests request maxcalls": 'did you mean "calls"?',
+        "time timeout minutes duration maxseconds": 'did you mean "seconds"?',
+    },
     "command line": {
         "var vars": "give it on the command line: --var NAME=VALUE",
         "filterpattern filterfirstn filterproviders filtertargets filtermetadata": "a filter is for the command line: "
@@ -170,6 +183,8 @@ def said(
         return nothing, limits.as_rule(key, value, place)
     if place and (key in MISPLACED or (not documents(key) and elsewhere(key))):
         return f"`{key}` does not belong here", MISPLACED.get(key) or f"write it {elsewhere(key)}"
+    if place == "assertion" and GRADERS.find(key.removeprefix("not-")):
+        return unknown, f"write `type: {key}`, and what it compares or judges with as `value`"
     if place == "provider" and steers(key):
         return unknown, "write it into `config`"
     return unknown, _nearest(key, place, list(known))

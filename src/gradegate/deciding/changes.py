@@ -19,6 +19,7 @@ from gradegate.figures import figure, many
 from gradegate.planning.stakes import ModelStake, SuiteStakes
 from gradegate.suite import Limits, Policy, Rule
 
+_NAMELESS = "a test without description and variables"
 _NAMED = 3  # tests that a finding names
 _STRICTNESS = {"block": 2.0, "inconclusive": 1.0}
 
@@ -100,7 +101,7 @@ def _grouped(lost: Iterable[Lost], file: str) -> Iterator[GateChange]:
         groups.setdefault(item.found, {}).setdefault(item.test, item.origin)
     for found, tests in groups.items():
         origin = found.origin or next(iter(tests.values()))
-        names = ", ".join(f"`{_short(test)}`" for test in list(tests)[:_NAMED])
+        names = ", ".join(f"`{_short(test)}`" if test.strip() else _NAMELESS for test in list(tests)[:_NAMED])
         more = f" and {len(tests) - _NAMED:,} more tests" if len(tests) > _NAMED else ""
         of = f"{found.subject} of " if found.subject else ""
         yield GateChange(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,15 @@ def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
     """What is wrong with a path as it was written, which leads to ``path``, and the cure. Names are relative to ``root``."""
     if path.is_dir():
         return f"`{written}` is a folder, and no file", "name a file in it"
+    plain = written.removeprefix("file://")
+    if re.match(r"[A-Za-z]:[\\/]", plain):
+        return (
+            f"`{written}` is a path of one machine",
+            "name the file by its path from the file that names it, with `/`",
+        )
+    slashed = (path.parent / path.name.replace("\\", "/")).resolve()
+    if "\\" in path.name and slashed.is_relative_to(root.resolve()) and slashed.exists():
+        return f"`{written}` does not exist: folders are parted with `/`", f'write "{written.replace(chr(92), "/")}"'
     folder, name = path.parent, path.name
     while not folder.is_dir() and folder != folder.parent:
         folder, name = folder.parent, folder.name
@@ -22,7 +32,6 @@ def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
     what = f"`{written}` does not exist: {inside(folder, root)} {'has no folder' if wants_folder else 'has no file'} `{name}`"
     if meant := _closest(name, _names(folder, wants_folder)):
         return what, f'did you mean "{written.replace(name, meant) if written.count(name) == 1 else meant}"?'
-    plain = written.removeprefix("file://")
     if not wants_folder and not os.path.isabs(plain) and (root / plain).is_file():  # noqa: PTH117  # it is as it was written
         other = os.path.relpath(root / plain, path.parent.resolve()) if path.parent.is_dir() else plain
         return what, f'paths are relative to the file that names them: write "{other}"'

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from gradegate.errors import Mistake, Origin
 
 _BEFORE, _AFTER = 60, 40  # characters that are shown around the mark
 _QUOTE = "put the text in quotes"
+_INSIDE = "a text in it that holds a quotation mark, a comma or a brace stands in quotes"
+# Version control leaves these in a file of which both sides changed the same lines.
+_MERGE = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 # By a part of what the parser says: what is wrong, what to do, and whether that is where the parser gave up, or where it began.
 _WORDS = (
     ("scanning a quoted scalar", "a quotation mark is opened here and not closed", "close it", True),
     ("unknown escape", "in double quotes, a backslash begins a sign that YAML does not know",
      "write the backslash twice, or use single quotes", False),
-    ("expected ',' or ']'", "a list is opened here and not closed, or lacks a comma", "write commas between its items, and close it with ]", True),
-    ("expected ',' or '}'", "a mapping is opened here and not closed, or lacks a comma", "write commas between its keys, and close it with }", True),
+    ("expected ',' or ']'", "a list is opened here and not closed, or lacks a comma", f"write commas between its items, and close it with ]; {_INSIDE}", True),
+    ("expected ',' or '}'", "a mapping is opened here and not closed, or lacks a comma", "write commas between its keys, and close it with }; " + _INSIDE, True),
     ("mapping values are not allowed", "a colon stands where no key is expected",
      f"{_QUOTE} if the colon belongs to it; else indent the line like its neighbours", False),
     ("parsing a block mapping", "this line is indented unlike the keys above", "indent it like its neighbours", False),
@@ -23,6 +27,8 @@ _WORDS = (
     ("could not find expected ':'", "this line has no `: ` after its key", "write `key: value`", True),
     ("flow node", "a value is missing here", "write it, or close what is open", False),
     ("document start", "the text goes on after its end", "indent what belongs to it", False),
+    ("scanning a tag", "a `!` begins a tag of YAML here, and none is known", _QUOTE, True),
+    ("scanning an alias", "a `*` begins the name of an anchor here, and no name follows", _QUOTE, True),
     ("anchor", "a `&` or a `*` begins a name here that is none", _QUOTE, False),
     ("directive", "a `%` cannot begin a line", _QUOTE, False),
 )  # fmt: skip
@@ -33,6 +39,10 @@ def mistake(text: str, file: str, error: Any) -> Mistake:
     mark, said = error.problem_mark or error.context_mark, " ".join(filter(None, (error.context, error.problem)))
     if mark is None:
         return Mistake(f"not valid YAML: {said}", Origin(file), "correct the YAML")
+    if conflict := _MERGE.search(text):
+        at = text.count("\n", 0, conflict.start()) + 1
+        cure = "keep what is right of both, and remove the lines with `<<<<<<<`, `=======` and `>>>>>>>`"
+        return Mistake("a merge left its marks in the file", Origin(file, at), cure)
     lines = text.splitlines()
     line = _line(lines, mark)
     if "\t" in line[: mark.column + 1] and not line[: mark.column + 1].strip():

@@ -40,11 +40,16 @@ class _Task(NamedTuple):
 class GoalAccuracy(Metric):
     """The agent reached what it was asked for, by a good way."""
 
-    asks = replace(Metric.asks, steps=("goal", "way", "reason"))
+    asks = replace(Metric.asks, steps=("goal", "way", "reason"), each=("goal", "way"))
 
     value: str = ""
     """The outcome that is wanted; without it, what the user asks for in each exchange is the goal."""
     way: bool = True
+
+    def questions(self, exchanges: int) -> int:
+        """Two marks for each task, or one."""
+        tasks = 1 if self.value.strip() else exchanges
+        return Metric.questions(self, tasks) - (0 if self.way else tasks)
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """Half the mean mark for the goals, half that for the ways; with ``way: false`` the goals alone."""

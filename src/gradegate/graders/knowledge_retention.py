@@ -29,7 +29,7 @@ _Question = tuple[tuple[str, ...], Turn]  # what was known before an answer, and
 class KnowledgeRetention(Metric):
     """The assistant never forgets what the user has told it in the conversation."""
 
-    asks = replace(Metric.asks, steps=("facts", "verdicts", "reason"))
+    asks = replace(Metric.asks, steps=("facts", "verdicts", "reason"), each=("facts", "verdicts"))
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The share of answers that forget nothing, among those with anything to remember; 1 when there is none."""

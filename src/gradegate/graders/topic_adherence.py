@@ -63,7 +63,7 @@ _Topics = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_
 class TopicAdherence(Metric):
     """The agent answers what belongs to its topics, and declines everything else."""
 
-    asks = replace(Metric.asks, steps=("questions", "verdicts", "reason"))
+    asks = replace(Metric.asks, steps=("questions", "verdicts", "reason"), each=("questions", "verdicts"))
 
     value: _Topics = Field(default_factory=list)
     """The topics: a text or a list; without it the variable `relevant_topics`."""

@@ -42,7 +42,7 @@ class _Failure(NamedTuple):
 class TurnFaithfulness(Metric):
     """The claims of an assistant hold, throughout a conversation, against the documents retrieved for it."""
 
-    asks = replace(Metric.asks, steps=faith.STEPS)
+    asks = replace(Metric.asks, steps=faith.STEPS, each=faith.STEPS[:-1])
 
     truths_extraction_limit: faith.Limit = None
     penalize_ambiguous_claims: bool = False

@@ -6,6 +6,8 @@ Score: the share of the windows whose last answer fits. Source: https://deepeval
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gradegate.conversation import Transcript, Window, flat, windows
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
@@ -30,6 +32,8 @@ _SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["
 @options
 class TurnRelevancy(Metric):
     """Every answer in a conversation fits what was said before it."""
+
+    asks = replace(Metric.asks, each=("verdicts",))
 
     window_size: WindowSize = 10
 

@@ -51,11 +51,13 @@ class Asks:
     """Which models a grader asks, and how.
 
     ``models`` are kinds: "text", "embedding", "classification", "moderation". ``steps`` are the prompts of a grader that
-    asks several questions, in the order of ``rubricPrompt``. ``sees``: it shows its model the images of a conversation.
+    asks several questions, in the order of ``rubricPrompt``; those in ``each`` are asked for each exchange of a
+    conversation. ``sees``: it shows its model the images of a conversation.
     """
 
     models: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
+    each: tuple[str, ...] = ()
     sees: bool = False
     questions: int = 1  # to the text model, where they are not steps
     tools: bool = (
@@ -93,6 +95,12 @@ class Grader:
     written: ClassVar[Written] = Written()
     # Grades all answers to one case together, through ``compare``: their outputs, or the scores that they have so far.
     compares: ClassVar[Literal["", "outputs", "scores"]] = ""
+
+    def questions(self, exchanges: int) -> int:
+        """How many the text model is asked for one answer of so many exchanges, as far as that is known before."""
+        if not self.asks.steps:
+            return self.asks.questions
+        return sum(exchanges if step in self.asks.each else 1 for step in self.asks.steps)
 
     @classmethod
     def needs_value(cls) -> bool:

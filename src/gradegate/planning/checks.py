@@ -135,11 +135,26 @@ def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
         yield Note(what, asserted.origin)
 
 
+def toothless(suite: Suite, jobs: Iterable[Job]) -> Iterator[Note]:
+    """A gate that nothing can block: whatever the answers are, the check stays green."""
+    asserted = [binding.asserted for job in jobs for binding in job.assertions]
+    rules = suite.policy.rules
+    if not asserted:
+        return
+    if all(it.weight == 0 for it in asserted):
+        yield Note("every assertion has `weight: 0`, so no failure counts", asserted[0].origin)
+    elif not any(it.counts for it in asserted):
+        what = (
+            "every assertion only advises (`threshold: none`, `blocking: false` or `weight: 0`), so no failure blocks"
+        )
+        yield Note(what, asserted[0].origin)
+    elif rules and not any(rule.blocking for rule in rules):
+        yield Note("every rule of the gate has `blocking: false`, so no failure blocks", rules[0].origin)
+
+
 def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
     """What can never fail, and what is not checked."""
     bindings = [binding for job in jobs for binding in job.assertions]
-    if bindings and all(binding.asserted.weight == 0 for binding in bindings):
-        yield Note("every assertion has `weight: 0`, so no failure counts", bindings[0].asserted.origin)
     for binding in bindings:
         limit = binding.threshold
         if isinstance(binding, Bound) and binding.grader.scoring.share and limit is not None and limit <= 0:

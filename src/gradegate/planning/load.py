@@ -74,10 +74,15 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
             if settings.confirm:
                 suite = replace(suite, policy=replace(suite.policy, confirm=settings.confirm))
             return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())
-    if not raw.strip():
+    if not _without_comments(raw):
         raise ConfigError.at("the file is empty", Origin(name), "write `prompts`, `providers` and `tests` into it")
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
     raise ConfigError.at("the file is not an eval config that gradegate knows", Origin(name), f"it reads: {formats}")
+
+
+def _without_comments(raw: bytes) -> bytes:
+    """What a file holds beside blank lines and whole lines of comments."""
+    return b"".join(line for line in map(bytes.strip, raw.splitlines()) if not line.startswith(b"#"))
 
 
 def _with_variables(suite: Suite, settings: Settings) -> Suite:
@@ -170,4 +175,4 @@ def _default(folder: Path, named: str = "") -> Path:
         if (folder / name).is_file():
             return folder / name
     where = f"in the folder `{named}`" if named else "here"
-    raise ConfigError.at(f"there is no promptfooconfig.yaml {where}", None, "name the config: gradegate run CONFIG")
+    raise ConfigError.at(f"there is no promptfooconfig.yaml {where}", None, "name the config on the command line")

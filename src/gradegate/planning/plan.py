@@ -181,7 +181,7 @@ class _Planner:
             self.mistakes += checks.graders(self.suite)
             self.mistakes += checks.rules(self.suite, jobs, filters.leaving_out(self.settings))
             self.notes += checks.unselected(self.suite, jobs)
-        self.notes += (*checks.warnings(jobs, cases), *self.names.notes())
+        self.notes += (*checks.toothless(self.suite, jobs), *checks.warnings(jobs, cases), *self.names.notes())
         return jobs
 
     def _jobs(self, cases: Iterable[Case], targets: list[Target]) -> list[Job]:

@@ -42,6 +42,13 @@ SET_SENTENCE = "Several assertions that count as one."
 _BOUNDS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
 _NUMERIC = r"^\s*[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
 _NONE = "^[nN][oO][nN][eE]$"
+_NOTHING: Mapping[str, Any] = {"type": "string", "pattern": _NONE}  # `threshold: none`
+_ADVICE_THAT_BLOCKS: Mapping[str, Any] = {
+    "properties": {"threshold": _NOTHING, "blocking": {"const": True}},
+    "required": ["threshold", "blocking"],
+}
+_EMPTY: Mapping[str, Any] = {"type": "object", "maxProperties": 0}
+_LIMITS = ("min-pass-rate", "min-score", "max-new-failures", "max-drop")  # of a rule, one of which it has
 _FLAG = "^\\s*(" + "|".join(
     "".join(f"[{letter}{letter.upper()}]" for letter in word) for word in "true false yes no on off t f y n".split()
 ) + "|0|1)\\s*$"  # fmt: skip
@@ -88,11 +95,32 @@ def _link(schema: Schema, defs: Schema) -> None:
     several = {"type": "array", "items": asserted}
     for name in ("TestKeys", "AssertionKeys"):
         defs[name]["properties"]["assert"] = several
+    for key, empty in (
+        ("extensions", {"type": "array", "maxItems": 0}),
+        *((key, _EMPTY) for key in ("nunjucksFilters", "redteam")),
+    ):
+        root[key] = {**empty, "description": "read as promptfoo writes it where it is empty, and a mistake else"}
+    defs["TestKeys"]["properties"]["turns"] = {"anyOf": [{"type": "array", "minItems": 1, "items": _turn()}, text]}
+    defs["RuleKeys"]["anyOf"] = [{"required": [key]} for key in _LIMITS]
     extra = {name: {"description": "sent to the target, over its `config`"} for name in TEST_PARAMETERS}
     extra |= {name: {"description": "steers the test, as in promptfoo"} for name in STEERING}
     extra |= {name: {"description": f"an option of {', '.join(kinds)}"} for name, kinds in _shared_options().items()}
     defs["OptionKeys"]["properties"] = dict(sorted(extra.items())) | defs["OptionKeys"]["properties"]
     defs["OptionKeys"]["additionalProperties"] = False
+
+
+def _turn() -> Schema:
+    """One turn of a conversation, as ``TurnKeys`` of configs/turns.py reads it."""
+    told: Schema = {
+        "role": {"enum": ["user", "assistant"], "description": "who speaks"},
+        "content": {"type": "string", "description": "what is said; no template"},
+        "retrieval_context": {
+            "description": "the documents that were retrieved for an answer: texts, or `{image: ...}`"
+        },
+        "images": {"description": "images of the message"},
+        "tool_calls": {"description": "the tools that an answer called"},
+    }
+    return {"type": "object", "properties": told, "required": ["role", "content"], "additionalProperties": False}
 
 
 def _shared_options() -> Mapping[str, Sequence[str]]:
@@ -110,7 +138,7 @@ def _finish(name: str, schema: Schema) -> None:
     schema.pop("title", None)
     properties: dict[str, Schema] = schema.get("properties", {})
     for key, written in properties.items():
-        value = _threshold() if key == "threshold" else _or_nothing(_relaxed(written))
+        value = _threshold(share=name == "TestKeys") if key == "threshold" else _or_nothing(_relaxed(written))
         if key == "confirm":
             value["anyOf"].append({"const": False})  # YAML reads `off` as false
         sentence = SENTENCES.get(name, {}).get(key)
@@ -120,8 +148,11 @@ def _finish(name: str, schema: Schema) -> None:
     schema["description"] = str(schema.get("description", "")).replace("``", "`")
 
 
-def _threshold() -> Schema:
-    return {"anyOf": [{"type": "number"}, {"const": "none"}, {"type": "string", "pattern": f"{_NUMERIC}|{_NONE}"}]}
+def _threshold(share: bool) -> Schema:
+    ends = {"minimum": 0, "maximum": 1} if share else {}
+    return {
+        "anyOf": [{"type": "number", **ends}, {"const": "none"}, {"type": "string", "pattern": f"{_NUMERIC}|{_NONE}"}]
+    }
 
 
 def _relaxed(written: Any, quoted: bool = True) -> Any:
@@ -187,12 +218,19 @@ def _typed(schema: Schema) -> Schema:
     schema["required"] = []
     schema["anyOf"] = [{"required": ["type"]}, {"required": ["$ref"]}]
     defs: Schema = {}
-    schema["allOf"] = [_case([SET], {"required": ["assert"]})]
+    schema["allOf"] = [_case([SET], _of_set()), {"not": _ADVICE_THAT_BLOCKS}]
     for kind, written in kinds.items():
         then, more = _of_kind(kind, sentences[written[0]])
         schema["allOf"].append(_case(written, then))
         defs |= more
     return defs
+
+
+def _of_set() -> Schema:
+    """What a set takes: members that are none, and no threshold that holds nothing."""
+    member = {"not": {"properties": {"type": {"pattern": f"^(not-)?{SET}$"}}, "required": ["type"]}}
+    members = {"minItems": 1, "items": member}
+    return {"properties": {"assert": members, "threshold": {"not": _NOTHING}}, "required": ["assert"]}
 
 
 def _case(names: Sequence[str], then: Schema) -> Schema:

@@ -18,7 +18,8 @@ def selectable(rule: Rule, jobs: Sequence[Job]) -> str:
     """What to write in place of patterns that match nothing, or why those that match something select nothing."""
     grades = [(job, binding.asserted) for job in jobs for binding in job.assertions]
     if rule.blocking and any(_taken(rule.select, *grade) for grade in grades):
-        return "what it looks at is advisory (`blocking: false`): let that block, or the rule advise"
+        why = "`blocking: false` or `threshold: none`"
+        return f"what it looks at is advisory ({why}): let that block, or write `blocking: false` into the rule"
     counting = [grade for grade in grades if grade[1].blocking or not rule.blocking]
     written = [key for key in KEYS if getattr(rule.select, key)]
     wrong = [key for key in written if not any(_taken(_alone(rule.select, key), *grade) for grade in counting)]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from gradegate.errors import ConfigError
 from gradegate.grading.grader import GRADERS
 from gradegate.planning import foreign
-from gradegate.registry import closest, plain
+from gradegate.registry import closest, near, plain
 from gradegate.suite import Assertion
 
 SET = "assert-set"
@@ -31,6 +33,11 @@ _MEANT = {
     "moderation": "is-toxic harmful",
 }
 _SAME = {plain(wrong): right for right, names in _MEANT.items() for wrong in names.split()}
+# How people write the opposite of a type: `not_contains`, `NOT contains`, `notContains`, `doesNotContain`, `isn't-json`.
+# Before small letters that run on (`notice`) it is none, unless a type follows.
+_NOT = re.compile(
+    r"(?i:(?:(?:does|do|is|must|should)[\s_-]*(?:not|n['’]?t)|isn['’]?t|doesn['’]?t|not|never)[\s_:-]*)(?P<base>.+)"
+)
 _HOW = {
     "is_string": "; or `regex` with the value `\\S` for an answer that is not empty",
     "word-count": " with `value: {min: N, max: N}`, or char_ct_match for characters",
@@ -44,8 +51,12 @@ def unknown(spec: Assertion) -> ConfigError:
     if base.startswith("promptfoo:"):
         cure = "remove it here, or keep it for promptfoo in a file of its own"
         return ConfigError.at(f"`{spec.type}` is promptfoo's, and gradegate does not have it", spec.origin, cure)
+    denied = _denied(spec.type)
     if ours := _respelled(base):
         cure = f"write `type: {spec.type.removesuffix(base)}{ours}`"
+        return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, cure)
+    if denied and not foreign.find(base):
+        cure = f"write `type: not-{denied}`"
         return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, cure)
     if it := foreign.find(base):
         return ConfigError.at(f"`{spec.type}` is {it.tool}'s, and gradegate does not have it", spec.origin, it.way)
@@ -56,6 +67,18 @@ def _respelled(base: str) -> str:
     """The type that another spelling stands for, such as that of a class (``FaithfulnessMetric``); empty where none does."""
     names = {foreign.folded(name): name for name in [*GRADERS.names(), SET]}
     return names.get(foreign.folded(base), "")
+
+
+def _denied(written: str) -> str:
+    """The type whose opposite is meant, written in another way than ``not-TYPE``; empty where none is.
+
+    Its own name would turn the check into its opposite.
+    """
+    match = _NOT.fullmatch(written)
+    if match is None or written.startswith("not-") or plain(written) in _SAME:
+        return ""
+    base = match["base"]
+    return _respelled(base) or _SAME.get(plain(base)) or near(base, [*GRADERS.names(), SET])
 
 
 def _meant(written: str, base: str) -> str:

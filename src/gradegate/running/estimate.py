@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradegate.asking.provider import Provider
+from gradegate.conversation import exchanges as complete
 from gradegate.deciding.chances import expected_reasks, most_reasks
 from gradegate.figures import many
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.planning.job import Job, Plan
-from gradegate.running.askable import Askable
+from gradegate.running.askable import Askable, mode_of
 from gradegate.suite import NO_LIMITS, Limits
 
 # How long texts are that nobody has seen yet, in tokens: enough to tell cents from dollars.
@@ -48,14 +49,16 @@ def estimate(plan: Plan) -> Estimate:
     for job in plan.jobs:
         asked = target_calls(job)
         target += asked * job.repeats
-        first += asked * job.repeats * _price(job.target, len(job.text), ANSWER, unpriced)
+        price = asked * _price(job.target, len(job.text), ANSWER, unpriced)
+        first += price * job.repeats
         of_failure = {id(bound) for _, bound in askable.of(job)}
         grades[job.suite] += len(of_failure) * job.repeats
         for bound in (bound for binding in job.assertions for bound in binding.bounds):
-            calls, cost = _grading(bound, len(job.text), unpriced)
+            calls, cost = _grading(bound, len(job.text), unpriced, _exchanges(job))
             grader += calls * job.repeats
             first += cost * job.repeats
-            again += cost * job.repeats * (id(bound) in of_failure)
+            asked_anew = price if mode_of(bound, job) == "answers" else 0.0
+            again += (cost + asked_anew) * job.repeats * (id(bound) in of_failure)
     noises = {suite: askable.policies[suite].noise for suite in grades if grades[suite]}
     expected = sum(expected_reasks(grades[suite], noise) for suite, noise in noises.items())
     most = sum(most_reasks(grades[suite], askable.lead(suite).votes) for suite in noises)
@@ -115,29 +118,34 @@ def target_calls(job: Job) -> int:
     return len(job.case.turns) or 1
 
 
-def grader_calls(binding: Binding) -> int:
-    """Requests for the grades of one assertion."""
-    return sum(_grading(bound, 0, {})[0] for bound in binding.bounds)
+def grader_calls(binding: Binding, exchanges: int = 1) -> int:
+    """Requests for the grades of one assertion on an answer of so many exchanges."""
+    return sum(_grading(bound, 0, {}, exchanges)[0] for bound in binding.bounds)
 
 
 def answer_calls(job: Job) -> int:
     """Requests for one answer and its grades."""
-    return target_calls(job) + sum(map(grader_calls, job.assertions))
+    return target_calls(job) + sum(grader_calls(binding, _exchanges(job)) for binding in job.assertions)
 
 
-def _grading(bound: Bound, text: int, unpriced: dict[str, Provider]) -> tuple[int, float]:
+def _exchanges(job: Job) -> int:
+    """Of a conversation that is recorded, its exchanges; of one that is held, a reply to each message."""
+    turns = job.case.turns
+    return max(1, len(complete(turns)) if job.case.recorded else len(turns))
+
+
+def _grading(bound: Bound, text: int, unpriced: dict[str, Provider], exchanges: int) -> tuple[int, float]:
     """Requests for one grade, and their price."""
     calls, cost = 0, 0.0
     for kind, model in bound.models.items():
-        number = _questions(bound, kind) if model.url or model.code else 0
+        number = _questions(bound, kind, exchanges) if model.url or model.code else 0
         asked = len(str(bound.asserted.value or "")) + text + (PROMPT + ANSWER) * CHARACTERS
         calls, cost = calls + number, cost + number * _price(model, asked, VERDICT, unpriced)
     return calls, cost
 
 
-def _questions(bound: Bound, kind: str) -> int:
-    asks = bound.grader.asks
-    return max(len(asks.steps), asks.questions) if kind == "text" else 1
+def _questions(bound: Bound, kind: str, exchanges: int) -> int:
+    return bound.grader.questions(exchanges) if kind == "text" else 1
 
 
 def _price(model: Provider, characters: int, answer: int, unpriced: dict[str, Provider]) -> float:

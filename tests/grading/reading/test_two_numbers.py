@@ -1,5 +1,7 @@
 """Two numbers that differ are no score and no index; numbers that count or head something are read over."""
 
+import json
+
 import pytest
 
 from support.readers import read
@@ -34,3 +36,32 @@ def test_two_indexes_that_differ_are_none(reply):
 )
 def test_numbers_that_agree_count_or_head_something_are_read_over(form, reply, number):
     assert read(form, reply).verdict == number
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"pass": False},
+        {"Pass": "no"},
+        {"verdict": "fail"},
+        {"passed": "false"},
+        {"success": False},
+        {"error": "content filter"},
+        {"error": {"code": 429}},
+        {"error": True},
+    ],
+)
+def test_a_score_beside_a_word_that_contradicts_it_is_none(beside):
+    assert read("score", json.dumps({"reason": "r", "score": 9, **beside})) is None
+
+
+@pytest.mark.parametrize(
+    ("score", "beside"),
+    [(9, {"pass": True}), (2, {"pass": False}), (9, {"verdict": "good"}), (9, {"error": None}), (9, {"error": "none"}), (5, {"pass": False})],
+)  # fmt: skip
+def test_a_score_beside_a_word_that_agrees_is_one(score, beside):
+    assert read("score", json.dumps({"reason": "r", "score": score, **beside})).verdict == score
+
+
+def test_a_low_score_beside_a_pass_is_none():
+    assert read("score", '{"score": 1, "pass": true}') is None

@@ -62,6 +62,10 @@ class Metric(Grader):
     language: str = ""
     context_transform: ContextTransform | None = None
 
+    def questions(self, exchanges: int) -> int:
+        """As every grader's; a reason is asked for only where a model is to word it."""
+        return Grader.questions(self, exchanges) - ("reason" in self.asks.steps and self.include_reason != "llm")
+
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The metric's own work. Raises NoVerdict and ProviderError."""
         raise NotImplementedError

@@ -17,6 +17,8 @@ _SCORE_NOUNS = labels.NOUNS | frozenset(
 _INDEX_NOUNS = labels.NOUNS | frozenset(
     "index output option candidate response number choice winner item entry best text pick selection choose select".split()
 )
+_NO_ERROR = frozenset(("none", "null", "n/a", "ok"))
+_OWN_WORDS = ("pass", "passed", "verdict", "success", "succeeded")  # a yes or no that some graders put beside a score
 _FILLERS = frozenset(
     "give assign rate give overall total evaluation g-eval geval quality it a an the output submission response".split()
 )
@@ -59,7 +61,9 @@ def score(answer: Answer, best: int, prose: bool = True) -> Judgement[float]:
         if "score" not in item:
             return None
         reasons.append(values.words(item.get("reason")))
-        return points(item["score"], best)
+        number = points(item["score"], best)
+        _hold_own_word(item, number, best)
+        return number
 
     number = objects.verdict(answer, read, f'with a "score" from 0 to {best}')
     _hold_labels(objects.before(answer), number, best)
@@ -75,6 +79,17 @@ def points(value: Any, best: int) -> float:
     if number is None or not 0 <= number <= best:
         raise Unreadable(f"its score is not a number from 0 to {best}")
     return number
+
+
+def _hold_own_word(item: dict[str, Any], number: float, best: int) -> None:
+    """Raise Unreadable where the object says beside its score that it failed, or that the answer did: nobody asked for that word."""
+    failed = item.get("error")
+    if failed and values.truth(failed) is not False and str(failed).strip().lower() not in _NO_ERROR:
+        raise Unreadable(f"it reports an error beside its score: {str(failed)[:60]!r}")
+    for key in _OWN_WORDS:
+        said = values.truth(item.get(key))
+        if said is not None and (number < best / 2 if said else number > best / 2):
+            raise Unreadable(f"its score is {number:g} of {best}, and its `{key}` is {item[key]!r}; give a score alone")
 
 
 def _in_text(answer: Answer, best: int) -> float:
