@@ -100,8 +100,9 @@ class Registry(Generic[T]):
             yield from list(self._plugins.values())[before:]
 
     def suggest(self, name: str) -> str:
-        """A near name as a question, or an empty string."""
-        return suggest(name, self._all())
+        """The name that a slip of the pen was meant for, as a question, or an empty string: a wrong one would be believed."""
+        close = near(name, self._all())
+        return f'did you mean "{close}"?' if close else ""
 
     def names(self) -> list[str]:
         """Every name, sorted."""

@@ -23,10 +23,11 @@ from support.graded import mistakes
         ("py", 'did you mean "python"?'),
         ("eq", 'did you mean "equals"?'),
         ("endsWith", 'did you mean "regex"?'),
-        ("not_empty_word", "see `gradegate list`"),
+        ("not_empty_word", "`gradegate list` has all"),
         ("is-sql", "is promptfoo's, and gradegate does not have it -> use regex or llm-rubric"),
         ("perplexity", "remove it here, or keep it for promptfoo"),
-        ("whatever", "see `gradegate list`"),
+        ("fluency", "`gradegate list` has all"),  # whose letters are near those of `latency`
+        ("whatever", "`gradegate list` has all"),
     ],
 )
 def test_a_type_without_a_grader_is_a_mistake_that_names_what_is_meant(gate, kind, said):

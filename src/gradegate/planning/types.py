@@ -7,7 +7,7 @@ import re
 from gradegate.errors import ConfigError
 from gradegate.grading.grader import GRADERS
 from gradegate.planning import foreign
-from gradegate.registry import closest, near, plain
+from gradegate.registry import near, plain
 from gradegate.suite import Assertion
 
 SET = "assert-set"
@@ -43,6 +43,9 @@ _HOW = {
     "word-count": " with `value: {min: N, max: N}`, or char_ct_match for characters",
     "is-json": ", with a JSON Schema as `value` where one is meant",
 }
+
+
+_OWN_WORDS = "`gradegate list` has all; what has no type of its own, `llm-rubric` judges in your words"
 
 
 def unknown(spec: Assertion) -> ConfigError:
@@ -86,7 +89,7 @@ def _meant(written: str, base: str) -> str:
     opposite = "not-" if base != written and plain(written) not in _SAME else ""
     same = _SAME.get(plain(written)) or _SAME.get(plain(base)) or ""
     others = {foreign.spelled(it.name): it for it in foreign.known()}
-    close = same or closest(base, [*GRADERS.names(), SET, *others])
+    close = same or near(base, [*GRADERS.names(), SET, *others])
     if close in others and close not in GRADERS.names():
         return f'did you mean "{close}"? It is {others[close].tool}\'s: {others[close].way}'
-    return f'did you mean "{opposite}{close}"{_HOW.get(same, "")}?' if close else "see `gradegate list`"
+    return f'did you mean "{opposite}{close}"{_HOW.get(same, "")}?' if close else _OWN_WORDS
