@@ -1,6 +1,8 @@
 """Makes pictures of the HTML report by headless Chromium: at a desk, on a telephone, in the dark.
 
 usage: pictures.py [FOLDER]     the default is .cache/pictures, which git ignores
+
+The two of docs/report.md, which are small, go to docs/pictures.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from gradegate.reporting.report import REPORTS  # noqa: E402
 from support import chromium, screens, showcase  # noqa: E402
 
 HEIGHT = 2200
+# What docs/report.md shows: where on the page, and how much of it.
+SHOWN = (("report-head", "", 940, 590), ("report-case", "#case-1", 940, 560))
 # Chromium has no window as narrow as a telephone, and draws a window that is scrolled with a gap: a frame is neither.
 FRAME = '<!doctype html><body style="margin:0"><iframe src="{}" style="border:0;width:{}px;height:{}px"></iframe>'
 
@@ -38,7 +42,13 @@ def main() -> int:
             frame = folder / f"{source.stem}-{name}.html"
             frame.write_text(FRAME.format(source.name + at, width, HEIGHT))
             chromium.picture(frame, frame.with_suffix(".png"), width, HEIGHT, *flags)
-    print(f"pictures are in {folder}")
+    for name, at, width, height in SHOWN:
+        frame = folder / f"{name}.html"
+        frame.write_text(FRAME.format(page.name + at, width, height))
+        target = ROOT / "docs" / "pictures" / f"{name}.png"
+        target.parent.mkdir(exist_ok=True)
+        chromium.picture(frame, target, width, height)
+    print(f"pictures are in {folder}, and those of docs/report.md in docs/pictures")
     return 0
 
 

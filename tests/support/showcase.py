@@ -8,6 +8,7 @@ from dataclasses import replace
 from gradegate.account import BaselineReport
 from gradegate.conversation import Turn, Usage
 from gradegate.deciding.gate import decide
+from gradegate.errors import Origin
 from gradegate.result import Decision, Grade, Outcome, Row
 from gradegate.suite import Policy, Rule, Select
 from support import samples, screens
@@ -24,6 +25,11 @@ _SPENT = Usage(calls=1, prompt_tokens=310, completion_tokens=42, cost=0.0007, se
 _JUDGED = Usage(calls=3, prompt_tokens=1210, completion_tokens=160, cost=0.0031, seconds=2.61)
 
 
+def _grade(outcome: Outcome, kind: str, line: int, **more: object) -> Grade:
+    made = samples.grade(outcome, kind, line, **more)
+    return replace(made, assertion=replace(made.assertion, origin=Origin(CONFIG, line)))
+
+
 def faithfulness() -> Row:
     """Claims beside what the documents say."""
     claims = [
@@ -36,7 +42,7 @@ def faithfulness() -> Row:
         {"claim": "Descaling is covered.", "verdict": "no", "reason": "Descaling is not covered."},
         {"claim": "The staff is friendly.", "verdict": "idk", "reason": "No document says anything about it."},
     ]
-    grade = samples.grade(
+    grade = _grade(
         Outcome.FAIL,
         "faithfulness",
         44,
@@ -61,7 +67,7 @@ def faithfulness() -> Row:
 def nearly_equal() -> Row:
     """A few words apart from what is expected, asked three times."""
     votes = screens_votes()
-    grade = samples.grade(
+    grade = _grade(
         Outcome.FAIL,
         "factuality",
         62,
@@ -75,7 +81,7 @@ def nearly_equal() -> Row:
         confirmed=True,
         status="new-failure",
     )
-    style = samples.grade(Outcome.PASS, "llm-rubric", 63, value="Is polite", score=0.9, threshold=0.8, reason="Polite.")
+    style = _grade(Outcome.PASS, "llm-rubric", 63, value="Is polite", score=0.9, threshold=0.8, reason="Polite.")
     answer = (
         "Returns are taken for 60 days after delivery, also without the original packaging, and the way back is free."
     )
@@ -104,7 +110,7 @@ def conversation() -> Row:
 def long_answer() -> Row:
     """Nobody reads all of it at once."""
     text = "The machine has to be filled, heated and rinsed before the first cup is drawn. " * 60
-    grade = samples.grade(
+    grade = _grade(
         Outcome.FAIL,
         "llm-rubric",
         71,
@@ -114,15 +120,13 @@ def long_answer() -> Row:
         threshold=0.8,
         reason="Long.",
     )
-    good = samples.grade(Outcome.PASS, "factuality", 70, value="It is rinsed first.", score=1.0, status="ok")
+    good = _grade(Outcome.PASS, "factuality", 70, value="It is rinsed first.", score=1.0, status="ok")
     return screens._row(2, Outcome.PASS, good, grade, output=text, provider="anthropic:messages:claude-sonnet-5")
 
 
 def _passing(number: int, score: float) -> Row:
     row = screens.passing(number)
-    style = samples.grade(
-        Outcome.PASS, "llm-rubric", 65, score=score, threshold=0.8, reason="Polite, and to the point."
-    )
+    style = _grade(Outcome.PASS, "llm-rubric", 65, score=score, threshold=0.8, reason="Polite, and to the point.")
     return replace(row, grades=(*row.grades, style), usage=_SPENT)
 
 
@@ -155,7 +159,7 @@ def large(cases: int = 2000) -> Decision:
 
     def graded(number: int, outcome: Outcome, kind: str) -> Grade:
         score = round(draw.uniform(0, 0.7) if outcome is Outcome.FAIL else draw.uniform(0.7, 1), 2)
-        return samples.grade(
+        return _grade(
             outcome,
             kind,
             20 + number,
