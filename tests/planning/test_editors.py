@@ -33,7 +33,11 @@ def server() -> Iterator[Editor]:
         ("gate:\n  confirm: off\n  rules: [{name: x, min-pass-rate: 0.95}]\n", []),
         ("x-anchors: {kind: &kind {type: equals, value: x}}\n" + ASSERT + "      - {<<: *kind, weight: 2}\n", []),
         ("gate:\n  rules:\n    - name: x\n      min-pass-rate: 95\n", [(5, "Value is above the maximum of 1.")]),
-        ("gate:\n  rules:\n    - min-pass-rte: 0.9\n      name: x\n", [(4, "Property min-pass-rte is not allowed.")]),
+        (
+            "gate:\n  rules:\n    - min-pass-rte: 0.9\n      name: x\n      min-score: 0.5\n",
+            [(4, "Property min-pass-rte is not allowed.")],
+        ),
+        ("gate:\n  rules:\n    - name: x\n", [(4, 'Missing property "min-pass-rate".')]),
         (ASSERT + "      - {type: g-eval, value: x, threshold: 70}\n", [(5, "Value is above the maximum of 1.")]),
         (ASSERT + "      - {type: not-g-eval, value: x, threshold: 70}\n", [(5, "Value is above the maximum of 1.")]),
         (ASSERT + "      - {type: latency, threshold: 700}\n", []),
