@@ -38,9 +38,9 @@ def test_a_failure_with_what_differs_and_every_ask(capsys: pytest.CaptureFixture
         "#1 Refund after 30 days: failed, new",
         "  it is a reason why the run is blocked",
         "asked: May I return a kettle that I bought six weeks ago?",
-        "factuality fails, 2 of 3 asks (new), score 0, threshold 0.5, evals/capitals.yaml:62",
+        "factuality fails, 2 of 3 asks (new), score 0, threshold 0.5, evals/support.yaml:62",
         "  ask 2: passed, score 1 (openai:chat:gpt-5-mini): (E) The difference does not matter.",
-        "llm-rubric passed, score 0.9, threshold 0.8, evals/capitals.yaml:63",
+        "llm-rubric passed, score 0.9, threshold 0.8, evals/support.yaml:63",
         "rule: regressions (blocking) missed",
         "target: 1 call, 352 tokens, 0.0007 USD, 1.24 s",
     ):
