@@ -1,4 +1,4 @@
-# One command sets up and shows (make demo), one sets up and checks (make test, or make quick in under a minute).
+# One command sets up and shows (make demo), one sets up and checks (make test); what takes longer runs at night (make nightly).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,18 +6,16 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 
-.PHONY: demo test quick check pytest mutate bench image generated lock clean
+# Tests of what is posted, in a process of their own: what many others leave behind in one makes them fail.
+APART := tests/github/test_events.py tests/github/test_publish.py
+
+.PHONY: demo test check pytest container nightly mutate bench image generated lock clean
 
 # The packages that a run needs, and no tools: a run of the example is seconds away.
 demo: $(or $(wildcard $(READY)),$(RUNS))
 	@$(BIN)/python scripts/demo.py
 
 test: check pytest
-
-quick: $(READY)
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/pytest -q -n 4 --dist loadgroup -m "not slow" --hypothesis-profile=quick
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -27,7 +25,19 @@ check: $(READY)
 	$(BIN)/python scripts/generated.py --check
 
 pytest: $(READY)
-	$(BIN)/pytest -n 4 --dist loadgroup --cov
+	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not slow" $(APART:%=--ignore=%)
+	$(BIN)/pytest -q -m "not slow" $(APART)
+
+# The image built and started as GitHub's runner does; needs root, and the tools that .ci/run installs.
+container: $(READY)
+	$(BIN)/pytest -q tests/container/test_container.py
+
+# All that takes long: every test with coverage and 200 inputs for each property, the side by side with promptfoo, changed code.
+nightly: check
+	$(BIN)/pytest -q -n 3 --dist loadgroup --cov --hypothesis-profile=nightly $(APART:%=--ignore=%)
+	$(BIN)/pytest -q --cov --cov-append --hypothesis-profile=nightly $(APART)
+	$(BIN)/python benchmarks/promptfoo_side_by_side.py
+	$(MAKE) mutate
 
 # Whether the tests notice small changes to the code that decides; MUTATE="planning --seed 2" names others.
 mutate: $(READY)

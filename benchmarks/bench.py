@@ -12,9 +12,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import timeit
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import growth as growth_of_inputs
 from serving import serving
 
 HERE = Path(__file__).resolve().parent
@@ -51,9 +55,7 @@ def calls(folder: Path, cases: int, concurrency: int) -> None:
     """Two calls a case, target and grader, all of the same latency."""
     with serving(str(MODEL), "--latency-ms", str(LATENCY * 1000)) as base:
         provider = {"id": "openai:chat:fake", "config": {"apiBaseUrl": base, "apiKey": "k"}}
-        tests = [
-            {"vars": {"n": number}, "assert": [{"type": "llm-rubric", "value": "is fine"}]} for number in range(cases)
-        ]
+        tests = [{"vars": {"n": number}, "assert": [{"type": "llm-rubric", "value": "is fine"}]} for number in range(cases)]
         config = {
             "prompts": ["Say something about {{n}}"],
             "providers": [provider],
@@ -67,9 +69,7 @@ def calls(folder: Path, cases: int, concurrency: int) -> None:
     limit = total * LATENCY / concurrency
     done = json.loads((folder / "results.json").read_text())["summary"]
     assert (spent.code, done["passed"]) == (0, cases), f"exit {spent.code}: {done}"
-    print(
-        f"{total} calls of {LATENCY * 1000:.0f} ms, {concurrency} at once; calls x latency / concurrency = {limit:.1f} s"
-    )
+    print(f"{total} calls of {LATENCY * 1000:.0f} ms, {concurrency} at once; calls x latency / concurrency = {limit:.1f} s")
     line("  wall time, at most 1.15 of that", f"{spent.wall:.2f} s", spent.wall / limit / 1.15)
     line("  CPU per call, at most 1.5 ms", f"{spent.cpu / total * 1000:.2f} ms", spent.cpu / total * 1000 / 1.5)
     line("  peak memory, at most 120 MB", f"{spent.memory:.0f} MB", spent.memory / 120)
@@ -80,8 +80,7 @@ def growth(folder: Path, cases: int) -> None:
     peaks = []
     for count in (cases // 10, cases):
         tests = "".join(
-            f"- description: case {n}\n  vars:\n    text: the quick brown fox {n}\n"
-            f"  assert:\n  - type: contains\n    value: fox {n}\n"
+            f"- description: case {n}\n  vars:\n    text: the quick brown fox {n}\n  assert:\n  - type: contains\n    value: fox {n}\n"
             for n in range(count)
         )
         (folder / "growth.yaml").write_text(f"prompts: ['{{{{text}}}}']\nproviders: [echo]\ntests:\n{tests}")
@@ -128,6 +127,38 @@ def page(folder: Path, cases: int) -> None:
     line("  opened in Chromium, at most 2 s", f"{opened:.2f} s", opened / 2)
 
 
+def replies() -> None:
+    """What it takes to read a reply of 1 KB, beside 1 MB under judgement, and how that grows with the reply."""
+    sys.path.insert(0, str(HERE.parent / "tests"))
+    from gradegate.grading.reading import reply as reading
+    from gradegate.grading.reading.reply import Circumstances
+    from support.readers import FORMS, way
+
+    def fastest(work: Callable[[], object], times: int) -> float:
+        return min(timeit.repeat(work, number=times, repeat=7)) / times
+
+    text = json.dumps({"reason": "It names Paris, as asked. " * 39, "pass": True, "score": 1})
+    judged = Circumstances(("x " * 500_000,))
+    loaded = fastest(lambda: json.loads(text), 2000)
+    limit = 2 * loaded + 30e-6
+    print(f"a reply of {len(text):,} characters; json.loads takes {loaded * 1e6:.1f} us")
+    works: dict[str, Callable[[], object]] = {
+        "constrained": lambda: reading.constrained(text, FORMS["pass"]),
+        "alone": lambda: reading.read(text, FORMS["pass"], judged),
+    }
+    for name, work in works.items():
+        seconds = fastest(work, 2000)
+        line(f"  {name}, at most twice that and 30 us", f"{seconds * 1e6:.1f} us", seconds / limit)
+    rows = {
+        "apart": ("pass", "It is so.\n", f"Fine.\n\n{text}"),
+        "last line": ("letter", "It is so.\n", "Fine.\n\n(C)"),
+        "lines": ("marked", "x. [Attributed]\n", "x. [Attributed]"),
+    }
+    for name, (form, before, end) in rows.items():
+        took = [fastest(partial(way, form, before * lines + end), 20) for lines in (1000, 10_000)]
+        line(f"  {name}, ten times the reply: at most 15 times", f"{took[1] / took[0]:.1f}", took[1] / took[0] / 15)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="a tenth of the work")
@@ -135,9 +166,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="gradegate-bench-") as name:
         folder = Path(name)
         start(folder)
+        replies()
         calls(folder, 1500 // scale, 50)
         growth(folder, 100_000 // scale)
         page(folder, 2000 // scale)
+    print("twice as much of what a config or a reply holds, at most 2.5 times the CPU")
+    growth_of_inputs.main([])
 
 
 if __name__ == "__main__":

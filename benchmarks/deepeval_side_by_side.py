@@ -110,9 +110,7 @@ def conversation(number: int, chance: random.Random, exchanges: int = 0) -> dict
     def turn(role: str) -> dict:
         if role == "user":
             return {"role": role, "content": "and then?"}
-        words = [
-            f"K{number}-{next(marks)}-{chance.choice(['yes', 'yes', 'no', 'borderline'])}" for _ in range(claims())
-        ]
+        words = [f"K{number}-{next(marks)}-{chance.choice(['yes', 'yes', 'no', 'borderline'])}" for _ in range(claims())]
         documents = [f"T{number}-{next(marks)}" for _ in range(chance.randint(0, 2))]
         return {"role": role, "content": " ".join(["well", *words]), "retrieval_context": documents}
 
@@ -136,9 +134,7 @@ def conversation(number: int, chance: random.Random, exchanges: int = 0) -> dict
 
 def gradegate(folder: Path, base: str, cases: list[dict], concurrency: int) -> tuple[list[float], float]:
     """Scores, and the seconds of the whole process."""
-    tests = [
-        {"turns": case["turns"], "assert": [{"type": "turn-faithfulness", "config": case["options"]}]} for case in cases
-    ]
+    tests = [{"turns": case["turns"], "assert": [{"type": "turn-faithfulness", "config": case["options"]}]} for case in cases]
     grader = {"id": "openai:chat:gpt-4.1", "config": {"apiBaseUrl": base, "apiKey": "k"}}
     config = {"defaultTest": {"options": {"provider": grader}}, "tests": tests}
     (folder / "gate.json").write_text(json.dumps(config))

@@ -38,7 +38,7 @@ NOWHERE = "http://127.0.0.1:9"  # the discard port: what is not loopback is refu
 
 def installed(wanted: str) -> tuple[list[str], str]:
     """The command of promptfoo and its version, installed where it is not yet."""
-    version = wanted or _newest()
+    version = _newest() if wanted == "newest" else wanted
     folder = CACHE / f"promptfoo-{version}"
     package = folder / "node_modules" / "promptfoo" / "package.json"
     if not package.exists():
@@ -51,9 +51,7 @@ def installed(wanted: str) -> tuple[list[str], str]:
 
 
 def _newest() -> str:
-    listed = subprocess.run(
-        ["npm", "view", "promptfoo", "versions", "--json"], check=True, capture_output=True, text=True
-    )
+    listed = subprocess.run(["npm", "view", "promptfoo", "versions", "--json"], check=True, capture_output=True, text=True)
     stable = [version for version in json.loads(listed.stdout) if re.fullmatch(r"0\.12\d\.\d+", version)]
     return max(stable, key=lambda version: [int(part) for part in version.split(".")])
 
@@ -101,9 +99,7 @@ def environ(model: both.Model, home: Path) -> dict[str, str]:
 
 def through_promptfoo(config: Path, command: list[str]) -> both.Ran:
     flags = ["--no-cache", "--no-table", "--no-progress-bar", "--no-share", "--no-write"]
-    return _through(
-        [*command, "eval", "-c", config.name, *flags], config, both.verdicts_of_promptfoo, both.metrics_of_promptfoo
-    )
+    return _through([*command, "eval", "-c", config.name, *flags], config, both.verdicts_of_promptfoo, both.metrics_of_promptfoo)
 
 
 def through_gradegate(config: Path) -> both.Ran:
@@ -123,9 +119,7 @@ def _through(command: list[str], config: Path, verdicts: Any, metrics: Any) -> b
             check=False,
         )
         if not out.exists():
-            return both.Ran(
-                model.of_targets(), [], (ran.stderr + ran.stdout).strip()[-2000:] or f"exit {ran.returncode}"
-            )
+            return both.Ran(model.of_targets(), [], (ran.stderr + ran.stdout).strip()[-2000:] or f"exit {ran.returncode}")
         results = json.loads(out.read_text())
         return both.Ran(model.of_targets(), verdicts(results), metrics=metrics(results))
 
@@ -146,9 +140,7 @@ def compare(config: Path, theirs: both.Ran, ours: both.Ran) -> bool:
         if ran.refused:
             print(f"    {tool} did not run it: {ran.refused}")
     if waits:
-        print(
-            f"    waits for {waits}" if asked or decided else "    waits for nothing any more: take it out of `waits`"
-        )
+        print(f"    waits for {waits}" if asked or decided else "    waits for nothing any more: take it out of `waits`")
     for part in ("requests", "verdicts"):
         if meant.get(part):
             print(f"    {part}: {meant[part]}")
@@ -167,7 +159,8 @@ def _word(lines: list[str], reason: str | None, waits: str | None) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--promptfoo", default="", metavar="VERSION", help="default: the newest 0.12x of npm")
+    recorded = json.loads(both.EXPECTED.read_text())["promptfoo"]
+    parser.add_argument("--promptfoo", default=recorded, metavar="VERSION", help=f"default: {recorded}; newest: the newest 0.12x of npm")
     parser.add_argument("--configs", type=Path, default=both.CONFIGS, metavar="FOLDER")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="configs by name, without the suffix")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="configs at once (default: 2)")

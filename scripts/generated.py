@@ -6,8 +6,11 @@ from pathlib import Path
 import price_table
 import yaml
 
+from gradegate.commands.list import summary
+from gradegate.commands.schema import schema
 from gradegate.grading.grader import GRADERS
-from gradegate.listing import schema, summary
+from gradegate.options import SWITCH, Option
+from gradegate.settings import OPTIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -15,25 +18,67 @@ PRICES = ROOT / "src" / "gradegate" / "asking" / "prices.yaml"
 
 
 def action() -> str:
-    """The inputs and outputs of action.yml as a page."""
-    written = yaml.safe_load((ROOT / "action.yml").read_text())
-    lines = ["# Inputs and outputs of the action", "", "Made from [action.yml](../action.yml) by `make generated`.", ""]
+    """action.yml with the inputs that the table of options has; all else in it is written by hand."""
+    head, rest = (ROOT / "action.yml").read_text().split("inputs:\n", 1)
+    outputs = rest[rest.index("outputs:\n") :]
+    inputs = {
+        option.name: {
+            "description": description(option),
+            "required": False,
+            "default": option.shown_default if option.written is None else option.written,
+        }
+        for option in OPTIONS
+        if not option.no_input
+    }
+    made = dump({"inputs": inputs})
+    return f"{head}{made}\n{outputs}"
+
+
+def dump(data: object) -> str:
+    """As YAML, with texts of several lines as blocks."""
+
+    class Dumper(yaml.SafeDumper):
+        """One of our own, so that nobody else's changes."""
+
+    Dumper.add_representer(
+        str,
+        lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+    )
+    return yaml.dump(data, Dumper=Dumper, sort_keys=False, width=1000)
+
+
+def description(option: Option) -> str:
+    """What an input does, in sentences."""
+    default = f"Default is {option.otherwise}." if option.otherwise else ""
+    form = "`true` or `false`." if option.kind is SWITCH else "One per line." if option.kind.gather else ""
+    sentences = [f"{option.help[:1].upper()}{option.help[1:]}.", form, option.kind.about, option.more, default]
+    return " ".join(filter(None, sentences))
+
+
+def page() -> str:
+    """The inputs and outputs of action.yml as a page, and what one of the two doors lacks."""
+    written = yaml.safe_load(action())
+    lines = ["# Inputs and outputs of the action", "", "Made from the table of options by `make generated`.", ""]
     lines += ["| input | default | |", "|---|---|---|"]
     for name, keys in written["inputs"].items():
         default = " ".join(f"`{line}`" for line in str(keys.get("default") or "").split("\n") if line)
         lines.append(f"| `{name}` | {default} | {keys['description']} |")
     lines += ["", "| output | |", "|---|---|"]
     lines += [f"| `{name}` | {keys['description']} |" for name, keys in written["outputs"].items()]
+    lines += ["", "Options that the command line alone has:", "", "| option | in the Action |", "|---|---|"]
+    lines += [f"| `--{option.name}` | {option.no_input} |" for option in OPTIONS if option.no_input]
+    lines += ["", "Inputs that the command line lacks:", "", "| input | why |", "|---|---|"]
+    lines += [f"| `{option.name}` | {option.no_flag} |" for option in OPTIONS if option.no_flag]
     return "\n".join(lines) + "\n"
 
 
 def in_container() -> str:
     """The action for jobs in a container: the same inputs and outputs, started by the runner itself."""
-    written = yaml.safe_load((ROOT / "action.yml").read_text())
+    written = yaml.safe_load(action())
     image = written["runs"]["steps"][0]["env"]["GRADEGATE_IMAGE"] or "../Dockerfile"
     outputs = {name: {"description": keys["description"]} for name, keys in written["outputs"].items()}
     runs = {"using": "docker", "image": image}
-    text = yaml.safe_dump({**written, "outputs": outputs, "runs": runs}, sort_keys=False, width=1000)
+    text = dump({**written, "outputs": outputs, "runs": runs})
     local = "image: ../Dockerfile"  # whose base is pinned
     text = text.replace(local, f"{local} # zizmor: ignore[unpinned-images]")
     return f"# Made from ../action.yml by `make generated`.\n{text}"
@@ -58,9 +103,7 @@ holds no verdict is asked for once more (`--reask`) and then an error, never a s
 
 def assertions() -> str:
     """The index of the assertions' pages, by the names in their headings."""
-    summaries = {name: summary(kind) for name, kind in GRADERS} | {
-        "assert-set": "Several assertions that count as one."
-    }
+    summaries = {name: summary(kind) for name, kind in GRADERS} | {"assert-set": "Several assertions that count as one."}
     pages = {name: page for page in sorted((DOCS / "assertions").glob("*.md")) for name in names_of(page)}
     lines = ["# Assertions", "", "Made from the code and the pages by `make generated`.", "", "| | |", "|---|---|"]
     for name in sorted(summaries):
@@ -75,7 +118,8 @@ def names_of(page: Path) -> list[str]:
 
 
 FILES = {
-    DOCS / "action.md": action,
+    ROOT / "action.yml": action,
+    DOCS / "action.md": page,
     ROOT / "container" / "action.yml": in_container,
     DOCS / "assertions" / "README.md": assertions,
     DOCS / "config.schema.json": lambda: schema("config"),

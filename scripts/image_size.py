@@ -33,9 +33,7 @@ CONFIG = {
     "providers": ["openai:chat:model"],
     "tests": [{"assert": [{"type": "equals", "value": "ok"}]}],
 }
-REPLY = json.dumps(
-    {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "ok"}}]}
-)
+REPLY = json.dumps({"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "ok"}}]})
 
 
 def layers(archive: tarfile.TarFile) -> Iterator[IO[bytes]]:
@@ -138,9 +136,7 @@ def started(image: str, root: Path) -> float:
 def main(words: list[str]) -> int:
     """Print the figures that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "archive", nargs="?", type=Path, help="of `docker save` or `buildah push IMAGE docker-archive:FILE`"
-    )
+    parser.add_argument("archive", nargs="?", type=Path, help="of `docker save` or `buildah push IMAGE docker-archive:FILE`")
     parser.add_argument("--start", metavar="IMAGE", help="an image that docker has; seconds to the first call")
     parser.add_argument("--times", type=int, default=5)
     args = parser.parse_args(words)
@@ -150,9 +146,7 @@ def main(words: list[str]) -> int:
     if args.start:
         with tempfile.TemporaryDirectory() as folder:
             seconds = [started(args.start, Path(folder, str(at))) for at in range(args.times)]
-        print(
-            f"start to first call: {statistics.median(seconds):.2f} s median, {min(seconds):.2f} s best of {len(seconds)}"
-        )
+        print(f"start to first call: {statistics.median(seconds):.2f} s median, {min(seconds):.2f} s best of {len(seconds)}")
     return 0
 
 

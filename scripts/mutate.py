@@ -140,7 +140,7 @@ def steps(module: Path) -> list[list[str]]:
 def failure(copy: Path, tests: Sequence[str], limit: float) -> str:
     """The first test that fails in the copy, or that ``limit`` seconds did not suffice; empty when all pass."""
     environ = {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1", "CI": "true"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *tests]
     try:
         done = subprocess.run(  # noqa: S603  # our own tests
             command, cwd=copy, env=environ, capture_output=True, text=True, timeout=limit, check=False

@@ -132,9 +132,7 @@ def green(files: list[Path], commit: str) -> None:
             raise Refused(f"{file.stem}: did not run on {commit} -> push the commit to main and wait for it")
         if last["conclusion"] != "success":
             said = last["conclusion"] or last["status"]
-            raise Refused(
-                f"{file.stem}: {said} on {commit} ({last.get('html_url', '')}) -> release a commit that is green"
-            )
+            raise Refused(f"{file.stem}: {said} on {commit} ({last.get('html_url', '')}) -> release a commit that is green")
 
 
 def pinned(name: str, text: str, image: str) -> str:
@@ -161,9 +159,7 @@ def commit(version: Version, image: str) -> str:
         index = {"GIT_INDEX_FILE": f"{folder}/index"}
         git("read-tree", source, **index)
         for name in PINS:
-            blob = git(
-                "hash-object", "-w", "--stdin", given=pinned(name, git("show", f"{source}:{name}") + "\n", image)
-            )
+            blob = git("hash-object", "-w", "--stdin", given=pinned(name, git("show", f"{source}:{name}") + "\n", image))
             git("update-index", "--cacheinfo", f"100644,{blob},{name}", **index)
         tree = git("write-tree", **index)
     parents = [part for parent in (before, source) if parent for part in ("-p", parent)]

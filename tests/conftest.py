@@ -16,10 +16,9 @@ from support.fake_llm import FakeLlm, serve
 # On GitHub keys are bound to their hosts; tests say so themselves where they mean it.
 os.environ.pop("GITHUB_ACTIONS", None)
 # A busy machine must not fail a property, and a change must not fail for an example that another run never draws.
-settings.register_profile("local", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.register_profile("quick", deadline=None, max_examples=10)
-settings.load_profile("ci" if os.environ.get("CI") else "local")
+settings.register_profile("short", deadline=None, max_examples=10, derandomize=bool(os.environ.get("CI")))
+settings.register_profile("nightly", deadline=None, max_examples=200)
+settings.load_profile("short")
 
 
 @pytest.hookimpl(trylast=True)
@@ -72,9 +71,7 @@ def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
 
-    def run(
-        config: Any = None, *arguments: str, name: str = "promptfooconfig.yaml", confirm: str = "off", **files: str
-    ) -> Ran:
+    def run(config: Any = None, *arguments: str, name: str = "promptfooconfig.yaml", confirm: str = "off", **files: str) -> Ran:
         if config is not None:
             text = config if isinstance(config, str) else yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
             (tmp_path / name).write_text(text, encoding="utf-8")

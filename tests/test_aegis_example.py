@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from support.each import each
 from support.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent
 AEGIS = ROOT / "examples" / "aegis"
-STEPS = yaml.safe_load((ROOT / "examples" / "workflow-aegis.yml").read_text())["jobs"]["evals"]["steps"]
+JOBS = yaml.safe_load((ROOT / "examples" / "workflow-aegis.yml").read_text())["jobs"]
+STEPS = [step for job in JOBS.values() for step in job["steps"]]
 ROW = {"input": "Paris is the capital and largest city of France. It has a population of over 2 million people."}
 # As GET /runs/{id} gives it: the fields that the API documents, with those of a server filled in.
 HOSTED = {
@@ -41,9 +43,7 @@ def run(tmp_path):
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src")}
 
     def run(*line, out=None):
-        done = subprocess.run(
-            [sys.executable, *line], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=PATIENCE
-        )
+        done = subprocess.run([sys.executable, *line], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=PATIENCE)
         if out:
             (tmp_path / out).write_text(done.stdout)
         return done
@@ -54,7 +54,7 @@ def run(tmp_path):
 def made(run, source):
     """The gate of a run, by the command of the workflow."""
     (line,) = [step["run"] for step in STEPS if "payload.py" in step.get("run", "")]
-    assert line == "python examples/aegis/payload.py run.json > gate.json"
+    assert line == 'python examples/aegis/payload.py "$RUNNER_TEMP/run/run.json" > "$RUNNER_TEMP/gate.json"'
     return run("examples/aegis/payload.py", source, out="gate.json")
 
 
@@ -87,10 +87,7 @@ def test_a_row_that_no_longer_holds_blocks(run, tmp_path):
     assert gated(run).returncode == 1
 
 
-@pytest.mark.parametrize(
-    ("hosted", "said"),
-    [({}, "has no evaluations"), ({"evaluations": [{"output": "x"}]}, "evaluation 1 of the run names no metric")],
-)
+@each(("hosted", "said"), [({}, "has no evaluations"), ({"evaluations": [{"output": "x"}]}, "evaluation 1 of the run names no metric")])
 def test_what_is_no_run_is_said(run, tmp_path, hosted, said):
     (tmp_path / "run.json").write_text(json.dumps(hosted))
     done = made(run, "run.json")

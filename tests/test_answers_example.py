@@ -37,14 +37,7 @@ def run(tmp_path):
     def run(command, **environ):
         program, *arguments = command
         keyless = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), **environ}
-        return subprocess.run(
-            [*programs[program], *arguments],
-            cwd=tmp_path,
-            env=keyless,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-        )
+        return subprocess.run([*programs[program], *arguments], cwd=tmp_path, env=keyless, capture_output=True, text=True, timeout=PATIENCE)
 
     return run
 
@@ -92,6 +85,4 @@ def test_the_job_with_code_has_no_keys_and_the_job_with_keys_runs_none():
 
 
 def test_the_workflow_is_safe_to_copy():
-    subprocess.run(
-        [Path(sys.executable).with_name("zizmor"), "--offline", "--no-progress", "--no-config", WORKFLOW], check=True
-    )
+    subprocess.run([Path(sys.executable).with_name("zizmor"), "--offline", "--no-progress", "--no-config", WORKFLOW], check=True)

@@ -4,10 +4,10 @@ import importlib.util
 import re
 from pathlib import Path
 
-import pytest
 import yaml
 
 from gradegate.grading.grader import GRADERS
+from support.each import each
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "assertions"
@@ -31,7 +31,7 @@ def test_every_type_has_one_page_and_every_page_is_about_types():
     assert sorted(names) == sorted(TYPES)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@each("page", PAGES, ids=lambda page: page.stem)
 def test_examples_are_yaml_with_types_that_there_are(page):
     examples = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
     shown = [found for example in examples for found in types_in(yaml.safe_load(example))]
@@ -46,13 +46,13 @@ def types_in(value):
     return [kind for item in value for kind in types_in(item)] if isinstance(value, list) else []
 
 
-@pytest.mark.parametrize("page", [*PAGES, FOLDER / "README.md"], ids=lambda page: page.stem)
+@each("page", [*PAGES, FOLDER / "README.md"], ids=lambda page: page.stem)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
         assert (FOLDER / target).exists(), target
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@each("page", PAGES, ids=lambda page: page.stem)
 def test_defaults_are_those_of_the_code(page):
     """The threshold that a page's table gives is the one that the grader applies."""
     text = page.read_text()

@@ -10,8 +10,9 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
+
+from support.each import each
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -28,25 +29,23 @@ def jobs(path: Path) -> dict[str, Any]:
 WRITERS = {("release.yml", "release"), ("release.yml", "notes")}
 
 
-@pytest.mark.parametrize("path", WITH_STEPS, ids=lambda path: path.name)
+@each("path", WITH_STEPS, ids=lambda path: path.name)
 def test_a_job_asks_for_what_it_needs_and_ends(path: Path) -> None:
     for name, job in jobs(path).items():
-        assert job["timeout-minutes"] <= 30, name
+        assert job["timeout-minutes"] <= (120 if name == "nightly" else 30), name
         checked_out = any("actions/checkout@" in step.get("uses", "") for step in job["steps"])
         contents = "write" if (path.name, name) in WRITERS else "read" if checked_out else None
         assert job["permissions"].get("contents") == contents, name
 
 
-@pytest.mark.parametrize("path", WITH_STEPS, ids=lambda path: path.name)
+@each("path", WITH_STEPS, ids=lambda path: path.name)
 def test_no_checkout_leaves_its_token_behind(path: Path) -> None:
-    checkouts = [
-        step for job in jobs(path).values() for step in job["steps"] if "actions/checkout@" in step.get("uses", "")
-    ]
+    checkouts = [step for job in jobs(path).values() for step in job["steps"] if "actions/checkout@" in step.get("uses", "")]
     assert checkouts
     assert [step for step in checkouts if step["with"]["persist-credentials"] is not False] == []
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+@each("path", WORKFLOWS, ids=lambda path: path.name)
 def test_our_own_workflows_run_at_no_event_that_has_secrets_for_strangers(path: Path) -> None:
     events = yaml.safe_load(path.read_text())[True]  # YAML 1.1 reads `on` as true
     by_hand = {"workflow_dispatch"} if path == RELEASE else set()
@@ -117,9 +116,7 @@ def test_ci_runs_on_every_python_that_the_package_names_and_the_image_has_the_la
     assert [int(one.partition(".")[2]) for one in named] == list(range(11, 11 + len(named)))
     (image,) = re.findall(r"^ARG BASE=python:(\d+\.\d+)\.", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     (built,) = [
-        step["with"]["python-version"]
-        for step in jobs(RELEASE)["package"]["steps"]
-        if "with" in step and "python-version" in step["with"]
+        step["with"]["python-version"] for step in jobs(RELEASE)["package"]["steps"] if "with" in step and "python-version" in step["with"]
     ]
     assert image == built == named[-1]
 
@@ -145,7 +142,7 @@ def test_the_audit_reads_the_lock_that_the_image_installs() -> None:
     assert "-r /build/requirements.lock" in (ROOT / "Dockerfile").read_text()
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         ("check-jsonschema", "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml"),
@@ -167,7 +164,5 @@ def test_dependabot_waits_for_new_versions_to_be_known() -> None:
 
 def test_the_image_that_dependabot_watches_is_the_one_that_is_built_on() -> None:
     (watched,) = [update["directory"] for update in UPDATES if update["package-ecosystem"] == "docker"]
-    (image,) = re.findall(
-        r"^FROM (\S+@sha256:[0-9a-f]{64})$", (ROOT / f".{watched}" / "Dockerfile").read_text(), re.MULTILINE
-    )
+    (image,) = re.findall(r"^FROM (\S+@sha256:[0-9a-f]{64})$", (ROOT / f".{watched}" / "Dockerfile").read_text(), re.MULTILINE)
     assert re.findall(r"^ARG BASE=(\S+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE) == [image]

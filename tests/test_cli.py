@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from gradegate import __version__, cli, pipeline
+from support.each import each
 
 CONFIG = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "x"}]}]}
 
@@ -71,7 +72,7 @@ def test_a_defect_is_said_in_a_line_and_is_not_green(tmp_path, monkeypatch, caps
     assert capsys.readouterr().err == "gradegate failed: RuntimeError: a bug (GRADEGATE_DEBUG=1 shows where)\n"
 
 
-@pytest.mark.parametrize("command", ["validate", "run"])
+@each("command", ["validate", "run"])
 def test_a_config_commands_no_runner(tmp_path, monkeypatch, capsys, command):
     monkeypatch.chdir(tmp_path)
     rule = {"name": "x\n::error::forged ##[error]forged", "min-pass-rate": 0}
@@ -112,7 +113,8 @@ def test_a_closed_pipe_is_no_traceback(tmp_path):
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(("raised", "code"), [("KeyboardInterrupt", 130), ("Terminated", 143)])
+@pytest.mark.slow
+@each(("raised", "code"), [("KeyboardInterrupt", 130), ("Terminated", 143)])
 def test_a_signal_where_nothing_can_be_raised_ends_the_process(raised, code):
     program = (
         "import sys\nfrom gradegate import cli\nfrom gradegate.errors import Terminated\n"

@@ -29,9 +29,7 @@ def checkout(tmp_path):
 
 def run(checkout, *arguments):
     environment = {**os.environ, "PYTHONPATH": str(checkout / "src")}
-    done = subprocess.run(
-        [sys.executable, "-m", *arguments], cwd=checkout, env=environment, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-m", *arguments], cwd=checkout, env=environment, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.conversation import Turn, exchanges, flat, unanswered, windows
+from support.each import each, table
 
 ROLES = {"U": "user", "A": "assistant"}
 
@@ -15,50 +16,25 @@ def shapes(roles: str) -> list[str]:
     return ["".join(turn.role[0].upper() for _, turn in exchange) for exchange in exchanges(turns(roles))]
 
 
-@pytest.mark.parametrize(
-    ("roles", "expected"),
-    [
-        ("UAUA", ["UA", "UA"]),
-        ("UUA", ["UUA"]),
-        ("UAAU", ["UAA"]),
-        ("AUAUA", ["AUA", "UA"]),
-        ("AAUA", ["AAUA"]),
-        ("UAUUA", ["UA", "UUA"]),
-        ("U", []),
-        ("A", []),
-        ("UU", []),
-        ("AU", []),
-        ("AA", []),
-        ("", []),
-    ],
-)
+@each(("roles", "expected"), table(__file__, "tf17_exchanges"))
 def test_tf17_exchanges(roles, expected):
     assert shapes(roles) == expected
 
 
-@pytest.mark.parametrize(
-    ("count", "size", "expected"),
-    [
-        (4, 2, [[1], [1, 2], [2, 3], [3, 4]]),
-        (4, 4, [[1], [1, 2], [1, 2, 3], [1, 2, 3, 4]]),
-        (4, 9, [[1], [1, 2], [1, 2, 3], [1, 2, 3, 4]]),
-        (3, 1, [[1], [2], [3]]),
-        (0, 10, []),
-    ],
-)
+@each(("count", "size", "expected"), table(__file__, "windows_grow_and_then_slide"))
 def test_windows_grow_and_then_slide(count, size, expected):
     found = exchanges(turns("UA" * count))
     numbers = [[exchange[-1].number // 2 for exchange in window] for window in windows(found, size)]
     assert numbers == expected
 
 
-@pytest.mark.parametrize("size", [0, -1])
+@each("size", [0, -1])
 def test_a_window_holds_something(size):
     with pytest.raises(ValueError, match="holds nothing"):
         windows(exchanges(turns("UA")), size)
 
 
-@pytest.mark.parametrize(("roles", "expected"), [("UAU", (3,)), ("UA", ()), ("UU", (1, 2)), ("UAUU", (3, 4))])
+@each(("roles", "expected"), [("UAU", (3,)), ("UA", ()), ("UU", (1, 2)), ("UAUU", (3, 4))])
 def test_what_got_no_answer(roles, expected):
     assert unanswered(turns(roles)) == expected
 

@@ -19,6 +19,7 @@ from gradegate.errors import ConfigError
 from gradegate.pipeline import Prepared, prepare
 from gradegate.settings import Settings
 from support.doc_blocks import PAGES, ROOT, Block, as_config, as_workflow, blocks, commands
+from support.each import each, table
 from support.fake_llm import FakeLlm
 from support.good_grader import good
 from support.loopback import JsonHandler, listening
@@ -33,9 +34,7 @@ STAND_IN = "a-value"
 FILES: Mapping[str, str] = {
     "docs/reimbursement.md": "Up to $500 needs no approval.",
     "pics/policy.png": "\x89PNG\r\n",
-    "goldens.json": json.dumps(
-        [{"input": "Hello", "retrieval_context": ["Hi"], "expected_output": "Hi", "actual_output": "Hi"}]
-    ),
+    "goldens.json": json.dumps([{"input": "Hello", "retrieval_context": ["Hi"], "expected_output": "Hi", "actual_output": "Hi"}]),
     "prompt.txt": "{{question}}",
     "conversations/refund.yaml": "- {role: user, content: Hi}\n- {role: assistant, content: Yes, retrieval_context: [Yes]}\n",
     "tools.json": '[{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]',
@@ -72,12 +71,12 @@ def workflow_schema() -> Draft7Validator:
     return Draft7Validator(json.loads(vendored.read_text()))
 
 
-@pytest.mark.parametrize("block", CONFIGS, ids=str)
+@each("block", CONFIGS, ids=str)
 def test_a_config_that_a_page_shows_is_valid(tmp_path: Path, block: Block) -> None:
     assert planned(tmp_path, as_config(block.data)).plan.jobs
 
 
-@pytest.mark.parametrize("block", WORKFLOWS, ids=str)
+@each("block", WORKFLOWS, ids=str)
 def test_a_workflow_that_a_page_shows_is_one_with_inputs_that_there_are(block: Block) -> None:
     workflow = as_workflow(block.data)
     assert workflow is not None
@@ -103,18 +102,7 @@ def test_what_is_wrong_in_a_block_is_found(tmp_path: Path) -> None:
 
 COMMANDED = [page for page in PAGES if any(commands(page))]
 MEANT = {"PROVIDER:MODEL": "openai:chat:MODEL", "LABEL": "openai:chat:MODEL", "CONFIG": "evals/promptfooconfig.yaml"}
-CONFIG: dict[str, Any] = {
-    "prompts": ["{{question}}"],
-    "providers": ["openai:chat:MODEL"],
-    "defaultTest": {"options": {"provider": {"text": "openai:chat:MODEL"}}},
-    "tests": [
-        {
-            "description": "names the approval limit",
-            "vars": {"question": "What needs no approval?"},
-            "assert": [{"type": "factuality", "value": "Up to $500 needs no approval."}],
-        }
-    ],
-}
+CONFIG: dict[str, Any] = table(__file__, "CONFIG")
 PROMPT_YML = {
     "model": "openai/gpt-4.1",
     "messages": [{"role": "user", "content": "Greet {{input}}"}],
@@ -129,10 +117,7 @@ THERE: Mapping[str, str] = {
     "evals/promptfooconfig.yaml": yaml.safe_dump(CONFIG),
     "greeting.prompt.yml": yaml.safe_dump(PROMPT_YML),
     "labels.jsonl": "".join(
-        json.dumps(
-            {"description": "names the approval limit", "assertion": "factuality", "output": said, "label": label}
-        )
-        + "\n"
+        json.dumps({"description": "names the approval limit", "assertion": "factuality", "output": said, "label": label}) + "\n"
         for said, label in LABELS
     ),
     **{
@@ -172,10 +157,8 @@ def _limit(number: int) -> dict[str, Any]:
     return {**CONFIG["tests"][0], "description": f"case {number}"}
 
 
-@pytest.mark.parametrize("page", COMMANDED, ids=lambda page: page.stem)
-def test_the_commands_of_a_page_do_what_they_say(
-    place: Path, page: Path, llm: FakeLlm, capsys: pytest.CaptureFixture[str]
-) -> None:
+@each("page", COMMANDED, ids=lambda page: page.stem)
+def test_the_commands_of_a_page_do_what_they_say(place: Path, page: Path, llm: FakeLlm, capsys: pytest.CaptureFixture[str]) -> None:
     """A guide, whose config is on the page, passes; on other pages a command is at least no mistake."""
     guide = page.name.startswith("gate-")
     files = {block.name: block.file for block in blocks(page) if block.name}

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from support.each import each
 
 ROOT = Path(__file__).resolve().parent.parent
 TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
@@ -21,7 +21,7 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@each("page", PAGES, ids=lambda page: page.stem)
 def test_links_lead_to_files_and_headings(page):
     for link in LINK.findall(without_code(page)):
         if re.match(r"[a-z]+:", link):

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from gradegate.files import document
+from support.each import each
 from support.packages import node, npm_folder, wheel
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,7 +30,7 @@ def same(value):
     return [same(item) for item in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT / "examples")))
+@each("path", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT / "examples")))
 @pytest.mark.slow
 def test_every_loader_reads_an_example_as_we_do(path, monkeypatch):
     text = path.read_text()

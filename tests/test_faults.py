@@ -40,19 +40,14 @@ def folder(tmp_path):
 def shell(folder, words, **environ):
     """Run a line of bash in which $GATE is the command."""
     line = words.replace("$GATE", shlex.join(GATE))
-    return subprocess.run(
-        ["bash", "-c", line], cwd=folder, env={**ENVIRON, **environ}, capture_output=True, text=True, timeout=PATIENCE
-    )
+    return subprocess.run(["bash", "-c", line], cwd=folder, env={**ENVIRON, **environ}, capture_output=True, text=True, timeout=PATIENCE)
 
 
 # --- the streams ------------------------------------------------------------------------------------------------
 
 
 @slow
-@pytest.mark.parametrize(
-    "streams",
-    [">&-", ">/dev/full", "2>&-", "2>/dev/full", ">&- 2>&-", ">/dev/full 2>/dev/full", "<&- >&- 2>&-"],
-)
+@pytest.mark.parametrize("streams", [">&-", ">/dev/full", "2>&-", "2>/dev/full", ">&- 2>&-", ">/dev/full 2>/dev/full", "<&- >&- 2>&-"])
 @pytest.mark.parametrize(("config", "code"), [("pass.yaml", 0), ("fail.yaml", 1), ("none.yaml", 2)])
 def test_a_stream_that_is_closed_or_full_changes_no_verdict(folder, streams, config, code):
     done = shell(folder, f"$GATE run {config} -o r.json {streams}")
@@ -86,9 +81,7 @@ def test_a_pipe_that_does_not_wait_loses_nothing(folder):
 
 @slow
 @pytest.mark.parametrize(
-    "environ",
-    [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"HOME": "/none"}],
-    ids=str,
+    "environ", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"HOME": "/none"}], ids=str
 )
 def test_a_sign_that_cannot_be_written_changes_no_verdict(folder, environ):
     done = shell(folder, "$GATE run fail.yaml -o r.json", **environ)
@@ -142,9 +135,7 @@ def test_a_full_disk_leaves_the_old_report(folder):
 
     command = [*GATE, "run", "pass.yaml", "-o", "r.json", "-o", "new.json", "-o", "r.md"]
     environ = {**ENVIRON, "PYTHONDONTWRITEBYTECODE": "1"}  # compiled modules would be cut too, and stay
-    done = subprocess.run(
-        command, cwd=folder, env=environ, capture_output=True, text=True, preexec_fn=limited, timeout=PATIENCE
-    )
+    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, preexec_fn=limited, timeout=PATIENCE)
     assert done.returncode == 0
     assert done.stderr == "".join(f"{name} could not be written: File too large\n" for name in ("r.json", "new.json"))
     assert (folder / "r.json").read_text() == "old"
@@ -186,9 +177,7 @@ def test_a_signal_ends_a_run_at_any_moment_without_a_traceback(folder, number):
     whole = _seconds(command, folder)
     codes = set()
     for moment in (whole * step / 16 for step in range(1, 17)):
-        with subprocess.Popen(
-            command, cwd=folder, env=ENVIRON, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        ) as run:
+        with subprocess.Popen(command, cwd=folder, env=ENVIRON, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
             time.sleep(moment)
             run.send_signal(number)
             said = run.communicate(timeout=PATIENCE)[1]

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gradegate.conversation import NO_USAGE, Usage
 from gradegate.figures import figure, figures, many, percent, percents, price, spent
+from support.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "text"),
-    [
-        (0, "0"),
-        (0.7, "0.7"),
-        (1.0, "1"),
-        (1234.5, "1,234.5"),
-        (0.00001, "1e-05"),
-        (1e308, "1e+308"),
-        (float("nan"), "nan"),
-    ],
+    [(0, "0"), (0.7, "0.7"), (1.0, "1"), (1234.5, "1,234.5"), (0.00001, "1e-05"), (1e308, "1e+308"), (float("nan"), "nan")],
 )
 def test_figures_are_short(value: float, text: str) -> None:
     assert figure(value) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "pair"),
     [
         (0.2, 0.5, ("0.2", "0.5")),
@@ -37,15 +28,12 @@ def test_numbers_that_differ_look_different(one: float, other: float, pair: tupl
     assert figures(one, other) == pair
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "pair"),
-    [(0.5, 0.95, ("50%", "95%")), (0.9496, 0.95, ("94.9%", "95%")), (0.95004, 0.95, ("95.004%", "95%"))],
-)
+@each(("one", "other", "pair"), [(0.5, 0.95, ("50%", "95%")), (0.9496, 0.95, ("94.9%", "95%")), (0.95004, 0.95, ("95.004%", "95%"))])
 def test_a_rate_just_below_its_limit_does_not_read_like_it(one: float, other: float, pair: tuple[str, str]) -> None:
     assert percents(one, other) == pair
 
 
-@pytest.mark.parametrize(
+@each(
     ("passed", "graded", "text"),
     [(2, 3, "66.6%"), (29, 100, "29%"), (2999, 3000, "99.9%"), (9999, 10_000, "99.9%"), (7, 7, "100%"), (0, 7, "0%")],
 )
@@ -58,7 +46,7 @@ def test_one_is_not_many() -> None:
     assert percent(2 / 3) == "66.7%"
 
 
-@pytest.mark.parametrize(
+@each(
     ("usage", "text"),
     [
         (NO_USAGE, "not called"),

@@ -16,16 +16,15 @@ from typing import Any
 import pytest
 import yaml
 
+from support.each import each, table
 from support.events import HEAD
 from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
 from support.patience import PATIENCE
-from support.step import Left, Local, Step
+from support.step import Here, Left, Step
 
 ROOT = Path(__file__).resolve().parent.parent
-COLLECT, GRADE = (
-    yaml.safe_load((ROOT / "examples" / f"workflow-forks-{name}.yml").read_text()) for name in ("collect", "grade")
-)
+COLLECT, GRADE = (yaml.safe_load((ROOT / "examples" / f"workflow-forks-{name}.yml").read_text()) for name in ("collect", "grade"))
 (ANSWER,), (GRADING,) = COLLECT["jobs"].values(), GRADE["jobs"].values()
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com"]
 IGNORED = shutil.ignore_patterns("out", "*.yml")
@@ -49,11 +48,21 @@ def github() -> Iterator[FakeGitHub]:
         yield fake
 
 
+def collect(checkout: Path) -> None:
+    """The commands of the first stage, as they stand, with no variable but PATH."""
+    programs = {"gradegate": [sys.executable, "-m", "gradegate"], "python": [sys.executable]}
+    lines = [step["run"] for step in ANSWER["steps"] if "run" in step]
+    assert lines.pop(0).startswith("pip install git+https://github.com/OWNER/gradegate@")
+    for line in lines:
+        program, *arguments = shlex.split(line)
+        command, environ = [*programs[program], *arguments], {"PATH": os.environ["PATH"]}
+        subprocess.run(command, cwd=checkout, env=environ, check=True, timeout=PATIENCE)
+
+
 @dataclass
 class Stages:
-    """The first stage in the stranger's checkout, the second one in ours."""
+    """The second stage, in our checkout, with what was downloaded of the first."""
 
-    first: Path
     step: Step
     llm: FakeLlm
 
@@ -61,18 +70,6 @@ class Stages:
     def answers(self) -> Path:
         """Where the second stage finds what was downloaded."""
         return self.step.root / "runner_temp" / "recorded" / "answers.jsonl"
-
-    def collect(self) -> None:
-        """The commands of the first stage, as they stand, with no variable but PATH."""
-        programs = {"gradegate": [sys.executable, "-m", "gradegate"], "python": [sys.executable]}
-        lines = [step["run"] for step in ANSWER["steps"] if "run" in step]
-        assert lines.pop(0).startswith("pip install git+https://github.com/OWNER/gradegate@")
-        for line in lines:
-            program, *arguments = shlex.split(line)
-            command, environ = [*programs[program], *arguments], {"PATH": os.environ["PATH"]}
-            subprocess.run(command, cwd=self.first, env=environ, check=True, timeout=PATIENCE)
-        self.answers.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(self.first / "answers.jsonl", self.answers)
 
     def grade(self) -> Left:
         """The second stage with the inputs of the workflow."""
@@ -90,29 +87,35 @@ class Stages:
         self.answers.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-@pytest.fixture
-def stages(tmp_path: Path, github: FakeGitHub, llm: FakeLlm) -> Stages:
-    llm.reply = grader
-    first = tmp_path / "first"
-    for folder in (first, first / "pull"):
+@pytest.fixture(scope="session")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The stranger's checkout, in which the first stage was run."""
+    made = tmp_path_factory.mktemp("first")
+    for folder in (made, made / "pull"):
         shutil.copytree(ROOT / "examples", folder / "examples", ignore=IGNORED)
-    (first / "examples" / "answers" / "app.py").write_text("raise SystemExit('the base is not what is asked')")
+    (made / "examples" / "answers" / "app.py").write_text("raise SystemExit('the base is not what is asked')")
+    collect(made)
+    return made
+
+
+@pytest.fixture
+def stages(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, first: Path) -> Stages:
+    llm.reply = grader
     run = {"event": "pull_request", "head_sha": HEAD, "head_branch": "topic", "pull_requests": []}
     payload = {"workflow_run": {**run, "head_repository": {"owner": {"login": "stranger"}}}}
-    step = Step(tmp_path / "second", Local(), github, payload, "workflow_run")
+    step = Step(tmp_path / "second", Here(), github, payload, "workflow_run")
     shutil.copytree(ROOT / "examples", step.workspace / "examples", ignore=IGNORED)
     git(step.workspace, "init", "-q", "-b", "main")
     git(step.workspace, "add", "-A", "-f")
     git(step.workspace, "commit", "-q", "-m", "main")
     step.environ = {"GITHUB_SHA": git(step.workspace, "rev-parse", "HEAD")}
-    made = Stages(first, step, llm)
-    made.collect()
+    made = Stages(step, llm)
+    made.answers.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(first / "answers.jsonl", made.answers)
     return made
 
 
-def test_a_forks_application_is_answered_without_keys_and_graded_without_its_code(
-    stages: Stages, github: FakeGitHub
-) -> None:
+def test_a_forks_application_is_answered_without_keys_and_graded_without_its_code(stages: Stages, github: FakeGitHub) -> None:
     left = stages.grade()
     assert (left.code, left.outputs["outcome"], left.outputs["planned"]) == (0, "pass", "5"), left.log
     (comment,) = github.comments
@@ -132,17 +135,7 @@ def refused(stages: Stages) -> None:
     assert "Traceback" not in left.log
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"pass": True},
-        {"outcome": "pass"},
-        {"assert": []},
-        {"vars": {}, "score": 1},
-        {"id": "another-case"},
-        {"tool_calls": "::error::x"},
-    ],
-)
+@each("more", table(__file__, "an_answer_brings_no_verdict_and_no_case_of_its_own"))
 def test_an_answer_brings_no_verdict_and_no_case_of_its_own(stages: Stages, more: dict[str, Any]) -> None:
     first, *others = stages.lines()
     stages.write([{**first, **more}, *others])
@@ -159,7 +152,7 @@ def test_an_answer_that_is_missing_is_never_green(stages: Stages) -> None:
     assert stages.grade().outputs["outcome"] == "inconclusive"
 
 
-@pytest.mark.parametrize("text", ["", "\0", "[" * 100_000, '{"id":', "not json"])
+@each("text", ["", "\0", "[" * 100_000, '{"id":', "not json"])
 def test_what_is_no_file_of_answers_is_refused(stages: Stages, text: str) -> None:
     stages.answers.write_text(text)
     refused(stages)
@@ -177,11 +170,9 @@ def test_a_link_in_the_artifact_leads_nowhere(stages: Stages) -> None:
     refused(stages)
 
 
-@pytest.mark.parametrize("name", ["examples/answers/promptfooconfig.yaml", ".git/HEAD"])
+@each("name", ["examples/answers/promptfooconfig.yaml", ".git/HEAD"])
 def test_what_is_laid_over_the_checkout_is_refused(stages: Stages, name: str) -> None:
-    (stages.step.workspace / name).write_text(
-        "prompts: [x]\nproviders: [echo]\ntests: [{assert: [{type: contains, value: x}]}]\n"
-    )
+    (stages.step.workspace / name).write_text("prompts: [x]\nproviders: [echo]\ntests: [{assert: [{type: contains, value: x}]}]\n")
     refused(stages)
 
 
@@ -220,17 +211,7 @@ def test_the_stage_with_code_has_no_keys_and_the_stage_with_keys_has_no_code() -
     assert "${{" not in status["run"]
 
 
-@pytest.mark.parametrize(
-    ("outcome", "state"),
-    [
-        ("pass", "success"),
-        ("advisory", "success"),
-        ("blocked", "failure"),
-        ("inconclusive", "error"),
-        ("mistake", "error"),
-        ("", "error"),
-    ],
-)
+@each(("outcome", "state"), table(__file__, "the_status_is_green_for_a_pass_alone"))
 def test_the_status_is_green_for_a_pass_alone(tmp_path: Path, outcome: str, state: str) -> None:
     gh = tmp_path / "gh"
     gh.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')

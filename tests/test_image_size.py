@@ -33,9 +33,7 @@ def archive(path: Path, layers: list[bytes]) -> Path:
 
 
 def measured(*words: str | Path, path: str = os.environ["PATH"]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, SCRIPT, *words], env={"PATH": path}, capture_output=True, text=True, check=False
-    )
+    return subprocess.run([sys.executable, SCRIPT, *words], env={"PATH": path}, capture_output=True, text=True, check=False)
 
 
 def test_layers_are_weighed_unpacked_and_as_a_registry_serves_them(tmp_path: Path) -> None:

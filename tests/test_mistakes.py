@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from gradegate import cli
+from support.each import each
 
 TABLE = yaml.safe_load((Path(__file__).parent / "mistakes.yaml").read_text())
 LAST = re.compile(r"\d+ mistakes?; nothing was asked of any model")
@@ -33,10 +34,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("slip", TABLE)
-def test_a_slip_is_told_with_its_place_and_its_cure(
-    slip: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@each("slip", TABLE)
+def test_a_slip_is_told_with_its_place_and_its_cure(slip: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "c.yaml").write_text(TABLE[slip]["config"])
     assert cli.main(["validate", "c.yaml"]) == 2
     *said, last = capsys.readouterr().err.splitlines()
@@ -44,7 +43,7 @@ def test_a_slip_is_told_with_its_place_and_its_cure(
     assert LAST.fullmatch(last)
 
 
-@pytest.mark.parametrize("slip", TABLE)
+@each("slip", TABLE)
 def test_what_is_said_is_for_people(slip: str) -> None:
     messages = [line for line in TABLE[slip]["says"].splitlines() if not line.startswith("    ")]
     assert messages

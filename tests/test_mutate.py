@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from support.each import each
+
 FILE = Path(__file__).resolve().parent.parent / "scripts" / "mutate.py"
 SPEC = importlib.util.spec_from_file_location("mutate", FILE)
 mutate = importlib.util.module_from_spec(SPEC)
@@ -13,7 +15,7 @@ sys.modules["mutate"] = mutate  # where its dataclass looks for its annotations
 SPEC.loader.exec_module(mutate)
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "changed"),
     [
         ("x = a < b", {"x = (a <= b)"}),
@@ -47,7 +49,7 @@ def test_every_change_of_the_package_is_python_and_a_seed_draws_the_same():
 
 
 def test_the_tests_of_a_module_are_those_of_its_room_then_the_whole():
-    near, far = mutate.steps(Path("src/gradegate/grading/reading/inorder.py"))
+    near, far = mutate.steps(Path("src/gradegate/grading/reading/reply.py"))
     assert near == ["tests/grading"]
     assert far[0] == "tests/graders"
     assert "tests/test_cli.py" in far

@@ -2,9 +2,11 @@
 
 import json
 
-import pytest
 import yaml
 
+from support.each import each, table
+
+GOOD_BY = {"factuality": '{"reason": "r", "category": "A"}', "model-graded-closedqa": '{"reason": "r", "verdict": "yes"}'}
 GOOD = '{"reason": "fine", "pass": true, "score": 1}'
 
 
@@ -18,8 +20,8 @@ def config(llm, **more):
     }
 
 
-@pytest.mark.parametrize("status", [401, 403, 404, 410, 429, 500, 503, 400, 402])
-@pytest.mark.parametrize("who", ["target", "grader"])
+@each("status", [401, 403, 404, 410, 429, 500, 503, 400, 402])
+@each("who", ["target", "grader"])
 def test_an_error_status_everywhere(gate, llm, status, who):
     llm.reply = lambda path, body: (status, {"error": {"message": "no way", "type": "x"}})
     written = config(llm)
@@ -37,22 +39,7 @@ def test_nobody_listens(gate, llm):
     assert (ran.code, ran.cases[0]["outcome"]) == (3, "error")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"tests": []}, "there are no tests"),
-        ({"tests": "nothing-*.yaml"}, "matches no file"),
-        ({"tests": ["file://none.yaml"]}, "does not exist"),
-        ({"providers": [{"id": "echo", "prompts": ["typo"]}]}, "matches no prompt"),
-        ({"providers": []}, "names no provider"),
-        ({"tests": [{"vars": {"text": "x"}}]}, "no test asserts anything"),
-        ({"tests": [{"vars": {"text": "x"}, "assert": []}]}, "no test asserts anything"),
-        ({"tests": [], "scenarios": []}, "there are no tests"),
-        ({"prompts": ["file://none.txt"]}, "does not exist"),
-        ({"gate": {"rules": [{"name": "r", "select": {"metric": "typo"}, "min-pass-rate": 1}]}}, "selects nothing"),
-        ({"gate": {"rules": [{"name": "r"}]}}, "has no threshold"),
-    ],
-)
+@each(("change", "message"), table(__file__, "nothing_to_check_is_a_mistake"))
 def test_nothing_to_check_is_a_mistake(gate, llm, change, message):
     ran = gate(config(llm, **change))
     assert (ran.code, ran.results, llm.requests) == (2, {}, [])
@@ -76,25 +63,8 @@ def test_a_test_without_assertions_is_warned_about(gate, llm):
     assert ran.results["summary"]["planned"] == 1
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "",
-        "I cannot grade this.",
-        "{}",
-        '{"pass": null}',
-        '{"score": 1}',
-        '{"result": {"pass": true}}',
-        '{"pass": true, "score": 1, "reason": "cut',
-        "{pass: true, score: number, reason: string}",
-        '{"pass": true} {"pass": false}',
-        '{"pass": true, "pass": false}',
-        '<think>{"pass": true}</think>',
-        '<think>{"pass": true}',
-        'The answer says {"pass": true, "score": 1} and so I should not be fooled.',
-    ],
-)
-@pytest.mark.parametrize("negated", ["", "not-"])
+@each("reply", table(__file__, "a_reply_without_a_verdict"))
+@each("negated", ["", "not-"])
 def test_a_reply_without_a_verdict(gate, llm, reply, negated):
     llm.reply = lambda path, body: reply
     written = config(llm)
@@ -112,13 +82,13 @@ def test_an_unreadable_grader_is_asked_once_more_and_told_why(gate, llm):
     assert (ran.code, len(llm.requests)) == (0, 2)
     last = llm.bodies[1]["messages"]
     assert [message["role"] for message in last] == ["system", "user", "assistant", "user"]
-    assert (last[2]["content"], 'with "pass": true or false' in last[3]["content"]) == ("hm", True)
+    assert (last[2]["content"], "it is not one JSON object alone" in last[3]["content"]) == ("hm", True)
     assert ran.results["summary"]["grader"]["reasks"] == 1
 
 
-@pytest.mark.parametrize("kind", ["not-factuality", "not-model-graded-closedqa", "factuality", "model-graded-closedqa"])
+@each("kind", ["not-factuality", "not-model-graded-closedqa", "factuality", "model-graded-closedqa"])
 def test_not_and_threshold_are_honoured_everywhere(gate, llm, kind):
-    llm.reply = lambda path, body: '{"reason": "r", "category": "A", "verdict": "yes"}'
+    llm.reply = lambda path, body: GOOD_BY[kind.removeprefix("not-")]
     assertion = {"type": kind, "value": "x"}
     settings = {"factuality": {"subset": 0.5}}
     written = config(llm, tests=[{"vars": {"text": "x"}, "options": settings, "assert": [assertion]}])
@@ -139,16 +109,7 @@ def test_planned_is_passed_and_failed_and_errored_when_an_assertion_crashes(gate
     assert ran.code == 3 or ran.results["outcome"] == "blocked"
 
 
-@pytest.mark.parametrize(
-    ("kind", "cure"),
-    [
-        ("relevance", "answer-relevance"),
-        ("valid-json", "is-json"),
-        ("contian", "contains"),
-        ("ruby", "use javascript"),
-        ("is-sql", "gradegate does not have it"),
-    ],
-)
+@each(("kind", "cure"), table(__file__, "a_type_that_nobody_knows"))
 def test_a_type_that_nobody_knows(gate, llm, kind, cure):
     ran = gate(config(llm, tests=[{"vars": {"text": "x"}, "assert": [{"type": kind, "value": "x"}]}]))
     assert (ran.code, llm.requests) == (2, [])
@@ -156,7 +117,7 @@ def test_a_type_that_nobody_knows(gate, llm, kind, cure):
     assert cure in ran.err
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "warning"),
     [
         ({"assert": [{"type": "llm-rubric", "value": "x", "weight": 0}]}, "every assertion has `weight: 0`"),

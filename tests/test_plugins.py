@@ -5,8 +5,10 @@ import re
 
 import pytest
 
-from gradegate import listing
+from gradegate.commands.list import listing
+from gradegate.commands.schema import schema
 from gradegate.grading.grader import GRADERS
+from support.each import each, table
 from support.graded import Script, config, mistakes
 
 GRADER = '''
@@ -15,11 +17,12 @@ GRADER = '''
 from __future__ import annotations
 
 from gradegate.conversation import Transcript
-from gradegate.grading.reading import affirmations
-from gradegate.grading.reading.answer import Answer
+from gradegate.grading.metrics import verdicts
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.result import Verdict
+
+FORM = verdicts.single(line=verdicts.YES_NO_LINE)
 
 
 @GRADERS.register("is-short")
@@ -36,11 +39,8 @@ class IsShort(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0, and the bonus where the model agrees."""
         short = len(transcript.output.split()) <= self.value
-        agrees = judge.ask("llm-rubric", self._read, output=transcript.output, rubric="is short")
-        return Verdict(float(short) + self.bonus * agrees, None, f"at most {self.value} words: {short}")
-
-    def _read(self, answer: Answer) -> bool:
-        return affirmations.last_line(answer)
+        agrees = judge.ask("llm-rubric", FORM, output=transcript.output, rubric="is short")
+        return Verdict(float(short) + self.bonus * (agrees.verdict == "yes"), None, f"at most {self.value} words: {short}")
 '''
 
 
@@ -53,16 +53,7 @@ def dropped(tmp_path, monkeypatch):
     GRADERS.load_folder(folder)
 
 
-@pytest.mark.parametrize(
-    ("assertion", "outcome", "score"),
-    [
-        ({"value": 2}, "pass", 1),
-        ({"value": 1}, "fail", 0),
-        ({"value": 1, "config": {"bonus": 0.25}}, "fail", 0.25),
-        ({"value": 1, "config": {"bonus": 0.25}, "threshold": 0.25}, "pass", 0.25),
-        ({"type": "not-is-short", "value": 1}, "pass", 1),
-    ],
-)
+@each(("assertion", "outcome", "score"), table(__file__, "it_runs_with_options_threshold_and_not"))
 def test_it_runs_with_options_threshold_and_not(gate, llm, dropped, assertion, outcome, score):
     llm.reply = Script("Yes")
     grade = gate(config(llm, {"type": "is-short", **assertion})).grades[0]
@@ -78,9 +69,9 @@ def test_an_unreadable_reply_and_a_wrong_option_need_no_code_of_its_own(gate, ll
 
 
 def test_list_and_schema_know_it(dropped):
-    assert "is-short  " in listing.listing()
-    assert "The answer has at most so many words." in listing.listing()
-    *types, opposite = json.loads(listing.schema("config"))["$defs"]["AssertionKeys"]["properties"]["type"]["anyOf"]
+    assert "is-short  " in listing()
+    assert "The answer has at most so many words." in listing()
+    *types, opposite = json.loads(schema("config"))["$defs"]["AssertionKeys"]["properties"]["type"]["anyOf"]
     assert {"const": "is-short", "description": "The answer has at most so many words."} in types
     assert re.match(opposite["pattern"], "not-is-short")
 

@@ -8,10 +8,11 @@ from gradegate.configs.dialect import DIALECTS
 from gradegate.grading.grader import GRADERS
 from gradegate.registry import Registry
 from gradegate.reporting.report import REPORTS
+from support.each import each
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("registry", [GRADERS, PROVIDERS, DIALECTS, REPORTS], ids=lambda registry: registry.kind)
+@each("registry", [GRADERS, PROVIDERS, DIALECTS, REPORTS], ids=lambda registry: registry.kind)
 def test_every_plug_in_is_found_by_name_alone(registry):
     """In a process without the plug-ins of other tests: the text of some module holds each name in double quotes."""
     program = (

@@ -15,6 +15,8 @@ import generated
 import pytest
 import yaml
 
+from support.each import each
+
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
 IMAGE = "ghcr.io/owner/gradegate@sha256:" + "a" * 64
@@ -74,10 +76,7 @@ def environ() -> dict[str, str]:
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
     origin, path = tmp_path / "origin.git", tmp_path / "clone"
-    for words in (
-        ("init", "--quiet", "--bare", "-b", "main", str(origin)),
-        ("clone", "--quiet", str(origin), str(path)),
-    ):
+    for words in (("init", "--quiet", "--bare", "-b", "main", str(origin)), ("clone", "--quiet", str(origin), str(path))):
         subprocess.run(["git", *words], check=True, capture_output=True, env=environ())
     for name in FILES:
         source = ROOT / name
@@ -152,11 +151,7 @@ def test_a_major_version_has_a_branch_and_a_tag_of_its_own(repository: Repositor
     source = following.write("1.0.0")
     second = following.made("1.0.0")
     assert following.git("rev-parse", f"{second}^@") == source
-    assert following.git("rev-parse", "refs/tags/v0", "refs/tags/v1", "refs/heads/release/v1").split() == [
-        first,
-        second,
-        second,
-    ]
+    assert following.git("rev-parse", "refs/tags/v0", "refs/tags/v1", "refs/heads/release/v1").split() == [first, second, second]
 
 
 def test_the_push_is_all_or_nothing(repository: Repository) -> None:
@@ -175,14 +170,14 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("version", "said"), REFUSED)
+@each(("version", "said"), REFUSED)
 def test_a_version_that_the_code_does_not_have_is_refused(repository: Repository, version: str, said: str) -> None:
     done = repository.release("check", version)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"no release: {said}")
 
 
-@pytest.mark.parametrize(
+@each(
     ("head", "notes", "said"),
     [
         ("## 0.3.0 (unreleased)", "- News.", "CHANGELOG.md:3: the first section is `## 0.3.0 (unreleased)` -> write `## 0.3.0 (YY"),
@@ -192,9 +187,7 @@ def test_a_version_that_the_code_does_not_have_is_refused(repository: Repository
         ("## 0.3.0 (2026-11-22)", "x" * 125_001, "CHANGELOG.md:3: 125001 characters, GitHub takes 125000"),
     ],
 )  # fmt: skip
-def test_a_changelog_that_does_not_begin_with_the_version_is_refused(
-    repository: Repository, head: str, notes: str, said: str
-) -> None:
+def test_a_changelog_that_does_not_begin_with_the_version_is_refused(repository: Repository, head: str, notes: str, said: str) -> None:
     repository.write("0.3.0", head, notes)
     done = repository.release("check", "0.3.0")
     assert done.returncode == 1
@@ -207,7 +200,7 @@ def test_a_changelog_without_sections_is_refused(repository: Repository) -> None
     assert "CHANGELOG.md: there is no section -> write `## 0.2.0" in repository.release("check", "0.2.0").stderr
 
 
-@pytest.mark.parametrize("name", ["action.yml", "new.txt"])
+@each("name", ["action.yml", "new.txt"])
 def test_what_is_not_committed_is_not_released(repository: Repository, name: str) -> None:
     with (repository.path / name).open("a") as file:
         file.write("\n")
@@ -235,7 +228,7 @@ def test_the_moving_tag_never_goes_back(repository: Repository) -> None:
     assert "v0.2.0 is released already, and v0 would go back -> take a later version" in done.stderr
 
 
-@pytest.mark.parametrize("image", ["ghcr.io/owner/gradegate:0.2.0", f"docker://{IMAGE}", IMAGE.upper(), f'{IMAGE}"'])
+@each("image", ["ghcr.io/owner/gradegate:0.2.0", f"docker://{IMAGE}", IMAGE.upper(), f'{IMAGE}"'])
 def test_an_image_without_a_digest_is_refused(repository: Repository, image: str) -> None:
     done = repository.release("commit", "0.2.0", image)
     assert done.returncode == 1
@@ -243,7 +236,7 @@ def test_an_image_without_a_digest_is_refused(repository: Repository, image: str
     assert repository.git("tag") == ""
 
 
-@pytest.mark.parametrize("name", sorted(PINNED))
+@each("name", sorted(PINNED))
 def test_an_action_whose_image_is_not_found_is_refused(repository: Repository, name: str) -> None:
     path = repository.path / name
     path.write_text(re.sub(r"GRADEGATE_IMAGE: \"|^  image: ", "  other: ", path.read_text(), flags=re.MULTILINE))
@@ -261,7 +254,7 @@ def test_the_notes_are_the_first_section(repository: Repository) -> None:
 RUN = {"head_sha": "c" * 40, "event": "push", "run_number": 7, "status": "completed", "conclusion": "success"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("runs", "said"),
     [
         ([RUN], ""),
@@ -275,9 +268,7 @@ RUN = {"head_sha": "c" * 40, "event": "push", "run_number": 7, "status": "comple
         ([{}], "not a list of runs as GitHub gives it"),
     ],
 )
-def test_only_a_commit_that_is_green_is_released(
-    repository: Repository, tmp_path: Path, runs: list[dict[str, object]], said: str
-) -> None:
+def test_only_a_commit_that_is_green_is_released(repository: Repository, tmp_path: Path, runs: list[dict[str, object]], said: str) -> None:
     listed = tmp_path / "ci.json"
     listed.write_text(json.dumps({"total_count": len(runs), "workflow_runs": runs}))
     done = repository.release("green", "c" * 40, listed)

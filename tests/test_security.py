@@ -6,7 +6,7 @@ import re
 from importlib.metadata import distribution, metadata
 from pathlib import Path
 
-import pytest
+from support.each import each
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "security.md").read_text()
@@ -16,7 +16,7 @@ ROWS = re.findall(r"^\| (S\d+) \|(.*)\|$", PAGE, re.MULTILINE)
 SPDX = {"BSD License": "BSD-3-Clause", "MIT License": "MIT", "The MIT License (MIT)": "MIT"}
 
 
-@pytest.mark.parametrize(("path", "name"), NAMED)
+@each(("path", "name"), NAMED)
 def test_a_test_that_the_page_names_exists(path: str, name: str) -> None:
     assert re.search(rf"^ *def {name}\(", (ROOT / path).read_text(), re.MULTILINE), f"{path}::{name}"
 

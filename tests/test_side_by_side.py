@@ -9,6 +9,7 @@ import yaml
 
 from gradegate import cli
 from support import side_by_side as both
+from support.each import each
 
 RECORDED = json.loads(both.EXPECTED.read_text())["configs"]
 INTENDED = both.intended()
@@ -26,9 +27,7 @@ RUN = [
     else name
     for name in CONFIGS
 ]
-UNSET = (
-    "GITHUB_WORKSPACE CI GITHUB_ACTIONS OPENAI_API_BASE_URL OPENAI_API_HOST HTTP_PROXY HTTPS_PROXY NOT_THERE".split()
-)
+UNSET = "GITHUB_WORKSPACE CI GITHUB_ACTIONS OPENAI_API_BASE_URL OPENAI_API_HOST HTTP_PROXY HTTPS_PROXY NOT_THERE".split()
 
 
 def test_every_config_is_recorded_and_every_intended_difference_has_its_config():
@@ -37,12 +36,12 @@ def test_every_config_is_recorded_and_every_intended_difference_has_its_config()
     assert {*INTENDED["configs"], *INTENDED["waits"]} <= set(CONFIGS)
 
 
-@pytest.mark.parametrize("pattern", [pytest.param(pattern, id=row) for row, pattern in ROWS])
+@each("pattern", [pytest.param(pattern, id=row) for row, pattern in ROWS])
 def test_what_real_configs_use_is_in_a_config(pattern):
     assert any(re.search(pattern, text, re.MULTILINE) for text in TEXTS.values())
 
 
-@pytest.mark.parametrize("name", RUN)
+@each("name", RUN)
 def test_a_config_is_asked_and_decided_as_in_promptfoo(name, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for variable in UNSET:
         monkeypatch.delenv(variable, raising=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, NamedTuple
 
 
@@ -56,6 +56,27 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Readings:
+    """How many replies of graders were read in each form, were asked for once more, and could not be read."""
+
+    constrained: int = 0
+    alone: int = 0
+    apart: int = 0
+    last_line: int = 0
+    lines: int = 0
+    asked_again: int = 0
+    unreadable: int = 0
+
+    def __add__(self, other: Readings) -> Readings:
+        if self is NO_READINGS or other is NO_READINGS:
+            return other if self is NO_READINGS else self
+        return Readings(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+
+NO_READINGS = Readings()
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What calls cost: tokens, US dollars, seconds. ``unpriced`` counts the calls whose price is unknown.
 
@@ -72,6 +93,7 @@ class Usage:
     cached: int = 0
     saved: float = 0.0
     untimed: int = 0  # calls of which nobody says how long they took, as of a recorded answer
+    readings: Readings = NO_READINGS
 
     @property
     def tokens(self) -> int:
@@ -97,6 +119,7 @@ class Usage:
             self.cached + other.cached,
             self.saved + other.saved,
             self.untimed + other.untimed,
+            self.readings + other.readings,
         )
 
 
@@ -112,6 +135,7 @@ class Reply:
     finish_reason: str = ""
     refused: bool = False  # the model or a content filter declined; the text says so in its words
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    constrained: bool = False  # the endpoint took the schema that was asked for, and enforces it
 
 
 IS_DATA = "output_is_data"  # in the metadata of an answer whose text is the JSON of data

@@ -83,6 +83,7 @@ class Trouble(enum.Enum):
     REFUSED = "refused"  # the model or a content filter declined
     TRUNCATED = "truncated"  # the answer stopped at the token limit
     MALFORMED = "malformed"  # the answer is not what the API promises
+    WITHHELD = "withheld"  # the request was not sent, because it holds a credential where none may stand
     STOPPED = "stopped"  # the run was interrupted, or its budget is spent
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from decimal import ROUND_DOWN, Decimal
 
-from gradegate.conversation import Usage
+from gradegate.conversation import Readings, Usage
 
 
 def many(number: int, noun: str) -> str:
@@ -77,6 +78,12 @@ def spent(usage: Usage) -> str:
         return ", ".join(["not called", *cached])
     again = [f"asked again {many(usage.reasks, 'time')}"] if usage.reasks else []
     return ", ".join([many(usage.calls, "call"), many(usage.tokens, "token"), price(usage), *again, *cached])
+
+
+def read_replies(readings: Readings) -> str:
+    """``12 constrained, 3 alone, 2 asked again``; empty where no reply was read."""
+    counts = ((name.replace("_", " "), count) for name, count in asdict(readings).items())
+    return ", ".join(f"{count:,} {name}" for name, count in counts if count)
 
 
 def price(usage: Usage) -> str:

@@ -18,9 +18,7 @@ from gradegate.access.environment import secrets as environment_secrets
 from gradegate.access.hiding import Hide, redactor
 from gradegate.account import Made
 from gradegate.asking import ready
-from gradegate.asking.guard import Guard
 from gradegate.asking.http import Client
-from gradegate.baseline import Baseline
 from gradegate.bounded.begin import begin
 from gradegate.changes import NO_CHANGES, Approval, ChangeKind, GateChange, GateChanges
 from gradegate.deciding.beside import remarks
@@ -28,15 +26,14 @@ from gradegate.deciding.changes import blocks, compare
 from gradegate.deciding.gate import decide, withheld
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.replacing import Place, replacing
-from gradegate.files.vouched import closed, named
 from gradegate.planning.answered import answered
 from gradegate.planning.base import Base, plan_base
 from gradegate.planning.baseline import FOREIGN, commit_of_base, foreign, stored
 from gradegate.planning.calls import Call, calls, line
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located, load, shown_in, written_in
-from gradegate.planning.plan import build_client, egress, plan
-from gradegate.planning.remembered import remembered
+from gradegate.planning.plan import build_client, plan
+from gradegate.planning.remembered import check_secret, remembered
 from gradegate.planning.retold import told
 from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.planning.shares import check_shard
@@ -48,10 +45,11 @@ from gradegate.recording.read import read as recorded
 from gradegate.reporting.commands import OLD
 from gradegate.reporting.deliver import check_outputs, render, write
 from gradegate.reporting.places import check_inputs, places
-from gradegate.reporting.plain import plain
 from gradegate.reporting.redact import conceal, concealed_mistakes
 from gradegate.reporting.report import Document, Links, Report
 from gradegate.result import Counts, Decision, GateOutcome, RunResult
+from gradegate.results.baseline import Baseline
+from gradegate.results.jsonable import plain
 from gradegate.running.run import Watch, run
 from gradegate.settings import Settings
 from gradegate.suite import NOTHING, Note
@@ -117,6 +115,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
     ``choose`` may say which cases of the suites are planned.
     """
     check_shard(settings)
+    check_secret(settings)
     programs.begin(may_run(settings))
     base = _base(settings)  # first, so that one plan at a time is in memory
     begin()
@@ -133,8 +132,8 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
 def _base(settings: Settings) -> Base | None:
     if not settings.base:
         return None
-    if closed(settings.environ):
-        what = f"`base` is not read at {named(settings.environ.get('GITHUB_EVENT_NAME', ''))}"
+    if settings.environment.vouched_only:
+        what = f"`base` is not read at {settings.environment.event_shown}"
         cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github.md, Events)"
         raise ConfigError.at(what, None, cure)
     begin()
@@ -146,7 +145,6 @@ def _prepared(settings: Settings, suites: list[Located], base: Base | None) -> P
     own, answers = _planned(suites, settings, client)
     planned = told(_compared(own, settings, client, base), settings, suites)
     secrets = secrets_of(settings, suites, (use.name for use in planned.keys))
-    client.guard = Guard(egress(settings), {use.name: settings.environ[use.name] for use in planned.keys})
     hide = redactor({*secrets.values, *(base.secrets if base else ())})
     changes = conceal(_changes(base, own, suites, settings), hide) if base else NO_CHANGES
     seal = redactor(secrets.environment.values(), short=False)
@@ -228,7 +226,7 @@ def deliver(
     ``approve`` is called where changes of the gate would block, ``spare`` once the plan is made; ``evaluate`` makes a decision of it.
     """
     reports = check_outputs(settings.outputs)
-    where = places(settings.outputs, settings.cwd, settings.environ)
+    where = places(settings.outputs, settings.cwd, settings.environment)
     awaited = ready.read(settings.ready, settings.environ)
     prepared = prepare(settings)
     check_inputs(where, prepared.inputs)
@@ -256,7 +254,7 @@ def deliver_without_keys(
     Raises ConfigError.
     """
     reports = check_outputs(settings.outputs)
-    where = places(settings.outputs, settings.cwd, settings.environ)
+    where = places(settings.outputs, settings.cwd, settings.environment)
     prepared = _without_keys(settings)
     if prepared is not None:
         check_inputs(where, prepared.inputs)
@@ -320,14 +318,10 @@ def _delivered(
     seal: Hide,
 ) -> Delivered:
     failures = write(reports, where, decision, links, seal)
-    return Delivered(
-        decision, tuple(render(name, decision, links, seal) for name in names), failures, seal, frozenset(reports)
-    )
+    return Delivered(decision, tuple(render(name, decision, links, seal) for name in names), failures, seal, frozenset(reports))
 
 
-def _decided(
-    settings: Settings, prepared: Prepared, progress: Progress, approve: Approve, evaluate: Evaluate
-) -> Decision:
+def _decided(settings: Settings, prepared: Prepared, progress: Progress, approve: Approve, evaluate: Evaluate) -> Decision:
     """The plan run and decided, with what a person approved of."""
     prepared = replace(prepared, changes=_approved(prepared.changes, approve))
     prepared.client.replies = remembered(settings)
@@ -348,7 +342,7 @@ def cases(settings: Settings, output: str) -> Iterator[str]:
 
     No key is needed, and nothing is asked. Raises ConfigError.
     """
-    where = places([output] if output else [], settings.cwd, settings.environ)
+    where = places([output] if output else [], settings.cwd, settings.environment)
     prepared = prepare(replace(settings, listing=True))
     check_inputs(where, prepared.inputs)
     lines = (_case(call, prepared.hide) for call in calls(prepared.plan.jobs))

@@ -128,6 +128,7 @@ class Grade:
     base: Counterpart | None = None  # None where the base does not have it, or by another definition
     undone: bool = False  # an ERROR because a budget or a signal ended the run before
     unheard: bool = False  # an ERROR because a model gave no answer
+    withheld: bool = False  # an ERROR because a request held a credential where none may stand
     turns: tuple[int, ...] = ()  # of a conversation, from 1: those that the failure is about, empty where nobody says
 
     @property
@@ -172,6 +173,7 @@ class Row:
     base: Outcome | None = None  # what the base says of the case, None where it does not have it, or another one
     hidden: bool = False  # a secret is hidden in what was graded, so that it cannot be graded again from here
     undone: bool = False  # there is no output because a budget or a signal ended the run before
+    withheld: bool = False  # there is no output because its request held a credential where none may stand
 
     @property
     def counts(self) -> bool:
@@ -229,6 +231,11 @@ class RunResult:
     confirm: ConfirmReport | None = None
     baseline: BaselineReport | None = None  # None where there is nothing to compare with
     derived: tuple[DerivedMetric, ...] = ()
+
+    @property
+    def usage(self) -> Usage:
+        """What targets and graders took together."""
+        return self.target_usage + self.grader_usage
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:

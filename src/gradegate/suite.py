@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from gradegate.access.environment import Environment
+from gradegate.access.environment import Environment, Use
 from gradegate.conversation import Turn
 from gradegate.errors import Mistake, Origin
 
@@ -33,7 +33,7 @@ class ProviderSpec:
     """A model as the config names it; ``prompts`` restricts a target to prompts of these labels.
 
     ``env`` lays literals over the environment for this model alone. ``reads`` are the variables of the environment
-    whose values its templates show, ``drawn`` those that each of its literals shows.
+    that its templates show and where, ``drawn`` those that each of its literals shows.
     """
 
     id: str
@@ -42,7 +42,7 @@ class ProviderSpec:
     prompts: tuple[str, ...] = ()
     transform: Code = ""  # of each of its answers, where it is a target
     env: Mapping[str, str] = field(default_factory=dict)
-    reads: frozenset[str] = frozenset()
+    reads: frozenset[Use] = frozenset()
     drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
     origin: Origin = NOWHERE
 

@@ -58,12 +58,7 @@ def test_which_names_say_that_their_value_is_secret(name, secret):
 
 def test_what_is_hidden_is_what_sounds_secret_what_was_read_and_passwords_in_addresses():
     variables = {"A_KEY": "k1", "PLACE": "p", "DB": "postgres://me:pw-42@db/x", "EMPTY_KEY": " ", "OTHER": "o"}
-    addresses = {
-        "U": "https://app.example.com:8080/v1",
-        "H": "app:80",
-        "WEBHOOK_URL": "https://h/x",
-        "Q": "http://h/?k=1",
-    }
+    addresses = {"U": "https://app.example.com:8080/v1", "H": "app:80", "WEBHOOK_URL": "https://h/x", "Q": "http://h/?k=1"}
     assert secrets(addresses, addresses) == {"WEBHOOK_URL": "https://h/x", "Q": "http://h/?k=1"}
     assert secrets(variables, ["PLACE", "NOWHERE"]) == {"A_KEY": "k1", "PLACE": "p", "DB:password": "pw-42"}
 

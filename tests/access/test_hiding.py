@@ -114,9 +114,7 @@ def test_a_long_part_of_a_token_is_hidden_wherever_it_begins():
 def test_a_short_key_is_hidden_as_a_word_and_in_documents_not_at_all(key):
     assert redactor([key])(f"the key {key}, refused; x{key}x") == f"the key ***, refused; x{key}x"
     assert redactor([key], short=False)(f"the key {key}") == f"the key {key}"
-    assert base64.b64encode(key.encode()).decode()[:9] not in redactor([key])(
-        base64.b64encode(f"u:{key}".encode()).decode()
-    )
+    assert base64.b64encode(key.encode()).decode()[:9] not in redactor([key])(base64.b64encode(f"u:{key}".encode()).decode())
     assert redactor([key])(key.encode().hex()) == "***"
 
 

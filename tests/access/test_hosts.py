@@ -35,8 +35,7 @@ def test_which_addresses_an_allowed_host_takes(written, url, takes):
 
 
 @pytest.mark.parametrize(
-    "written",
-    ["", "*.example.com", "*", "a b", "user@host", "ftp://host", "host/path", "https://", "host:port", "a..b"],
+    "written", ["", "*.example.com", "*", "a b", "user@host", "ftp://host", "host/path", "https://", "host:port", "a..b"]
 )
 def test_what_is_no_host(written):
     assert allowed(written) is None
@@ -103,9 +102,7 @@ def test_services_that_hand_out_credentials_are_never_asked(name):
     assert Egress(hosts=tuple(filter(None, [allowed(url)])), bound=True).reaches(url) == METADATA
 
 
-@pytest.mark.parametrize(
-    "name", "10.1.2.3 224.0.0.1 172.16.0.9 192.168.1.1 fd12::1 100.64.0.1 ::ffff:10.0.0.1 167837953".split()
-)
+@pytest.mark.parametrize("name", "10.1.2.3 224.0.0.1 172.16.0.9 192.168.1.1 fd12::1 100.64.0.1 ::ffff:10.0.0.1 167837953".split())
 def test_private_addresses_are_asked_where_the_workflow_names_them_or_nothing_is_bound(name):
     url = f"http://[{name}]:80/" if ":" in name else f"http://{name}:80/"
     host = host_at(url)
@@ -126,9 +123,7 @@ def test_a_name_is_held_to_the_address_that_it_leads_to():
     assert egress.objection("example.com", ipaddress.ip_address("93.184.216.34")) == ""
 
 
-@pytest.mark.parametrize(
-    "name", ["127.0.0.1", "localhost", "LOCALHOST.", "::1", "0.0.0.0", "127.1", "::ffff:127.0.0.1"]
-)
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST.", "::1", "0.0.0.0", "127.1", "::ffff:127.0.0.1"])
 def test_loopback_is_this_machine_and_not_private(name):
     address = literal(name)
     assert address is None or not is_private(address)

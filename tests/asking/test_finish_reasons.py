@@ -5,9 +5,8 @@ from typing import Any, get_args
 
 import pytest
 
-from gradegate.asking import completions, gemini, messages
-from gradegate.asking import responses as openai_responses
-from gradegate.asking.shape import finish_reason
+from gradegate.asking.finish import ended
+from support.each import each
 from support.fake_llm import FakeLlm, chat
 from support.vendors import ask, build, claude, ollama, output_text, responses, said
 from support.vendors import gemini as gemini_reply
@@ -23,8 +22,8 @@ def reason(llm: FakeLlm, provider_id: str, answer: Any) -> str:
     return ask(build(provider_id, {"apiBaseUrl": base, "apiKey": "k"})).finish_reason
 
 
-@pytest.mark.parametrize("provider_id", CHATS)
-@pytest.mark.parametrize(
+@each("provider_id", CHATS)
+@each(
     ("word", "meaning"),
     [
         ("stop", "stop"),
@@ -35,8 +34,8 @@ def reason(llm: FakeLlm, provider_id: str, answer: Any) -> str:
         ("MAX_TOKENS", "length"),
         ("max_tokens", "length"),
         ("model_length", "length"),
-        ("tool_calls", "tool_calls"),
-        ("function_call", "tool_calls"),
+        ("tool_calls", "stop"),  # without a call: gateways make a form by a tool of their own
+        ("function_call", "stop"),
         ("content_filter", "content_filter"),
         ("error", "error"),
         ("insufficient_system_resource", "insufficient_system_resource"),
@@ -55,7 +54,7 @@ def test_chat_completions_without_any_reason(llm: FakeLlm):
     assert reason(llm, "openai:chat:m", answer) == ""
 
 
-@pytest.mark.parametrize(
+@each(
     ("word", "native", "meaning"),
     [
         ("stop", "MAX_TOKENS", "length"),
@@ -67,6 +66,7 @@ def test_chat_completions_without_any_reason(llm: FakeLlm):
         ("stop", "end_turn", "stop"),
         ("stop", None, "stop"),
         ("length", "stop", "length"),
+        ("stop", "OTHER", "other"),
         ("error", "MAX_TOKENS", "error"),
         ("content_filter", "MAX_TOKENS", "content_filter"),
     ],
@@ -76,14 +76,14 @@ def test_openrouter_gives_the_vendors_own_word_too(llm: FakeLlm, word: str | Non
     assert reason(llm, "openrouter:m", answer) == meaning
 
 
-@pytest.mark.parametrize(
+@each(
     ("word", "meaning"),
     [
         ("end_turn", "stop"),
         ("stop_sequence", "stop"),
         ("max_tokens", "length"),
         ("model_context_window_exceeded", "length"),
-        ("tool_use", "tool_calls"),
+        ("tool_use", "stop"),
         ("refusal", "content_filter"),
         ("pause_turn", "pause_turn"),
         ("something_new", "something_new"),
@@ -94,14 +94,7 @@ def test_anthropic(llm: FakeLlm, word: str | None, meaning: str):
     assert reason(llm, "anthropic:m", claude({"type": "text", "text": "yes"}, stop_reason=word)) == meaning
 
 
-def test_a_verdict_through_our_own_tool_has_come_to_its_end(llm: FakeLlm):
-    call = {"type": "tool_use", "id": "t", "name": messages.TOOL, "input": {"pass": True}}
-    assert reason(llm, "anthropic:m", claude(call, stop_reason="tool_use")) == "stop"
-    assert reason(llm, "anthropic:m", claude(call, stop_reason="max_tokens")) == "length"
-    assert reason(llm, "anthropic:m", claude({**call, "name": "f"}, stop_reason="tool_use")) == "tool_calls"
-
-
-@pytest.mark.parametrize(
+@each(
     ("word", "meaning"),
     [
         ("STOP", "stop"),
@@ -120,7 +113,7 @@ def test_google(llm: FakeLlm, word: str | None, meaning: str):
     assert reason(llm, "google:m", gemini_reply({"text": "yes"}, finish=word)) == meaning
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "details", "meaning"),
     [
         ("completed", None, "stop"),
@@ -141,7 +134,7 @@ def test_openai_responses(llm: FakeLlm, status: str | None, details: dict | None
     assert reason(llm, "openai:responses:m", answer) == meaning
 
 
-@pytest.mark.parametrize(
+@each(
     ("done", "word", "meaning"),
     [
         (True, "stop", "stop"),
@@ -163,21 +156,15 @@ def test_ollama(llm: FakeLlm, done: bool, word: str | None, meaning: str):
 
 @pytest.mark.parametrize(
     ("status", "meaning"),
-    [
-        ("completed", "stop"),
-        (None, "stop"),
-        ("incomplete", "incomplete"),
-        ("in_progress", "in_progress"),
-        ("failed", "failed"),
-    ],
+    [("completed", "stop"), (None, "stop"), ("incomplete", "incomplete"), ("in_progress", "in_progress"), ("failed", "failed")],
 )
 def test_a_message_of_a_completed_response_may_be_unfinished(llm: FakeLlm, status: str | None, meaning: str):
     answer = responses({**said(output_text("yes")), "status": status}, status="completed")
     assert reason(llm, "openai:responses:m", answer) == meaning
 
 
-@pytest.mark.parametrize("error", [{"code": 502, "message": "x"}, "bad gateway", {"message": "overloaded"}])
-@pytest.mark.parametrize("word", ["stop", None, "tool_calls"])
+@each("error", [{"code": 502, "message": "x"}, "bad gateway", {"message": "overloaded"}])
+@each("word", ["stop", None, "tool_calls"])
 def test_an_error_of_a_choice_is_why_it_ended(llm: FakeLlm, error: Any, word: str | None):
     answer = chat("yes", finish_reason=word)
     answer["choices"][0]["error"] = error
@@ -202,11 +189,7 @@ def test_a_part_that_declines_beside_a_text_is_a_refusal(llm: FakeLlm, refusal: 
         ("mistral:m", chat("yes", message={"content": "yes", **CALL}, finish_reason=None), "tool_calls"),
         ("ollama:m", ollama("yes", tool_calls=[{"function": {"name": "f"}}]), "tool_calls"),
         ("google:m", gemini_reply({"text": "yes"}, {"functionCall": {"name": "f", "args": {}}}), "tool_calls"),
-        (
-            "openai:responses:m",
-            responses(said(output_text("yes")), {"type": "function_call", "name": "f"}),
-            "tool_calls",
-        ),
+        ("openai:responses:m", responses(said(output_text("yes")), {"type": "function_call", "name": "f"}), "tool_calls"),
         ("openai:responses:m", responses({"type": "web_search_call"}, said(output_text("yes"))), "stop"),
     ],
 )
@@ -214,41 +197,33 @@ def test_a_text_beside_a_call_has_not_come_to_its_end(llm: FakeLlm, provider_id:
     assert reason(llm, provider_id, answer) == meaning
 
 
-def test_a_text_beside_our_own_tool_does_not_hide_what_the_tool_was_given(llm: FakeLlm):
-    call = {"type": "tool_use", "id": "t", "name": messages.TOOL, "input": {"pass": False}}
-    llm.reply = lambda path, body: claude({"type": "text", "text": '{"pass": true}'}, call, stop_reason="tool_use")
-    reply = ask(build("anthropic:m", {"apiBaseUrl": llm.base.removesuffix("/v1"), "apiKey": "k"}))
-    assert reply.text == '{"pass": true}\n{"pass": false}'
-
-
 # --- what the vendors' own types name: a new word in one of them is decided on here ---------------------------------
 
 
-def others(words: Any, names: dict[str, str]) -> set[str]:
+def others(words: Any) -> set[str]:
     """The words that stay the vendor's own."""
-    return {finish_reason(word, names) for word in words} - STANDARD
+    return {ended(word) for word in words} - STANDARD
 
 
 @pytest.mark.slow  # the SDKs take seconds to import
 def test_every_word_of_the_vendors_types_is_decided_on():
     choice = import_module("openai.types.chat.chat_completion").Choice
-    assert others(get_args(choice.model_fields["finish_reason"].annotation), completions._FINISHED) == set()
+    assert others(get_args(choice.model_fields["finish_reason"].annotation)) == set()
     status = import_module("openai.types.responses.response_status").ResponseStatus
-    waiting = {"failed", "in_progress", "cancelled", "queued", "incomplete"}
-    assert others(get_args(status), openai_responses._FINISHED) == waiting
-    assert others(get_args(import_module("anthropic.types").StopReason), messages._FINISHED) == {"pause_turn"}
+    assert others(get_args(status)) == {"failed", "in_progress", "cancelled", "queued", "incomplete"}
+    assert others(get_args(import_module("anthropic.types").StopReason)) == {"pause_turn"}
     mistral = import_module("mistralai.client.models.chatcompletionchoice").ChatCompletionChoiceFinishReason
-    assert others(get_args(get_args(mistral)[0]), completions._FINISHED) == {"error"}
+    assert others(get_args(get_args(mistral)[0])) == {"error"}
     google = {word.value for word in import_module("google.genai.types").FinishReason}
     broken = "malformed_function_call unexpected_tool_call too_many_tool_calls malformed_response".split()
     odd = "finish_reason_unspecified other image_other no_image missing_thought_signature continuation".split()
-    assert others(google, gemini._FINISHED) == {*broken, *odd, "pup_limited_disabled"}
+    assert others(google) == {*broken, *odd, "pup_limited_disabled"}
 
 
 # --- tool calls ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("provider_id", "answer"),
     [
         ("openai:chat:m", chat("", message={"content": None, **CALL})),

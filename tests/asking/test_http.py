@@ -261,10 +261,7 @@ def test_a_body_of_fifty_megabytes_is_refused():
 
 
 def test_bytes_that_are_no_text_are_named():
-    with (
-        raw_server(lambda c, n: c.sendall(response(200, bytes(range(256))))) as base,
-        pytest.raises(ProviderError) as e,
-    ):
+    with raw_server(lambda c, n: c.sendall(response(200, bytes(range(256))))) as base, pytest.raises(ProviderError) as e:
         send(base).json()
     assert e.value.trouble is Trouble.MALFORMED
     assert "not JSON" in str(e.value)

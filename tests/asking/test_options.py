@@ -28,8 +28,7 @@ def test_a_slip_of_the_pen_is_a_mistake_with_a_suggestion(provider_id: str):
 
 
 @pytest.mark.parametrize(
-    ("option", "near"),
-    [("baseUrl", "apiBaseUrl"), ("base_url", "apiBaseUrl"), ("maxTokens", "max_tokens"), ("api_key", "apiKey")],
+    ("option", "near"), [("baseUrl", "apiBaseUrl"), ("base_url", "apiBaseUrl"), ("maxTokens", "max_tokens"), ("api_key", "apiKey")]
 )
 def test_a_name_of_another_spelling_is_a_slip_too(option: str, near: str):
     with pytest.raises(ConfigError, match=f'has no option `{option}` -> did you mean "{near}"'):

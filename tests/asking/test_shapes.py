@@ -77,10 +77,7 @@ def test_any_object_is_read_or_none(name: str, response: dict):
 
 
 def test_parts_of_a_body_are_joined():
-    assert joined({"a": {"x": 1, "y": 2}, "b": 1}, {"a": {"y": 3}, "b": {"z": 1}}) == {
-        "a": {"x": 1, "y": 3},
-        "b": {"z": 1},
-    }
+    assert joined({"a": {"x": 1, "y": 2}, "b": 1}, {"a": {"y": 3}, "b": {"z": 1}}) == {"a": {"x": 1, "y": 3}, "b": {"z": 1}}
 
 
 @pytest.mark.parametrize("name", ["shape", "completions", "messages", "gemini"])
@@ -89,10 +86,6 @@ def test_a_shape_knows_no_host_no_key_and_no_http(name: str):
     tree = ast.parse(Path("src/gradegate/asking", f"{name}.py").read_text())
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     own = {module for module in imported if module.startswith("gradegate.")}
-    assert own <= {
-        "gradegate.asking.negotiation",
-        "gradegate.asking.shape",
-        "gradegate.conversation",
-    }
+    assert own <= {"gradegate.asking.finish", "gradegate.asking.negotiation", "gradegate.asking.shape", "gradegate.conversation"}
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     assert not names & {"url", "host", "headers", "environ", "secret"}

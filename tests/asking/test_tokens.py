@@ -133,9 +133,7 @@ def test_an_account_has_one_token_whoever_asks():
     assert tokens.of(("a", "2"), Mint()) is not first
 
 
-@pytest.mark.parametrize(
-    "value", [None, True, 0, -1, "", "x", "-5", "1e9", "9" * 30, float("nan"), float("inf"), [], {}, "٣"]
-)
+@pytest.mark.parametrize("value", [None, True, 0, -1, "", "x", "-5", "1e9", "9" * 30, float("nan"), float("inf"), [], {}, "٣"])
 def test_what_is_no_life_is_none(value):
     with pytest.raises(ProviderError, match="does not say how long"):
         life(value)

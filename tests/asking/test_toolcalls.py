@@ -60,18 +60,7 @@ def test_a_text_may_consist_of_calls(text):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "weather",
-        "[]",
-        "{}",
-        "[1]",
-        '[{"name": "Ann"}]',
-        '{"name": "Ann", "type": "person"}',
-        "[" * 9000,
-        '{"function": "f"}',
-    ],
+    "text", ["", "weather", "[]", "{}", "[1]", '[{"name": "Ann"}]', '{"name": "Ann", "type": "person"}', "[" * 9000, '{"function": "f"}']
 )
 def test_any_other_text_has_none(text):
     assert written(text) is None
@@ -83,10 +72,7 @@ def test_any_other_text_has_none(text):
         lambda inner: (
             st.lists(inner)
             | st.dictionaries(
-                st.sampled_from(
-                    ["name", "function", "type", "tool_calls", "arguments", "functionCall", "toolCall", "input"]
-                ),
-                inner,
+                st.sampled_from(["name", "function", "type", "tool_calls", "arguments", "functionCall", "toolCall", "input"]), inner
             )
         ),
     )
@@ -111,10 +97,7 @@ SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
             "tools": [
                 {
                     "functionDeclarations": [
-                        {
-                            "name": "weather",
-                            "parameters": {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}},
-                        }
+                        {"name": "weather", "parameters": {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}}}
                     ]
                 }
             ]

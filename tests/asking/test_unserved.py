@@ -64,12 +64,7 @@ def test_the_nearest_way_is_named_and_served(written, served):
 
 @pytest.mark.parametrize(
     ("written", "near"),
-    [
-        ("opnai:chat:a", "openai:chat:a"),
-        ("ehco", "echo"),
-        ("antropic:messages:m", "anthropic:messages:m"),
-        ("olama:x", "ollama:x"),
-    ],
+    [("opnai:chat:a", "openai:chat:a"), ("ehco", "echo"), ("antropic:messages:m", "anthropic:messages:m"), ("olama:x", "ollama:x")],
 )
 def test_a_slip_of_the_pen_is_asked_about(written, near):
     assert nearest(written) == f'did you mean "{near}"?'
@@ -172,14 +167,7 @@ def test_what_promptfoo_has_and_gradegate_has_not_is_named(written, said):
 def test_what_is_served_is_not_objected_to():
     for name, _ in PROVIDERS:
         check(ProviderSpec(f"{name}:model"))
-    for written in (
-        "openai:gpt-4o",
-        "anthropic:claude-sonnet-4-5",
-        "ollama:completion:m",
-        "ollama:llama3",
-        "https://host/x",
-        "echo",
-    ):
+    for written in ("openai:gpt-4o", "anthropic:claude-sonnet-4-5", "ollama:completion:m", "ollama:llama3", "https://host/x", "echo"):
         check(ProviderSpec(written))
 
 

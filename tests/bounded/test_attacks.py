@@ -11,37 +11,23 @@ SECONDS = 60  # on a busy machine; alone, each takes less than ten
 MEGABYTES = 500
 DOUBLED = "{% set q = [1] %}" + "{% set q = q + q %}" * 60 + "{{ q | length }}"
 TEMPLATES = {
-    "nested range": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+    "nested loops": "{% for a in 'aaaaaaaaaaaaaaaaaaaa' %}" * 8 + "{% endfor %}" * 8,
     "list doubling": DOUBLED,
     "~ doubling": DOUBLED.replace("[1]", "'aaaaaaaa'").replace("q + q", "q ~ q"),
     "+ doubling": DOUBLED.replace("[1]", "'aaaaaaaa'"),
-    "slice": "{{ range(99999) | slice(99999999) | list | length }}",
-    "batch": "{{ [1] | batch(999999999, 'x') | list | length }}",
-    "center": "{{ 'a' | center(10 ** 10) }}",
-    "center of a constant": "{{ 'a' | center(10000000000) }}",
+    "replace": "{% set q = 'aaaaaaaa' %}" + "{% set q = q | replace('a', q) %}" * 9 + "{{ q | length }}",
+    "join": DOUBLED.replace("[1]", "[1, 2]").replace("q + q", "[q, q] | join(q)"),
+    "center": "{{ 'a' | center(10000000000) }}",
     "repeat": "{{ 'a'.repeat(3000000000) | length }}",
-    "padEnd": "{{ 'a'.padEnd(3000000000, 'xy') | length }}",
-    "replaceAll": "{{ 'a'.repeat(9999).replaceAll('a', 'b'.repeat(999999)) | length }}",
-    "ljust": "{{ 'a'.ljust(3000000000) | length }}",
-    "zfill": "{{ 'a'.zfill(3000000000) | length }}",
-    "expandtabs": "{{ '\\t'.expandtabs(2000000000) | length }}",
-    "format": "{{ '{:>2000000000}'.format('a') | length }}",
-    "join": "{{ range(99999) | join('a'.ljust(99999)) | length }}",
     "indent": "{{ ('a\\n' ~ 'b\\n') | indent(2000000000) | length }}",
-    "replace": "{{ 'a'.ljust(9999).replace(' ', 'b'.ljust(999999)) | length }}",
-    "wordwrap": "{{ 'a b' | wordwrap(1, true, 'x'.ljust(2000000000)) | length }}",
-    "round": "{{ 3 | round(-999999999999) }}",
     "macro": "{% macro m(n) %}{{ m(n) }}{% endmacro %}{{ m(1) }}",
-    "branching macro": "{% macro m(n) %}{% if n %}{{ m(n-1) }}{{ m(n-1) }}{% endif %}{% endmacro %}{{ m(60) }}",
-    "groupby": "{% for a in range(9999) %}{{ range(99999) | groupby('real') | length }}{% endfor %}",
     "dump of dump": "{{ '\\\\'" + " | dump" * 40 + " | length }}",
     "deep": "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
     "nots": "{{ " + "not " * 5000 + "1 }}",
     "ifs": "{% if x %}" * 500 + "x" + "{% endif %}" * 500,
-    "chain of filters": "{{ x" + " | trim" * 300 + " }}",
+    "chain of filters": "{{ x" + " | trim" * 3000 + " }}",
     "many prints": "{{x}}" * 200_000,
     "long": "{{x}}" + "a" * 5_000_000,
-    "block of a filter": "{% filter center(3000000000) %}a{% endfilter %}",
     "include": "{% include 'x' %}",
 }
 
@@ -76,10 +62,7 @@ def doubled(levels):
 SCHEMAS = {
     "allOf": doubled(40),
     "itself": {"allOf": [{"$ref": "#"}]},
-    "each other": {
-        "definitions": {"a": {"$ref": "#/definitions/b"}, "b": {"$ref": "#/definitions/a"}},
-        "$ref": "#/definitions/a",
-    },
+    "each other": {"definitions": {"a": {"$ref": "#/definitions/b"}, "b": {"$ref": "#/definitions/a"}}, "$ref": "#/definitions/a"},
 }
 CHECKS = {
     "pattern": ({"pattern": "^(a+)+$"}, json.dumps("a" * 60 + "b")),
@@ -113,9 +96,7 @@ def test_an_answer_that_takes_too_long_to_check_is_an_error(tmp_path, name):
     assert "takes more than 2 seconds" in spent.grades[0]["reason"]
 
 
-@pytest.mark.parametrize(
-    "pattern", ["(" * 5000 + ")" * 5000, "(?:a{1000}){1000}" * 10, "a" * 30_000], ids=["deep", "counts", "long"]
-)
+@pytest.mark.parametrize("pattern", ["(" * 5000 + ")" * 5000, "a" * 30_000], ids=["deep", "long"])
 def test_a_pattern_that_cannot_be_compiled_is_a_mistake(tmp_path, pattern):
     spent = spend(tmp_path, recorded("a", type="regex", value=pattern))
     check(spent)
@@ -139,9 +120,7 @@ def test_a_filter_pattern_that_backtracks_is_a_mistake(tmp_path):
 
 
 BRANCHES = [f"x-b{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9)]
-REST = (
-    "prompts: ['{{ b | dump }}']\nproviders: [echo]\ntests:\n- vars: {b: *a8}\n  assert: [{type: contains, value: h}]\n"
-)
+REST = "prompts: ['{{ b | dump }}']\nproviders: [echo]\ntests:\n- vars: {b: *a8}\n  assert: [{type: contains, value: h}]\n"
 YAML = {
     "bomb": "x-b0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(BRANCHES) + REST,
     "text repeated": f"x-l: &l '{'x' * 2_000_000}'\nx-m: [{', '.join(['*l'] * 100_000)}]\n",
@@ -183,11 +162,7 @@ def test_a_file_of_millions_of_values_is_a_mistake(tmp_path, name):
 
 
 def lists(**more):
-    return {
-        "vars": {name: list("0123456789") for name in "abcd"},
-        "assert": [{"type": "contains", "value": "h"}],
-        **more,
-    }
+    return {"vars": {name: list("0123456789") for name in "abcd"}, "assert": [{"type": "contains", "value": "h"}], **more}
 
 
 LABELLED = [{"id": "echo", "label": f"e{number}"} for number in range(400)]
@@ -224,9 +199,7 @@ def test_variables_put_into_one_another_do_not_grow_without_end(tmp_path):
     assert (spent.code, "put into one another" in spent.err) == (2, True)
 
 
-@pytest.mark.parametrize(
-    "written", ["{{ x }}\n" + "{{ " * 500_000, "{{x}}\n" + "{% if x " * 200_000], ids=["print", "if"]
-)
+@pytest.mark.parametrize("written", ["{{ x }}\n" + "{{ " * 500_000, "{{x}}\n" + "{% if x " * 200_000], ids=["print", "if"])
 def test_braces_that_stay_open_take_no_square_of_the_time(tmp_path, written):
     spent = spend(tmp_path, config(prompts=[written]))
     check(spent)

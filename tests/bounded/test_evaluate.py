@@ -160,9 +160,7 @@ time.sleep(300)
 @pytest.mark.parametrize("busy", [False, True])
 def test_a_worker_does_not_outlive_its_parent(busy):
     environ = {**os.environ, "PYTHONPATH": str(TESTS)}
-    parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT.format(busy=busy)], stdout=subprocess.PIPE, text=True, env=environ
-    )
+    parent = subprocess.Popen([sys.executable, "-c", PARENT.format(busy=busy)], stdout=subprocess.PIPE, text=True, env=environ)
     assert parent.stdout
     with parent:
         pid = int(parent.stdout.readline())

@@ -9,6 +9,7 @@ import record_snippets
 from gradegate.bounded.begin import begin
 from gradegate.bounded.evaluate import Exceeded, Refused, evaluate
 from gradegate.bounded.serve import answer
+from support.each import each
 
 NUNJUCKS = Path(__file__).parent.parent / "texts" / "nunjucks"
 VARIABLES = json.loads((NUNJUCKS / "variables.json").read_text())
@@ -42,7 +43,7 @@ def there(task, *arguments):
         return {"exceeded": str(e)}
 
 
-@pytest.mark.parametrize("source", TEMPLATES)
+@each("source", TEMPLATES)
 def test_templates(source):
     for task, arguments in (("fill", (source, VARIABLES, [])), ("asked", (source,))):
         asked = (f"gradegate.texts.engine:{task}", *arguments)
@@ -60,22 +61,15 @@ def test_schemas(schema):
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns(pattern):
-    for arguments in (
-        ("do", "search", pattern, "1999 Aab é"),
-        ("do", "split", pattern, "xaay"),
-        ("which", pattern, ["a", "é"]),
-    ):
+    for arguments in (("do", "search", pattern, "1999 Aab é"), ("do", "split", pattern, "xaay"), ("which", pattern, ["a", "é"])):
         asked = (f"gradegate.texts.patterns:{arguments[0]}", *arguments[1:])
         assert here(*asked) == there(*asked)
 
 
-@pytest.mark.parametrize(("code", "output"), record_snippets.snippets()[::20])
+@each(("code", "output"), record_snippets.snippets()[::20])
 def test_scripts(code, output):
     given = json.dumps([output, record_snippets.CONTEXT])
-    for task, arguments in (
-        ("run", (f"return ({code}\n)", ["output", "context"], "f", given)),
-        ("check", (code, ["output", "context"])),
-    ):
+    for task, arguments in (("run", (f"return ({code}\n)", ["output", "context"], "f", given)), ("check", (code, ["output", "context"]))):
         asked = (f"gradegate.scripting.machine:{task}", *arguments)
         assert here(*asked) == there(*asked)
 

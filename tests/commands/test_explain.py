@@ -81,9 +81,7 @@ def test_a_case_without_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_several_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     said = told(capsys, "refund", code=2)
-    assert said.startswith(
-        "4 cases match; name one by its number: gradegate explain 1\n#1  failed  Refund after 30 days  "
-    )
+    assert said.startswith("4 cases match; name one by its number: gradegate explain 1\n#1  failed  Refund after 30 days  ")
     assert "\n#8  passed  Refund after 30 days, variant 3  openai:chat:gpt-5  Answer as the support desk\n" in said
 
 
@@ -124,13 +122,7 @@ def test_hostile_texts_command_no_runner_and_no_terminal(capsys: pytest.CaptureF
         assert "\x1b" not in said
 
 
-def test_secrets_of_the_environment_are_hidden(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_secrets_of_the_environment_are_hidden(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-abcdefghijklmnop")
-    write(
-        samples.decision(
-            samples.passed().outcome, "", samples.row("x", samples.Outcome.PASS, output="sk-abcdefghijklmnop")
-        )
-    )
+    write(samples.decision(samples.passed().outcome, "", samples.row("x", samples.Outcome.PASS, output="sk-abcdefghijklmnop")))
     assert "sk-abcdefghijklmnop" not in told(capsys, "1")

@@ -97,9 +97,7 @@ def test_options_without_effect_are_accepted_with_a_note(gate, names):
 @pytest.mark.parametrize("names", flags.REFUSED, ids=" ".join)
 def test_options_that_no_gate_has_are_mistakes_that_name_the_way(gate, names):
     for name in names:
-        assert f"{name} of promptfoo is not an option here -> {flags.REFUSED[names][1]}" in mistakes(
-            gate(config(), name)
-        )
+        assert f"{name} of promptfoo is not an option here -> {flags.REFUSED[names][1]}" in mistakes(gate(config(), name))
 
 
 # `promptfoo eval --help` of 0.123.1, written down by hand.
@@ -120,17 +118,7 @@ def test_every_option_of_promptfoo_eval_has_an_answer():
 
 
 def test_the_flags_of_a_promptfoo_job_run(gate):
-    flags_of_a_job = (
-        "--no-cache",
-        "--no-progress-bar",
-        "--no-table",
-        "--no-write",
-        "-j",
-        "2",
-        "--repeat",
-        "2",
-        "--no-share",
-    )
+    flags_of_a_job = ("--no-cache", "--no-progress-bar", "--no-table", "--no-write", "-j", "2", "--repeat", "2", "--no-share")
     ran = gate(config(), *flags_of_a_job)
     assert ran.code == 0
     assert len(ran.cases) == 12

@@ -48,8 +48,7 @@ def test_the_page_is_that_of_the_run_to_the_byte(folder: Path, name: str) -> Non
 
 def test_a_run_and_its_page(gate, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
     ran = gate(
-        {"prompts": ["hi"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "ho"}]}]},
-        *("-o", "direct.html"),
+        {"prompts": ["hi"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "ho"}]}]}, *("-o", "direct.html")
     )
     assert ran.code == 1
     assert cli.main(["view", "--no-open", "-o", "later.html"]) == 0
@@ -66,9 +65,7 @@ def test_it_lies_beside_the_results_and_is_replaced(folder: Path, capsys: pytest
 
 
 @pytest.mark.parametrize("named", [[], ["-o", "results.html"]])
-def test_what_is_no_page_of_ours_is_not_replaced(
-    folder: Path, capsys: pytest.CaptureFixture[str], named: list[str]
-) -> None:
+def test_what_is_no_page_of_ours_is_not_replaced(folder: Path, capsys: pytest.CaptureFixture[str], named: list[str]) -> None:
     (folder / "results.html").write_text("<p>mine")
     assert cli.main(["view", "--no-open", *named]) == 2
     said = "results.html` is there already, and is no page of gradegate -> move it away, or name another with -o"
@@ -81,9 +78,9 @@ def test_what_is_no_page_of_ours_is_not_replaced(
     ("arguments", "said"),
     [
         (["none.json"], "`none.json` cannot be read: No such file or directory -> name the results.json of a run"),
-        (["folder"], "`folder` cannot be read: Is a directory"),
+        (["folder"], "`folder` cannot be read: it is a folder"),
         (["/dev/zero"], "`/dev/zero` cannot be read: it is not a plain file"),
-        (["broken.json"], "broken.json: not a results.json of this version: Invalid JSON"),
+        (["broken.json"], "broken.json: not a results.json of this version: invalid JSON"),
         (["results.json", "-o", "page.pdf"], "the page `page.pdf` has another ending than .html -> end it with .html"),
         (["results.json", "-o", "nowhere/x/page.html"], "page.html"),
     ],
@@ -102,9 +99,7 @@ def opened(folder: Path, **environ: str) -> tuple[subprocess.CompletedProcess[st
     browser, told = folder / "browser", folder / "told.txt"
     browser.write_text(f'#!/bin/sh\necho "$1" > {told}\n')
     browser.chmod(0o755)
-    left = {
-        name: text for name, text in os.environ.items() if name not in ("CI", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
-    }
+    left = {name: text for name, text in os.environ.items() if name not in ("CI", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER")}
     command = [sys.executable, "-m", "gradegate", "view"]
     environ = {name: text.format(browser=browser) for name, text in environ.items()}
     done = subprocess.run(command, cwd=folder, env={**left, **environ}, capture_output=True, text=True, check=True)

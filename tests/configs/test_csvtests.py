@@ -4,6 +4,7 @@ import pytest
 
 from gradegate.configs import csvtests
 from gradegate.errors import ConfigError
+from support.each import each, table
 
 
 def read(text: str) -> list[dict]:
@@ -15,45 +16,17 @@ def assertions(cell: str) -> list[dict]:
     return read(f'x,__expected\n1,"{quoted}"\n')[0]["assert"]
 
 
-@pytest.mark.parametrize(
-    ("cell", "assertion"),
-    [
-        ("Paris", {"type": "equals", "value": "Paris"}),
-        ("equals: Paris", {"type": "equals", "value": "Paris"}),
-        ("Note: Paris", {"type": "equals", "value": "Note: Paris"}),  # a type has no capitals
-        ("grade: is polite", {"type": "llm-rubric", "value": " is polite"}),
-        ("llm-rubric: is polite", {"type": "llm-rubric", "value": " is polite"}),  # as written
-        ("contains: polite", {"type": "contains", "value": "polite"}),
-        ("not-contains:Rome", {"type": "not-contains", "value": "Rome"}),
-        ("similar(0.9):Paris", {"type": "similar", "value": "Paris", "threshold": 0.9}),
-        ("similar:Paris", {"type": "similar", "value": "Paris", "threshold": 0.8}),
-        ("answer-relevance(.7):", {"type": "answer-relevance", "threshold": 0.7}),
-        ("is-json:", {"type": "is-json"}),
-        ("is-json", {"type": "is-json"}),
-        ("not-contains-json", {"type": "not-contains-json"}),
-        ("context-faithfulness(0.6)", {"type": "context-faithfulness", "threshold": 0.6}),
-        ("contains-any", {"type": "equals", "value": "contains-any"}),  # it says nothing without a value
-        ("well-known", {"type": "equals", "value": "well-known"}),
-        ("moderation", {"type": "equals", "value": "moderation"}),  # one word may be the answer that is expected
-        ("contains:a\nb", {"type": "contains", "value": "a\nb"}),
-        ("python: len(output) > 1", {"type": "python", "value": "len(output) > 1"}),
-        ("file://check.py:f", {"type": "python", "value": "file://check.py:f"}),
-        ("not-trajectory:tool-used: refund", {"type": "not-trajectory:tool-used", "value": "refund"}),
-        ("similar:dot(0.5):Paris", {"type": "similar:dot", "value": "Paris", "threshold": 0.5}),
-        ("similar:dots:Paris", {"type": "similar", "value": "dots:Paris", "threshold": 0.8}),  # no such type
-        ("unheard-of:", {"type": "unheard-of", "value": ""}),
-    ],
-)
+@each(("cell", "assertion"), table(__file__, "a_cell_is_an_assertion"))
 def test_a_cell_is_an_assertion(cell, assertion):
     assert assertions(cell) == [assertion]
 
 
-@pytest.mark.parametrize("cell", ["", "  "])
+@each("cell", ["", "  "])
 def test_an_empty_cell_asserts_nothing(cell):
     assert assertions(cell) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("cell", "code"),
     [
         ("javascript: output.length > 1", "output.length > 1"),
@@ -66,7 +39,7 @@ def test_a_cell_may_be_javascript(cell, code):
     assert assertions(cell) == [{"type": "javascript", "value": code}]
 
 
-@pytest.mark.parametrize("cell", ["file://check.rb", "file://check.sh"])
+@each("cell", ["file://check.rb", "file://check.sh"])
 def test_a_cell_that_is_code_is_a_mistake(cell):
     with pytest.raises(ConfigError, match=r"t\.csv:2: `.*` runs code, which gradegate does not run"):
         assertions(cell)
@@ -99,7 +72,7 @@ def test_rows_may_be_short_or_empty_or_go_over_lines():
     assert read("") == read("a,b\n") == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "words"),
     [
         (b"a,b\n1,2\n1,2,3\n", "t.csv:3: the row has 3 cells for 2 columns"),
@@ -136,7 +109,7 @@ def test_a_cell_may_hold_a_whole_document():
     assert read("q\n" + "a" * 200_000 + "\n")[0]["vars"] == {"q": "a" * 200_000}
 
 
-@pytest.mark.parametrize(
+@each(
     ("header", "cure"),
     [
         ("x,__expected,__config:__expected2:threshold", 'did you mean "__expected"?'),
@@ -152,9 +125,6 @@ def test_a_threshold_needs_the_column_that_it_is_for(header, cure):
     assert mistake.cure == cure
 
 
-@pytest.mark.parametrize(
-    ("name", "cell"),
-    [("expected", "Paris"), ("expected", "note: Paris"), ("_conversation", "x"), ("_own", "x"), ("answer", "equals:x")],
-)
+@each(("name", "cell"), [("expected", "Paris"), ("expected", "note: Paris"), ("_conversation", "x"), ("_own", "x"), ("answer", "equals:x")])
 def test_other_columns_are_variables(name, cell):
     assert read(f"q,{name}\n1,{cell}\n")[0]["vars"] == {"q": "1", name: cell}

@@ -1,8 +1,8 @@
 """Keys that mean nothing are named in one note; what may be meant for a key that decides stays a mistake."""
 
-import pytest
 import yaml
 
+from support.each import each, table
 from support.graded import mistakes
 
 TEST = {"vars": {"x": "hi"}, "assert": [{"type": "contains", "value": "hi"}]}
@@ -27,46 +27,14 @@ def with_key(place: str, key: str, value="anything") -> dict:
     return config
 
 
-@pytest.mark.parametrize(
-    ("place", "key"),
-    [
-        ("root", "name"),
-        ("root", "author"),
-        ("root", "version"),
-        ("test", "name"),
-        ("test", "id"),
-        ("test", "tags"),
-        ("test", "category"),
-        ("test", "ticket"),
-        ("test", "timeout"),
-        ("test", "__notes"),
-        ("test", "difficulty"),
-        ("test", "labels"),
-        ("test", "test_id"),
-        ("test", "caseId"),
-        ("test", "language"),
-        ("test", "section"),
-        ("assertion", "subject"),
-        ("assertion", "description"),
-        ("assertion", "reason"),
-        ("assertion", "grading"),
-        ("assertion", "name"),
-        ("prompt", "displayPrompt"),
-        ("prompt", "description"),
-        ("provider", "description"),
-        ("options", "rationale"),
-        ("evaluateOptions", "colour"),
-        ("evaluateOptions", "runSerially"),
-        ("commandLineOptions", "colour"),
-    ],
-)
+@each(("place", "key"), table(__file__, "a_key_that_means_nothing_is_passed_over_with_a_note"))
 def test_a_key_that_means_nothing_is_passed_over_with_a_note(gate, place, key):
     ran = gate(with_key(place, key))
     assert ran.code == 0, ran.err
     assert f"has no meaning here, and is passed over: `{key}`" in ran.out + ran.err
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "key"),
     [
         ("root", "gates"),
@@ -112,10 +80,7 @@ def test_a_key_that_means_nothing_is_passed_over_with_a_note(gate, place, key):
         *[("provider", key) for key in "postprocess model minScore expected_output modelName".split()],
         # Nothing in a test or an assertion that nobody reads may have been meant as a check.
         *[("test", key) for key in "transform min-pass-rate postprocess prefix storeOutputAs minScore type".split()],
-        *[
-            ("test", key)
-            for key in "conversationId rubric criteria evaluators graders validate expected expect".split()
-        ],
+        *[("test", key) for key in "conversationId rubric criteria evaluators graders validate expected expect".split()],
         *[("test", key) for key in "__expected __threshold ideal variables target whatever".split()],
         *[("assertion", key) for key in "not schema ref minScore min_score min-score score min cutoff inverse".split()],
         *[("assertion", key) for key in "invert expected grader judge model block required severity disabled".split()],
@@ -127,72 +92,21 @@ def test_a_key_that_may_be_meant_for_one_that_decides_is_a_mistake(gate, place, 
     assert f"`{key}`" in mistakes(gate(with_key(place, key)))
 
 
-@pytest.mark.parametrize(
-    ("place", "key", "value", "cure"),
-    [
-        (
-            "root",
-            "min-pass-rate",
-            0.8,
-            "write `gate: {rules: [{name: pass rate, min-pass-rate: 0.8}]}`",
-        ),
-        ("root", "fail-on-threshold", 90, "write `gate: {rules: [{name: pass rate, min-pass-rate: 0.9}]}`"),
-        (
-            "root",
-            "threshold",
-            0.7,
-            "write `gate: {rules: [{name: pass rate, min-pass-rate: 0.7}]}`, or, where it is one of a test",
-        ),
-        ("root", "testCases", [], 'did you mean "tests"?'),
-        ("root", "transform", "output", "write it into `options` of a test or of `defaultTest`"),
-        ("root", "maxConcurrency", 2, "write it into `evaluateOptions`"),
-        ("gate", "min-pass-rate", 0.8, "write `rules: [{name: pass rate, min-pass-rate: 0.8}]`"),
-        ("gate", "threshold", 80, "write `rules: [{name: pass rate, min-pass-rate: 0.8}]`"),
-        ("gate", "x-note", 1, "remove it: the `gate` block has its own keys alone"),
-        ("test", "storeOutputAs", "x", "write it into `options` of a test or of `defaultTest`"),
-        ("test", "conversationId", "x", "write it into `metadata`"),
-        ("test", "rubric", "x", "write `assert: [{type: llm-rubric, value: ...}]`"),
-        ("test", "whatever", "x", "write it into `metadata`, or remove it"),
-        ("assertion", "not", True, "write the opposite as a type: `type: not-TYPE`"),
-        ("assertion", "minScore", 1, 'did you mean "threshold"?'),
-        ("assertion", "schema", {}, "write the schema as `value`"),
-        ("options", "threshold", 1, "write it beside `assert`"),
-        ("options", "provder", "x", 'did you mean "provider"?'),
-        ("options", "rubricprompt", "x", 'did you mean "rubricPrompt"?'),
-        ("options", "transfrom", "x", 'did you mean "transform"?'),
-        ("options", "maxTokens", 5, 'did you mean "max_tokens"?'),
-        ("options", "gradr", "x", 'did you mean "provider"?'),
-        ("provider", "model", "x", "the model is a part of the `id`"),
-        ("provider", "inputCost", 1, "write it into `config`"),
-        ("commandLineOptions", "filterPattern", "x", "a filter is for the command line"),
-    ],
-)
+@each(("place", "key", "value", "cure"), table(__file__, "the_cure_says_what_to_write"))
 def test_the_cure_says_what_to_write(gate, place, key, value, cure):
     said = mistakes(gate(with_key(place, key, value)))
     assert cure in said
     assert "1 mistake;" in said
 
 
-@pytest.mark.parametrize(
-    ("gate_block", "said"),
-    [
-        ({"errors": {"ignore-upto": 0.5}}, 'unknown key `ignore-upto` -> did you mean "ignore-up-to"?'),
-        ({"errors": "ignore"}, "`errors` must be 'inconclusive' or 'block', not 'ignore'"),
-        ({"rules": [{"name": "r", "min-pass-rate": 1, "select": {"type": "x"}}]}, 'did you mean "assertion"?'),
-        ({"rules": [{"name": "r", "min-pass-rate": 95}]}, "-> write 0.95"),
-        ({"rules": [{"name": "r", "min-pass-rate": "95%"}]}, "-> write 0.95"),
-        ([], "`gate` must be a mapping"),
-    ],
-)
+@each(("gate_block", "said"), table(__file__, "one_mistake_of_the_gate_is_said_once"))
 def test_one_mistake_of_the_gate_is_said_once(gate, gate_block, said):
     ran = mistakes(gate({**CONFIG, "gate": gate_block}))
     assert said in ran
     assert "1 mistake;" in ran
 
 
-@pytest.mark.parametrize(
-    ("table", "key"), [({"gate": {"tags": 1}}, "tags"), ({"gate": {"rules": [{"name": "r", "id": 1}]}}, "id")]
-)
+@each(("table", "key"), [({"gate": {"tags": 1}}, "tags"), ({"gate": {"rules": [{"name": "r", "id": 1}]}}, "id")])
 def test_the_gates_own_tables_take_no_other_key(gate, table, key):
     assert f"unknown key `{key}`" in mistakes(gate({**CONFIG, **table}))
 
@@ -202,9 +116,7 @@ def test_one_note_names_all_keys_of_a_file(gate):
     config["tests"] = [{**TEST, "id": 1}, {**TEST, "id": 2, "owner": "us"}]
     ran = gate(config)
     notes = [note for note in ran.results["notes"] if "no meaning" in note["text"]]
-    assert [note["text"] for note in notes] == [
-        "has no meaning here, and is passed over: `name`, `id` (2 times), `owner`"
-    ]
+    assert [note["text"] for note in notes] == ["has no meaning here, and is passed over: `name`, `id` (2 times), `owner`"]
 
 
 def test_keys_of_ones_own_are_passed_over_in_silence(gate):

@@ -1,20 +1,16 @@
 """Thresholds where no tool reads any: a mistake with the very lines of the gate that they are meant for."""
 
-import pytest
 import yaml
 
 from gradegate.configs.keys import GateKeys
+from support.each import each
 from support.graded import mistakes
 
-TEST = {
-    "prompts": ["{{q}}"],
-    "providers": ["echo"],
-    "tests": [{"vars": {"q": "a"}, "assert": [{"type": "contains", "value": "a"}]}],
-}
+TEST = {"prompts": ["{{q}}"], "providers": ["echo"], "tests": [{"vars": {"q": "a"}, "assert": [{"type": "contains", "value": "a"}]}]}
 RATE = "gate: {rules: [{name: pass rate, min-pass-rate: %s}]}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "cure"),
     [
         ({"passRateThreshold": 0.85}, RATE % 0.85),
@@ -47,20 +43,18 @@ def test_a_threshold_that_decides_nothing_is_a_mistake_with_its_rule(gate, keys,
     GateKeys.model_validate(rules.get("gate", rules))
 
 
-@pytest.mark.parametrize(
-    ("key", "cure"), [("threshold", "min-pass-rate: 0.5` or `min-score`"), ("minScore", "min-score: 0.5`")]
-)
+@each(("key", "cure"), [("threshold", "min-pass-rate: 0.5` or `min-score`"), ("minScore", "min-score: 0.5`")])
 def test_so_is_one_of_a_rule(gate, key, cure):
     said = mistakes(gate({**TEST, "gate": {"rules": [{"name": "a", key: 0.5}]}}))
     assert f"`{key}` is no key of a rule -> write `{cure}" in said
 
 
-@pytest.mark.parametrize("key", ["evaluateOptions", "commandLineOptions"])
+@each("key", ["evaluateOptions", "commandLineOptions"])
 def test_one_in_options_is_meant_for_the_top(gate, key):
     said = mistakes(gate({**TEST, key: {"threshold": 0.5}}))
     assert f"`threshold` decides nothing there -> write `{RATE % 0.5}` at the top of the file" in said
 
 
-@pytest.mark.parametrize("key", ["x-threshold", "_threshold", "scoreboard"])
+@each("key", ["x-threshold", "_threshold", "scoreboard"])
 def test_other_keys_are_passed_over(gate, key):
     assert gate({**TEST, key: 1}).code == 0

@@ -2,7 +2,7 @@
 
 import json
 
-import pytest
+from support.each import each, table
 
 ALLOW = "--allow-exec"
 FINE = {"type": "not-contains", "value": "nothing of that kind"}
@@ -21,17 +21,7 @@ PROMPTS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("written", "prompt", "label"),
-    [
-        ("file://p.py:text", "tell cats of cats to echo", "p.py:text"),
-        ("file://p.py:both", "x cats", "p.py:both"),
-        ("file://p.py", "cats printed", "p.py"),
-        ("p.py:text", "tell cats of cats to echo", "p.py:text"),
-        ("exec: sh -c 'echo from $0'", "from ", "exec: sh"),
-        ({"id": "file://p.py:text", "label": "mine"}, "tell cats", "mine"),
-    ],
-)
+@each(("written", "prompt", "label"), table(__file__, "prompts_are_made_for_each_test_and_filled_in"))
 def test_prompts_are_made_for_each_test_and_filled_in(gate, written, prompt, label):
     ran = gate(config(prompts=[written]), ALLOW, **{"p.py": PROMPTS})
     assert ran.code == 0, ran.err
@@ -41,24 +31,12 @@ def test_prompts_are_made_for_each_test_and_filled_in(gate, written, prompt, lab
 
 
 def test_messages_are_a_chat(gate, llm):
-    made = config(
-        prompts=["file://p.py:chat"],
-        providers=[{"id": "openai:chat:m", "config": {"apiBaseUrl": llm.base, "apiKey": "k"}}],
-    )
+    made = config(prompts=["file://p.py:chat"], providers=[{"id": "openai:chat:m", "config": {"apiBaseUrl": llm.base, "apiKey": "k"}}])
     gate(made, ALLOW, **{"p.py": PROMPTS})
     assert [message["content"] for message in llm.bodies[0]["messages"]] == ["be kind", 'cats "!']
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("raise ValueError('why')", "ValueError: why"),
-        ("return None", "neither text nor messages"),
-        ("return 3", "neither text nor messages"),
-        ("return ''", "neither text nor messages"),
-        ("return {'prompt': 'a', 'config': {'temperature': 1}}", "`config`, which is not supported"),
-    ],
-)
+@each(("body", "said"), table(__file__, "a_prompt_that_is_not_made_is_a_mistake_before_anything_is_asked"))
 def test_a_prompt_that_is_not_made_is_a_mistake_before_anything_is_asked(gate, llm, body, said):
     ran = gate(config(prompts=["file://p.py:f"]), ALLOW, **{"p.py": f"def f(context): {body}\n"})
     assert ran.code == 2
@@ -74,34 +52,13 @@ TESTS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("written", "found"),
-    [
-        ("file://gen.py", ["made 0"]),
-        ("file://gen.py:other", ["other"]),
-        (
-            ["file://gen.py:other", {"path": "file://gen.py:generate_tests", "config": {"count": 3}}],
-            ["other", "made 0", "made 1", "made 2"],
-        ),
-        ({"path": "gen.py", "config": {"count": 2}}, ["made 0", "made 1"]),
-        ([{"path": "file://gen.py:other"}], ["other"]),
-    ],
-)
+@each(("written", "found"), table(__file__, "tests_are_made_by_a_function"))
 def test_tests_are_made_by_a_function(gate, written, found):
     ran = gate(config(tests=written), ALLOW, **{"gen.py": TESTS})
     assert [case["description"] for case in ran.cases] == found, ran.err
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("return 3", "returned no list of tests"),
-        ("return []", "returned no list of tests"),
-        ("return [1]", "a test is a mapping"),
-        ("return [{'asert': []}]", "unknown key `asert`"),
-        ("raise OSError('why')", "OSError: why"),
-    ],
-)
+@each(("body", "said"), table(__file__, "a_generator_that_makes_no_tests_is_a_mistake"))
 def test_a_generator_that_makes_no_tests_is_a_mistake(gate, body, said):
     ran = gate(config(tests="file://gen.py:f"), ALLOW, **{"gen.py": f"def f(): {body}\n"})
     assert ran.code == 2
@@ -110,23 +67,12 @@ def test_a_generator_that_makes_no_tests_is_a_mistake(gate, body, said):
 
 def test_a_variable_is_made_by_get_var(gate):
     source = "def get_var(name, prompt, others): return {'output': f\"{name} of {others['q']} for {len(prompt)} \"}\n"
-    made = config(
-        prompts=["say {{v}}"], tests=[{"vars": {"v": "file://v.py", "q": ["cats", "dogs"]}, "assert": [FINE]}]
-    )
+    made = config(prompts=["say {{v}}"], tests=[{"vars": {"v": "file://v.py", "q": ["cats", "dogs"]}, "assert": [FINE]}])
     ran = gate(made, ALLOW, **{"v.py": source})
     assert [case["prompt"] for case in ran.cases] == ["say v of cats for 9", "say v of dogs for 9"]
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("return {'error': 'no luck'}", "no luck"),
-        ("return {'output': 3}", "no dict with a text"),
-        ("return {'output': ''}", "no dict with a text"),
-        ("return 'x'", "no dict with a text"),
-        ("return 1 / 0", "ZeroDivisionError"),
-    ],
-)
+@each(("body", "said"), table(__file__, "a_variable_that_is_not_made_is_a_mistake"))
 def test_a_variable_that_is_not_made_is_a_mistake(gate, body, said):
     made = config(tests=[{"vars": {"v": "file://v.py"}, "assert": [FINE]}])
     ran = gate(made, ALLOW, **{"v.py": f"def get_var(name, prompt, others): {body}\n"})
@@ -134,7 +80,7 @@ def test_a_variable_that_is_not_made_is_a_mistake(gate, body, said):
     assert said in ran.err
 
 
-@pytest.mark.parametrize(
+@each(
     "place",
     [
         {"prompts": ["file://x.py:f"]},

@@ -1,7 +1,6 @@
 """A key with nothing behind it, or with comments alone, is none: at the top, in tests, assertions, providers and the gate."""
 
-import pytest
-
+from support.each import each
 from support.graded import mistakes
 
 EMPTY = """description:
@@ -66,10 +65,7 @@ def test_nothing_is_none(gate):
     assert ran.grades[0]["blocking"] is True
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [("        value: hi", "`contains` has no `value`"), ("      - type: contains", "`type` is missing")],
-)
+@each(("line", "words"), [("        value: hi", "`contains` has no `value`"), ("      - type: contains", "`type` is missing")])
 def test_what_is_needed_is_missing_then(gate, line, words):
     assert words in mistakes(gate(EMPTY.replace(line, line.partition(":")[0] + ":")))
 
@@ -80,7 +76,7 @@ def test_a_mistake_beside_it_is_said_with_its_line(gate):
     assert "1 mistake; nothing was asked" in said
 
 
-@pytest.mark.parametrize("key", ["extensions: []", "nunjucksFilters: {}", "redteam: {}", "redteam:"])
+@each("key", ["extensions: []", "nunjucksFilters: {}", "redteam: {}", "redteam:"])
 def test_an_empty_list_of_what_is_not_done_is_none(gate, key):
     ran = gate(EMPTY + key + "\n")
     assert ran.code == 0, ran.err

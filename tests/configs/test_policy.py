@@ -1,7 +1,6 @@
 """The gate block of a config: which rules it comes to, and what is said about a rule that decides nothing."""
 
-import pytest
-
+from support.each import each, table
 from support.graded import mistakes
 
 TEST = {"assert": [{"type": "contains", "value": "x"}]}
@@ -11,7 +10,7 @@ def config(gate=None):
     return {"prompts": ["x"], "providers": ["echo"], "tests": [TEST, TEST], **({"gate": gate} if gate else {})}
 
 
-@pytest.mark.parametrize(
+@each(
     ("block", "names"),
     [
         (None, ["every case passes"]),
@@ -28,21 +27,19 @@ def test_without_rules_every_case_must_pass(gate, block, names):
 
 def test_a_rule_without_a_threshold_is_a_mistake(gate):
     said = mistakes(gate(config({"rules": [{"name": "a", "min-score": 1}, {"name": "b"}]})))
-    assert (
-        "the rule `b` has no threshold -> give `min-pass-rate`, `min-score`, `max-new-failures` or `max-drop`" in said
-    )
+    assert "the rule `b` has no threshold -> give `min-pass-rate`, `min-score`, `max-new-failures` or `max-drop`" in said
     assert "the rule `a`" not in said
 
 
-@pytest.mark.parametrize("key", ["min-pass-rate", "min-score"])
-@pytest.mark.parametrize(("limit", "said"), [(0, True), (0.001, False)])
+@each("key", ["min-pass-rate", "min-score"])
+@each(("limit", "said"), [(0, True), (0.001, False)])
 def test_a_rule_that_can_never_fail_is_said(gate, key, limit, said):
     ran = gate(config({"rules": [{"name": "a", key: limit}]}))
     assert (ran.code, f"the rule `a` can never fail: {key} is 0" in ran.out) == (0, said)
 
 
-@pytest.mark.parametrize(("keys", "said"), [({"confidence": 0.95}, True), ({}, False)])
-@pytest.mark.parametrize(("rate", "reachable"), [(1, False), (0.99, True)])
+@each(("keys", "said"), [({"confidence": 0.95}, True), ({}, False)])
+@each(("rate", "reachable"), [(1, False), (0.99, True)])
 def test_a_rule_that_no_number_of_passes_meets_is_said_at_its_line(gate, keys, said, rate, reachable):
     ran = gate(config({"rules": [{"name": "a", "min-pass-rate": rate, **keys}]}))
     words = "promptfooconfig.yaml:14: the rule `a` can never be met: with `confidence`, no number of passes shows"
@@ -59,33 +56,7 @@ def test_the_keys_of_asking_again_are_read_at_every_level(gate):
         assert f"`openai:chat:{model}`" in said or "OPENAI_API_KEY" in said
 
 
-@pytest.mark.parametrize(
-    ("block", "said"),
-    [
-        (
-            "{confirm: sometimes}",
-            "promptfooconfig.yaml:5: `confirm` must be 'off', 'grader' or 'answers', not 'sometimes'",
-        ),
-        ("{noise: 0.3}", "promptfooconfig.yaml:5: `noise` must be at most 0.25, not 0.3"),
-        ("{noise: true}", "promptfooconfig.yaml:5: `noise` must be a number, not true"),
-        ("{second-opinions: ['nobody:x']}", "promptfooconfig.yaml:5: no such provider `nobody:x`"),
-        ("{second-opinions: [5]}", "promptfooconfig.yaml:5: a provider is a text or a mapping with an `id`"),
-        (
-            "{second-opinions: [{id: 'openai:embedding:e', config: {apiKey: k}}]}",
-            "is no chat model -> name a chat model",
-        ),
-        (
-            "{rules: [{name: a, min-score: 1, confidence: 0.9}]}",
-            "`a` has `confidence` and no pass rate -> give `min-pass-rate`",
-        ),
-        ("{rules: [{name: a, min-pass-rate: 1, confidence: 0.5}]}", "`confidence` must be more than 0.5, not 0.5"),
-        ("{rules: [{name: a, min-pass-rate: 1, confidence: 1}]}", "`confidence` must be less than 1"),
-        (
-            "{rules: [{name: a, min-pass-rate: 1, min-cases: 0}]}",
-            "`min-cases` must be at least 1, not 0",
-        ),
-    ],
-)
+@each(("block", "said"), table(__file__, "a_mistaken_key_is_said_at_its_line"))
 def test_a_mistaken_key_is_said_at_its_line(gate, block, said):
     text = "prompts: [x]\nproviders: [echo]\ntests:\n- assert: [{type: contains, value: x}]\ngate: " + block
     ran = gate(text)
@@ -93,7 +64,7 @@ def test_a_mistaken_key_is_said_at_its_line(gate, block, said):
     assert said in ran.err
 
 
-@pytest.mark.parametrize("written", ["off", '"off"', "false"])
+@each("written", ["off", '"off"', "false"])
 def test_off_is_read_however_yaml_reads_it(gate, written):
     text = f"prompts: [x]\nproviders: [echo]\ntests:\n- assert: [{{type: contains, value: x}}]\ngate: {{confirm: {written}}}"
     assert gate(text, confirm="").results["confirm"]["mode"] == "off"

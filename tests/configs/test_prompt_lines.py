@@ -1,7 +1,6 @@
 """A mistake of a prompt names the line of its item, and is said once."""
 
-import pytest
-
+from support.each import each
 from support.graded import mistakes
 
 CONFIG = """prompts:
@@ -24,7 +23,7 @@ def test_each_prompt_has_one_mistake_at_its_own_line(gate):
     assert lines == ["c.yaml:3:", "c.yaml:4:", "c.yaml:5:", "c.yaml:6:", "c.yaml:7:", "c.yaml:8:"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("prompt", "file"),
     [
         ({"id": "greet", "label": "x", "file": "p.txt"}, "p.txt"),
@@ -37,10 +36,7 @@ def test_a_file_under_a_key_that_nobody_reads_is_a_mistake(gate, prompt, file):
     assert f"is named by `raw` or `id`, and by nothing else -> write `raw: file://{file}`" in mistakes(ran)
 
 
-@pytest.mark.parametrize(
-    "prompt",
-    [{"id": "greet"}, {"raw": "greet-user"}, "greet-user", "my_prompt", "x.prompt", "./greet", "prompts/greet"],
-)
+@each("prompt", [{"id": "greet"}, {"raw": "greet-user"}, "greet-user", "my_prompt", "x.prompt", "./greet", "prompts/greet"])
 def test_one_word_that_looks_like_a_name_is_sent_with_a_note(gate, prompt):
     ran = gate({**TEST, "prompts": [prompt]})
     word = next(iter(prompt.values())) if isinstance(prompt, dict) else prompt
@@ -49,7 +45,7 @@ def test_one_word_that_looks_like_a_name_is_sent_with_a_note(gate, prompt):
     assert said in [note["text"] for note in ran.results["notes"]]
 
 
-@pytest.mark.parametrize("prompt", ["hello", "Hi!", "{{q}}", "{{q.a}}", "...", "a" * 100_000 + "/", "say it-now"])
+@each("prompt", ["hello", "Hi!", "{{q}}", "{{q.a}}", "...", "a" * 100_000 + "/", "say it-now"])
 def test_other_texts_have_none(gate, prompt):
     ran = gate({**TEST, "prompts": [prompt]})
     assert [note for note in ran.results["notes"] if "is the word" in note["text"]] == []

@@ -2,8 +2,7 @@
 
 import json
 
-import pytest
-
+from support.each import each, table
 from support.fake_llm import FakeLlm
 from support.graded import mistakes
 
@@ -19,22 +18,7 @@ def asked(ran) -> list[str]:
     return [case["provider"] for case in ran.cases]
 
 
-@pytest.mark.parametrize(
-    ("written", "names"),
-    [
-        ("echo", ["echo"]),
-        (["echo"], ["echo"]),
-        ({"id": "echo"}, ["echo"]),
-        ([{"id": "echo", "label": "a", "delay": 100, "prompts": ["hi"], "env": {"A": "b"}, "inputs": {}}], ["a"]),
-        ([{"echo": {"label": "b"}}], ["b"]),
-        ([{"id": "echo", "label": None, "config": None, "prompts": None, "env": None}], ["echo"]),
-        ("file://one.yaml", ["one"]),
-        (["file://one.yaml"], ["one"]),
-        (["echo", "file://many.yaml"], ["echo", "x", "y"]),
-        ([{"id": "file://one.yaml"}], ["one"]),
-        ("file://many.json", ["j"]),
-    ],
-)
+@each(("written", "names"), table(__file__, "every_form_of_a_provider"))
 def test_every_form_of_a_provider(gate, written, names):
     files = {
         "one.yaml": "id: echo\nlabel: one\n",
@@ -51,21 +35,7 @@ def test_a_file_of_providers_has_their_options(gate, llm: FakeLlm):
     assert (llm.bodies[0]["model"], llm.bodies[0]["seed"]) == ("m", 5)
 
 
-@pytest.mark.parametrize(
-    ("written", "content", "said"),
-    [
-        ("file://p.yaml", "- file://p.yaml", "p.yaml:1: `file://p.yaml` names another file of providers"),
-        (
-            "file://p.yaml",
-            "id: file://p.yaml",
-            "`file://p.yaml` names another file of providers -> write the providers",
-        ),
-        ([{"id": "file://p.yaml", "label": "x"}], "id: echo", "`label` beside `id: file://p.yaml` has no effect"),
-        ("file://p.yaml", "- {label: x}", "p.yaml:1: the provider has no `id`, so it names no model"),
-        ("file://p.yaml", "7", "a provider is a text or a mapping with an `id`"),
-        ("file://q.yaml", "id: echo", "`file://q.yaml` does not exist"),
-    ],
-)
+@each(("written", "content", "said"), table(__file__, "a_file_that_holds_no_providers_is_one_mistake"))
 def test_a_file_that_holds_no_providers_is_one_mistake(gate, written, content, said):
     ran = gate(config(written), **{"p.yaml": content})
     assert said in mistakes(ran)

@@ -31,11 +31,7 @@ ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 (STEP,) = ACTION["runs"]["steps"]
 # Of a hosted runner, what no step declares and nothing needs to know.
-MACHINE = {
-    "JAVA_HOME": "/jvm",
-    "AWS_SECRET_ACCESS_KEY": f"{CANARY}-machine",
-    "ACTIONS_RUNTIME_TOKEN": f"{CANARY}-runtime",
-}
+MACHINE = {"JAVA_HOME": "/jvm", "AWS_SECRET_ACCESS_KEY": f"{CANARY}-machine", "ACTIONS_RUNTIME_TOKEN": f"{CANARY}-runtime"}
 
 
 @dataclass
@@ -51,9 +47,7 @@ class Composite:
         return str(root)
 
     def launch(self, root: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        inputs = {
-            name.removeprefix("INPUT_").lower(): value for name, value in environ.items() if name.startswith("INPUT_")
-        }
+        inputs = {name.removeprefix("INPUT_").lower(): value for name, value in environ.items() if name.startswith("INPUT_")}
         runners = {name: value for name, value in environ.items() if re.match(r"(GITHUB|RUNNER|CI)", name)}
         # In these tests the runner's own folders lie beside the workspace.
         own = {"GITHUB_ACTION_PATH": str(ROOT), "RUNNER_TEMP": str(root)}
@@ -120,9 +114,7 @@ def test_the_container_is_given_what_is_named_and_no_socket(action: Step, compos
     assert run[-1] == docker.IMAGE
     named = {run[at + 1] for at, word in enumerate(run) if word == "--env"}
     assert "GITHUB_STEP_SUMMARY" in named
-    assert named.isdisjoint(
-        {"PATH", "HOME", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", *MACHINE, *composite.declared}
-    )
+    assert named.isdisjoint({"PATH", "HOME", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", *MACHINE, *composite.declared})
     assert [word for word in run if "canary" in word or "docker.sock" in word] == []
 
 
@@ -194,10 +186,7 @@ def application() -> Iterator[str]:
 
 
 def local(url: str) -> str:
-    provider = {
-        "id": url,
-        "config": {"method": "POST", "body": {"q": "{{prompt}}"}, "transformResponse": "json.answer"},
-    }
+    provider = {"id": url, "config": {"method": "POST", "body": {"q": "{{prompt}}"}, "transformResponse": "json.answer"}}
     tests = [{"assert": [{"type": "equals", "value": "fine"}]}]
     return json.dumps({"prompts": ["hello"], "providers": [provider], "tests": tests})
 
@@ -224,9 +213,7 @@ def test_an_application_that_is_not_ready_is_inconclusive_and_nothing_is_asked(a
     assert "was not ready" in left.summary
 
 
-def test_in_a_container_of_its_own_the_message_says_what_to_change(
-    action: Step, application: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_a_container_of_its_own_the_message_says_what_to_change(action: Step, application: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from support.step import Local
 
     action.launcher, action.environ = Local(), {"GRADEGATE_NETWORK": "container"}

@@ -93,9 +93,7 @@ def listens_on(request: pytest.FixtureRequest, networks: Networks) -> Iterator[s
         started.kill()
 
 
-def test_only_the_runners_network_reaches_the_address_that_a_developer_writes(
-    networks: Networks, listens_on: str
-) -> None:
+def test_only_the_runners_network_reaches_the_address_that_a_developer_writes(networks: Networks, listens_on: str) -> None:
     assert networks.reaches(networks.runner, "http://127.0.0.1:8000")
     assert networks.reaches(networks.runner, "http://localhost:8000")
     assert not networks.reaches(networks.container, "http://127.0.0.1:8000", expected=False)

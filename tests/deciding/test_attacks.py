@@ -2,8 +2,7 @@
 
 import json
 
-import pytest
-
+from support.each import each, table
 from support.fake_llm import FakeLlm
 
 RUBRIC = {"type": "llm-rubric", "value": "is it so"}
@@ -26,9 +25,9 @@ def test_a_failure_beside_an_error_is_a_failure_however_many_errors_are_ignored(
     assert (ran.code, ran.cases[-1]["outcome"]) == (1, "fail")
 
 
-@pytest.mark.parametrize("reply", ['{"pass": false, "reason": "r"}', "no verdict", None])
-@pytest.mark.parametrize("harmless", [{"blocking": False}, {"weight": 0}])
-@pytest.mark.parametrize("in_set", [True, False])
+@each("reply", ['{"pass": false, "reason": "r"}', "no verdict", None])
+@each("harmless", [{"blocking": False}, {"weight": 0}])
+@each("in_set", [True, False])
 def test_what_only_advises_lets_no_case_pass(gate, llm: FakeLlm, reply, harmless, in_set):
     llm.reply = lambda path, body: reply or (500, {})
     member = {**RUBRIC, **harmless}
@@ -38,8 +37,8 @@ def test_what_only_advises_lets_no_case_pass(gate, llm: FakeLlm, reply, harmless
     assert ran.code != 0 or "advisory" in ran.out.lower()
 
 
-@pytest.mark.parametrize("count", [3, 7, 10])
-@pytest.mark.parametrize("score", [0.7, 0.1, 0.3, 0.55])
+@each("count", [3, 7, 10])
+@each("score", [0.7, 0.1, 0.3, 0.55])
 def test_equal_scores_reach_an_equal_threshold(gate, llm: FakeLlm, count, score):
     llm.reply = lambda path, body: json.dumps({"pass": True, "score": score, "reason": "r"})
     rubrics = [{**RUBRIC, "threshold": score, "value": f"is it {number}"} for number in range(count)]
@@ -53,31 +52,16 @@ def test_a_case_that_misses_its_threshold_alone_says_so(gate):
     assert "0.6" in ran.cases[0]["reason"] if "reason" in ran.cases[0] else "0.6" in ran.out
 
 
-@pytest.mark.parametrize("score", ["100", "1e308", "1e999", "-5", "true"])
+@each("score", ["100", "1e308", "1e999", "-5", "true"])
 def test_one_score_out_of_range_lifts_no_others(gate, llm: FakeLlm, score):
     scores = iter([score, *["0"] * 9])
     llm.reply = lambda path, body: f'{{"pass": true, "score": {next(scores, "0")}, "reason": "r"}}'
     rule = {"rules": [{"name": "mean", "min-score": 0.8}]}
-    ran = gate(
-        config([case(RUBRIC) for _ in range(10)], gate=rule, defaultTest={"options": {"provider": llm.spec()}}),
-        "-j",
-        "1",
-    )
+    ran = gate(config([case(RUBRIC) for _ in range(10)], gate=rule, defaultTest={"options": {"provider": llm.spec()}}), "-j", "1")
     assert ran.code in (1, 3)
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("empty.yaml", ""),
-        ("empty.yaml", "[]"),
-        ("empty.csv", ""),
-        ("empty.csv", "p,__expected\n"),
-        ("empty.jsonl", "\n"),
-        ("twice.csv", "p,__expected,__expected\nx,contains:x,contains:nowhere\n"),
-        ("twice.jsonl", '{"vars": {"p": "x"}, "vars": {"p": "y"}, "assert": []}\n'),
-    ],
-)
+@each(("name", "content"), table(__file__, "tests_are_not_lost_in_silence"))
 def test_tests_are_not_lost_in_silence(gate, name, content):
     good = "p,__expected\nx,contains:x\n"
     ran = gate(config(["file://good.csv", f"file://{name}"]), **{"good.csv": good, name: content})
@@ -98,12 +82,9 @@ def test_a_blocking_assertion_that_no_rule_selects_is_said(gate):
     assert "no rule" in ran.out
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "written"),
-    [
-        ("promptfooconfig.json", '{"tests": [\n{"vars": {"p": NUMBER}}]}'),
-        ("promptfooconfig.yaml", "tests:\n- {vars: {p: NUMBER}}"),
-    ],
+    [("promptfooconfig.json", '{"tests": [\n{"vars": {"p": NUMBER}}]}'), ("promptfooconfig.yaml", "tests:\n- {vars: {p: NUMBER}}")],
 )
 def test_a_number_of_thousands_of_digits_is_a_mistake_at_its_line(gate, name, written):
     ran = gate(written.replace("NUMBER", "9" * 5000), name=name)
@@ -118,7 +99,7 @@ def test_line_separators_and_escapes_are_text(gate):
     assert gate(escaped + '"assert": [{"type": "contains", "value": "\\ud83d\\ude00"}]}]}').code == 0
 
 
-@pytest.mark.parametrize(("flag", "most"), [("1", 1), ("2", 2), ("7", 7)])
+@each(("flag", "most"), [("1", 1), ("2", 2), ("7", 7)])
 def test_no_more_calls_run_at_once_than_the_command_says(gate, llm: FakeLlm, flag, most):
     llm.latency = 0.02
     llm.reply = lambda path, body: '{"pass": true, "reason": "r"}'

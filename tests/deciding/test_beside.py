@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.baseline import BaseAnswer, BaseGrade, Baseline
 from gradegate.deciding.beside import age, beside, pair, remarks, report, status
 from gradegate.result import Asserted, Counterpart, Grade, Outcome, Row
+from gradegate.results.baseline import BaseAnswer, BaseGrade, Baseline
+from support.each import each, table
 
 P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -28,7 +28,7 @@ def row(outcome=P, key="a", definition="d"):
     return Row("s", "c", "p", "l", "", {}, outcome, grades=(grade(outcome),), key=key, definition=definition)
 
 
-@pytest.mark.parametrize(
+@each(
     ("head", "base", "again", "settled", "expected"),
     [
         (P, None, None, True, "ok"),
@@ -92,18 +92,7 @@ def test_the_report_counts_cases():
     assert (found.commit, found.age_days, found.removed) == ("abc", 3, ("gone",))
 
 
-@pytest.mark.parametrize(
-    ("started", "days"),
-    [
-        ("2026-11-19T00:00:00+00:00", 2),
-        ("2026-11-19T00:00:00", 2),
-        ("2026-11-22T00:00:00+00:00", None),
-        ("", None),
-        ("yesterday", None),
-        ("9999-12-31T23:59:59-23:59", None),
-        ("0001-01-01T00:00:00+23:59", 739940),
-    ],
-)
+@each(("started", "days"), table(__file__, "an_age_is_of_whole_days_or_unknown"))
 def test_an_age_is_of_whole_days_or_unknown(started, days):
     assert age(started, NOW) == days
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from gradegate.changes import ChangeKind, GateChange, GateChanges
 from gradegate.deciding.blame import blamed
 from gradegate.deciding.gate import decide
 from gradegate.result import Counterpart, GateOutcome, Grade, Outcome, Row, RunResult, cases_of
 from gradegate.suite import Policy, Rule, Select
 from support import samples
+from support.each import each
 
 FACTS = Select(assertion="factuality")
 STYLE = Select(assertion="llm-rubric")
@@ -40,7 +39,7 @@ def blocks(rows: list[Row], *rules: Rule) -> tuple[GateOutcome, list[int]]:
 ROWS = [samples.passing(), fails("factuality", "new-failure"), fails("factuality", "pre-existing"), fails("llm-rubric")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("rules", "outcome", "places"),
     [
         ([rule("every", every_case=True)], GateOutcome.BLOCKED, [1, 2, 3]),

@@ -24,6 +24,7 @@ from gradegate.deciding.chances import (
     wrong_fail,
 )
 from gradegate.deciding.selfcheck import noisier
+from support.each import each
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())
 DIGITS = 1e-6  # the vectors are rounded to six digits
@@ -64,9 +65,8 @@ def test_the_tail_is_the_exact_sum(count, chance, data):
     assert tail(least, count, chance) == pytest.approx(exact, rel=1e-9, abs=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("least", "count", "chance"), [(5300, 10_000, Fraction(1, 2)), (1100, 10_000, Fraction(1, 10))]
-)
+@pytest.mark.slow
+@each(("least", "count", "chance"), [(5300, 10_000, Fraction(1, 2)), (1100, 10_000, Fraction(1, 10))])
 def test_the_tail_holds_nine_digits_of_large_numbers(least, count, chance):
     top, bottom = chance.numerator, chance.denominator
     terms = (math.comb(count, k) * top**k * (bottom - top) ** (count - k) for k in range(least, least + 800))

@@ -4,6 +4,7 @@ import pytest
 
 from gradegate.settings import Settings
 from support.checkouts import CONFIG, compared, said
+from support.each import each, table
 
 JUDGE = "from words import GOOD\ndef get_assert(output, context): return output in GOOD\n"
 GRADER = 'def call_api(prompt, options, context): return {\'output\': \'{"pass": true, "score": 1, "reason": ""}\'}\n'
@@ -23,11 +24,7 @@ FILES = {
                     {"type": "llm-rubric", "value": "is kind", "provider": "exec: python3 grader.py"},
                 ],
             },
-            {
-                "description": "shaped",
-                "options": {"transform": "file://shape.py"},
-                "assert": [{"type": "equals", "value": "b"}],
-            },
+            {"description": "shaped", "options": {"transform": "file://shape.py"}, "assert": [{"type": "equals", "value": "b"}]},
             "file://gen.py:f",
         ],
     },
@@ -50,7 +47,7 @@ def test_nothing_changed():
     assert changes() == []
 
 
-@pytest.mark.parametrize(
+@each(
     "files",
     [
         {"judge_py": JUDGE.replace("output in GOOD", "True")},
@@ -63,7 +60,7 @@ def test_code_that_judges_is_part_of_the_gate(files):
     assert changes(**files)
 
 
-@pytest.mark.parametrize("files", [{"app_py": APP + "# new\n"}, {"p_py": "def f(context): return 'say so'\n"}])
+@each("files", [{"app_py": APP + "# new\n"}, {"p_py": "def f(context): return 'say so'\n"}])
 def test_code_that_answers_is_what_is_tested_and_no_part_of_the_gate(files):
     assert changes(**files) == []
 
@@ -101,26 +98,11 @@ def seen(*assertions, target=LABELLED, prompt=WORDED, options=None, files=None):
         test = {"vars": {"q": "a"}, "assert": list(assertions), "options": options or {}}
         base = {"providers": [target], "prompts": [prompt], "tests": [test]}
         one, two = ({CONFIG: made, **(files or {})} for made in (base, {**base, **change}))
-        found.append(
-            any("reads of the target or the prompt" in said(c) for c in compared(one, two, allow_exec=True).found)
-        )
+        found.append(any("reads of the target or the prompt" in said(c) for c in compared(one, two, allow_exec=True).found))
     return found
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "expected"),
-    [
-        ("javascript", "context.provider.label === 'lenient' || output === 'a'", [True, False]),
-        ("javascript", "context.prompt.includes('Do') || output === 'a'", [False, True]),
-        ("javascript", "JSON.stringify(context).includes('lenient')", [True, True]),
-        ("javascript", "output === 'provider prompt'", [False, False]),
-        ("javascript", "file://check.js", [True, False]),
-        ("python", "context['provider']['label'] == 'lenient'", [True, False]),
-        ("python", "context.get('prompt') == 'x'", [False, True]),
-        ("python", "output == 'a'", [False, False]),
-        ("python", "file://check.py", [False, True]),
-    ],
-)
+@each(("kind", "value", "expected"), table(__file__, "what_code_reads_of_target_and_prompt_is_part_of_the_gate"))
 def test_what_code_reads_of_target_and_prompt_is_part_of_the_gate(kind, value, expected):
     files = {
         "check.js": "module.exports = (output, { provider }) => provider.label === 'lenient'",

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import pytest
-
 from gradegate.conversation import Usage
 from gradegate.deciding.gate import decide
 from gradegate.result import Asserted, GateOutcome, Grade, Outcome, Row, RunResult, Vote, cases_of
 from gradegate.suite import Policy, Rule, Select
+from support.each import each
 
 P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 ALL = Rule("all", min_pass_rate=0.01, suite="s")
@@ -34,7 +33,7 @@ def decided(*rows, rules=(ALL,), errors="ignore", up_to=0.5, **run):
     return decide(RunResult(cases_of(rows), **run), [Policy(tuple(rules), errors, up_to)])
 
 
-@pytest.mark.parametrize(
+@each(
     ("unclear", "ignored"),
     [
         (row(grade(E)), True),
@@ -67,7 +66,7 @@ PASSED_A = row(grade(P, metric="a"))
 A = Rule("a", Select(metric="a"), 1.0, suite="s")
 
 
-@pytest.mark.parametrize(
+@each(
     ("rules", "result"),
     [
         ([A], GateOutcome.ADVISORY),
@@ -77,12 +76,9 @@ A = Rule("a", Select(metric="a"), 1.0, suite="s")
         ([replace(ALL, blocking=False)], GateOutcome.ADVISORY),
     ],
 )
-@pytest.mark.parametrize("undone", [False, True])
+@each("undone", [False, True])
 def test_an_error_that_no_blocking_rule_looks_at_is_advice(rules, result, undone):
-    rows = [
-        row(grade(P, metric="a"), grade(P, metric="b")),
-        row(grade(P, metric="a"), grade(E, metric="b", undone=undone)),
-    ]
+    rows = [row(grade(P, metric="a"), grade(P, metric="b")), row(grade(P, metric="a"), grade(E, metric="b", undone=undone))]
     found = decided(*rows, rules=rules, errors="inconclusive")
     assert found.outcome is result
     if result is GateOutcome.ADVISORY:
@@ -96,7 +92,7 @@ def test_the_share_of_errors_is_one_of_what_blocking_rules_look_at():
     assert decided(*rows, rules=[A, ALL], up_to=0.25).outcome is GateOutcome.PASS
 
 
-@pytest.mark.parametrize(
+@each(
     ("unclear", "took", "result"),
     [
         (row(grade(P, metric="a"), grade(E, unheard=True)), {}, GateOutcome.INCONCLUSIVE),

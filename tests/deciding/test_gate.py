@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate.changes import GUARD, NO_CHANGES, ChangeKind, GateChange, GateChanges
 from gradegate.deciding.gate import decide
 from gradegate.grading.conclude import conclude_case
 from gradegate.result import Asserted, GateOutcome, Grade, Outcome, Row, RunResult, cases_of
 from gradegate.suite import Policy, Rule, Select
+from support.each import each
 
 P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 EVERY = Rule("every case passes", every_case=True, suite="s")
@@ -26,11 +28,11 @@ def row(*grades, **more):
     return Row(suite="s", grades=grades, score=score, **{**fields, **more})
 
 
-def decided(rows, *rules, errors="inconclusive", up_to=0.0, **run):
-    return decide(RunResult(cases_of(rows), **run), [Policy(tuple(rules) or (EVERY,), errors, up_to)])
+def decided(rows, *rules, errors="inconclusive", up_to=0.0, changes=NO_CHANGES, **run):
+    return decide(RunResult(cases_of(rows), **run), [Policy(tuple(rules) or (EVERY,), errors, up_to)], changes)
 
 
-@pytest.mark.parametrize(
+@each(
     ("rows", "result"),
     [
         ([row(grade(P))], GateOutcome.PASS),
@@ -61,7 +63,7 @@ def test_a_rate_is_over_what_was_graded():
     assert decided(rows, rule).outcome is GateOutcome.INCONCLUSIVE
 
 
-@pytest.mark.parametrize(("passed", "rate", "result"), [(7, 0.7, P), (69, 0.7, F), (70, 0.7, P), (3, 0.3, P)])
+@each(("passed", "rate", "result"), [(7, 0.7, P), (69, 0.7, F), (70, 0.7, P), (3, 0.3, P)])
 def test_a_pass_rate_is_met_at_equality(passed, rate, result):
     total = 10 if passed < 10 else 100
     rows = [row(grade(P))] * passed + [row(grade(F))] * (total - passed)
@@ -82,17 +84,12 @@ SCORES = {"min_score": 0.7}
 BY_METRIC = {"min_score": 0.7, "by_metric": True}
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "graded", "undone", "outcome"),
     [
         ({"min_pass_rate": 0.95}, [P] * 90 + [F] * 5, 5, E),
         ({"min_pass_rate": 0.95}, [P] * 90 + [F] * 5, 4, F),  # 94 of 99
-        (
-            {"min_pass_rate": 0.95},
-            [P] * 95 + [F] * 5,
-            50,
-            P,
-        ),  # met so far: that the run is inconclusive is said by the errors
+        ({"min_pass_rate": 0.95}, [P] * 95 + [F] * 5, 50, P),  # met so far: that the run is inconclusive is said by the errors
         ({"min_pass_rate": 0.9, "confidence": 0.9}, [P] * 30 + [F] * 30, 300, E),
         ({"min_pass_rate": 0.9, "confidence": 0.9}, [P] * 30 + [F] * 30, 3, F),
         (SCORES, [0.6], 1, E),
@@ -118,7 +115,7 @@ def test_a_mean_of_metrics_takes_what_is_undone_for_its_own_metric():
     assert decided([*rows, row(left(metric="b"))], rule).rules[0].outcome is F
 
 
-@pytest.mark.parametrize(
+@each(
     ("undone", "said"),
     [
         (1, "mean score 0.6 is below 0.7 so far, of 1 graded; 1 more was not run to the end, and might meet it"),
@@ -213,9 +210,7 @@ def test_a_failure_that_no_rule_selects_is_advice():
     assert (found.outcome, found.reason) == (GateOutcome.ADVISORY, "1 advisory finding")
 
 
-_rows = st.lists(
-    st.lists(st.tuples(st.sampled_from([P, F, E]), st.booleans(), st.sampled_from([0, 1, 2.5])), max_size=4), max_size=6
-)
+_rows = st.lists(st.lists(st.tuples(st.sampled_from([P, F, E]), st.booleans(), st.sampled_from([0, 1, 2.5])), max_size=4), max_size=6)
 
 
 @given(_rows)
@@ -233,7 +228,7 @@ def test_everything_planned_is_accounted_for_and_no_error_is_green(drawn):
         assert found.outcome is GateOutcome.BLOCKED
 
 
-@pytest.mark.parametrize(
+@each(
     ("scores", "outcome"),
     [
         ((0.9, 0.5), P),
@@ -251,16 +246,15 @@ def test_a_mean_score_is_met_at_equality_and_missed_just_below(scores, outcome):
 SILENT = {"error": "down", "outcome": E}
 
 
-@pytest.mark.parametrize(("up_to", "result"), [(0.5, GateOutcome.PASS), (0.4999, GateOutcome.INCONCLUSIVE)])
+@each(("up_to", "result"), [(0.5, GateOutcome.PASS), (0.4999, GateOutcome.INCONCLUSIVE)])
 def test_answers_that_never_came_count_in_the_share_of_errors(up_to, result):
     rows = [row(grade(P), grade(P)), row(grade(E)), row(), row(grade(P), error="late", outcome=P)]
     rows += [row(**SILENT)] * 2  # with these, 3 of 6 are errors; without, 1 of 4
     assert decided(rows, Rule("r", min_pass_rate=1, suite="s"), errors="ignore", up_to=up_to).outcome is result
 
 
-@pytest.mark.parametrize(
-    ("count", "reason"),
-    [(1, "1 verdict could not be reached; the first: down"), (2, "2 verdicts could not be reached; the first: down")],
+@each(
+    ("count", "reason"), [(1, "1 verdict could not be reached; the first: down"), (2, "2 verdicts could not be reached; the first: down")]
 )
 def test_answers_that_never_came_are_counted_and_said(count, reason):
     rows = [row(grade(P)), *[row(**SILENT)] * count]
@@ -270,7 +264,7 @@ def test_answers_that_never_came_are_counted_and_said(count, reason):
     assert decided(rows, rule, errors="block").outcome is GateOutcome.BLOCKED
 
 
-@pytest.mark.parametrize(
+@each(
     ("scale", "score", "reason"),
     [
         (1, 0.6999, "r: mean score 0.6999 is below 0.7"),
@@ -283,7 +277,7 @@ def test_a_mean_score_is_shown_as_people_of_the_dialect_know_it(scale, score, re
     assert decided([row(grade(P, score))], Rule("r", min_score=0.7, scale=scale, suite="s")).reason == reason
 
 
-@pytest.mark.parametrize(
+@each(
     "unseen",
     [
         row(grade(F, weight=0)),
@@ -308,8 +302,25 @@ def test_a_score_that_is_there_and_is_not_a_number_is_never_replaced_where_a_mea
     test = {"assert": [{"type": "llm-rubric", "value": "good"}], "options": {"provider": llm.spec()}}
     config = {"prompts": ["a"], "providers": ["echo"], "tests": [test]}
     assert gate(config).code == 0  # the grader's word alone
-    why = "the score '6/10' of llm-rubric is not a number, so no mean can be taken"
+    why = 'the score "6/10" of llm-rubric is not a number, so no mean can be taken'
     by_rule = gate(config | {"gate": {"rules": [{"name": "r", "min-score": 0.7}]}})
     assert (by_rule.code, by_rule.results["rules"][0]["reason"]) == (3, why)
     by_case = gate(config | {"tests": [test | {"threshold": 0.7}]})
     assert (by_case.code, by_case.cases[0]["outcome"], by_case.cases[0]["reason"]) == (3, "error", why)
+
+
+@each(
+    ("kind", "block", "approved", "outcome", "guard"),
+    [
+        (ChangeKind.WEAKER, False, "", GateOutcome.ADVISORY, []),
+        (ChangeKind.WEAKER, True, "", GateOutcome.BLOCKED, [F]),
+        (ChangeKind.WEAKER, True, "the label `ok` of mona", GateOutcome.PASS, [P]),
+        (ChangeKind.REMOVED, False, "the label `ok` of mona", GateOutcome.PASS, []),
+        (ChangeKind.CHANGED, False, "", GateOutcome.PASS, []),
+        (ChangeKind.CHANGED, True, "", GateOutcome.BLOCKED, [F]),
+    ],
+)
+def test_a_weaker_gate_advises_or_blocks_until_somebody_approves_of_it(kind, block, approved, outcome, guard):
+    found = decided([row(grade(P))], changes=GateChanges((GateChange(kind, "less"),), block, approved))
+    assert found.outcome is outcome
+    assert [rule.outcome for rule in found.rules if rule.rule.name == GUARD] == guard

@@ -13,18 +13,9 @@ from hypothesis import strategies as st
 from gradegate.account import BaselineReport
 from gradegate.deciding.gate import decide
 from gradegate.deciding.regressions import Sign
-from gradegate.result import (
-    Asserted,
-    Counterpart,
-    GateOutcome,
-    Grade,
-    Outcome,
-    Row,
-    RunResult,
-    Vote,
-    cases_of,
-)
+from gradegate.result import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row, RunResult, Vote, cases_of
 from gradegate.suite import Policy, Rule, Select
+from support.each import each
 
 P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())
@@ -36,9 +27,7 @@ def case(status, base=P, name="c", **own):
     """A case of one grade, by its status and what the base says."""
     head = {"ok": P, "fixed": P, "error": E}.get(status, F)
     said = None if base is None else Counterpart(base, base)
-    grade = Grade(
-        Asserted(own.pop("type", "llm-rubric")), head, status="undecided" if status == "error" else status, base=said
-    )
+    grade = Grade(Asserted(own.pop("type", "llm-rubric")), head, status="undecided" if status == "error" else status, base=said)
     return Row("s", name, "p", "l", "", {}, own.pop("outcome", head), grades=(grade,), base=base, **own)
 
 
@@ -57,7 +46,7 @@ MANY = (
 OK = [case("ok") for _ in range(20)]
 
 
-@pytest.mark.parametrize("vector", VECTORS["drop"], ids=lambda v: f"{v['worse']}-{v['better']}-{v['max_drop']}")
+@each("vector", VECTORS["drop"], ids=lambda v: f"{v['worse']}-{v['better']}-{v['max_drop']}")
 def test_drops_are_decided_as_the_specification_does(vector):
     cases = vector["cases"] - vector["worse"] - vector["better"]
     rows = [
@@ -76,43 +65,26 @@ def test_the_chance_of_a_drop_is_exact(worse, better):
     assert Sign(worse, better, 100).p == Fraction(sum(comb(trials, k) for k in range(worse, trials + 1)), 2**trials)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_changed_cases_take_no_noticeable_time():
     assert Sign(50_500, 49_500, 100_000).p < 0.01
 
 
-@pytest.mark.parametrize(
+@each(
     ("rows", "most", "outcome", "new", "reason"),
     [
         ([], 0, P, 0, "no new failure"),
-        (
-            [case("pre-existing", F), case("unsteady")],
-            0,
-            P,
-            0,
-            "no new failure; 1 known one and 1 unsteady one not counted",
-        ),
+        ([case("pre-existing", F), case("unsteady")], 0, P, 0, "no new failure; 1 known one and 1 unsteady one not counted"),
         ([case("unsteady"), case("unsteady")], 0, P, 0, "no new failure; 2 unsteady ones not counted"),
         ([case("new-failure")], 0, F, 1, "1 new failure, passing on the base (1a2b3c4, 2 days old)"),
         ([case("new-failure", None)], 0, F, 1, "1 new failure, with nothing on the base to compare with"),
-        (
-            [case("new-failure"), case("new-failure", None), case("pre-existing", F)],
-            1,
-            F,
-            2,
-            MANY,
-        ),
+        ([case("new-failure"), case("new-failure", None), case("pre-existing", F)], 1, F, 2, MANY),
         ([case("new-failure", name="a `b`\nc")], 1, P, 1, "1 new failure, at most 1 may be: `a `b` c`"),
         ([case("undecided")], 0, E, 0, "whether 1 failure is new could not be told"),
         ([case("", None)], 0, E, 0, "whether 1 failure is new could not be told"),
         ([case("undecided")], 1, P, 1, "1 failure may be new, at most 1 may be: `c`"),
         ([case("", name="x")], 1, P, 1, "1 failure may be new, at most 1 may be: `x`"),
-        (
-            [case("", name="x"), case("new-failure", name="y")],
-            2,
-            P,
-            2,
-            "2 failures may be new, at most 2 may be: `y`, `x`",
-        ),
+        ([case("", name="x"), case("new-failure", name="y")], 2, P, 2, "2 failures may be new, at most 2 may be: `y`, `x`"),
         ([case("undecided"), case("new-failure")], 1, E, 1, "whether 1 failure is new could not be told"),
         ([case("error")], 0, P, 0, "no new failure"),
         ([case("new-failure", outcome=P)], 0, P, 0, "no new failure"),  # the case tolerates it
@@ -154,8 +126,8 @@ def test_without_a_compared_case_a_drop_cannot_be_told():
     assert found.reason == "drop: no case could be compared with the base"
 
 
-@pytest.mark.parametrize(("undone", "base", "outcome"), [(0, F, F), (3, F, E), (3, P, F), (300, P, E), (300, None, F)])
-@pytest.mark.parametrize("answers", [False, True])
+@each(("undone", "base", "outcome"), [(0, F, F), (3, F, E), (3, P, F), (300, P, E), (300, None, F)])
+@each("answers", [False, True])
 def test_a_drop_is_one_only_if_it_is_with_a_pass_for_all_that_is_undone(undone, base, outcome, answers):
     first = {"confirm": "answers"} if answers else {}
     left = case("error", base)

@@ -3,13 +3,13 @@
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.conversation import Usage
 from gradegate.deciding.votes import Standing, concluded, standing
 from gradegate.result import Asserted, Grade, Outcome
+from support.each import each
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())
 OUTCOMES = {"P": Outcome.PASS, "F": Outcome.FAIL, "E": Outcome.ERROR}
@@ -32,7 +32,7 @@ def grade_of(replies, lead):
     return concluded(grades(replies), ["judge"] * len(replies), lead)
 
 
-@pytest.mark.parametrize("vector", VECTORS["confirm"], ids=lambda vector: f"{vector['lead']}-{vector['replies']}")
+@each("vector", VECTORS["confirm"], ids=lambda vector: f"{vector['lead']}-{vector['replies']}")
 def test_the_vectors(vector):
     asks = outcomes(vector["replies"])
     stands = [standing(asks[:count], vector["lead"]) for count in range(1, len(asks) + 1)]

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.baseline import PRE_EXISTING, UNDECIDED
 from gradegate.deciding.rules import apply
 from gradegate.deciding.waves import Opened, Tally, Waves, settled, width
 from gradegate.result import Asserted, Grade, Outcome, Row
+from gradegate.results.baseline import PRE_EXISTING, UNDECIDED
 from gradegate.suite import Rule
+from support.each import each
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())["settled"]
 
@@ -21,9 +22,7 @@ def tally(passed, failed, open_):
     return Tally(passed, failed, tuple(((number, 0),) for number in range(open_)))
 
 
-@pytest.mark.parametrize(
-    "vector", [vector for vector in VECTORS if "min_pass_rate" in vector], ids=lambda vector: json.dumps(vector)[:70]
-)
+@each("vector", [vector for vector in VECTORS if "min_pass_rate" in vector], ids=lambda vector: json.dumps(vector)[:70])
 def test_the_vectors(vector):
     rule = Rule("r", min_pass_rate=vector["min_pass_rate"])
     counted = tally(vector["passed"], vector["failed"], vector["open"])
@@ -73,7 +72,7 @@ def test_two_rules_take_the_union_in_plan_order():
     assert waves.next() == [(number, 0) for number in range(11)]
 
 
-@pytest.mark.parametrize(("compared", "more", "asked"), [(True, {}, 0), (False, {}, 3), (True, {"max_drop": 0.1}, 3)])
+@each(("compared", "more", "asked"), [(True, {}, 0), (False, {}, 3), (True, {"max_drop": 0.1}, 3)])
 def test_a_rule_that_one_key_misses_asks_nothing_for_the_others(compared, more, asked):
     """Half of the cases fail for good, as they did on the base; three failures may be new."""
     old = row(FAIL)
@@ -85,7 +84,7 @@ def test_a_rule_that_one_key_misses_asks_nothing_for_the_others(compared, more, 
     assert len(Waves([rule, EVERY], rows[5:], compared).next()) == 3
 
 
-@pytest.mark.parametrize(("reason", "asked"), [("the grader contradicts itself: 5 of 9 asks fail", 1), ("HTTP 500", 0)])
+@each(("reason", "asked"), [("the grader contradicts itself: 5 of 9 asks fail", 1), ("HTTP 500", 0)])
 def test_what_the_grader_contradicts_itself_on_may_be_new(reason, asked):
     torn = row(ERROR)
     torn = replace(torn, grades=tuple(replace(grade, reason=reason, status=UNDECIDED) for grade in torn.grades))
@@ -93,13 +92,13 @@ def test_what_the_grader_contradicts_itself_on_may_be_new(reason, asked):
     assert len(Waves([rule], [Opened(torn), Opened(row(FAIL), frozenset([0]))], True).next()) == asked
 
 
-@pytest.mark.parametrize("keys", [{"min_score": 0.1}, {"min_pass_rate": 0.1, "confidence": 0.95}])
+@each("keys", [{"min_score": 0.1}, {"min_pass_rate": 0.1, "confidence": 0.95}])
 def test_a_mean_and_an_interval_are_never_met_early(keys):
     rows = [Opened(row(FAIL), frozenset([0]))] + [Opened(row(PASS)) for _ in range(99)]
     assert Waves([Rule("r", suite="s", **keys)], rows).next() == [(0, 0)]
 
 
-@pytest.mark.parametrize(("undone", "asked"), [(0, 0), (1, 0), (2, 4)])
+@each(("undone", "asked"), [(0, 0), (1, 0), (2, 4)])
 def test_a_rule_that_what_is_undone_might_meet_is_not_missed(undone, asked):
     """Of four that pass, two that fail and four that are open, and of what is undone: 10 of 12 would do."""
     left = row(ERROR)
@@ -138,10 +137,7 @@ RULES = st.sampled_from(
 
 @given(st.lists(STATES, max_size=30), RULES, st.data())
 def test_what_is_settled_cannot_change_and_what_is_not_can(states, rule, data):
-    rows = [
-        Opened(row(FAIL if state == "open" else Outcome(state)), frozenset([0] if state == "open" else []))
-        for state in states
-    ]
+    rows = [Opened(row(FAIL if state == "open" else Outcome(state)), frozenset([0] if state == "open" else [])) for state in states]
     wave = Waves([rule], rows).next()
     open_ = [number for number, state in enumerate(states) if state == "open"]
 
@@ -160,14 +156,10 @@ def test_what_is_settled_cannot_change_and_what_is_not_can(states, rule, data):
 INTERVALS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())["interval"]
 
 
-@pytest.mark.parametrize("vector", INTERVALS, ids=lambda vector: f"{vector['passed']}-{vector['graded']}")
+@each("vector", INTERVALS, ids=lambda vector: f"{vector['passed']}-{vector['graded']}")
 def test_intervals_and_least_cases_of_the_specification(vector):
     rule = Rule(
-        "r",
-        min_pass_rate=vector["min_pass_rate"],
-        confidence=vector["confidence"],
-        min_cases=vector["min_cases"] or None,
-        suite="s",
+        "r", min_pass_rate=vector["min_pass_rate"], confidence=vector["confidence"], min_cases=vector["min_cases"] or None, suite="s"
     )
     failed = vector["graded"] - vector["passed"]
     result = apply(rule, [row(PASS)] * vector["passed"] + [row(FAIL)] * failed + [row(ERROR)])

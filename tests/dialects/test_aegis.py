@@ -12,6 +12,7 @@ from gradegate.configs.dialect import DIALECTS
 from gradegate.configs.shortnames import SHORTNAMES, UNSUPPORTED
 from gradegate.grading.grader import GRADERS
 from gradegate.suite import ProviderSpec
+from support.each import each, table
 from support.fake_llm import FakeLlm
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "aegis" / "custom-run.json"
@@ -80,10 +81,7 @@ def test_the_example_is_gated_as_it_stands(run, llm: FakeLlm):
     assert (ran.code, ran.results["outcome"]) == (0, "pass")
     assert {body["model"] for body in llm.bodies} == {"o4-mini"}
     assert len(llm.bodies) == 4
-    assert (ran.cases[0]["output"], ran.cases[0]["provider"]) == (
-        PAYLOAD["evaluations"][0]["data"][0]["output"],
-        "recorded",
-    )
+    assert (ran.cases[0]["output"], ran.cases[0]["provider"]) == (PAYLOAD["evaluations"][0]["data"][0]["output"], "recorded")
     assert (ran.grades[0]["score"], ran.grades[0]["threshold"]) == (1, 0.8)
 
 
@@ -91,15 +89,12 @@ def test_the_example_blocks_when_too_little_is_true(run, llm: FakeLlm):
     llm.reply = votes("true", "true", "false")
     ran = run(EXAMPLE.read_text())
     assert (ran.code, ran.results["outcome"]) == (1, "blocked")
-    assert [(rule["name"], rule["outcome"]) for rule in ran.results["rules"]] == [
-        ("every row", "fail"),
-        ("the run", "fail"),
-    ]
+    assert [(rule["name"], rule["outcome"]) for rule in ran.results["rules"]] == [("every row", "fail"), ("the run", "fail")]
     assert "score 66.66 of 100, threshold 80" in ran.out
     assert "mean score 66.66 is below 80" in ran.out
 
 
-@pytest.mark.parametrize("blocking", [False, None])
+@each("blocking", [False, None])
 def test_without_is_blocking_a_miss_advises(run, llm: FakeLlm, blocking):
     llm.reply = votes("false")
     payload = changed(run__is_blocking=False)
@@ -131,17 +126,7 @@ def test_promptfoo_files_are_not_taken(gate):
 # --- thresholds -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("levels", "threshold"),
-    [
-        ({"metric__threshold": 70, "block__threshold": 75, "run__threshold": 80}, 0.7),
-        ({"block__threshold": 75, "run__threshold": 80}, 0.75),
-        ({"block__threshold": None, "run__threshold": 80}, 0.8),
-        ({"block__threshold": None, "run__threshold": None}, 0.7),
-        ({"metric__threshold": 0, "block__threshold": 75}, 0),
-        ({"metric__threshold": 57}, 0.57),
-    ],
-)
+@each(("levels", "threshold"), table(__file__, "the_nearest_threshold_counts"))
 def test_the_nearest_threshold_counts(run, llm: FakeLlm, levels, threshold):
     llm.reply = FOUR_FIFTHS
     ran = run(changed(**levels))
@@ -191,7 +176,7 @@ def test_without_a_slug_the_command_lines_model_grades(run, llm: FakeLlm):
     assert {body["model"] for body in llm.bodies} == {"mine"}
 
 
-@pytest.mark.parametrize("grader", ["", "openai:chat:other"])
+@each("grader", ["", "openai:chat:other"])
 def test_the_map_of_graders_wins(run, llm: FakeLlm, grader):
     llm.reply = votes("true")
     graders = {"o4-mini": {"id": "openai:chat:served-here", "config": {"apiBaseUrl": llm.base}}}
@@ -224,7 +209,7 @@ def test_a_wrong_grader_is_a_mistake_at_its_line(run):
 ARGS = "evaluations[0].metrics[0].metric_args"
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "path"),
     [
         ({"metric__metric_args": {"n_runs": 0}}, f"{ARGS}.n_runs"),
@@ -315,7 +300,7 @@ def test_every_shortname_is_known_as_judged_or_as_not_supported():
     assert sorted([*SHORTNAMES, *UNSUPPORTED]) == sorted(DOCUMENTED)
 
 
-@pytest.mark.parametrize("name", SHORTNAMES)
+@each("name", SHORTNAMES)
 def test_what_a_shortname_maps_to_takes_its_arguments(name):
     entry = SHORTNAMES[name]
     kind = GRADERS.find(entry.assertion)
@@ -326,7 +311,7 @@ def test_what_a_shortname_maps_to_takes_its_arguments(name):
     assert not entry.value or "value" in fields
 
 
-@pytest.mark.parametrize("name", UNSUPPORTED)
+@each("name", UNSUPPORTED)
 def test_what_is_not_supported_is_named(run, name):
     ran = run(simple(name, {"input": "a", "output": "b"}))
     assert ran.code == 2
@@ -337,7 +322,7 @@ def of(metric, arguments=None, **row):
     return {"metric": metric, "metric_args": arguments}, row
 
 
-@pytest.mark.parametrize(
+@each(
     ("metric", "passes"),
     [
         (of("exact_match", output="a", golden_answer="a"), True),
@@ -410,7 +395,7 @@ def test_structural_metrics_ask_no_model(run, metric, passes):
     assert (ran.code, ran.grades[0]["score"]) == ((0, 1) if passes else (1, 0))
 
 
-@pytest.mark.parametrize(("metric", "share"), [("alpha_perc", 0.5), ("alphanum_perc", 0.75)])
+@each(("metric", "share"), [("alpha_perc", 0.5), ("alphanum_perc", 0.75)])
 def test_percentages_are_shares(run, metric, share):
     ran = run(simple(metric, {"output": "ab 1\n."}, threshold=50), grader="")
     assert (ran.code, ran.grades[0]["score"]) == (0, share)
@@ -419,7 +404,7 @@ def test_percentages_are_shares(run, metric, share):
     assert "no default threshold" in ran.err
 
 
-@pytest.mark.parametrize(
+@each(
     ("metric", "part"),
     [
         (of("json_equal", output="1", golden_answer="{"), "is not JSON"),
@@ -467,28 +452,21 @@ def test_metrics_that_read_one_field_differently_stand_in_cases_of_their_own(run
         ["ctx_faith"],
     ]
     asked = [prompt for prompt in llm.prompts if "what documents say" in prompt]
-    assert sorted(("the input" in prompt, "the context" in prompt) for prompt in asked) == [
-        (False, True),
-        (True, False),
-    ]
+    assert sorted(("the input" in prompt, "the context" in prompt) for prompt in asked) == [(False, True), (True, False)]
     # What the source does not settle is not faithful to it.
     assert [grade["score"] for grade in ran.grades if grade["metric"]] == [0, 0]
 
 
-ROW = {
-    "input": "Where is it?",
-    "context": ["It is in Paris.", "It rains."],
-    "output": "In Paris.",
-    "golden_answer": "It stands in Paris.",
-}
+ROW = {"input": "Where is it?", "context": ["It is in Paris.", "It rains."], "output": "In Paris.", "golden_answer": "It stands in Paris."}
+ATTRIBUTED = {"verdicts": [{"sentence": "a", "reason": "so", "verdict": word} for word in ("attributed", "not attributed")]}
 VERDICTS = {"verdicts": [{"reason": "so", "verdict": "yes"}, {"reason": "so", "verdict": "no"}]}
 
 
-@pytest.mark.parametrize(
+@each(
     ("metric", "reply", "shown", "score"),
     [
         ("ans_corr", {"reason": "so", "category": "C"}, ("output", "golden_answer"), 1),
-        ("ctx_recall", VERDICTS, ("context", "golden_answer"), 0.5),
+        ("ctx_recall", ATTRIBUTED, ("context", "golden_answer"), 0.5),
         ("ctx_rel", {"reason": "so", "sentences": ["It is in Paris."]}, ("input", "context"), 0.5),
         ("ctx_rank_prec", VERDICTS, ("context", "golden_answer"), 1),
     ],
@@ -525,16 +503,6 @@ def test_the_docs_have_every_shortname_with_its_default():
         assert f"`{name}`" in text, name
 
 
-@pytest.mark.parametrize(
-    ("written", "asked"),
-    [
-        ("openai:chat:gpt-4.1", "openai:chat:o4-mini"),
-        ("openai:chat", "openai:chat:o4-mini"),
-        ("openai:gpt-4.1", "openai:o4-mini"),
-        ("scripted:replies.yaml", "scripted:replies.yaml"),
-        ("echo", "echo"),
-        ("nobody:x", "nobody:x"),
-    ],
-)
+@each(("written", "asked"), table(__file__, "a_provider_serves_another_model"))
 def test_a_provider_serves_another_model(written, asked):
     assert serving(ProviderSpec(written), "o4-mini").id == asked

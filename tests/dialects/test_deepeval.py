@@ -7,23 +7,11 @@ import json
 import pytest
 
 from support.conversations import Script
+from support.each import each, table
 from support.fake_llm import FakeLlm
 
 # As EvaluationDataset.save_as("json") writes them.
-GOLDEN = {
-    "input": "What is the {{ capital }}?",
-    "actual_output": "Paris",
-    "expected_output": "Paris is it",
-    "retrieval_context": ["doc1", "doc2"],
-    "context": ["c|1", "c2"],
-    "name": "capitals",
-    "comments": None,
-    "source_file": None,
-    "tools_called": None,
-    "expected_tools": None,
-    "additional_metadata": {"team": "geo"},
-    "custom_column_key_values": {"region": "EU"},
-}
+GOLDEN = table(__file__, "GOLDEN")
 TURN = {"user_id": None, "retrieval_context": None, "tools_called": None, "mcp_tools_called": None, "metadata": None}
 TALK = {
     "scenario": "asks for a refund",
@@ -79,7 +67,7 @@ def key(gate, llm: FakeLlm, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "k")
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@each("kind", FORMATS)
 def test_a_golden_is_a_recorded_answer_with_its_documents(gate, llm: FakeLlm, kind):
     llm.reply = Script(claims=lambda text: ["c1", "c2"], words={"c2": "no"})
     ran = run(gate, llm, kind, [GOLDEN], "faithfulness(0.6)", "contains:Paris")
@@ -89,20 +77,17 @@ def test_a_golden_is_a_recorded_answer_with_its_documents(gate, llm: FakeLlm, ki
     assert case["vars"]["input"] == "What is the {{ capital }}?"
     assert case["vars"]["region"] == "EU"
     assert case["vars"]["retrieval_context"] == ["doc1", "doc2"]
-    assert [(g["assertion"], g["outcome"], g["score"]) for g in ran.grades] == [
-        ("faithfulness", "fail", 0.5),
-        ("contains", "pass", 1.0),
-    ]
+    assert [(g["assertion"], g["outcome"], g["score"]) for g in ran.grades] == [("faithfulness", "fail", 0.5), ("contains", "pass", 1.0)]
     assert "doc1\n\ndoc2" in dict(llm.reply.prompts)["truths"]
 
 
-@pytest.mark.parametrize(("kind", "items"), [("json", ["c|1", "c2"]), ("jsonl", ["c", "1", "c2"])])
+@each(("kind", "items"), [("json", ["c|1", "c2"]), ("jsonl", ["c", "1", "c2"])])
 def test_lists_are_taken_apart_where_deepeval_joins_them(gate, llm: FakeLlm, kind, items):
     ran = run(gate, llm, kind, [GOLDEN], "contains:Paris")
     assert ran.cases[0]["vars"]["context"] == items
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@each("kind", FORMATS)
 def test_a_conversation_is_graded_as_it_was_recorded(gate, llm: FakeLlm, kind):
     llm.reply = Script(words={"c1": "no"})
     ran = run(gate, llm, kind, [TALK], "turn-faithfulness")
@@ -120,7 +105,7 @@ def test_each_row_has_its_line(gate, llm: FakeLlm):
         assert [case["outcome"] for case in ran.cases] == ["pass", "fail", "fail"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("row", "said"),
     [
         ({**GOLDEN, "actual_output": None}, "the golden has no `actual_output`"),
@@ -142,7 +127,7 @@ def test_a_dataset_of_which_nothing_is_asserted_is_a_mistake(gate, llm: FakeLlm)
     assert "no test asserts anything" in ran.err
 
 
-@pytest.mark.parametrize("wanted", ["Faithfulness", "faithfulness(high)", "faithfulness(0.5", ""])
+@each("wanted", ["Faithfulness", "faithfulness(high)", "faithfulness(0.5", ""])
 def test_what_is_no_assertion_on_the_command_line(gate, llm: FakeLlm, wanted):
     ran = run(gate, llm, "json", [GOLDEN], wanted)
     assert ran.code == 2
@@ -155,7 +140,7 @@ def test_an_unknown_assertion_on_the_command_line(gate, llm: FakeLlm):
     assert 'did you mean "faithfulness"?' in ran.err
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@each("kind", FORMATS)
 def test_a_config_names_a_dataset_as_its_tests_and_asks_for_missing_answers(gate, llm: FakeLlm, kind):
     rows = [{**GOLDEN, "input": "Say Paris", "actual_output": None}, {**GOLDEN, "actual_output": "Rome"}]
     config = {

@@ -2,6 +2,7 @@
 
 import pytest
 
+from support.each import each, table
 from support.graded import mistakes
 
 FILE = """name: Greetings
@@ -37,8 +38,7 @@ def test_the_messages_are_filled_with_each_row_and_sent_with_the_parameters(gate
     assert ran.code == 0, ran.out + ran.err
     bodies = sorted(llm.bodies, key=lambda body: body["messages"][1]["content"])
     assert [body["messages"] for body in bodies] == [
-        [{"role": "system", "content": "You greet"}, {"role": "user", "content": f"Say hello to {name}"}]
-        for name in ("Ada", "{{braces}}")
+        [{"role": "system", "content": "You greet"}, {"role": "user", "content": f"Say hello to {name}"}] for name in ("Ada", "{{braces}}")
     ]
     assert {name: bodies[0][name] for name in ("model", "temperature", "top_p", "max_tokens")} == {
         "model": "gpt-4o-mini",
@@ -49,27 +49,15 @@ def test_the_messages_are_filled_with_each_row_and_sent_with_the_parameters(gate
 
 
 def test_a_schema_is_sent_as_the_form_of_the_reply(gate, llm):
-    text = FILE.replace(
-        "testData:", 'responseFormat: json_schema\njsonSchema: \'{{"name": "x", "schema": {{}}}}\'\ntestData:'
-    )
+    text = FILE.replace("testData:", 'responseFormat: json_schema\njsonSchema: \'{{"name": "x", "schema": {{}}}}\'\ntestData:')
     gate(text.format(evaluators=CONTAINS), name="g.prompt.yml")
     assert llm.bodies[0]["response_format"] == {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}
 
 
-STRINGS = [
-    ("equals", "Hello", "Hello", True),
-    ("equals", "Hello", "hello", False),
-    ("equals", "Hello", " Hello\n", True),
-    ("contains", "{{expected}}", "oh HELLO you", True),
-    ("contains", "Hello", "bye", False),
-    ("startsWith", "hel", "Hello", True),
-    ("startsWith", "ello", "Hello", False),
-    ("endsWith", "LO", "Hello\n", True),
-    ("endsWith", "hell", "Hello", False),
-]
+STRINGS = table(__file__, "STRINGS")
 
 
-@pytest.mark.parametrize(("match", "text", "answer", "passes"), STRINGS)
+@each(("match", "text", "answer", "passes"), STRINGS)
 def test_texts_are_compared_as_gh_models_eval_compares_them(gate, llm, match, text, answer, passes):
     llm.reply = lambda path, body: answer
     ran = run(gate, llm, f"  - {{name: s, string: {{{match}: '{text}'}}}}")
@@ -83,35 +71,20 @@ LLM = """  - name: polite
       systemPrompt: You grade.
       prompt: 'Is this polite? {{completion}} ({{expected}})'
       choices: [{choice: good, score: 1}, {choice: fair, score: 0.5}, {choice: poor, score: 0}]"""
-REPLIES = [
-    ("good", "passed"),
-    ("Fair.", "passed"),
-    ("poor", "failed"),
-    ("It greets.\nVerdict: **good**", "passed"),
-    ("not good", "error"),
-    ("good or poor", "error"),
-    ("poor\ngood", "error"),
-    ("excellent", "error"),
-    ("", "error"),
-]
+REPLIES = table(__file__, "REPLIES")
 
 
-@pytest.mark.parametrize(("reply", "outcome"), REPLIES)
+@each(("reply", "outcome"), REPLIES)
 def test_a_choice_is_read_where_it_stands_alone(gate, llm, reply, outcome):
     llm.reply = lambda path, body: reply if "Is this polite?" in str(body) else "an answer"
     ran = run(gate, llm, LLM)
     assert {grade["outcome"] for grade in ran.grades} == {{"passed": "pass", "failed": "fail"}.get(outcome, outcome)}
     asked = [body["messages"] for body in llm.bodies if "Is this polite?" in str(body)]
-    assert asked[0] == [
-        {"role": "system", "content": "You grade."},
-        {"role": "user", "content": "Is this polite? an answer (Hello)"},
-    ]
+    assert asked[0] == [{"role": "system", "content": "You grade."}, {"role": "user", "content": "Is this polite? an answer (Hello)"}]
 
 
-@pytest.mark.parametrize("name", ["similarity", "relevance", "groundedness", "coherence", "fluency"])
-@pytest.mark.parametrize(
-    ("stars", "outcome"), [("1", "fail"), ("2", "pass"), ("Because.\nScore: 5", "pass"), ("10", "error")]
-)
+@each("name", ["similarity", "relevance", "groundedness", "coherence", "fluency"])
+@each(("stars", "outcome"), [("1", "fail"), ("2", "pass"), ("Because.\nChoice: 5", "pass"), ("10", "error")])
 def test_built_in_evaluators_give_stars(gate, llm, name, stars, outcome):
     llm.reply = lambda path, body: stars if "You grade the answer" in str(body) else "an answer"
     ran = run(gate, llm, f"  - {{name: n, uses: github/{name}}}")
@@ -127,19 +100,10 @@ def test_the_grader_is_the_model_of_the_file_unless_the_command_line_names_one(g
     assert {body["model"] for body in llm.bodies} == {"m", "g"}
 
 
-WRONG = [
-    ("  - {name: a, uses: github/wit}", "`github/wit` is not one of github/similarity"),
-    ("  - {name: a, uses: other/thing}", "`other/thing` is not one of"),
-    ("  - {name: a}", "an evaluator has one of `string`, `llm` and `uses`"),
-    ("  - {name: a, uses: github/fluency, string: {contains: x}}", "an evaluator has one of"),
-    ("  - {name: a, string: {contains: x, equals: y}}", "a `string` evaluator compares with one text"),
-    ("  - {name: a, string: {matches: x}}", "unknown key `matches`"),
-    ("  - {name: a, llm: {modelId: m, prompt: p, choices: []}}", "`choices`"),
-    ("  - {name: a, llm: {prompt: p, choices: [{choice: x, score: 1}]}}", "`modelId` is missing"),
-]
+WRONG = table(__file__, "WRONG")
 
 
-@pytest.mark.parametrize(("evaluators", "said"), WRONG)
+@each(("evaluators", "said"), WRONG)
 def test_what_is_wrong_is_said_with_its_line(gate, llm, evaluators, said):
     ran = run(gate, llm, evaluators)
     assert said in mistakes(ran)
@@ -148,9 +112,7 @@ def test_what_is_wrong_is_said_with_its_line(gate, llm, evaluators, said):
 
 
 def test_a_file_without_test_data_is_a_mistake(gate, llm):
-    text = FILE.replace(
-        "testData:\n  - {{input: Ada, expected: Hello}}\n  - {{input: '{{{{braces}}}}', expected: Hello}}\n", ""
-    )
+    text = FILE.replace("testData:\n  - {{input: Ada, expected: Hello}}\n  - {{input: '{{{{braces}}}}', expected: Hello}}\n", "")
     ran = run(gate, llm, text=text)
     assert "no `testData`" in mistakes(ran)
 
@@ -160,7 +122,7 @@ def test_a_variable_that_no_row_has_is_a_mistake(gate, llm):
     assert "`nobody`" in mistakes(ran)
 
 
-@pytest.mark.parametrize("model", ["meta/llama-3.3-70b-instruct", "phi-4", "deepseek/DeepSeek-R1"])
+@each("model", ["meta/llama-3.3-70b-instruct", "phi-4", "deepseek/DeepSeek-R1"])
 def test_a_model_that_nobody_serves_under_that_name_needs_another_in_its_place(gate, llm, model):
     text = FILE.replace("openai/gpt-4o-mini", model).format(evaluators=CONTAINS)
     said = mistakes(gate(text, name="g.prompt.yml"))

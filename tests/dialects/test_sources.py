@@ -2,8 +2,7 @@
 
 import json
 
-import pytest
-
+from support.each import each, table
 from support.graded import mistakes
 
 
@@ -33,11 +32,7 @@ def test_each_entry_of_a_scenario_is_joined_with_each_of_its_tests(gate):
         ],
     }
     ran = gate(
-        config(
-            tests=[{"vars": {"a": "plain"}}],
-            scenarios=[scenario],
-            defaultTest={"vars": {"b": "default"}, "assert": [contains("e")]},
-        )
+        config(tests=[{"vars": {"a": "plain"}}], scenarios=[scenario], defaultTest={"vars": {"b": "default"}, "assert": [contains("e")]})
     )
     assert outputs(ran) == ["plain default", "hello test", "hello entry", "bye test", "bye default"]
     asserted = [[grade["reason"].split('"')[1] for grade in case["grades"]] for case in ran.cases]
@@ -47,13 +42,8 @@ def test_each_entry_of_a_scenario_is_joined_with_each_of_its_tests(gate):
 
 def test_options_thresholds_and_metadata_of_an_entry_hold_for_its_tests(gate):
     scenario = {
-        "config": [
-            {"vars": {"a": "x", "b": "y"}, "threshold": 0.5, "options": {"suffix": "!", "disableDefaultAsserts": True}}
-        ],
-        "tests": [
-            {"assert": [contains("x y!"), contains("no")]},
-            {"threshold": 1, "assert": [contains("x"), contains("no")]},
-        ],
+        "config": [{"vars": {"a": "x", "b": "y"}, "threshold": 0.5, "options": {"suffix": "!", "disableDefaultAsserts": True}}],
+        "tests": [{"assert": [contains("x y!"), contains("no")]}, {"threshold": 1, "assert": [contains("x"), contains("no")]}],
     }
     ran = gate(config(scenarios=[scenario], defaultTest={"assert": [contains("never")]}))
     assert outputs(ran) == ["x y!", "x y!"]
@@ -64,12 +54,7 @@ def test_a_conversation_is_that_of_its_scenarios_entry(gate):
     prompt = "{% for turn in _conversation %}[{{ turn.input }}]{% endfor %}{{a}}{{b}}"
     tests = [{"vars": {"b": 1}, "assert": [contains("1")]}, {"vars": {"b": 2}, "assert": [contains("2")]}]
     scenario = {"config": [{"vars": {"a": "A"}}, {"vars": {"a": "B"}}], "tests": tests}
-    assert outputs(gate({"prompts": [prompt], "providers": ["echo"], "scenarios": [scenario]})) == [
-        "A1",
-        "[A1]A2",
-        "B1",
-        "[B1]B2",
-    ]
+    assert outputs(gate({"prompts": [prompt], "providers": ["echo"], "scenarios": [scenario]})) == ["A1", "[A1]A2", "B1", "[B1]B2"]
 
 
 def test_scenarios_their_entries_and_their_tests_come_from_files(gate, tmp_path):
@@ -79,17 +64,7 @@ def test_scenarios_their_entries_and_their_tests_come_from_files(gate, tmp_path)
     assert outputs(gate(config(scenarios=["file://s.yaml"]))) == ["hi you", "hi all"]
 
 
-@pytest.mark.parametrize(
-    ("scenario", "said"),
-    [
-        ({"config": [], "tests": [{}]}, "makes no test"),
-        ({"tests": [{"vars": {"a": 1}}]}, "`config` is missing"),
-        ({"config": [{"vars": {"a": 1, "b": 1}}], "test": [{}]}, "unknown key `test`"),
-        ("file://none.yaml", "none.yaml"),
-        (7, "a scenario is a mapping"),
-        ({"config": ["file://x.py:f"], "tests": [{}]}, "`x.py` does not exist"),
-    ],
-)
+@each(("scenario", "said"), table(__file__, "a_scenario_that_makes_no_test_is_a_mistake"))
 def test_a_scenario_that_makes_no_test_is_a_mistake(gate, scenario, said):
     assert said in mistakes(gate(config(scenarios=[scenario])))
 
@@ -126,10 +101,7 @@ def test_variables_come_from_files_and_patterns_later_ones_win(gate, tmp_path):
     (tmp_path / "c.json").write_text('{"a": "three"}')
     (tmp_path / "data/tests.yaml").write_text("- {vars: '[12].yaml', assert: [{type: contains, value: two}]}\n")
     asserted = [contains("two")]
-    tests = [
-        {"vars": "data/*.yaml", "assert": asserted},
-        {"vars": ["file://data/[12].yaml", "c.json"], "assert": asserted},
-    ]
+    tests = [{"vars": "data/*.yaml", "assert": asserted}, {"vars": ["file://data/[12].yaml", "c.json"], "assert": asserted}]
     (tmp_path / "data/tests.yaml").rename(tmp_path / "data/tests.yml")
     assert outputs(gate(config(tests=[*tests, "data/tests.yml"]))) == ["one two", "three two", "one two"]
     assert "matches no file" in mistakes(gate(config(tests=[{"vars": "none/*.yaml"}])))
@@ -137,9 +109,7 @@ def test_variables_come_from_files_and_patterns_later_ones_win(gate, tmp_path):
 
 
 def test_tests_named_by_path_and_config_are_read_like_any_file(gate, tmp_path):
-    (tmp_path / "t.jsonl").write_text(
-        '{"vars": {"a": "x", "b": "y"}, "assert": [{"type": "contains", "value": "x"}]}\n'
-    )
+    (tmp_path / "t.jsonl").write_text('{"vars": {"a": "x", "b": "y"}, "assert": [{"type": "contains", "value": "x"}]}\n')
     for tests in ([{"path": "file://t.jsonl", "config": {"n": 1}}], {"path": "t.jsonl"}):
         assert outputs(gate(config(tests=tests))) == ["x y"]
 
@@ -157,10 +127,7 @@ def labels(gate, prompts):
 
 def test_prompts_may_be_a_mapping_to_their_labels(gate, tmp_path):
     (tmp_path / "p.txt").write_text("from file {{a}}")
-    assert labels(gate, {"file://p.txt": "file", "say {{a}}": "inline"}) == [
-        ("file", "from file x"),
-        ("inline", "say x"),
-    ]
+    assert labels(gate, {"file://p.txt": "file", "say {{a}}": "inline"}) == [("file", "from file x"), ("inline", "say x")]
     assert "is no text" in mistakes(gate({"prompts": {"p {{a}}": 1}, "providers": ["echo"], "tests": [TEST]}))
 
 

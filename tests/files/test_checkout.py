@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from gradegate.access.environment import Environment
 from gradegate.files.checkout import commit_of, head_of
 
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com"]
@@ -25,26 +26,26 @@ def repository(tmp_path):
 
 def test_a_branch_a_detached_head_packed_refs_and_a_linked_work_tree(repository, tmp_path):
     head = run(repository, "rev-parse", "HEAD")
-    assert commit_of(repository / "evals", {}) == head
+    assert commit_of(repository / "evals", Environment({})) == head
     run(repository, "pack-refs", "--all")
-    assert commit_of(repository, {}) == head
+    assert commit_of(repository, Environment({})) == head
     run(repository, "worktree", "add", "-q", "-b", "other", str(tmp_path / "other"))
-    assert commit_of(tmp_path / "other", {}) == head
+    assert commit_of(tmp_path / "other", Environment({})) == head
     run(repository, "checkout", "-q", "--detach")
-    assert commit_of(repository, {}) == head
+    assert commit_of(repository, Environment({})) == head
 
 
 def test_the_workflow_knows_better(repository):
-    assert commit_of(repository, {"GITHUB_SHA": "b" * 40}) == "b" * 40
+    assert commit_of(repository, Environment({"GITHUB_SHA": "b" * 40})) == "b" * 40
 
 
 def test_no_repository_or_one_that_is_broken_is_no_commit(tmp_path):
-    assert commit_of(tmp_path, {"GITHUB_SHA": "::error::"}) == ""
+    assert commit_of(tmp_path, Environment({"GITHUB_SHA": "::error::"})) == ""
     (tmp_path / ".git").mkdir()
-    assert commit_of(tmp_path, {}) == ""
+    assert commit_of(tmp_path, Environment({})) == ""
     for text in ("ref: refs/heads/absent", "\x00", "ref: ../../etc/passwd"):
         (tmp_path / ".git" / "HEAD").write_text(text)
-        assert commit_of(tmp_path, {}) == ""
+        assert commit_of(tmp_path, Environment({})) == ""
 
 
 def test_what_would_block_or_never_end_names_no_commit(tmp_path):

@@ -1,48 +1,28 @@
-import pytest
-
 from gradegate.files.code import ENDINGS, is_code
+from support.each import each, table
 
 
-@pytest.mark.parametrize("ending", sorted(ENDINGS))
-@pytest.mark.parametrize("form", ["x{}", "file://x{}", "file://../a b/x{}:function", "file://*{}", "file:///a/x{}"])
+@each("ending", sorted(ENDINGS))
+@each("form", ["x{}", "file://x{}", "file://../a b/x{}:function", "file://*{}", "file:///a/x{}"])
 def test_programs(form: str, ending: str):
     assert is_code(form.format(ending))
     assert is_code(form.format(ending.upper()))
 
 
-@pytest.mark.parametrize(
-    "reference",
-    [
-        "file://x.json",
-        "x.yaml",
-        "x.txt",
-        "py",
-        ".py",
-        "",
-        "file://",
-        "https://host/x.php",
-        "http://host/x.js",
-        "openai:chat:m.js",
-        "x.py.txt",
-        "x.pyc",
-    ],
-)
+@each("reference", table(__file__, "what_is_not_one"))
 def test_what_is_not_one(reference: str):
     assert not is_code(reference)
 
 
 def rubric_prompts(reference: str) -> list[dict]:
     graded = {"type": "llm-rubric", "value": "is kind", "provider": "openai:chat:m"}
-    return [
-        {"assert": [{**graded, "rubricPrompt": reference}]},
-        {"assert": [graded], "options": {"rubricPrompt": reference}},
-    ]
+    return [{"assert": [{**graded, "rubricPrompt": reference}]}, {"assert": [graded], "options": {"rubricPrompt": reference}}]
 
 
 CODE = ["file://x.mts", "file://x.php:grade", "file://x.tsx", "file://x.ps1"]
 
 
-@pytest.mark.parametrize("reference", CODE)
+@each("reference", CODE)
 def test_every_place_of_a_config_says_so(gate, reference: str):
     name = reference.removeprefix("file://").partition(":")[0]
     fine = {"type": "contains", "value": "a"}
@@ -61,7 +41,7 @@ def test_every_place_of_a_config_says_so(gate, reference: str):
         assert "code" in ran.err, place
 
 
-@pytest.mark.parametrize("reference", ["file://x.py", "file://x.py:f", "file://x.js", "file://x.JS:f"])
+@each("reference", ["file://x.py", "file://x.py:f", "file://x.js", "file://x.JS:f"])
 def test_a_grading_prompt_is_no_code(gate, reference: str):
     name = reference.removeprefix("file://").partition(":")[0]
     for test in rubric_prompts(reference):

@@ -8,33 +8,12 @@ from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError
 from gradegate.files import document
+from support.each import each, table
 
-CORE = [  # YAML 1.2, core schema, as js-yaml reads it
-    ("a: yes", {"a": "yes"}),
-    ("a: no", {"a": "no"}),
-    ("on: off", {"on": "off"}),
-    ("a: true", {"a": True}),
-    ("a: True", {"a": True}),
-    ("a: 012", {"a": 12}),
-    ("a: 0x1F", {"a": 31}),
-    ("a: 0o17", {"a": 15}),
-    ("a: 12:30:00", {"a": "12:30:00"}),
-    ("a: 1.5e3", {"a": 1500.0}),
-    ("a: 1_000", {"a": "1_000"}),
-    ("a: -.5", {"a": -0.5}),
-    ("a: ~", {"a": None}),
-    ("a:", {"a": None}),
-    ("a: '1'", {"a": "1"}),
-    ("a: !!str 1", {"a": "1"}),
-    ("a: 2024-01-01", {"a": "2024-01-01"}),
-    ("a: |\n  x\n  y\n", {"a": "x\ny\n"}),
-    ("x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  b: 3", {"x": {"a": 1, "b": 2}, "y": {"b": 3, "a": 1}}),
-    ("- &a [1]\n- *a", [[1], [1]]),
-    ("", None),
-]
+CORE = table(__file__, "CORE")
 
 
-@pytest.mark.parametrize(("text", "expected"), CORE)
+@each(("text", "expected"), CORE)
 def test_yaml_is_read_by_the_core_schema(text, expected):
     assert document.read(text.encode(), "x.yaml") == expected
 
@@ -54,7 +33,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("content", "message"), REFUSED)
+@each(("content", "message"), REFUSED)
 def test_what_is_refused_is_said_with_its_line(content, message):
     with pytest.raises(ConfigError) as e:
         document.read(content, "x.yaml")
@@ -88,7 +67,7 @@ def test_json_keeps_lines_and_joins_surrogates():
     assert document.line_of(content, ["a", 1]) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "message"),
     [
         (b'{"a": 1, "a": 2}', "x.json:1: the key `a` occurs twice"),
@@ -103,11 +82,7 @@ def test_broken_json_is_said_with_its_line(content, message):
 
 
 _json = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )

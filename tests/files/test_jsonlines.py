@@ -6,19 +6,15 @@ from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError
 from gradegate.files import jsonlines
+from support.each import each
 
 ODD_ENDS = "\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e\r"  # line ends for str.splitlines, and no line feed
 _values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.text(st.characters(codec="utf-8") | st.sampled_from(ODD_ENDS)),
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(codec="utf-8") | st.sampled_from(ODD_ENDS)),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=6,
 )
-_rows = st.dictionaries(
-    st.text(st.characters(codec="utf-8") | st.sampled_from(ODD_ENDS), max_size=3), _values, max_size=3
-)
+_rows = st.dictionaries(st.text(st.characters(codec="utf-8") | st.sampled_from(ODD_ENDS), max_size=3), _values, max_size=3)
 
 
 def refused(content: bytes) -> list[str]:
@@ -37,7 +33,7 @@ def test_objects_read_back_as_they_were(rows: list[dict], end: str, escaped: boo
     assert [row.line for row in read] == [1 + starts * number for number in range(len(rows))]
 
 
-@pytest.mark.parametrize("character", [*ODD_ENDS[:5], "\t"])
+@each("character", [*ODD_ENDS[:5], "\t"])
 def test_only_a_line_feed_ends_a_line(character: str):
     content = f'{{"a": "x{character}y"}}\n{{"b": 1}}'.encode()
     assert jsonlines.read(content, "x.jsonl") == [{"a": f"x{character}y"}, {"b": 1}]
@@ -53,7 +49,7 @@ def test_any_bytes_are_read_or_refused_with_a_line(content: bytes):
         assert all(isinstance(row, dict) for row in read)
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "message"),
     [
         (b'{"a": }', "not valid JSON, column 7: Expecting value -> write one JSON object a line"),
@@ -102,7 +98,7 @@ def test_tests_and_turns_with_odd_line_ends(gate):
     assert (ran.code, ran.grades[0]["outcome"]) == (0, "pass")
 
 
-@pytest.mark.parametrize("name", ["tests", "turns"])
+@each("name", ["tests", "turns"])
 def test_a_line_that_cannot_be_read_is_a_mistake_of_the_config(gate, name: str):
     config = {"prompts": ["{{n}}"], "providers": ["echo"]}
     if name == "tests":

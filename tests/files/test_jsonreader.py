@@ -14,9 +14,10 @@ import pytest
 from gradegate.errors import ConfigError
 from gradegate.files import document, jsonreader
 from gradegate.files.lines import line_of
+from support.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("module", "name", "parameters"),
     [
         (decoder, "JSONObject", ["s_and_end", "strict", "scan_once", "object_hook", "object_pairs_hook", "memo"]),
@@ -64,7 +65,7 @@ def test_nothing_else_leans_on_parts_of_json():
             assert not re.search(r"json\.(decoder|scanner)\b", path.read_text()), path
 
 
-@pytest.mark.parametrize("name", ["x.json", "x.yaml"])
+@each("name", ["x.json", "x.yaml"])
 def test_a_number_beyond_reading_is_a_mistake(name: str):
     with pytest.raises(ConfigError, match="a number with too many digits"):
         document.read(b'{"a": ' + b"1" * 5000 + b"}", name)

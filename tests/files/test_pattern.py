@@ -4,6 +4,7 @@ import pytest
 
 from gradegate.files import pattern
 from gradegate.files.pattern import TooMany, matches, split
+from support.each import each, table
 
 
 @pytest.fixture
@@ -15,24 +16,22 @@ def tree(tmp_path):
     return tmp_path
 
 
-PATTERNS = [
-    "*.yaml",
-    "**/*.yaml",
-    "d/*",
-    "d/*/*.yaml",
-    "d/**/f.yaml",
-    "**/e/*",
-    "[ab].*",
-    "d/**/**/f.yaml",
-    "?.json",
-]
+PATTERNS = table(__file__, "PATTERNS")
 
 
-@pytest.mark.parametrize("written", PATTERNS)
+@each("written", PATTERNS)
 def test_files_are_those_of_the_standard_library(tree, written):
     folder, parts = split(written)
     found = {path for path in matches(tree / folder, parts) if path.is_file()}
-    assert found == {path for path in tree.glob(written) if path.is_file()}
+    assert found == {path for path in tree.glob(written) if path.is_file() and not path.name.startswith(".")}
+
+
+def test_what_is_hidden_is_matched_by_a_part_that_begins_with_a_dot(tree):
+    (tree / ".base" / "evals").mkdir(parents=True)
+    (tree / ".base" / "evals" / "h.yaml").write_text("x")
+    assert matches(tree, (".*.yaml",)) == {tree / ".hidden.yaml"}
+    assert matches(tree, (".base", "**", "*.yaml")) == {tree / ".base" / "evals" / "h.yaml"}
+    assert tree / ".base" / "evals" / "h.yaml" not in matches(tree, ("**", "*.yaml"))
 
 
 def test_two_stars_at_the_end_are_folders_in_every_python(tree):
@@ -67,7 +66,7 @@ def test_a_pattern_of_many_parts_is_refused():
         matches(Path("/"), ("*",) * 100)
 
 
-@pytest.mark.parametrize("written", ["file:///**/*.yaml", "file://../**/*.yaml", "file:///etc/*", "file://d/../../*"])
+@each("written", ["file:///**/*.yaml", "file://../**/*.yaml", "file:///etc/*", "file://d/../../*"])
 def test_a_pattern_that_leads_out_is_refused_before_it_is_followed(gate, written):
     ran = gate({"prompts": ["p"], "providers": ["echo"], "tests": written})
     assert (ran.code, "leads out of the workspace" in ran.err) == (2, True)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError
 from gradegate.files import document, refs
+from support.each import each
 
 
 def read(text: str):
@@ -43,7 +44,7 @@ def test_a_document_without_references_stays_the_same():
     assert read("a: {b: [1, {c: 2}]}\nd: $ref") == {"a": {"b": [1, {"c": 2}]}, "d": "$ref"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "said"),
     [
         ("a: {$ref: '#/none'}", "leads nowhere: there is no `none`"),
@@ -55,9 +56,7 @@ def test_a_document_without_references_stays_the_same():
         ("a: {$ref: '#'}", "refers to itself"),
         ("a: [1]\nb: {$ref: '#/a', c: 1}", "is no mapping"),
         (
-            "\n".join(
-                ["a0: [1, 2, 3]", *(f"a{n}: [{{$ref: '#/a{n - 1}'}}, {{$ref: '#/a{n - 1}'}}]" for n in range(1, 40))]
-            ),
+            "\n".join(["a0: [1, 2, 3]", *(f"a{n}: [{{$ref: '#/a{n - 1}'}}, {{$ref: '#/a{n - 1}'}}]" for n in range(1, 40))]),
             "multiply this file",
         ),
     ],
@@ -73,9 +72,7 @@ POINTERS = st.sampled_from(["#", "#/a", "#/b", "#/b/0", "#/c/d", "#/none", "x", 
 VALUES = st.recursive(
     st.integers(),
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from("abcd"), inner, max_size=3)
-        | POINTERS.map(lambda p: {"$ref": p})
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abcd"), inner, max_size=3) | POINTERS.map(lambda p: {"$ref": p})
     ),
 )
 

@@ -5,6 +5,7 @@ import stat
 import pytest
 
 from gradegate.files.replacing import Place, replacing
+from support.each import table
 
 
 def write(place, text="new"):
@@ -41,19 +42,7 @@ def test_the_old_file_stays_whole_when_the_writing_fails(tmp_path):
     assert names(tmp_path) == ["r.json"]
 
 
-@pytest.mark.parametrize(
-    ("link", "to"),
-    [
-        ("r.json", "elsewhere/target"),
-        ("r.json", "/dev/stdout"),
-        ("r.json", ".git/config"),
-        ("r.json", "missing"),
-        ("out", "elsewhere"),
-        ("out", "/"),
-        ("out", "out"),
-        ("deep/er", "../elsewhere"),
-    ],
-)
+@pytest.mark.parametrize(("link", "to"), table(__file__, "no_link_is_followed_wherever_it_leads"))
 def test_no_link_is_followed_wherever_it_leads(tmp_path, link, to):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "target").write_text("precious")
@@ -98,9 +87,7 @@ def test_what_is_shared_may_be_written_by_anybody_whatever_the_umask(tmp_path):
         write(Place(tmp_path, ("own", "r.json")))
     finally:
         os.umask(before)
-    modes = {
-        name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("out", "out/r.json", "own", "own/r.json")
-    }
+    modes = {name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("out", "out/r.json", "own", "own/r.json")}
     assert modes == {"out": 0o777, "out/r.json": 0o666, "own": 0o700, "own/r.json": 0o600}
 
 

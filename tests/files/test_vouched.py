@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from gradegate.access.environment import FREE, Environment
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.vouched import FREE, Vouched, closed
+from gradegate.files.vouched import Vouched
 from gradegate.files.workspace import Workspace
+from support.each import each
 
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "protocol.file.allow=always"]
 ORIGIN = Origin("config.yaml", 3)
@@ -44,8 +46,8 @@ def environ(root: Path, sha: str = "", event: str = "pull_request_target") -> di
 
 
 def read(root: Path, name: str, given: Mapping[str, str], config: str = "evals/config.yaml") -> bytes:
-    vouched = Vouched.around(root / config, given)
-    return Workspace.around(root / config, root, given, vouched).read(str(root / name), root, ORIGIN)
+    vouched = Vouched.around(root / config, Environment(given))
+    return Workspace.around(root / config, root, Environment(given), vouched).read(str(root / name), root, ORIGIN)
 
 
 def refused(root: Path, name: str, given: Mapping[str, str], config: str = "evals/config.yaml") -> str:
@@ -56,16 +58,16 @@ def refused(root: Path, name: str, given: Mapping[str, str], config: str = "eval
     return mistake.what
 
 
-@pytest.mark.parametrize("event", ["pull_request_target", "workflow_run", "issue_comment", "invented_in_2027"])
+@each("event", ["pull_request_target", "workflow_run", "issue_comment", "invented_in_2027"])
 def test_events_that_anybody_can_start_are_bound_to_the_commit(event: str) -> None:
-    assert closed({"GITHUB_EVENT_NAME": event})
+    assert Environment({"GITHUB_EVENT_NAME": event}).vouched_only
 
 
-@pytest.mark.parametrize("event", sorted(FREE))
+@each("event", sorted(FREE))
 def test_events_that_are_judged_by_their_own_commit_are_free(event: str) -> None:
-    assert not closed({"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": event})
-    assert closed({"GITHUB_ACTIONS": "true"})
-    assert not closed({})
+    assert not Environment({"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": event}).vouched_only
+    assert Environment({"GITHUB_ACTIONS": "true"}).vouched_only
+    assert not Environment({}).vouched_only
 
 
 def test_the_files_of_the_commit_are_read_loose_and_packed(root: Path) -> None:
@@ -94,7 +96,7 @@ def test_a_checkout_of_the_pull_request_is_refused(root: Path) -> None:
     assert f"the checkout is at {head}, not at {base}" in refused(root, "evals/config.yaml", environ(root, base))
 
 
-@pytest.mark.parametrize("sha", ["", "main", "A" * 40, "a" * 41])
+@each("sha", ["", "main", "A" * 40, "a" * 41])
 def test_without_a_commit_to_compare_with_nothing_is_read(root: Path, sha: str) -> None:
     given = {**environ(root), "GITHUB_SHA": sha}
     assert "GITHUB_SHA names no commit" in refused(root, "prompt.txt", given)
@@ -223,7 +225,7 @@ def test_a_file_in_the_place_of_a_link_is_refused(root: Path) -> None:
 
 
 def matched(root: Path, pattern: str, given: Mapping[str, str]) -> list[str]:
-    workspace = Workspace.around(root / "x", root, given, Vouched.around(root / "x", given))
+    workspace = Workspace.around(root / "x", root, Environment(given), Vouched.around(root / "x", Environment(given)))
     return [path.name for path in workspace.glob(pattern, root, ORIGIN)]
 
 
@@ -247,9 +249,7 @@ def test_a_pattern_that_would_match_less_is_refused(root: Path, cases: dict[str,
         matched(root, "tests/*.yaml", cases)
 
 
-@pytest.mark.parametrize(
-    "change", ["ln -s a.yaml tests/z.yaml", "cp tests/a.yaml tests/z.yaml", "ln -s deep tests/z.yaml"]
-)
+@pytest.mark.parametrize("change", ["ln -s a.yaml tests/z.yaml", "cp tests/a.yaml tests/z.yaml", "ln -s deep tests/z.yaml"])
 def test_a_pattern_that_would_match_more_is_refused(root: Path, cases: dict[str, str], change: str) -> None:
     subprocess.run(change.split(), cwd=root, check=True)
     if change.endswith("deep tests/z.yaml"):  # a folder is no file of tests
@@ -259,10 +259,8 @@ def test_a_pattern_that_would_match_more_is_refused(root: Path, cases: dict[str,
             matched(root, "tests/*.yaml", cases)
 
 
-@pytest.mark.parametrize("pattern", ["/etc/*", "../*", "nowhere/*.yaml"])
-def test_a_pattern_in_a_folder_that_the_commit_has_not_is_refused(
-    root: Path, cases: dict[str, str], pattern: str
-) -> None:
+@each("pattern", ["/etc/*", "../*", "nowhere/*.yaml"])
+def test_a_pattern_in_a_folder_that_the_commit_has_not_is_refused(root: Path, cases: dict[str, str], pattern: str) -> None:
     with pytest.raises(ConfigError):
         matched(root, pattern, cases)
 

@@ -2,8 +2,10 @@ import os
 
 import pytest
 
+from gradegate.access.environment import Environment
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.workspace import Workspace
+from support.each import each
 
 HERE = Origin("c.yaml", 3)
 
@@ -22,15 +24,13 @@ def space(tmp_path):
     return Workspace(root.resolve()), root / "evals"
 
 
-@pytest.mark.parametrize(
-    ("reference", "text"), [("file://a.txt", "a\n\n"), ("file://../shared.txt", "shared\n"), ("good.txt", "shared\n")]
-)
+@each(("reference", "text"), [("file://a.txt", "a\n\n"), ("file://../shared.txt", "shared\n"), ("good.txt", "shared\n")])
 def test_files_inside_are_read(space, reference, text):
     workspace, base = space
     assert workspace.text(reference, base, HERE) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("reference", "message"),
     [
         ("file://../../etc/passwd", "leads out of the workspace"),
@@ -73,8 +73,44 @@ def test_the_workspace_is_the_checkout_the_repository_or_the_working_directory(t
     config = tmp_path / "repo" / "evals" / "c.yaml"
     config.parent.mkdir(parents=True)
     config.touch()
-    assert Workspace.around(config, tmp_path / "repo", {}).root == tmp_path / "repo"
-    assert Workspace.around(config, tmp_path / "elsewhere", {}).root == config.parent
+    assert Workspace.around(config, tmp_path / "repo", Environment({})).root == tmp_path / "repo"
+    assert Workspace.around(config, tmp_path / "elsewhere", Environment({})).root == config.parent
     (tmp_path / "repo" / ".git").mkdir()
-    assert Workspace.around(config, tmp_path, {}).root == tmp_path / "repo"
-    assert Workspace.around(config, tmp_path, {"GITHUB_WORKSPACE": str(tmp_path)}).root == tmp_path
+    assert Workspace.around(config, tmp_path, Environment({})).root == tmp_path / "repo"
+    assert Workspace.around(config, tmp_path, Environment({"GITHUB_WORKSPACE": str(tmp_path)})).root == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("file://../.base/evals/a.txt", "is hidden, as what tools keep for themselves is, and is not read"),
+        ("file://.dev.vars", "is hidden"),
+        ("file://gradle.properties", "`evals/gradle.properties` is not read: its ending is none of texts"),
+        ("file://profiles.yml", "is a file that holds credentials"),
+    ],
+)
+def test_what_tools_keep_is_not_read(space, reference, message):
+    workspace, base = space
+    with pytest.raises(ConfigError) as e:
+        workspace.text(reference, base, HERE)
+    assert (str(e.value).startswith("c.yaml:3: "), message in str(e.value)) == (True, True)
+
+
+def test_a_config_in_a_hidden_folder_reads_what_is_beside_it(space):
+    workspace, _ = space
+    hidden = workspace.root / ".evals"
+    hidden.mkdir()
+    (hidden / "a.txt").write_text("mine")
+    assert workspace.text("file://a.txt", hidden, HERE) == "mine"
+
+
+def test_a_pattern_does_not_look_into_the_base_beside_it(space):
+    workspace, base = space
+    for name in (".base/evals/a.yaml", "evals/a.yaml", "evals/.b.yaml"):
+        (workspace.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace.root / name).write_text("[]")
+    assert workspace.glob("file://**/*.yaml", workspace.root, HERE) == [base / "a.yaml"]
+    assert workspace.glob("file://evals/*.yaml", workspace.root, HERE) == [base / "a.yaml"]
+    (base / "notes.conf").write_text("")
+    with pytest.raises(ConfigError, match=r"`evals/notes\.conf` is not read"):
+        workspace.glob("file://notes.*", base, HERE)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.github.stamp import Stamp
+from support.each import each
 from support.events import pull_request
 from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
@@ -43,9 +44,7 @@ PYTHON = "/usr/bin/python3"
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not Path(PYTHON).exists(), reason="takes root, and a Python for everybody")
-def test_code_of_a_pull_request_gets_nothing_that_the_step_has(
-    github: FakeGitHub, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_of_a_pull_request_gets_nothing_that_the_step_has(github: FakeGitHub, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
@@ -58,7 +57,7 @@ def test_code_of_a_pull_request_gets_nothing_that_the_step_has(
     assert set(modes.values()) == {0o755}
 
 
-@pytest.mark.parametrize("event", ["pull_request_target", "workflow_run", "issue_comment", "fork"])
+@each("event", ["pull_request_target", "workflow_run", "issue_comment", "fork"])
 def test_no_code_runs_where_strangers_start_the_workflow(action: Step, event: str) -> None:
     action.event = "pull_request" if event == "fork" else event
     action.payload = pull_request("stranger/repo") if event == "fork" else action.payload
@@ -80,9 +79,7 @@ def test_a_wrong_input_is_said_before_anything_is_asked(action: Step, llm: FakeL
     ]
 
 
-def test_the_first_line_of_the_comment_leads_to_the_run_and_to_where_the_html_report_is(
-    action: Step, llm: FakeLlm
-) -> None:
+def test_the_first_line_of_the_comment_leads_to_the_run_and_to_where_the_html_report_is(action: Step, llm: FakeLlm) -> None:
     llm.reply = answers("A")
     action.run(comment_key="nightly", output="out.html\nagent.md")
     (comment,) = action.github.comments
@@ -103,7 +100,7 @@ def test_a_report_that_cannot_be_written_is_said_and_is_no_output(action: Step, 
     assert any("out/junit.xml could not be written" in c.data for c in left.shown if c.name == "warning")
 
 
-@pytest.mark.parametrize(
+@each(
     ("link", "to"),
     [
         ("gradegate-results.json", "/dev/stdout"),
@@ -127,17 +124,15 @@ def test_no_report_is_written_through_a_link_that_a_pull_request_commits(action:
     assert '"version"' not in left.log
 
 
-@pytest.mark.parametrize("output", ["../../x.json", "/tmp/x.json", "../.git/x.json", "../../workflow/x.json"])
-def test_an_output_outside_the_workspace_is_said_before_anything_is_asked(
-    action: Step, llm: FakeLlm, output: str
-) -> None:
+@each("output", ["../../x.json", "/tmp/x.json", "../.git/x.json", "../../workflow/x.json"])
+def test_an_output_outside_the_workspace_is_said_before_anything_is_asked(action: Step, llm: FakeLlm, output: str) -> None:
     left = action.run(output=output)
     assert (left.code, left.outputs["outcome"]) == (2, "mistake")
     assert llm.requests == []
     assert any(f"the output `{output}`" in c.data for c in left.shown if c.name == "error")
 
 
-@pytest.mark.parametrize("directory", ["..", "/tmp", "link", "evals/../../home"])
+@each("directory", ["..", "/tmp", "link", "evals/../../home"])
 def test_a_working_directory_outside_the_workspace_is_a_mistake(action: Step, llm: FakeLlm, directory: str) -> None:
     (action.workspace / "link").symlink_to("../home")
     left = action.run(working_directory=directory)
@@ -167,9 +162,7 @@ class Cancelled(Local):
         command = [sys.executable, "-I", "-m", "gradegate", "action"]
         variables = {"PATH": os.environ["PATH"], **environ}
         pipe = subprocess.PIPE
-        with subprocess.Popen(
-            command, cwd=root / "workspace", env=variables, stdout=pipe, stderr=pipe, text=True
-        ) as run:
+        with subprocess.Popen(command, cwd=root / "workspace", env=variables, stdout=pipe, stderr=pipe, text=True) as run:
             while not self.llm.requests:
                 assert run.poll() is None
                 time.sleep(0.01)
@@ -178,7 +171,7 @@ class Cancelled(Local):
         return subprocess.CompletedProcess(command, run.returncode, out, err)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@each(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_cancelled_job_leaves_its_comment_in_a_final_state_within_its_last_seconds(
     action: Step, llm: FakeLlm, number: signal.Signals, code: int
 ) -> None:

@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 import yaml
 
-from gradegate.github.inputs import COMMENT_MODES, from_inputs
+from gradegate.github.inputs import from_inputs
 from gradegate.github.publish import outputs
+from gradegate.settings import COMMENT_MODES
+from support.each import each
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 ACTIONS = ("action.yml", "container/action.yml")
 EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
 WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), *EXAMPLES]
-PINNED = re.compile(
-    r"uses: +([\w.-]+/[\w./-]+@[0-9a-f]{40}|\$/) # \S.*"
-)  # $/ is this repository at the commit that runs
+PINNED = re.compile(r"uses: +([\w.-]+/[\w./-]+@[0-9a-f]{40}|\$/) # \S.*")  # $/ is this repository at the commit that runs
 DIGEST = re.compile(r"^ARG BASE=\S+@sha256:[0-9a-f]{64}$", re.MULTILINE)
 
 
@@ -75,7 +75,7 @@ def test_the_outputs_are_those_that_the_code_sets() -> None:
     assert set(ACTION["outputs"]) == set(outputs())
 
 
-@pytest.mark.parametrize("kind", ["inputs", "outputs"])
+@each("kind", ["inputs", "outputs"])
 def test_every_input_and_output_is_documented(kind: str) -> None:
     for name, entry in ACTION[kind].items():
         assert len(entry["description"]) > 15, name
@@ -89,11 +89,7 @@ def test_the_secrets_have_no_default_and_nothing_reaches_a_shell() -> None:
     (step,) = ACTION["runs"]["steps"]
     assert ACTION["runs"]["using"] == "composite"
     assert step["run"] == 'exec "$GITHUB_ACTION_PATH/container/run.sh"'
-    assert step["env"] == {
-        "GRADEGATE_IMAGE": "",
-        "GRADEGATE_INPUTS": "${{ toJSON(inputs) }}",
-        "GRADEGATE_ENV": "${{ toJSON(env) }}",
-    }
+    assert step["env"] == {"GRADEGATE_IMAGE": "", "GRADEGATE_INPUTS": "${{ toJSON(inputs) }}", "GRADEGATE_ENV": "${{ toJSON(env) }}"}
 
 
 def test_every_output_of_the_step_is_one_of_the_action() -> None:
@@ -133,13 +129,14 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([program, *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("path", ACTIONS)
+@each("path", ACTIONS)
 def test_action_yml_is_valid(path: str) -> None:
     done = run("check-jsonschema", "--builtin-schema", "vendor.github-actions", path)
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+@pytest.mark.slow
+@each("path", WORKFLOWS, ids=lambda path: path.name)
 def test_a_workflow_is_valid_pinned_and_starts_without_permissions(path: Path) -> None:
     done = run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", path)
     assert done.returncode == 0, done.stdout
@@ -158,9 +155,7 @@ def test_the_workflows_and_the_action_are_safe() -> None:
 def test_the_linters_of_this_file_find_what_is_wrong(tmp_path: Path) -> None:
     bad = tmp_path / ".github" / "workflows" / "bad.yml"
     bad.parent.mkdir(parents=True)
-    bad.write_text(
-        "on: pull_request_target\njobs: {a: {runs-on: x, steps: [{run: 'echo ${{ github.event.issue.title }}'}]}}"
-    )
+    bad.write_text("on: pull_request_target\njobs: {a: {runs-on: x, steps: [{run: 'echo ${{ github.event.issue.title }}'}]}}")
     assert run("zizmor", "--offline", "--no-progress", "--no-config", bad).returncode != 0
     (tmp_path / "action.yml").write_text("name: x\ndescription: y\nruns: {using: rocket}\n")
     assert run("check-jsonschema", "--builtin-schema", "vendor.github-actions", tmp_path / "action.yml").returncode == 1

@@ -11,6 +11,7 @@ import pytest
 from gradegate.github.approval import approval
 from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event, Person
+from support.each import each
 from support.fake_github import FakeGitHub, serve
 
 LABEL = "gate-approved"
@@ -59,22 +60,13 @@ HISTORIES = {
     "in the same second": ([("labeled", PUSHED, "mona", LABEL)], STALE),
     "taken off": ([("labeled", AFTER, "mona", LABEL), ("unlabeled", LATER, "author", LABEL)], "nobody set the label"),
     "forced on since": ([("labeled", AFTER, "mona", LABEL), ("head_ref_force_pushed", LATER, "author", "")], STALE),
-    "forced on in the same second": (
-        [("labeled", AFTER, "mona", LABEL), ("head_ref_force_pushed", AFTER, "author", "")],
-        STALE,
-    ),
+    "forced on in the same second": ([("labeled", AFTER, "mona", LABEL), ("head_ref_force_pushed", AFTER, "author", "")], STALE),
     "another base since": ([("labeled", AFTER, "mona", LABEL), ("base_ref_changed", LATER, "author", "")], STALE),
     "restored since": ([("labeled", AFTER, "mona", LABEL), ("head_ref_restored", LATER, "author", "")], STALE),
     "by the author": ([("labeled", AFTER, "Author", LABEL)], "who opened the pull request"),
     "by who pushed": ([("labeled", AFTER, "Pusher", LABEL)], "who pushed the head"),
-    "by who forced it on": (
-        [("head_ref_force_pushed", BEFORE, "mona", ""), ("labeled", AFTER, "mona", LABEL)],
-        "who pushed the head",
-    ),
-    "another force on the base since": (
-        [("labeled", AFTER, "mona", LABEL), ("base_ref_force_pushed", LATER, "author", "")],
-        STALE,
-    ),
+    "by who forced it on": ([("head_ref_force_pushed", BEFORE, "mona", ""), ("labeled", AFTER, "mona", LABEL)], "who pushed the head"),
+    "another force on the base since": ([("labeled", AFTER, "mona", LABEL), ("base_ref_force_pushed", LATER, "author", "")], STALE),
     "again by the author": (
         [("labeled", AFTER, "mona", LABEL), ("unlabeled", AFTER, "author", LABEL), ("labeled", LATER, "author", LABEL)],
         "who opened the pull request",
@@ -128,16 +120,14 @@ def test_a_timeline_that_cannot_be_read_approves_nothing(fake: FakeGitHub, statu
     assert (found.by, "no such luck" in found.why, str(status) in found.why) == ("", True, True)
 
 
-@pytest.mark.parametrize("status", [500, 502, 429])
+@each("status", [500, 502, 429])
 def test_a_passing_trouble_is_waited_for(fake: FakeGitHub, status: int) -> None:
     fake.happened("labeled", AFTER, label=LABEL)
     fake.trouble("GET", status, headers={"Retry-After": "1"} if status == 429 else {})
     assert approval(github(fake), EVENT, LABEL, HEADS, HEAD).by
 
 
-@pytest.mark.parametrize(
-    "written", [{"created_at": None}, {"created_at": "soon"}, {"created_at": "2026-03-01T13:00:00"}]
-)
+@pytest.mark.parametrize("written", [{"created_at": None}, {"created_at": "soon"}, {"created_at": "2026-03-01T13:00:00"}])
 def test_an_item_that_cannot_be_read_approves_nothing(fake: FakeGitHub, written: dict) -> None:
     fake.happened("labeled", AFTER, label=LABEL)
     fake.timeline.append({**fake.timeline[0], "event": "unlabeled", **written})
@@ -152,7 +142,7 @@ def test_items_of_other_kinds_may_hold_anything(fake: FakeGitHub) -> None:
     assert approval(github(fake), EVENT, LABEL, HEADS, HEAD).by
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "token", "label", "why"),
     [
         (EVENT, "ghs_actions", "", "the workflow names no label"),
@@ -162,14 +152,12 @@ def test_items_of_other_kinds_may_hold_anything(fake: FakeGitHub) -> None:
         (EVENT, "", LABEL, "`github-token` is empty"),
     ],
 )
-def test_without_what_it_takes_nothing_is_asked(
-    fake: FakeGitHub, event: Event, token: str, label: str, why: str
-) -> None:
+def test_without_what_it_takes_nothing_is_asked(fake: FakeGitHub, event: Event, token: str, label: str, why: str) -> None:
     assert why in approval(github(fake, token), event, label, HEADS, HEAD).why
     assert fake.seen == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("head", "event", "why"),
     [
         ("c" * 40, EVENT, "not at the head that a label approves of"),

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.github.event import Event, Person, links, read_event
+from support.each import each
 from support.events import BASE, HEAD, MERGE, pull_request
 
 
@@ -19,17 +20,11 @@ def read(tmp_path: Path, name: str, payload: Any, **more: str) -> Event:
     path = tmp_path / "event.json"
     path.write_text(payload if isinstance(payload, str) else json.dumps(payload))
     return read_event(
-        {
-            "GITHUB_EVENT_NAME": name,
-            "GITHUB_EVENT_PATH": str(path),
-            "GITHUB_REPOSITORY": "octo-org/octo-repo",
-            "GITHUB_SHA": MERGE,
-            **more,
-        }
+        {"GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": str(path), "GITHUB_REPOSITORY": "octo-org/octo-repo", "GITHUB_SHA": MERGE, **more}
     )
 
 
-@pytest.mark.parametrize("name", ["pull_request", "pull_request_target"])
+@each("name", ["pull_request", "pull_request_target"])
 def test_a_pull_request_tells_its_number_and_its_own_commits_and_not_the_test_merge(tmp_path: Path, name: str) -> None:
     event = read(tmp_path, name, pull_request(), GITHUB_ACTOR="mona")
     assert event == Event(
@@ -55,7 +50,7 @@ def test_the_event_of_a_label_tells_which(tmp_path: Path) -> None:
     assert (event.action, event.label) == ("labeled", "gate-approved")
 
 
-@pytest.mark.parametrize("head", ["mona/octo-repo", None])
+@each("head", ["mona/octo-repo", None])
 def test_a_fork_is_known_even_when_it_was_deleted(tmp_path: Path, head: str | None) -> None:
     event = read(tmp_path, "pull_request", pull_request(head))
     assert event.is_fork
@@ -81,10 +76,8 @@ def test_a_merge_group_has_commits_and_no_pull_request(tmp_path: Path) -> None:
     assert not event.is_fork
 
 
-@pytest.mark.parametrize(("before", "base"), [(BASE, BASE), ("0" * 40, "")])
-def test_a_push_compares_with_what_was_there_before_unless_the_branch_is_new(
-    tmp_path: Path, before: str, base: str
-) -> None:
+@each(("before", "base"), [(BASE, BASE), ("0" * 40, "")])
+def test_a_push_compares_with_what_was_there_before_unless_the_branch_is_new(tmp_path: Path, before: str, base: str) -> None:
     event = read(tmp_path, "push", {"before": before, "after": HEAD})
     assert (event.number, event.head_sha, event.base_sha, event.problem) == (None, HEAD, base, "")
 
@@ -94,7 +87,7 @@ def test_a_started_by_hand_workflow_takes_the_commit_of_the_run(tmp_path: Path) 
     assert (event.number, event.head_sha, event.base_sha, event.problem) == (None, MERGE, "", "")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "words"),
     [
         ("", "not what GitHub sends"),
@@ -108,9 +101,7 @@ def test_a_started_by_hand_workflow_takes_the_commit_of_the_run(tmp_path: Path) 
         (json.dumps(pull_request("../../user")), "pull_request.head.repo.full_name"),
     ],
 )
-def test_a_broken_event_is_a_problem_that_names_the_place_and_not_a_crash(
-    tmp_path: Path, text: str, words: str
-) -> None:
+def test_a_broken_event_is_a_problem_that_names_the_place_and_not_a_crash(tmp_path: Path, text: str, words: str) -> None:
     event = read(tmp_path, "pull_request", text)
     assert words in event.problem
     assert "event.json" in event.problem

@@ -61,11 +61,7 @@ def events() -> list[tuple[str, str, str, str, str]]:
 
 def test_the_table_names_the_events_that_people_use() -> None:
     named = [(event, whose) for event, whose, *_ in events()]
-    assert [whose for event, whose in named if event == "pull_request"] == [
-        "of the repository",
-        "of a fork",
-        "of Dependabot",
-    ]
+    assert [whose for event, whose in named if event == "pull_request"] == ["of the repository", "of a fork", "of Dependabot"]
     assert {event for event, _ in named} == set(
         "pull_request merge_group push workflow_dispatch schedule workflow_run pull_request_target issue_comment".split()
     )
@@ -123,9 +119,7 @@ def test_no_pull_request_is_guessed(job: Job, changed: dict[str, Any], pulls: li
     assert job.github.asked("POST") == []
 
 
-def test_pull_requests_that_may_not_be_read_cost_the_comment_alone(
-    job: Job, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pull_requests_that_may_not_be_read_cost_the_comment_alone(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     job.payload, job.sha = stage(), job.git("rev-parse", "HEAD")
     job.github.trouble("GET", 403, "Resource not accessible by integration", path="/pulls")
     assert job.run("workflow_run", only_changed="false")[0] == 0

@@ -11,15 +11,14 @@ from pathlib import Path
 import pytest
 
 from gradegate import cli
-from gradegate.files.vouched import FREE
+from gradegate.access.environment import FREE
+from support.each import each
 from support.events import pull_request
 from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
 from support.runner import read_outputs
 
-PAGE = (
-    (Path(__file__).parents[2] / "docs" / "github.md").read_text().partition("\n## Events\n")[2].partition("\n## ")[0]
-)
+PAGE = (Path(__file__).parents[2] / "docs" / "github.md").read_text().partition("\n## Events\n")[2].partition("\n## ")[0]
 ROWS = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", PAGE, re.MULTILINE)[1:]
 CHECKOUT, COMMIT = "the checkout", "files of `GITHUB_SHA`"
 NAMED = [(event, what) for events, what in ROWS for event in re.findall(r"`([a-z_]+)`", events)]
@@ -103,7 +102,7 @@ def test_the_table_names_every_free_event_and_closes_with_what_nobody_knows() ->
     assert CLOSED
 
 
-@pytest.mark.parametrize(("event", "what"), NAMED + CLOSED)
+@each(("event", "what"), NAMED + CLOSED)
 def test_each_row(act: Act, workspace: Path, llm: FakeLlm, github: FakeGitHub, event: str, what: str) -> None:
     base = commit(workspace, "ours")
     assert act(event, base)[0] == 0
@@ -130,9 +129,7 @@ def test_files_laid_over_the_checkout_reach_nobody_by_no_command(
     assert "docs/github.md" in told
 
 
-def test_one_wrong_checkout_is_said_once_for_many_configs(
-    act: Act, workspace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_wrong_checkout_is_said_once_for_many_configs(act: Act, workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = commit(workspace, "ours")
     (workspace / "second.yaml").write_text(CONFIG)
     commit(workspace, "theirs")

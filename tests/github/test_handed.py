@@ -10,6 +10,7 @@ import pytest
 from gradegate import cli
 from gradegate.errors import ConfigError
 from gradegate.github.handed import ENV, INPUTS, handed
+from support.each import each
 from support.runner import read_outputs
 
 
@@ -34,8 +35,8 @@ def test_without_the_script_everything_is_as_it_was() -> None:
     assert handed({"INPUT_REPEAT": "2", "A": "b"}) == {"INPUT_REPEAT": "2", "A": "b"}
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"a": 1}', "[" * 100_000, '"x"'])
-@pytest.mark.parametrize("name", ["GRADEGATE_INPUTS", "GRADEGATE_ENV"])
+@each("text", ["{", "[]", '{"a": 1}', "[" * 100_000, '"x"'])
+@each("name", ["GRADEGATE_INPUTS", "GRADEGATE_ENV"])
 def test_anything_else_is_a_mistake(name: str, text: str) -> None:
     with pytest.raises(ConfigError, match=f"{name} is no JSON object"):
         handed({name: text})
@@ -48,8 +49,8 @@ def test_a_mistake_in_what_is_handed_over_leaves_outputs(tmp_path: Path, monkeyp
     assert read_outputs((tmp_path / "output").read_text()) == {"outcome": "mistake", "exit-code": "2"}
 
 
-@pytest.mark.parametrize("variable", [INPUTS, ENV])
-@pytest.mark.parametrize("pair", [("TITLE", "a\0b"), ("TITLE", "\ud800"), ("a=b", "x"), ("", "x"), ("a\0", "x")])
+@each("variable", [INPUTS, ENV])
+@each("pair", [("TITLE", "a\0b"), ("TITLE", "\ud800"), ("a=b", "x"), ("", "x"), ("a\0", "x")])
 def test_what_can_be_no_variable_is_a_mistake_that_names_it(variable: str, pair: tuple[str, str]) -> None:
     name, text = pair
     with pytest.raises(ConfigError, match="cannot be a variable of the environment") as raised:

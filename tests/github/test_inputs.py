@@ -96,11 +96,7 @@ def test_every_mistake_is_said_at_once_and_nothing_is_asked(
         monkeypatch.setenv(name, value)
     assert cli.main(["action"]) == 2
     assert llm.requests == []
-    assert read_outputs((tmp_path / "output").read_text()) == {
-        "outcome": "mistake",
-        "exit-code": "2",
-        "comment-url": "",
-    }
+    assert read_outputs((tmp_path / "output").read_text()) == {"outcome": "mistake", "exit-code": "2", "comment-url": ""}
     out = capsys.readouterr().out
     for text in (out, (tmp_path / "summary").read_text()):
         assert "there is no input `chagnes`" in text

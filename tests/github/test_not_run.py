@@ -15,12 +15,13 @@ import pytest
 
 from gradegate.errors import ConfigError, Mistake, Terminated
 from gradegate.github.ending import Ending
+from support.each import each, table
 from support.events import pull_request
 from support.fake_github import FakeGitHub, Token, serve
 from support.fake_llm import FakeLlm
 from support.runner import read_outputs
 from support.scenarios import answers, step
-from support.step import Left, Local, Step
+from support.step import Here, Left, Step
 
 FORK = pull_request("stranger/octo-repo")
 
@@ -35,7 +36,7 @@ def github() -> Iterator[FakeGitHub]:
 @pytest.fixture
 def action(tmp_path: Path, github: FakeGitHub, llm: FakeLlm) -> Step:
     """A step as the pull request of a fork has it: every secret of the workflow is empty."""
-    made = step(tmp_path, Local(), github, llm, FORK)
+    made = step(tmp_path, Here(), github, llm, FORK)
     made.inputs |= {"openai_api_key": "", "openai_base_url": ""}
     return made
 
@@ -45,7 +46,7 @@ def ended(left: Left) -> tuple[int, str, str]:
     return left.code, left.outputs["outcome"], left.outputs.get("planned", "")
 
 
-@pytest.mark.parametrize(("mode", "code"), [("fail", 3), ("neutral", 0)])
+@each(("mode", "code"), [("fail", 3), ("neutral", 0)])
 def test_keys_that_a_fork_does_not_get_are_no_mistake(action: Step, llm: FakeLlm, mode: str, code: int) -> None:
     left = action.run(on_missing_secrets=mode)
     assert ended(left) == (code, "not-run", "0")
@@ -71,7 +72,7 @@ def test_dependabot_gets_none_either_and_its_token_may_comment_nothing(action: S
     assert "comes from Dependabot" in left.summary
 
 
-@pytest.mark.parametrize("event", ["push", "workflow_dispatch", "merge_group", "pull_request"])
+@each("event", ["push", "workflow_dispatch", "merge_group", "pull_request"])
 def test_elsewhere_a_missing_key_is_a_mistake(action: Step, event: str) -> None:
     action.event, action.payload = event, pull_request() if event == "pull_request" else {}
     left = action.run(on_missing_secrets="neutral")
@@ -86,21 +87,8 @@ def test_whatever_else_is_wrong_is_a_mistake_for_a_fork_too(action: Step) -> Non
     assert ended(left)[:2] == (2, "mistake")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        (
-            "tests:",
-            "gate: {rules: [{name: a, select: {description: zz}, min-pass-rate: 1}]}\ntests:",
-            "selects nothing",
-        ),
-        ("country: France", 'country: "{{ env.OPENAI_API_KEY }}"', "which only a provider"),
-        ("{{country}}", "{{ nobody }}", "nobody"),
-    ],
-)
-def test_what_shows_only_once_keys_are_there_is_a_mistake_for_a_fork_too(
-    action: Step, old: str, new: str, said: str
-) -> None:
+@each(("old", "new", "said"), table(__file__, "what_shows_only_once_keys_are_there_is_a_mistake_for_a_fork_too"))
+def test_what_shows_only_once_keys_are_there_is_a_mistake_for_a_fork_too(action: Step, old: str, new: str, said: str) -> None:
     config = action.workspace / "evals" / "promptfooconfig.yaml"
     config.write_text(config.read_text().replace(old, new, 1))
     left = action.run(on_missing_secrets="neutral")
@@ -114,10 +102,8 @@ def test_a_baseline_of_the_pull_requests_own_is_a_mistake_for_a_fork_too(action:
     assert "could have written the baseline" in left.log
 
 
-@pytest.mark.parametrize(("changes", "ended_as"), [("block", (1, "blocked", "0")), ("report", (0, "not-run", "0"))])
-def test_a_weakened_gate_is_seen_without_keys(
-    action: Step, llm: FakeLlm, changes: str, ended_as: tuple[int, str, str]
-) -> None:
+@each(("changes", "ended_as"), [("block", (1, "blocked", "0")), ("report", (0, "not-run", "0"))])
+def test_a_weakened_gate_is_seen_without_keys(action: Step, llm: FakeLlm, changes: str, ended_as: tuple[int, str, str]) -> None:
     shutil.copytree(action.workspace, action.root / "base")
     shutil.move(action.root / "base", action.workspace / ".base")
     config = action.workspace / "evals" / "promptfooconfig.yaml"
@@ -162,18 +148,12 @@ def test_a_fork_that_is_given_its_keys_is_judged(action: Step, llm: FakeLlm) -> 
 
 
 @pytest.mark.parametrize(("graded", "code", "outcome"), [(False, 0, "pass"), (True, 3, "not-run")])
-def test_recorded_answers_need_a_key_only_where_a_model_grades(
-    action: Step, graded: bool, code: int, outcome: str
-) -> None:
+def test_recorded_answers_need_a_key_only_where_a_model_grades(action: Step, graded: bool, code: int, outcome: str) -> None:
     config = action.workspace / "evals" / "promptfooconfig.yaml"
-    text = (
-        config.read_text() if graded else re.sub(r"type: factuality\n +value: .*", "type: is-json", config.read_text())
-    )
+    text = config.read_text() if graded else re.sub(r"type: factuality\n +value: .*", "type: is-json", config.read_text())
     config.write_text(text)
     command = [sys.executable, "-I", "-m", "gradegate", "cases", str(config)]
-    lines = subprocess.run(
-        command, capture_output=True, text=True, check=True, cwd=action.workspace
-    ).stdout.splitlines()
+    lines = subprocess.run(command, capture_output=True, text=True, check=True, cwd=action.workspace).stdout.splitlines()
     made = (json.dumps({"id": json.loads(line)["id"], "output": "{}"}) for line in lines)
     action.write({"evals/answers.jsonl": "\n".join(made)})
     assert ended(action.run(answers="answers.jsonl"))[:2] == (code, outcome)
@@ -186,24 +166,8 @@ def test_a_key_that_shows_only_once_another_is_there_is_no_mistake(action: Step)
     assert ended(action.run())[:2] == (3, "not-run")
 
 
-@pytest.mark.parametrize(
-    ("provider", "variables"),
-    [
-        ("azure:chat:x", ("AZURE_OPENAI_API_HOST",)),
-        ("databricks:m", ()),
-        ("cloudflare-ai:chat:m", ()),
-        ("anthropic:messages:m", ("ANTHROPIC_API_KEY",)),
-        ("google:m", ("GOOGLE_API_KEY",)),
-        ("mistral:m", ("MISTRAL_API_KEY",)),
-        ("huggingface:text-classification:m", ()),
-        ("openrouter:m", ("OPENROUTER_API_KEY",)),
-        ("bedrock:m", ("AWS_BEARER_TOKEN_BEDROCK",)),
-        ("vertex:gemini-m", ("GOOGLE_CLOUD_PROJECT",)),
-    ],
-)
-def test_whatever_a_vendor_takes_from_the_environment_may_be_a_secret(
-    action: Step, provider: str, variables: tuple[str, ...]
-) -> None:
+@each(("provider", "variables"), table(__file__, "whatever_a_vendor_takes_from_the_environment_may_be_a_secret"))
+def test_whatever_a_vendor_takes_from_the_environment_may_be_a_secret(action: Step, provider: str, variables: tuple[str, ...]) -> None:
     config = {"prompts": ["x"], "providers": [provider], "tests": [{"assert": [{"type": "contains", "value": "y"}]}]}
     if provider.startswith("huggingface"):
         config["providers"] = ["echo"]
@@ -215,18 +179,7 @@ def test_whatever_a_vendor_takes_from_the_environment_may_be_a_secret(
         assert name in left.log
 
 
-@pytest.mark.parametrize(
-    ("provider", "identity"),
-    [
-        ("openai:chat:m", {"OPENAI_IDENTITY_PROVIDER_ID": "p", "OPENAI_SERVICE_ACCOUNT_ID": "s"}),
-        ("openai:chat:m", {"OPENAI_IDENTITY_PROVIDER_ID": "p"}),
-        ("openrouter:m", {"OPENROUTER_FEDERATION_POLICY_ID": "p"}),
-        (
-            "azure:chat:x",
-            {"AZURE_CLIENT_ID": "c", "AZURE_TENANT_ID": "t", "AZURE_OPENAI_API_HOST": "x.openai.azure.com"},
-        ),
-    ],
-)
+@each(("provider", "identity"), table(__file__, "forks_get_no_identity_either"))
 def test_forks_get_no_identity_either(action: Step, provider: str, identity: dict[str, str]) -> None:
     config = {"prompts": ["x"], "providers": [provider], "tests": [{"assert": [{"type": "contains", "value": "y"}]}]}
     action.write({"evals/promptfooconfig.yaml": json.dumps(config)})
@@ -259,7 +212,7 @@ def test_an_event_that_cannot_be_read_leaves_outputs_and_a_summary(action: Step)
     assert left.summary
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "outcome", "code"),
     [
         (ConfigError(Mistake("the folder is gone")), "mistake", "2"),
@@ -268,9 +221,7 @@ def test_an_event_that_cannot_be_read_leaves_outputs_and_a_summary(action: Step)
         (RuntimeError("sk-canary-0123456789"), "inconclusive", "3"),
     ],
 )
-def test_an_end_before_anything_was_published_is_accounted_for(
-    tmp_path: Path, error: BaseException, outcome: str, code: str
-) -> None:
+def test_an_end_before_anything_was_published_is_accounted_for(tmp_path: Path, error: BaseException, outcome: str, code: str) -> None:
     environ = {
         "GITHUB_OUTPUT": str(tmp_path / "output"),
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
@@ -310,7 +261,7 @@ def test_a_mistake_in_a_file_that_is_not_there_is_annotated_nowhere(action: Step
     assert all((action.workspace / name).is_file() for name in files)
 
 
-@pytest.mark.parametrize(("event", "warned"), [("pull_request_target", True), ("pull_request", False)])
+@each(("event", "warned"), [("pull_request_target", True), ("pull_request", False)])
 def test_pull_request_target_is_warned_of(action: Step, event: str, warned: bool) -> None:
     action.event = event
     left = action.run()

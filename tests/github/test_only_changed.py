@@ -12,6 +12,7 @@ import pytest
 
 from gradegate.files.ways import ways
 from gradegate.github.untouched import _pattern
+from support.each import each, table
 from support.events import pull_request
 from support.fake_github import FakeGitHub, Token, serve
 from support.fake_llm import FakeLlm
@@ -43,33 +44,12 @@ def test_nothing_to_check_is_a_pass_that_says_so(job: Job, capsys: pytest.Captur
     assert "1 file that" in json.loads((job.root / "results.json").read_text())["reason"]
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        "evals/promptfooconfig.yaml",
-        "evals/prompts/v1.txt",
-        "evals/prompts/current.txt",  # the link itself
-        "evals/cases/a.yaml",
-        "evals/expected.txt",
-        ".github/workflows/evals.yml",
-        ".github/actions/x/action.yml",
-        "ci/gate/action.yml",  # may hand on the inputs
-        "action.yaml",
-        ".gitattributes",
-        "evals/.gitattributes",
-        ("evals/cases/gone.yaml", "removed"),  # the pattern matched it
-        ("elsewhere.yaml", "renamed", "evals/cases/gone.yaml"),
-        ("evals/prompts/v1.txt", "renamed", "old.txt"),
-        ("evals/expected.txt", "changed"),  # its mode
-    ],
-)
+@each("changed", table(__file__, "a_change_of_what_a_run_depends_on_is_run"))
 def test_a_change_of_what_a_run_depends_on_is_run(job: Job, changed: Any) -> None:
     assert job.ran("README.md", changed)
 
 
-@pytest.mark.parametrize(
-    "changed", ["evals/README.md", "src/app.py", "evals/prompts/v2.txt", ("src/old.py", "removed"), "evals/cases"[:-1]]
-)
+@each("changed", ["evals/README.md", "src/app.py", "evals/prompts/v2.txt", ("src/old.py", "removed"), "evals/cases"[:-1]])
 def test_a_change_of_anything_else_is_not(job: Job, changed: Any) -> None:
     assert not job.ran(changed)
 
@@ -78,43 +58,29 @@ def test_without_the_input_everything_is_run(job: Job) -> None:
     assert job.ran("README.md", only_changed="false")
 
 
-@pytest.mark.parametrize(("paths", "changed", "ran"), [("src/**", "src/app.py", True), ("app", "src/app.py", False)])
+@each(("paths", "changed", "ran"), [("src/**", "src/app.py", True), ("app", "src/app.py", False)])
 def test_paths_name_further_files(job: Job, paths: str, changed: str, ran: bool) -> None:
     assert job.ran(changed, paths=paths) is ran
 
 
-@pytest.mark.parametrize(
-    ("written", "path", "matches"),
-    [
-        ("src", "src/a/b.py", True),
-        ("src/*", "src/a.py", True),
-        ("src/*.py", "src/a/b.py", False),
-        ("src/**/*.py", "src/b.py", True),
-        ("**/x.txt", "a/b/x.txt", True),
-        ("*.md", "docs/a.md", False),
-        ("a.c", "abc", False),
-        ("a+(b)", "a+(b)", True),
-    ],
-)
+@each(("written", "path", "matches"), table(__file__, "patterns_are_those_of_a_workflow"))
 def test_patterns_are_those_of_a_workflow(written: str, path: str, matches: bool) -> None:
     assert bool(_pattern(written).fullmatch(path)) is matches
 
 
-@pytest.mark.parametrize("path", ["/src", "./src", "../src", "!src", "a/../b", "src\\x", "{a,b}", "*.jsx?"])
+@each("path", ["/src", "./src", "../src", "!src", "a/../b", "src\\x", "{a,b}", "*.jsx?"])
 def test_a_path_that_can_match_nothing_is_a_mistake(job: Job, path: str) -> None:
     code, outputs = job.run(paths=path)
     assert (code, outputs["outcome"]) == (2, "mistake")
 
 
-@pytest.mark.parametrize(
-    "path", ["scr/**", "src/*.ts", "'src/**'", "- src/**", "src/**, app/**", "src/app.py/x", "lib"]
-)
+@each("path", ["scr/**", "src/*.ts", "'src/**'", "- src/**", "src/**, app/**", "src/app.py/x", "lib"])
 def test_a_path_that_no_file_has_runs_everything(job: Job, capsys: pytest.CaptureFixture[str], path: str) -> None:
     assert job.ran("README.md", paths=f"src/**\n{path}")
     assert f"the input `paths` has {path}, which is no file of the commit" in said(job, capsys)
 
 
-@pytest.mark.parametrize("path", ["src", "src/", "src/*", "**/app.py", "*/*.py", "**/*.py", "src/app.py"])
+@each("path", ["src", "src/", "src/*", "**/app.py", "*/*.py", "**/*.py", "src/app.py"])
 def test_a_path_that_a_file_has_does_not(job: Job, path: str) -> None:
     assert not job.ran("README.md", paths=path)
 
@@ -157,16 +123,14 @@ def test_more_files_than_github_lists_run_everything(job: Job, capsys: pytest.Ca
     assert "3,000 of the 3,001 changed files" in said(job, capsys)
 
 
-@pytest.mark.parametrize("side", ["head", "base"])
-def test_a_pull_request_that_has_moved_on_runs_everything(
-    job: Job, capsys: pytest.CaptureFixture[str], side: str
-) -> None:
+@each("side", ["head", "base"])
+def test_a_pull_request_that_has_moved_on_runs_everything(job: Job, capsys: pytest.CaptureFixture[str], side: str) -> None:
     job.github.pull[side] = {"sha": "e" * 40, "ref": "next"}
     assert job.ran("README.md")
     assert "moved on" in said(job, capsys)
 
 
-@pytest.mark.parametrize("status", [403, 404, 401])
+@each("status", [403, 404, 401])
 def test_a_list_that_may_not_be_read_runs_everything(job: Job, capsys: pytest.CaptureFixture[str], status: int) -> None:
     job.github.trouble("GET", status, path="/files")
     assert job.ran("README.md")
@@ -190,9 +154,7 @@ def test_events_without_a_pull_request_run_everything(job: Job, capsys: pytest.C
     assert "is not about the head of a pull request" in said(job, capsys)
 
 
-def test_a_file_that_an_earlier_step_made_or_changed_runs_everything(
-    job: Job, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_an_earlier_step_made_or_changed_runs_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     (job.root / "evals" / "prompts" / "v1.txt").write_text("made by a step")
     assert job.ran("README.md")
     assert ".txt is not as the commit has it" in said(job, capsys)
@@ -223,9 +185,7 @@ def test_an_action_of_the_pull_request_itself_runs_everything(job: Job, capsys: 
 
 
 def test_an_application_runs_unless_its_files_are_named(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
-    config = CONFIG.replace(
-        '"openai:chat:m"', f'{{id: "{job.llm.base}/chat", config: {{method: POST, body: {{q: "{{{{prompt}}}}"}}}}}}'
-    )
+    config = CONFIG.replace('"openai:chat:m"', f'{{id: "{job.llm.base}/chat", config: {{method: POST, body: {{q: "{{{{prompt}}}}"}}}}}}')
     (job.root / "evals" / "promptfooconfig.yaml").write_text(config)
     job.commit()
     host = job.llm.base.partition("//")[2].partition("/")[0]
@@ -254,11 +214,7 @@ def test_the_way_to_a_file_leads_through_every_link(tmp_path: Path) -> None:
     (tmp_path / "folder").symlink_to("real")
     (tmp_path / "first").symlink_to("folder/second")
     (tmp_path / "real" / "second").symlink_to(tmp_path / "folder" / "file")
-    found = [
-        place.relative_to(tmp_path).as_posix()
-        for place in ways(tmp_path / "x" / ".." / "first")
-        if tmp_path in place.parents
-    ]
+    found = [place.relative_to(tmp_path).as_posix() for place in ways(tmp_path / "x" / ".." / "first") if tmp_path in place.parents]
     assert found == ["x", "first", "folder", "real", "real/second", "folder", "real", "real/file"]
     (tmp_path / "circle").symlink_to("circle")
     with pytest.raises(ValueError, match="circle"):

@@ -18,6 +18,7 @@ from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event
 from gradegate.github.stamp import Stamp, read_stamp, stamp
 from gradegate.github.sticky import Left, Posted, When, upsert_comment
+from support.each import each
 from support.fake_github import FakeGitHub, Seen, serve
 from support.patience import PATIENCE
 
@@ -75,12 +76,8 @@ def test_an_older_run_that_ends_later_writes_nothing(fake: FakeGitHub, older: St
     assert {seen.method for seen in fake.seen if "/repos/" in seen.path} == {"GET"}
 
 
-@pytest.mark.parametrize(
-    ("first", "second"), [(run(9), run(10)), (run(5), run(5, 2)), (Stamp(), run(1)), (run(3), run(3))]
-)
-def test_a_newer_run_writes_over_an_older_one_and_a_job_over_one_of_its_own_attempt(
-    fake: FakeGitHub, first: Stamp, second: Stamp
-) -> None:
+@pytest.mark.parametrize(("first", "second"), [(run(9), run(10)), (run(5), run(5, 2)), (Stamp(), run(1)), (run(3), run(3))])
+def test_a_newer_run_writes_over_an_older_one_and_a_job_over_one_of_its_own_attempt(fake: FakeGitHub, first: Stamp, second: Stamp) -> None:
     post(fake, first)
     post(fake, second)
     assert there(fake) == [f"{second.line}\n{body(second)}"]
@@ -92,9 +89,7 @@ def test_where_outcome_and_failing_cases_are_the_same_only_the_run_is_noted(fake
     assert isinstance(left, Left)
     assert left.why == "outcome and failing cases are those of run 5"
     assert there(fake) == [f"{run(7, findings='ab').line}\n{body(run(5))}"]
-    assert isinstance(
-        post(fake, run(6, findings="cd"), CHANGES), Left
-    )  # older than the one that had nothing new to say
+    assert isinstance(post(fake, run(6, findings="cd"), CHANGES), Left)  # older than the one that had nothing new to say
     assert there(fake) == [f"{run(7, findings='ab').line}\n{body(run(5))}"]
     assert isinstance(post(fake, run(8, findings="cd"), CHANGES), Posted)
     assert there(fake) == [f"{run(8, findings='cd').line}\n{body(run(8))}"]
@@ -214,8 +209,9 @@ TROUBLES: tuple[Callable[[FakeGitHub, str], None], ...] = (
 )
 
 
-@pytest.mark.parametrize("existing", [False, True])
-@pytest.mark.parametrize("stamps", [(run(8), run(9)), (run(9), run(8)), (run(8), run(8))])
+@pytest.mark.slow
+@each("existing", [False, True])
+@each("stamps", [(run(8), run(9)), (run(9), run(8)), (run(8), run(8))])
 def test_fifty_times_two_jobs_at_once_leave_one_comment_that_is_whole_and_the_newer_runs(
     fake: FakeGitHub, stamps: tuple[Stamp, Stamp], existing: bool
 ) -> None:
@@ -242,20 +238,16 @@ def test_in_whatever_order_a_first_comment_is_created_it_is_the_newer_runs(fake:
         assert there(fake) == [f"{run(9).line}\n{body(run(9))}"], order
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.permutations([(3, 1), (3, 2), (4, 1), (10, 1), (9, 3)]), st.sets(st.integers(0, 4)))
-def test_however_runs_end_the_newest_is_what_stays(
-    fake: FakeGitHub, ends: list[tuple[int, int]], careful: set[int]
-) -> None:
+def test_however_runs_end_the_newest_is_what_stays(fake: FakeGitHub, ends: list[tuple[int, int]], careful: set[int]) -> None:
     fake.comments.clear()
     for place, (number, attempt) in enumerate(ends):
         post(fake, run(number, attempt, f"{number:x}"), CHANGES if place in careful else When())
     assert there(fake) == [f"{run(10, 1, 'a').line}\n{body(run(10))}"]
 
 
-@given(
-    st.text(), st.integers(0, 2**60), st.integers(0, 9), st.sampled_from(["", "a" * 40]), st.sampled_from(["", "0f"])
-)
+@given(st.text(), st.integers(0, 2**60), st.integers(0, 9), st.sampled_from(["", "a" * 40]), st.sampled_from(["", "0f"]))
 def test_a_stamp_is_read_as_it_was_written(key: str, number: int, attempt: int, commit: str, findings: str) -> None:
     own = Stamp(key, number, attempt, commit, findings)
     assert read_stamp(f"{own.line}\r\ntext", key) == own
@@ -263,15 +255,11 @@ def test_a_stamp_is_read_as_it_was_written(key: str, number: int, attempt: int, 
     assert "--" not in own.line[4:-3]
 
 
-@pytest.mark.parametrize(
-    "line", ["", "<!-- gradegate: run=x -->", "<!-- gradegate:-->", "x <!-- gradegate: -->", "<!-- gradegate: -"]
-)
+@each("line", ["", "<!-- gradegate: run=x -->", "<!-- gradegate:-->", "x <!-- gradegate: -->", "<!-- gradegate: -"])
 def test_another_line_is_no_stamp(line: str) -> None:
     assert read_stamp(line, "") is None
 
 
 def test_what_the_runner_does_not_say_is_not_in_the_stamp() -> None:
-    assert stamp("k", {"GITHUB_RUN_ID": "12", "GITHUB_RUN_ATTEMPT": "2"}, "a" * 40, "0f") == Stamp(
-        "k", 12, 2, "a" * 40, "0f"
-    )
+    assert stamp("k", {"GITHUB_RUN_ID": "12", "GITHUB_RUN_ATTEMPT": "2"}, "a" * 40, "0f") == Stamp("k", 12, 2, "a" * 40, "0f")
     assert stamp("", {"GITHUB_RUN_ID": "-->", "GITHUB_RUN_ATTEMPT": "9" * 30}, "--> @all", "") == Stamp()

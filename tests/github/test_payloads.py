@@ -10,6 +10,7 @@ import pytest
 
 from gradegate.github.event import Event, Person, Stage, read_event
 from support import contract
+from support.each import each
 from support.events import MERGE, examples
 
 pytestmark = pytest.mark.skipif(bool(contract.missing()), reason=contract.missing() or "they are there")
@@ -19,14 +20,7 @@ def read(tmp_path: Path, name: str, payload: dict[str, Any]) -> Event:
     path = tmp_path / "event.json"
     path.write_text(json.dumps(payload))
     repository = payload.get("repository", {}).get("full_name", "o/r")
-    return read_event(
-        {
-            "GITHUB_EVENT_NAME": name,
-            "GITHUB_EVENT_PATH": str(path),
-            "GITHUB_REPOSITORY": repository,
-            "GITHUB_SHA": MERGE,
-        }
-    )
+    return read_event({"GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": str(path), "GITHUB_REPOSITORY": repository, "GITHUB_SHA": MERGE})
 
 
 def test_no_event_has_a_payload_that_cannot_be_read(tmp_path: Path) -> None:
@@ -36,15 +30,11 @@ def test_no_event_has_a_payload_that_cannot_be_read(tmp_path: Path) -> None:
     assert {name: problems for name, problems in told.items() if any(problems)} == {}
 
 
-@pytest.mark.parametrize("name", ["pull_request", "pull_request_target", "pull_request_review"])
+@each("name", ["pull_request", "pull_request_target", "pull_request_review"])
 def test_a_pull_request(tmp_path: Path, name: str) -> None:
     for payload in examples()[name.replace("_target", "")]:
         event, pull = read(tmp_path, name, payload), payload["pull_request"]
-        assert (event.number, event.head_sha, event.base_sha) == (
-            pull["number"],
-            pull["head"]["sha"],
-            pull["base"]["sha"],
-        )
+        assert (event.number, event.head_sha, event.base_sha) == (pull["number"], pull["head"]["sha"], pull["base"]["sha"])
         assert event.author == Person(pull["user"]["login"], pull["user"]["id"])
         assert event.sender == Person(payload["sender"]["login"], payload["sender"]["id"])
         assert event.action == payload["action"]
@@ -77,7 +67,7 @@ def test_a_second_stage(tmp_path: Path) -> None:
         assert (event.number, event.head_sha) == (None, MERGE)  # it runs at a commit of the base
 
 
-@pytest.mark.parametrize("name", ["issue_comment", "workflow_dispatch"])
+@each("name", ["issue_comment", "workflow_dispatch"])
 def test_an_event_that_is_about_no_commit(tmp_path: Path, name: str) -> None:
     for payload in examples()[name]:
         event = read(tmp_path, name, payload)

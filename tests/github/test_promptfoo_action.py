@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import pytest
-
 from gradegate.github.inputs import from_inputs
 from gradegate.github.promptfoo_action import ANSWERS, SAME
+from support.each import each
 
 PAGE = (Path(__file__).parents[2] / "docs" / "from-promptfoo.md").read_text()
 # `inputs` of promptfoo/promptfoo-action, action.yml at 77edad7.
@@ -18,7 +17,7 @@ force-run
 """.split()
 
 
-@pytest.mark.parametrize("name", INPUTS)
+@each("name", INPUTS)
 def test_each_input_of_promptfoos_action_is_the_same_or_a_mistake_that_names_the_way(name):
     found = from_inputs({f"INPUT_{name.upper()}": "3"}, Path(), ANSWERS).mistakes
     if name in SAME:
@@ -27,12 +26,12 @@ def test_each_input_of_promptfoos_action_is_the_same_or_a_mistake_that_names_the
         assert f"there is no input `{name}` -> {ANSWERS[name]}" in map(str, found)
 
 
-@pytest.mark.parametrize(("name", "answer"), [*SAME.items(), *ANSWERS.items()])
+@each(("name", "answer"), [*SAME.items(), *ANSWERS.items()])
 def test_the_page_gives_the_same_answer(name, answer):
     assert f"| `{name}` | {answer} |" in PAGE
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@each("name", ANSWERS)
 def test_an_answer_names_inputs_that_there_are(name):
     answered = ANSWERS[name]
     if answered.startswith("give `"):

@@ -13,12 +13,12 @@ from gradegate.conversation import Usage
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github.client import connect
 from gradegate.github.event import Event
-from gradegate.github.inputs import ActionSettings
 from gradegate.github.publish import Step, outputs, publish, publish_mistakes
 from gradegate.reporting.commands import command
 from gradegate.reporting.report import Document, Sink
 from gradegate.result import Counts, Decision, GateOutcome, RunResult
-from gradegate.settings import Settings
+from gradegate.settings import ActionSettings, Settings
+from support.each import each
 from support.fake_github import FakeGitHub, Token, serve
 from support.runner import commands, read_outputs, read_summary, shown
 
@@ -84,9 +84,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(stage: Stage) -> None:
-    returned = publish(
-        stage.step(), decision(GateOutcome.BLOCKED), 1, DOCUMENTS, ["r.json", "r.xml", "r.md", "r.html", "r.agent.md"]
-    )
+    returned = publish(stage.step(), decision(GateOutcome.BLOCKED), 1, DOCUMENTS, ["r.json", "r.xml", "r.md", "r.html", "r.agent.md"])
     url = stage.fake.comments[0]["html_url"]
     assert stage.fake.comments[0]["body"].endswith("\ncomment text")
     assert stage.summary == "summary text\n"
@@ -123,7 +121,7 @@ def test_annotations_come_before_our_own_warnings_because_ten_are_shown(stage: S
     assert len(stage.warnings) == 11
 
 
-@pytest.mark.parametrize(
+@each(
     ("counts", "rate"),
     [
         (Counts(0, 0, 5), ""),
@@ -171,10 +169,7 @@ def test_a_run_that_ends_late_leaves_the_comment_of_a_newer_one(stage: Stage) ->
     assert comment["body"].startswith(head)
     assert comment["body"].endswith("\nreport of run 10")
     assert outputs["comment-url"] == comment["html_url"]
-    assert (
-        f"The comment stays as it is: a newer run (10, of commit aaaaaaa) has written it. {comment['html_url']}"
-        in stage.said
-    )
+    assert f"The comment stays as it is: a newer run (10, of commit aaaaaaa) has written it. {comment['html_url']}" in stage.said
     assert stage.warnings == []
 
 
@@ -237,10 +232,7 @@ def test_files_that_cannot_be_written_are_said_and_nothing_else_suffers(stage: S
     stage.environ["GITHUB_OUTPUT"] = str(stage.root / "no" / "output")
     stage.environ["GITHUB_STEP_SUMMARY"] = str(stage.root)
     assert publish(stage.step(), decision(), 0, DOCUMENTS, []) == {}
-    assert [warning.partition(":")[0] for warning in stage.warnings] == [
-        "The job summary was not written",
-        "The outputs were not written",
-    ]
+    assert [warning.partition(":")[0] for warning in stage.warnings] == ["The job summary was not written", "The outputs were not written"]
     assert len(stage.fake.comments) == 1
 
 
@@ -250,7 +242,7 @@ def test_words_of_a_server_are_no_commands(stage: Stage) -> None:
     assert {c.name for c in commands(stage.log)} == {"error", "warning"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("cwd", "path", "output"),
     [
         ("", "a/r.json", "a/r.json"),
@@ -298,9 +290,7 @@ def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) ->
     assert "COULD NOT RUN" in stage.summary
 
 
-@pytest.mark.parametrize(
-    ("actor", "head", "whose"), [("mona", "mona/x", "a fork"), ("dependabot[bot]", "", "Dependabot")]
-)
+@pytest.mark.parametrize(("actor", "head", "whose"), [("mona", "mona/x", "a fork"), ("dependabot[bot]", "", "Dependabot")])
 def test_who_gets_no_secrets_is_told_so(stage: Stage, actor: str, head: str, whose: str) -> None:
     event = replace(EVENT, actor=actor, head_repository=head or EVENT.head_repository)
     publish_mistakes(replace(stage.step(), event=event), ConfigError(Mistake("OPENAI_API_KEY is not set")), 2)

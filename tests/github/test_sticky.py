@@ -18,6 +18,7 @@ from gradegate.github.client import GitHub, connect
 from gradegate.github.event import Event
 from gradegate.github.stamp import Stamp
 from gradegate.github.sticky import Posted, Refused, When, upsert_comment
+from support.each import each
 from support.fake_github import FakeGitHub, Seen, Token, serve
 
 REPOSITORY = "octo-org/octo-repo"
@@ -80,9 +81,7 @@ def test_our_comment_is_found_behind_hundreds_of_others(fake: FakeGitHub) -> Non
 
 
 @pytest.mark.parametrize(("cap", "links"), [(100, False), (50, True)])
-def test_pages_are_followed_without_links_and_when_they_are_smaller_than_asked(
-    fake: FakeGitHub, cap: int, links: bool
-) -> None:
+def test_pages_are_followed_without_links_and_when_they_are_smaller_than_asked(fake: FakeGitHub, cap: int, links: bool) -> None:
     fake.page_cap, fake.links = cap, links
     for number in range(130):
         fake.add("mona", f"comment {number}")
@@ -131,9 +130,7 @@ def test_a_comment_without_an_author_or_in_an_odd_shape_stops_nothing(fake: Fake
         ("github_pat_person", Token("Mona", "User"), ["/user"]),
     ],
 )
-def test_the_owner_of_the_token_is_the_author_that_counts(
-    fake: FakeGitHub, token: str, owner: Token, asked: list[str]
-) -> None:
+def test_the_owner_of_the_token_is_the_author_that_counts(fake: FakeGitHub, token: str, owner: Token, asked: list[str]) -> None:
     fake.tokens[token] = owner
     fake.add(BOT, f"{mark('')}\nof the other token", "Bot")
     fake.add(owner.login, f"{mark('')}\nold", owner.kind)
@@ -187,7 +184,7 @@ def test_nothing_is_created_when_only_an_update_is_wanted(fake: FakeGitHub) -> N
     assert [c["body"] for c in fake.comments] == [f"{mark('')}\nnew"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "words", "never"),
     [
         (EVENT, "`permissions: pull-requests: write`", "fork"),
@@ -196,10 +193,8 @@ def test_nothing_is_created_when_only_an_update_is_wanted(fake: FakeGitHub) -> N
         (replace(EVENT, actor="dependabot[bot]"), "comes from Dependabot", "permissions:"),
     ],
 )
-@pytest.mark.parametrize("status", [403, 404])
-def test_a_token_that_cannot_write_is_told_apart_from_a_fork(
-    fake: FakeGitHub, event: Event, words: str, never: str, status: int
-) -> None:
+@each("status", [403, 404])
+def test_a_token_that_cannot_write_is_told_apart_from_a_fork(fake: FakeGitHub, event: Event, words: str, never: str, status: int) -> None:
     fake.tokens["ghs_actions"] = Token(BOT, writes=False)
     if status == 404:
         fake.trouble("POST", 404, "Not Found", path="/comments")
@@ -209,7 +204,7 @@ def test_a_token_that_cannot_write_is_told_apart_from_a_fork(
     assert f"({status}: {'Not Found' if status == 404 else 'Resource not accessible by integration'})" in reason
 
 
-@pytest.mark.parametrize("token", ["ghs_wrong", "ghp_wrong"])
+@each("token", ["ghs_wrong", "ghp_wrong"])
 def test_a_token_that_github_does_not_know_is_said_as_such(fake: FakeGitHub, token: str) -> None:
     reason = refused(upsert(github(fake, token), EVENT, "x"))
     assert reason == "GitHub does not accept the token (401: Bad credentials); check the input `github-token`"
@@ -273,9 +268,7 @@ LIMITED: dict[str, tuple[int, str, Callable[[], dict[str, str]], float, float]] 
 
 
 @pytest.mark.parametrize("kind", LIMITED)
-def test_a_rate_limit_is_waited_for_as_long_as_github_says_and_a_minute_where_it_does_not(
-    fake: FakeGitHub, kind: str
-) -> None:
+def test_a_rate_limit_is_waited_for_as_long_as_github_says_and_a_minute_where_it_does_not(fake: FakeGitHub, kind: str) -> None:
     status, message, headers, least, most = LIMITED[kind]
     waits: list[float] = []
     fake.trouble("POST", status, message, headers=headers(), path="/comments")
@@ -335,11 +328,9 @@ bodies = st.none() | st.text(max_size=40) | st.text(max_size=20).map(lambda text
 others = st.sampled_from(["mona", "github-actions", "github-actions[bot] ", "hubot[bot]", "GitHub-Actions"])
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(others, st.sampled_from(["User", "Bot"]), bodies | st.integers()), max_size=6), st.text())
-def test_whatever_others_write_stays_and_ours_is_one(
-    fake: FakeGitHub, comments: list[tuple[str, str, Any]], text: str
-) -> None:
+def test_whatever_others_write_stays_and_ours_is_one(fake: FakeGitHub, comments: list[tuple[str, str, Any]], text: str) -> None:
     fake.comments.clear()
     for login, kind, body in comments:
         fake.add(login, body, kind)

@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.github.workflow import SUMMARY_LIMIT, append_summary, outputs_text, safe_outputs, write_outputs
+from support.each import each, table
 from support.runner import FailedStep, commands, read_outputs, read_summary, shown
 
 NASTY = ["x\nEOF\noutcome=pass", "a=b", "a<<b", "", "\r\n", "no newline", "<<", "gradegate_", "\n\n", "{{x}}"]
 
 
-@pytest.mark.parametrize("value", NASTY)
+@each("value", NASTY)
 def test_the_runner_reads_a_value_as_it_was_written(tmp_path: Path, value: str) -> None:
     path = tmp_path / "output"
     path.write_text("earlier=1\n")
@@ -43,7 +44,7 @@ def test_a_value_that_holds_the_delimiter_is_refused(tmp_path: Path) -> None:
     assert len(first.split("\n")[0]) >= len("outcome<<") + 32
 
 
-@pytest.mark.parametrize("name", ["", "a=b", "a<<b", "a\nb", "Outcome", "-a"])
+@each("name", ["", "a=b", "a<<b", "a\nb", "Outcome", "-a"])
 def test_a_bad_name_is_refused_and_said(tmp_path: Path, name: str) -> None:
     path = tmp_path / "output"
     assert "cannot be the name" in write_outputs({"GITHUB_OUTPUT": str(path)}, {name: "x"})
@@ -52,15 +53,7 @@ def test_a_bad_name_is_refused_and_said(tmp_path: Path, name: str) -> None:
 
 def test_only_values_that_a_shell_takes_as_text_are_safe() -> None:
     dangerous = ["a b", "$(id)", "`id`", "a;b", "'", '"', "a\nb", "x" * 201, "ä", "a\n", "a&b", "a|b", "a>b", "*"]
-    harmless = [
-        "",
-        "pass",
-        "0.9500",
-        "-1",
-        "gradegate/results.json",
-        "https://github.com/o/r/pull/7#issuecomment-1",
-        "x" * 200,
-    ]
+    harmless = ["", "pass", "0.9500", "-1", "gradegate/results.json", "https://github.com/o/r/pull/7#issuecomment-1", "x" * 200]
     safe, unsafe = safe_outputs({str(i): value for i, value in enumerate([*dangerous, *harmless])})
     assert list(safe.values()) == harmless
     assert unsafe == [str(i) for i in range(len(dangerous))]
@@ -73,10 +66,8 @@ def test_a_summary_is_added_to_what_is_there(tmp_path: Path) -> None:
     assert read_summary(path) == "before\nours ?\n"
 
 
-@pytest.mark.parametrize(("over", "written"), [(0, True), (1, False)])
-def test_a_summary_above_the_limit_is_left_out_because_the_runner_would_drop_everything(
-    tmp_path: Path, over: int, written: bool
-) -> None:
+@each(("over", "written"), [(0, True), (1, False)])
+def test_a_summary_above_the_limit_is_left_out_because_the_runner_would_drop_everything(tmp_path: Path, over: int, written: bool) -> None:
     path = tmp_path / "summary"
     path.write_text("12345678\n")
     text = "ä" * ((SUMMARY_LIMIT - 10) // 2) + "x" * over
@@ -98,24 +89,13 @@ def test_files_that_cannot_be_written_are_said(tmp_path: Path) -> None:
 # --- the oracle itself: what actions/runner documents and does --------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("line", "name", "data", "properties"),
-    [
-        ("::error file=a.yaml,line=3::bad%0Aworse %2525", "error", "bad\nworse %25", {"file": "a.yaml", "line": "3"}),
-        ("   ::warning title=a%3Ab%2Cc::x", "warning", "x", {"title": "a:b,c"}),
-        ("\u2028::NOTICE::x", "notice", "x", {}),
-        ("model says ##[error]x", "error", "x", {}),
-        ("##[set-output name=gate;]pass%5D", "set-output", "pass]", {"name": "gate"}),
-    ],
-)
+@each(("line", "name", "data", "properties"), table(__file__, "the_oracle_finds_commands"))
 def test_the_oracle_finds_commands(line: str, name: str, data: str, properties: dict[str, str]) -> None:
     (found,) = commands(f"before\r{line}\nafter")
     assert (found.name, found.data, found.properties) == (name, data, properties)
 
 
-@pytest.mark.parametrize(
-    "line", ["text ::error::x", "::unknown::x", ":: error::x", "::error", "##[error", "##[x]y", ""]
-)
+@each("line", ["text ::error::x", "::unknown::x", ":: error::x", "::error", "##[error", "##[x]y", ""])
 def test_the_oracle_finds_no_command(line: str) -> None:
     assert commands(line) == []
 
@@ -128,15 +108,13 @@ def test_the_oracle_obeys_stop_commands_fails_the_step_and_counts_to_ten() -> No
     assert len(shown("::error::x\n" * 12 + "::notice::y\n")) == 11
 
 
-@pytest.mark.parametrize("text", ["plain", "<<x", "a<<", "=v", "a<<EOF\nv\n", "a<<EOF\nv\nEOF \n"])
+@each("text", ["plain", "<<x", "a<<", "=v", "a<<EOF\nv\n", "a<<EOF\nv\nEOF \n"])
 def test_the_oracle_fails_the_step_for_a_broken_output_file(text: str) -> None:
     with pytest.raises(FailedStep):
         read_outputs(text)
 
 
-@pytest.mark.parametrize(
-    "make", [os.mkdir, os.mkfifo, lambda path: path.symlink_to("/none/x")], ids=["folder", "pipe", "link"]
-)
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: path.symlink_to("/none/x")], ids=["folder", "pipe", "link"])
 def test_a_file_of_the_runner_that_cannot_be_written_is_said(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "file")
     environ = {"GITHUB_OUTPUT": str(tmp_path / "file"), "GITHUB_STEP_SUMMARY": "/none/at/all"}

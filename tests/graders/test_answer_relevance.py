@@ -5,18 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import questions
-from gradegate.grading.reading.answer import parse
+from gradegate.graders.answer_relevance import FORM
 from support.graded import Script, config, mistakes
 from support.patience import PATIENCE
+from support.readers import read
 
-DIRECTIONS = {
-    "What is it?": [1.0, 0.0],
-    "Same": [1.0, 0.0],
-    "Half": [0.6, 0.8],
-    "Off": [0.0, 1.0],
-    "Opposite": [-1.0, 0.0],
-}
+DIRECTIONS = {"What is it?": [1.0, 0.0], "Same": [1.0, 0.0], "Half": [0.6, 0.8], "Off": [0.0, 1.0], "Opposite": [-1.0, 0.0]}
 
 
 def embed(texts):
@@ -35,7 +29,7 @@ def graded(gate, llm, *questions, kind="answer-relevance", **more):
         (("Same", "Same", "Same"), 1.0),
         (("Same", "Half", "Off"), 1.6 / 3),
         (("Off", "Off", "Off"), 0.0),
-        (('{"question": "Half"}', '"Half"', "**Half**"), 0.6),
+        (('{"question": "Half"}', '["Half"]', "**Half**"), 0.6),
         (("<think>hm</think>Half", "```\nHalf\n```", " Half\n"), 0.6),
     ],
 )
@@ -80,7 +74,19 @@ def test_not_turns_the_score_round(gate, llm):
 
 
 @pytest.mark.parametrize(
-    "reply", ["", "  \n", "...", "{}", '{"question": ""}', '{"question": 7}', '{"other": "x"}', "<think>What?</think>"]
+    "reply",
+    [
+        "",
+        "  \n",
+        "...",
+        "{}",
+        "Half\nSame",
+        '["Half", "Same"]',
+        '{"question": ""}',
+        '{"question": 7}',
+        '{"other": "x"}',
+        "<think>What?</think>",
+    ],
 )
 @pytest.mark.parametrize("kind", ["answer-relevance", "not-answer-relevance"])
 def test_a_blank_question_is_no_verdict(gate, llm, kind, reply):
@@ -108,4 +114,4 @@ def test_mistakes_before_any_call(gate, llm):
 @given(st.text(alphabet=st.characters(blacklist_categories=["L", "N"])))
 def test_text_without_a_word_is_no_question(reply):
     with pytest.raises(Unreadable):
-        questions.question(parse(reply))
+        read(FORM, reply)

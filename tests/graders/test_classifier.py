@@ -30,9 +30,7 @@ def test_the_score_of_a_label(gate, llm, assertion, outcome, score):
 
 
 def test_a_label_that_the_model_does_not_know_is_said(gate, llm):
-    assert (
-        "no label 'Friendly' (the model says: friendly 0.75, rude 0.2" in graded(gate, llm, value="Friendly")["reason"]
-    )
+    assert "no label 'Friendly' (the model says: friendly 0.75, rude 0.2" in graded(gate, llm, value="Friendly")["reason"]
 
 
 @pytest.mark.parametrize(

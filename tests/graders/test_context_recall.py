@@ -1,10 +1,5 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gradegate.errors import Unreadable
-from gradegate.grading.reading import marks
-from gradegate.grading.reading.answer import parse
 from support.graded import Script, config, mistakes
 
 CONTEXT = "The sky is blue. Grass is green."
@@ -20,22 +15,12 @@ def graded(gate, llm, reply, kind="context-recall", options=None, **more):
     ("reply", "score"),
     [
         ("1. The sky is blue. [Attributed]\n2. Grass is red. [Not Attributed]", 0.5),
-        ("a [attributed]\nb [NOT ATTRIBUTED]\nc [Attributed]", 2 / 3),
+        ("a. [attributed]\nb! [NOT ATTRIBUTED]\n(cat) [Attributed]", 2 / 3),
         ("- a **[Attributed]**\n- b **[Not Attributed]**", 0.5),
-        ("a **Attributed**\nb **Not Attributed**", 0.5),
-        ("a (Attributed)\nb (not attributed)", 0.5),
-        ("a `[Attributed]`", 1),
-        ("a: Attributed\nb: Not Attributed.", 0.5),
-        ("a → Attributed", 1),
-        ("| 1 | a | Attributed |\n| 2 | b | Not Attributed |", 0.5),
-        ("a\n[Attributed]\nb\n[Not Attributed]", 0.5),
-        ("Here is my analysis:\na [Attributed]\nb [Not Attributed]\n\nDone.", 0.5),
-        ("a [Attributed]\n\n[Attributed]: 1\n[Not Attributed]: 0", 1),  # the last two count, and mark nothing
-        ("<think>a [Not Attributed]</think>a [Attributed]", 1),
+        ("<think>a. [Not Attributed]</think>a. [Attributed]", 1),
         ({"verdicts": [{"sentence": "a", "reason": "r", "verdict": "attributed"}, {"verdict": "Not Attributed"}]}, 0.5),
-        ([{"sentence": "a", "verdict": "[Attributed]"}], 1),
         ('```json\n{"verdicts": [{"verdict": "attributed"}]}\n```', 1),
-        ("x [Not Attributed]", 0),
+        ("x. [Not Attributed]", 0),
     ],
 )
 def test_attributed_over_classified(gate, llm, reply, score):
@@ -51,7 +36,13 @@ def test_attributed_over_classified(gate, llm, reply, score):
         "nothing to see",
         "All sentences are attributed.",
         "None of them can be attributed",
-        "x [Attributed] [Not Attributed]",
+        "x [Attributed]",
+        "x. [Attributed] [Not Attributed]",
+        "x. [Unattributed] [Attributed]",
+        "1. x [Attributed]\nDone.",
+        "The following are wrong:\n1. x [Attributed]",
+        "1. x: [Attributed]",
+        "~~x.~~ [Attributed]",
         "I mark each sentence [Attributed] or [Not Attributed].\na [Attributed]",
         "a [Partially Attributed]",
         "a [Attributed] because 'x' says so",
@@ -69,14 +60,12 @@ def test_no_mark_or_both_is_no_verdict(gate, llm, kind, reply):
 
 
 def test_not_turns_the_score_round(gate, llm):
-    grade = graded(gate, llm, "a [Attributed]\nb [Not Attributed]\nc [Not Attributed]", "not-context-recall")
+    grade = graded(gate, llm, "- a [Attributed]\n- b [Not Attributed]\n- c [Not Attributed]", "not-context-recall")
     assert (grade["outcome"], grade["score"]) == ("pass", pytest.approx(2 / 3))
 
 
 def test_the_grader_sees_the_chunks_and_the_expected_answer(gate, llm):
-    grade = graded(
-        gate, llm, "a [Attributed]", options={"disableVarExpansion": True}, variables={"context": ["one", "two"]}
-    )
+    grade = graded(gate, llm, "a. [Attributed]", options={"disableVarExpansion": True}, variables={"context": ["one", "two"]})
     assert grade["outcome"] == "pass"
     assert "one\n\ntwo" in llm.prompts[0]
     assert "It is so." in llm.prompts[0]
@@ -105,10 +94,3 @@ def test_a_context_that_is_none_is_a_mistake_at_its_line(gate, llm, variables, o
 
 def test_a_value_is_needed(gate, llm):
     assert "`context-recall` has no `value`" in mistakes(gate(config(llm, {"type": "context-recall"}, context="c")))
-
-
-@given(st.text())
-def test_text_without_a_mark_says_nothing(text):
-    if "attributed" not in text.lower():
-        with pytest.raises(Unreadable):
-            marks.marked(parse(text))

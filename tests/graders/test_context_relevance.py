@@ -3,9 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import quotes
-from gradegate.grading.reading.answer import parse
-from gradegate.grading.reading.sentences import folded, units
+from gradegate.grading.metrics.quotations import Quotations, units
+from support.each import each
 from support.graded import Script, config, mistakes
 
 CONTEXT = "The sky is blue. Grass is green. Snow is white. Coal is black."
@@ -18,7 +17,7 @@ def graded(gate, llm, reply, kind="context-relevance", context=CONTEXT, options=
     return gate(config(llm, assertion, options=options, context=context, query="What colour?")).grades[0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("reply", "score"),
     [
         ("The sky is blue.", 1 / 4),
@@ -26,24 +25,13 @@ def graded(gate, llm, reply, kind="context-relevance", context=CONTEXT, options=
         ("the SKY  is\tblue", 1 / 4),
         ("- The sky is blue.\n- **Snow is white.**", 2 / 4),
         ("1. The sky is blue\n2) Snow is white", 2 / 4),
-        ("> The sky is blue.", 1 / 4),
-        ("All relevant sentences:\nThe sky is blue.", 1 / 4),
-        ("[1] The sky is blue.", 1 / 4),
-        ("Sentence 1: The sky is blue.", 1 / 4),
-        ("Here are the relevant sentences:\n\nThe sky is blue.\nSnow is white.", 2 / 4),
-        ("The sky is blue. Snow is white.", 2 / 4),
         ("The sky is blue. Grass is green.\nSnow is white.", 3 / 4),
         ("The sky is blue.\nThe sky is blue.", 1 / 4),
         (CONTEXT, 1),
-        ("Relevant sentences: The sky is blue. Snow is white.", 2 / 4),
-        ("<sentence>The sky is blue.</sentence>", 1 / 4),
         ({"reason": "r", "sentences": ["The sky is blue.", "Snow is white."]}, 2 / 4),
-        ('["The sky is blue.", "Snow is white."]', 2 / 4),
         ("<think>Grass is green.</think>The sky is blue.", 1 / 4),
         ("Insufficient Information", 0),
         ("**insufficient information**", 0),
-        ("Insufficient Information. The context names no city.", 0),
-        ("There is insufficient information in the context.", 0),
         ({"reason": "r", "sentences": ["Insufficient Information"]}, 0),
     ],
 )
@@ -52,8 +40,8 @@ def test_quoted_over_units(gate, llm, reply, score):
     assert (grade["outcome"], grade["score"]) == ("pass" if score >= 0.5 else "fail", pytest.approx(score))
 
 
-@pytest.mark.parametrize("kind", ["context-relevance", "not-context-relevance"])
-@pytest.mark.parametrize(
+@each("kind", ["context-relevance", "not-context-relevance"])
+@each(
     "reply",
     [
         "",
@@ -74,20 +62,19 @@ def test_quoted_over_units(gate, llm, reply, score):
         '{"sentences": ["The sky is grey."]}',
         '{"sentences": "The sky is blue."}',
         '{"relevant": true}',
-        "Zero relevance:\nThe sky is blue.",
-        "Low relevance:\nThe sky is blue.",
-        "Phrases inutiles :\nThe sky is blue.",
-        "Frases inútiles:\nThe sky is blue.",
-        "All sentences of the context:\nThe sky is blue.\nGrass is green.",
-        "Every sentence:\nThe sky is blue.",
+        "Noise:\nThe sky is blue.",
         "無関係な文:\nThe sky is blue.",
+        "The sky is blue?",
+        "[ ] The sky is blue.",
+        "✗ The sky is blue.",
+        '["The sky is blue."]',
     ],
 )
 def test_what_quotes_nothing_is_no_verdict(gate, llm, kind, reply):
     assert graded(gate, llm, reply, kind)["outcome"] == "error"
 
 
-@pytest.mark.parametrize(
+@each(
     ("context", "reply", "score"),
     [
         (LINES, "The sky is blue", 1 / 3),
@@ -117,9 +104,7 @@ def test_a_missing_query_is_a_mistake(gate, llm):
     for query, words in ((None, "is missing"), ("", "is empty"), (7, "is not text")):
         text = mistakes(gate(config(llm, {"type": "context-relevance"}, context="c", query=query)))
         assert f"the variable `query` {words}" in text
-    assert "takes no `value`" in mistakes(
-        gate(config(llm, {"type": "context-relevance", "value": 0.7}, context="c", query="q"))
-    )
+    assert "takes no `value`" in mistakes(gate(config(llm, {"type": "context-relevance", "value": 0.7}, context="c", query="q")))
 
 
 WORDLESS = st.text(st.characters(blacklist_characters=set((CONTEXT + "insufficient").lower() + CONTEXT.upper())))
@@ -128,4 +113,4 @@ WORDLESS = st.text(st.characters(blacklist_characters=set((CONTEXT + "insufficie
 @given(WORDLESS, st.sampled_from(["The", "is", "sky is", "blue", "white"]))
 def test_text_that_is_not_in_the_context_says_nothing(text, word):
     with pytest.raises(Unreadable):
-        quotes.quotations(parse(f"{text} {word} {text}"), list(map(folded, units(CONTEXT))), folded(CONTEXT))
+        Quotations(CONTEXT, units(CONTEXT)).covered([f"{text} {word} {text}"])

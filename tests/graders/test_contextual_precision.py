@@ -5,11 +5,7 @@ from support.conversations import Replies, config, judged
 
 def answered(kind="contextual-precision", documents=("d1", "d2", "d3"), variables=None, **assertion) -> dict:
     return {
-        "vars": {
-            "input": "q",
-            "retrieval_context": list(documents),
-            **({"expected_output": "e"} if variables is None else variables),
-        },
+        "vars": {"input": "q", "retrieval_context": list(documents), **({"expected_output": "e"} if variables is None else variables)},
         "options": {"disableVarExpansion": True},
         "providerOutput": "a",
         "assert": [{"type": kind, **assertion}],
@@ -33,9 +29,7 @@ def test_relevant_documents_count_more_the_higher_they_stand(gate, llm, words, s
     assert grade["outcome"] == ("pass" if score >= 0.5 else "fail")
 
 
-@pytest.mark.parametrize(
-    "reply", [judged("yes", "yes"), judged(), judged(*["yes"] * 4), judged("yes", "no", "idk"), "{}"]
-)
+@pytest.mark.parametrize("reply", [judged("yes", "yes"), judged(), judged(*["yes"] * 4), judged("yes", "no", "idk"), "{}"])
 def test_a_verdict_for_each_document_or_none_at_all(gate, llm, reply):
     llm.reply = Replies(contextual_precision=reply)
     assert gate(config(llm, answered())).grades[0]["outcome"] == "error"

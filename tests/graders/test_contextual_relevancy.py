@@ -15,8 +15,7 @@ def answered(*documents: str) -> dict:
 
 
 @pytest.mark.parametrize(
-    ("documents", "score", "calls"),
-    [(("d1", "d2"), 0.8, 2), (("d1", "d3"), 0.5, 2), (("d1", "d1", "d2"), 5 / 7, 2), (("d2",), 1.0, 1)],
+    ("documents", "score", "calls"), [(("d1", "d2"), 0.8, 2), (("d1", "d3"), 0.5, 2), (("d1", "d1", "d2"), 5 / 7, 2), (("d2",), 1.0, 1)]
 )
 def test_statements_are_pooled_over_documents(gate, llm, documents, score, calls):
     llm.reply = Replies(contextual_relevancy=lambda user: judged(*WORDS[between(user, "document")]))

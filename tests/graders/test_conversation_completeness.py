@@ -8,10 +8,7 @@ TALK = turns(("book a table", "done", ""), ("and a taxi", "sorry", ""))
 def test_the_share_of_intentions_that_were_satisfied(gate, llm):
     llm.reply = Replies(
         completeness_intentions={"intentions": ["a table", "a taxi"]},
-        completeness_verdict=lambda user: {
-            "reason": "turn 4",
-            "verdict": "yes" if between(user, "intention") == "a table" else "no",
-        },
+        completeness_verdict=lambda user: {"reason": "turn 4", "verdict": "yes" if between(user, "intention") == "a table" else "no"},
     )
     grade = gate(config(llm, case(TALK, "conversation-completeness", threshold=0.6))).grades[0]
     assert (grade["outcome"], grade["score"]) == ("fail", 0.5)

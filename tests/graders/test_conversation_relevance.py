@@ -3,25 +3,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.graders.conversation_relevance import _read
-from gradegate.grading.reading.answer import parse
+from gradegate.graders.conversation_relevance import FORM
 from support.graded import Script, config, mistakes, models
+from support.readers import read
 
 TALK = [("Hi", "Hello!"), ("What is gravity?", "A force."), ("And magnetism?", "I like cheese.")]
 
 
 def turns(talk=TALK):
-    return [
-        {"role": role, "content": text} for pair in talk for role, text in zip(("user", "assistant"), pair, strict=True)
-    ]
+    return [{"role": role, "content": text} for pair in talk for role, text in zip(("user", "assistant"), pair, strict=True)]
 
 
 def talk(llm, *pairs, kind="conversation-relevance", **assertion):
-    test = {
-        "turns": turns(pairs or TALK),
-        "assert": [{"type": kind, **assertion}],
-        "options": {"provider": models(llm)},
-    }
+    test = {"turns": turns(pairs or TALK), "assert": [{"type": kind, **assertion}], "options": {"provider": models(llm)}}
     return {"providers": ["echo"], "tests": [test]}
 
 
@@ -39,9 +33,7 @@ def test_the_share_of_relevant_answers(gate, llm):
     assert len(llm.requests) == 3
 
 
-@pytest.mark.parametrize(
-    ("size", "sees"), [(1, [False, False, False]), (2, [True, True, False]), (5, [True, True, True])]
-)
+@pytest.mark.parametrize(("size", "sees"), [(1, [False, False, False]), (2, [True, True, False]), (5, [True, True, True])])
 def test_a_window_holds_so_many_exchanges(gate, llm, size, sees):
     llm.reply = Script(last)
     gate(talk(llm, config={"windowSize": size}))
@@ -86,10 +78,7 @@ def test_no_verdict_on_one_turn_is_no_verdict(gate, llm, kind, reply):
     assert gate(talk(llm, kind=kind)).grades[0]["outcome"] == "error"
 
 
-@pytest.mark.parametrize(
-    ("reply", "score"),
-    [("Yes.", 1), ("**No**", 0), ({"verdict": "YES"}, 1), ("{verdict: no}", 0), ('[{"verdict": "no"}]', 0)],
-)
+@pytest.mark.parametrize(("reply", "score"), [("Yes.", 1), ("**No**", 0), ({"verdict": "YES"}, 1), ("{verdict: 'no'}", 0)])
 def test_verdicts_in_other_words(gate, llm, reply, score):
     llm.reply = Script(reply)
     assert gate(talk(llm)).grades[0]["score"] == score
@@ -103,4 +92,4 @@ def test_mistakes(gate, llm):
 @given(st.text(st.characters(blacklist_characters="yYnN{")))
 def test_text_without_the_letters_says_nothing(text):
     with pytest.raises(Unreadable):
-        _read(parse(text))
+        read(FORM, text)

@@ -8,13 +8,7 @@ STEPS = {"config": {"evaluation_steps": ["look", "decide"]}}
 
 @pytest.mark.parametrize(
     ("score", "threshold", "expected", "outcome"),
-    [
-        (7, None, 0.7, "pass"),
-        (4, None, 0.4, "fail"),
-        (5, None, 0.5, "pass"),
-        ("8.5", 0.9, 0.85, "fail"),
-        (0, None, 0, "fail"),
-    ],
+    [(7, None, 0.7, "pass"), (4, None, 0.4, "fail"), (5, None, 0.5, "pass"), ("8.5", 0.9, 0.85, "fail"), (0, None, 0, "fail")],
 )
 def test_the_score_is_a_share_of_ten(gate, llm, score, threshold, expected, outcome):
     llm.reply = Replies(conversational_g_eval={"reason": "because", "score": score})
@@ -26,9 +20,7 @@ def test_the_score_is_a_share_of_ten(gate, llm, score, threshold, expected, outc
 
 
 def test_steps_are_asked_for_when_only_criteria_are_given(gate, llm):
-    llm.reply = Replies(
-        conversational_g_eval_steps={"steps": ["first look"]}, conversational_g_eval={"reason": "r", "score": 10}
-    )
+    llm.reply = Replies(conversational_g_eval_steps={"steps": ["first look"]}, conversational_g_eval={"reason": "r", "score": 10})
     test = {**case(TALK, "conversational-g-eval", value="is polite"), "vars": {"scenario": "a shop"}}
     grade = gate(config(llm, test)).grades[0]
     assert (grade["score"], grade["evidence"]["steps_of_evaluation"]) == (1.0, ["first look"])

@@ -28,16 +28,12 @@ def outcome(gate, kind, output, **more):
 )
 def test_words_are_counted(gate, value, expected):
     assert outcome(gate, "word-count", " one  two\nthree ", value=value) == expected
-    assert (
-        outcome(gate, "not-word-count", " one  two\nthree ", value=value) == {"pass": "fail", "fail": "pass"}[expected]
-    )
+    assert outcome(gate, "not-word-count", " one  two\nthree ", value=value) == {"pass": "fail", "fail": "pass"}[expected]
 
 
 @pytest.mark.parametrize("value", ["many", {}, {"min": 3, "max": 2}, {"most": 3}, True, [3]])
 def test_a_count_that_is_none_is_a_mistake(gate, value):
-    assert "word-count" in mistakes(
-        gate({"tests": [{"providerOutput": "x", "assert": [{"type": "word-count", "value": value}]}]})
-    )
+    assert "word-count" in mistakes(gate({"tests": [{"providerOutput": "x", "assert": [{"type": "word-count", "value": value}]}]}))
 
 
 @pytest.mark.parametrize(
@@ -82,9 +78,7 @@ def test_why_an_answer_ended(gate, llm):
     config = {
         "prompts": ["x"],
         "providers": [llm.spec()],
-        "tests": [
-            {"assert": [{"type": "finish-reason", "value": "LENGTH"}, {"type": "finish-reason", "value": "stop"}]}
-        ],
+        "tests": [{"assert": [{"type": "finish-reason", "value": "LENGTH"}, {"type": "finish-reason", "value": "stop"}]}],
     }
     assert [grade["outcome"] for grade in gate(config).grades] == ["pass", "fail"]
     assert outcome(gate, "finish-reason", "x", value="stop") == "error"

@@ -12,9 +12,9 @@ from gradegate.errors import Unreadable
 from gradegate.figures import cut
 from gradegate.grading.metrics.claims import read_claims, read_verdicts
 from gradegate.grading.metrics.factscore import Standing, VotedClaim, score, standing, undecided
-from gradegate.grading.reading.answer import parse
 from gradegate.grading.reading.judgement import Judgement
 from gradegate.limits import exact
+from support.each import each
 from support.fake_llm import FakeLlm
 
 T, F, TIE, U = Standing.TRUE, Standing.FALSE, Standing.TIE, Standing.UNKNOWN
@@ -67,7 +67,7 @@ def ask(gate, llm: FakeLlm):
 FF1 = [T, T, F, T, U]
 
 
-@pytest.mark.parametrize(
+@each(
     ("standings", "weight", "expected"),
     [
         (FF1, 0.25, Fraction(300, 425)),  # FF1: 70.588235...
@@ -91,10 +91,7 @@ def test_the_score_is_exact(standings, weight, expected):
     assert score(standings, exact(weight)) == expected
 
 
-@pytest.mark.parametrize(
-    ("votes", "expected"),
-    [("ttt", T), ("tii", T), ("fft", F), ("iii", U), ("tf", TIE), ("tfi", TIE), ("fii", F), ("i", U)],
-)
+@each(("votes", "expected"), [("ttt", T), ("tii", T), ("fft", F), ("iii", U), ("tf", TIE), ("tfi", TIE), ("fii", F), ("i", U)])
 def test_an_idk_abstains(votes, expected):
     assert standing({"t": "true", "f": "false", "i": "idk"}[vote] for vote in votes) is expected
 
@@ -114,12 +111,7 @@ def test_the_order_of_the_claims_does_not_matter(permuted, weight):
 
 
 def test_the_reason_is_that_of_the_first_run_with_the_outcome():
-    votes = (
-        Judgement("idk", "no idea"),
-        Judgement("false", "no"),
-        Judgement("true", "second"),
-        Judgement("true", "third"),
-    )
+    votes = (Judgement("idk", "no idea"), Judgement("false", "no"), Judgement("true", "second"), Judgement("true", "third"))
     assert VotedClaim(1, "c", votes).reason == "second"
     tie = VotedClaim(1, "c", (Judgement("false", "no"), Judgement("true", "yes")))
     assert (tie.standing, tie.reason) == (TIE, "true: yes; false: no")
@@ -127,18 +119,9 @@ def test_the_reason_is_that_of_the_first_run_with_the_outcome():
     assert (later.standing, later.reason) == (U, "late")
 
 
-@pytest.mark.parametrize(
+@each(
     ("share", "shown"),
-    [
-        (2 / 3, "66.66"),
-        (0.69996, "69.99"),
-        (0.7, "70"),
-        (0.29, "29"),
-        (1.0, "100"),
-        (0.0, "0"),
-        (300 / 425, "70.58"),
-        (1e13, "1e+15"),
-    ],
+    [(2 / 3, "66.66"), (0.69996, "69.99"), (0.7, "70"), (0.29, "29"), (1.0, "100"), (0.0, "0"), (300 / 425, "70.58"), (1e13, "1e+15")],
 )
 def test_people_see_hundredths_that_are_cut(share, shown):
     assert cut(share, 100) == shown
@@ -245,7 +228,7 @@ def test_ff8_seventy_passes_at_seventy(ask):
     assert ask(reply, threshold=0.7000000001).code == 1
 
 
-@pytest.mark.parametrize("true", range(101))
+@each("true", range(101))
 def test_every_share_of_a_hundred_passes_at_itself_and_not_above(true):
     from gradegate.conversation import NO_USAGE
     from gradegate.graders.factfulness import Factfulness
@@ -303,7 +286,7 @@ def test_knowledge_keeps_the_source_from_the_first_runs(ask, llm: FakeLlm):
 VERDICT = {"id": 1, "verdict": "true", "reason": ""}
 
 
-@pytest.mark.parametrize(
+@each(
     "verdicts",
     [
         [VERDICT],  # FF13: an id is missing
@@ -335,46 +318,32 @@ def test_ff13_a_malformed_run_is_asked_again_and_then_an_error(ask, llm: FakeLlm
 
 @pytest.mark.parametrize(
     "claims",
-    [
-        [{"claim": "x"}],
-        [{"checkable": True}],
-        [{"claim": " ", "checkable": True}],
-        ["x"],
-        {"a": 1},
-        [{"claim": "x", "checkable": "maybe"}],
-    ],
+    [[{"claim": "x"}], [{"checkable": True}], [{"claim": " ", "checkable": True}], ["x"], {"a": 1}, [{"claim": "x", "checkable": "maybe"}]],
 )
 def test_claims_that_cannot_be_read_are_no_verdict(claims):
     with pytest.raises(Unreadable):
-        read_claims(parse(json.dumps({"claims": claims})))
+        read_claims({"claims": claims})
 
 
 def test_words_and_booleans_are_read_alike():
-    written = (
-        '{"verdicts": [{"id": "1", "verdict": true}, {"id": 2, "verdict": "FALSE."}, {"id": 3.0, "verdict": "idk"}]}'
-    )
-    found = read_verdicts(parse(written), frozenset({1, 2, 3}))
+    written = [{"id": "1", "verdict": True}, {"id": 2, "verdict": "FALSE."}, {"id": 3.0, "verdict": "idk"}]
+    found = read_verdicts({"verdicts": written}, frozenset({1, 2, 3}))
     assert [found[n].verdict for n in (1, 2, 3)] == ["true", "false", "idk"]
 
 
 @given(
-    st.lists(
-        st.fixed_dictionaries(
-            {"id": st.integers(-1, 4), "verdict": st.sampled_from(["true", "false", "idk", "yes", ""])}
-        ),
-        max_size=5,
-    )
+    st.lists(st.fixed_dictionaries({"id": st.integers(-1, 4), "verdict": st.sampled_from(["true", "false", "idk", "yes", ""])}), max_size=5)
 )
 def test_what_is_read_is_complete_and_as_written(items):
     try:
-        found = read_verdicts(parse(json.dumps({"verdicts": items})), frozenset({1, 2, 3}))
+        found = read_verdicts({"verdicts": items}, frozenset({1, 2, 3}))
     except Unreadable:
         return
     assert {n: vote.verdict for n, vote in found.items()} == {item["id"]: item["verdict"] for item in items}
     assert sorted(found) == [1, 2, 3] == sorted(item["id"] for item in items)
 
 
-@pytest.mark.parametrize(
+@each(
     ("config", "name"),
     [
         ({"n_runs": 0}, "n_runs"),
@@ -431,11 +400,7 @@ def test_a_reasoning_model_gets_no_temperature_but_other_orders_and_seeds(gate, 
     assert gate(config).code == 0
     runs = llm.bodies[1:]
     assert not any("temperature" in body for body in runs)
-    assert (
-        len({body["seed"] for body in runs})
-        == len({str(body["messages"][-1]).split("verdicts")[0] for body in runs})
-        == 3
-    )
+    assert len({body["seed"] for body in runs}) == len({str(body["messages"][-1]).split("verdicts")[0] for body in runs}) == 3
 
 
 def test_a_claim_cannot_pass_for_several(ask, llm: FakeLlm):

@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.graders.factuality import _read
-from gradegate.grading.reading.answer import parse
+from gradegate.graders.factuality import FORM
 from support.graded import Script, config, mistakes
+from support.readers import read
 
 SCORES = {"subset": 0.5, "superset": 0, "agree": 1, "disagree": 0.1, "differButFactual": -1}
 
@@ -19,11 +19,7 @@ def graded(gate, llm, reply, kind="factuality", options=None, **more):
 @pytest.mark.parametrize(("letter", "score"), [("A", 1), ("B", 1), ("C", 1), ("D", 0), ("E", 1)])
 def test_each_category_has_its_score(gate, llm, kind, letter, score):
     grade = graded(gate, llm, {"reason": "because", "category": letter}, kind)
-    assert (grade["outcome"], grade["score"], grade["reason"]) == (
-        "pass" if score else "fail",
-        score,
-        f"({letter}) because",
-    )
+    assert (grade["outcome"], grade["score"], grade["reason"]) == ("pass" if score else "fail", score, f"({letter}) because")
 
 
 @pytest.mark.parametrize(
@@ -58,12 +54,10 @@ def test_no_category_is_no_verdict(gate, llm, kind, reply):
 def test_mistakes(gate, llm):
     assert "has no `value`" in mistakes(gate(config(llm, {"type": "factuality"})))
     for wrong in ({"subsets": 1}, {"subset": "x"}, {"subset": None}):
-        assert "`factuality`" in mistakes(
-            gate(config(llm, {"type": "factuality", "value": "v"}, options={"factuality": wrong}))
-        )
+        assert "`factuality`" in mistakes(gate(config(llm, {"type": "factuality", "value": "v"}, options={"factuality": wrong})))
 
 
 @given(st.text(st.characters(blacklist_characters="abcdeABCDE{")))
 def test_text_without_one_of_the_letters_is_no_category(text):
     with pytest.raises(Unreadable):
-        _read(parse(text))
+        read(FORM, text)

@@ -5,10 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import lists, numbers
-from gradegate.grading.reading.answer import parse
+from gradegate.graders.g_eval import SCORE
+from gradegate.grading.metrics.verdicts import items
+from support.each import each
 from support.graded import Script, config, mistakes
 from support.patience import PATIENCE
+from support.readers import read
 
 STEPS = {"steps": ["Check facts", "Check tone"]}
 
@@ -18,7 +20,7 @@ def graded(gate, llm, *replies, kind="g-eval", options=None, **more):
     return gate(config(llm, {"type": kind, "value": "Is coherent", **more}, options=options)).grades[0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("reply", "score"),
     [
         ({"score": 8, "reason": "fine"}, 0.8),
@@ -26,15 +28,11 @@ def graded(gate, llm, *replies, kind="g-eval", options=None, **more):
         ({"Score": 10}, 1),
         ({"score": 0}, 0),
         ({"score": 6.5}, 0.65),
-        ({"score": "9/10"}, 0.9),
         ('```json\n{\n "score": 9,\n "reason": "pretty"\n}\n```', 0.9),
-        ("Good tone. {score: 8, reason: 'it's fine'}", 0.8),
-        ('{"score": 8} {"score": 8}', 0.8),
         ("**8/10**", 0.8),
         ("It is fine.\nScore: 8", 0.8),
         ("**Score:** 8/10", 0.8),
         ("The score is 7.5.", 0.75),
-        ("I give it 8 out of 10.", 0.8),
         ("<think>Score: 1</think>Score: 8", 0.8),
     ],
 )
@@ -43,11 +41,11 @@ def test_the_score_is_a_share_of_ten(gate, llm, reply, score):
     assert (grade["outcome"], grade["score"]) == ("pass" if score >= 0.7 else "fail", pytest.approx(score))
 
 
-@pytest.mark.parametrize("kind", ["g-eval", "not-g-eval"])
-@pytest.mark.parametrize(
+@each("kind", ["g-eval", "not-g-eval"])
+@each(
     "reply",
     ["", "no json", "8", {"reason": "none"}, {"score": 11}, {"score": -1}, {"score": "high"}, {"score": True}, {"score": None},
-     {"score": "80%"}, {"result": {"score": 8}}, '{"score": 8} {"score": 7}', "Score: 8\nScore: 7", "Score: 80%", "Score: 8/100", "Score: 4 out of 5",
+     {"score": "80%"}, {"score": "9/10"}, {"result": {"score": 8}}, '{"score": 8} {"score": 7}', "Score: 8\nScore: 7", "Score: 80%", "Score: 8/100", "Score: 4 out of 5",
      "80", "-1", "Score: 11", "I give it 8", "Steps 1 to 3 are met", "score: number from 0 to 10", '{"score": 0-10}'],
 )  # fmt: skip
 def test_no_score_is_no_verdict(gate, llm, kind, reply):
@@ -60,7 +58,6 @@ def test_no_score_is_no_verdict(gate, llm, kind, reply):
         (STEPS, ("Check facts", "Check tone")),
         ('{\n "steps": [\n  "a"\n ]\n}', ("a",)),
         ('["a", "b"]', ("a", "b")),
-        ("Steps:\n1. Check facts\n2. Check tone", ("Check facts", "Check tone")),
         ("- **Check facts**\n- Check tone", ("Check facts", "Check tone")),
     ],
 )
@@ -71,9 +68,7 @@ def test_steps_are_shown_to_the_second_call(gate, llm, reply, steps):
     assert "the answer" not in llm.prompts[0]
 
 
-@pytest.mark.parametrize(
-    "reply", ["no json", "", {"steps": []}, {"steps": [" "]}, {"steps": "a"}, {"steps": [1]}, "[]"]
-)
+@pytest.mark.parametrize("reply", ["no json", "", {"steps": []}, {"steps": [" "]}, {"steps": "a"}, {"steps": [1]}, "[]"])
 def test_no_steps_is_no_verdict(gate, llm, reply):
     assert graded(gate, llm, reply, {"score": 8})["outcome"] == "error"
     assert len(llm.requests) == 1
@@ -132,18 +127,16 @@ def test_a_prompt_that_the_test_sets_for_its_other_assertions_is_not_for_g_eval(
 def test_mistakes(gate, llm):
     for value in ([], "", [" "], 7):
         assert "`g-eval`" in mistakes(gate(config(llm, {"type": "g-eval", "value": value})))
-    assert "no step `evaluation`" in mistakes(
-        gate(config(llm, {"type": "g-eval", "value": "x", "rubricPrompt": {"evaluation": "y"}}))
-    )
+    assert "no step `evaluation`" in mistakes(gate(config(llm, {"type": "g-eval", "value": "x", "rubricPrompt": {"evaluation": "y"}})))
 
 
 @given(st.text(alphabet=st.characters(blacklist_categories=["Nd"])))
 def test_text_without_a_digit_is_no_score(text):
     with pytest.raises(Unreadable):
-        numbers.score(parse(text), 10)
+        read(SCORE, text)
 
 
 @given(st.text(alphabet=st.characters(categories=["L", "Zs"])))
 def test_prose_is_no_list_of_steps(text):
     with pytest.raises(Unreadable):
-        lists.items(parse(text), "steps", marked=True)
+        read(items("steps"), text)

@@ -13,8 +13,7 @@ def mark(score, reason="why"):
 
 def test_the_mean_of_what_was_reached_and_of_the_way_over_the_exchanges(gate, llm):
     llm.reply = Replies(
-        goal_outcome=lambda user: mark(10 if between(user, "goal") == "book a table" else 2, "no taxi came"),
-        goal_way=lambda user: mark(8),
+        goal_outcome=lambda user: mark(10 if between(user, "goal") == "book a table" else 2, "no taxi came"), goal_way=lambda user: mark(8)
     )
     grade = gate(config(llm, case(TALK, "goal-accuracy", threshold=0.75))).grades[0]
     assert (grade["outcome"], grade["score"]) == ("fail", pytest.approx(((1 + 0.2) / 2 + 0.8) / 2))

@@ -15,10 +15,7 @@ module.exports.broken = (output) => output.missing.length;
 
 def config(*assertions, output="a good answer", **keys):
     test = {"description": "it", "vars": {"q": "why"}, "providerOutput": output, "metadata": {"team": "red"}}
-    return {
-        "prompts": ["{{q}}"],
-        "tests": [{**test, "assert": [{"type": "javascript", **a} for a in assertions], **keys}],
-    }
+    return {"prompts": ["{{q}}"], "tests": [{**test, "assert": [{"type": "javascript", **a} for a in assertions], **keys}]}
 
 
 def graded(gate, *assertions, **keys):
@@ -101,23 +98,15 @@ def test_a_file_gets_the_config_and_its_errors_name_its_lines(gate):
 
 def test_parts_and_console_are_evidence(gate):
     parts = "[{pass: true, score: 1, reason: 'a'}]"
-    value = (
-        f"console.log('seen', output.length);\nreturn {{pass: true, score: 1, reason: 'r', componentResults: {parts}}};"
-    )
+    value = f"console.log('seen', output.length);\nreturn {{pass: true, score: 1, reason: 'r', componentResults: {parts}}};"
     evidence = graded(gate, {"value": value})[0]["evidence"]
-    assert evidence == {
-        "components": [{"pass": True, "score": 1.0, "reason": "a"}],
-        "console": ["seen 13"],
-    }
+    assert evidence == {"components": [{"pass": True, "score": 1.0, "reason": "a"}], "console": ["seen 13"]}
 
 
 @pytest.mark.parametrize(
     ("assertion", "words"),
     [
-        (
-            {"value": "const a = output;\na.length > 3"},
-            "11: `javascript`: it returns nothing, whatever the answer is -> add `return`",
-        ),
+        ({"value": "const a = output;\na.length > 3"}, "11: `javascript`: it returns nothing, whatever the answer is -> add `return`"),
         ({"value": "require('fs').existsSync(output)"}, "11: `javascript`: `require` loads a module"),
         ({"value": "output => 1"}, "11: `javascript`: "),
         ({"value": ""}, "the `value` of `javascript` is empty"),
@@ -151,9 +140,4 @@ def test_a_runaway_snippet_costs_its_own_grade(gate):
 
 
 def test_an_answer_that_holds_code_is_data(gate):
-    assert (
-        graded(gate, {"value": "output.startsWith('</script>')"}, output="</script>'); while (1) {} {{ x }}")[0][
-            "outcome"
-        ]
-        == "pass"
-    )
+    assert graded(gate, {"value": "output.startsWith('</script>')"}, output="</script>'); while (1) {} {{ x }}")[0]["outcome"] == "pass"

@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.graders.llm_rubric import LlmRubric
-from gradegate.grading.reading import values
-from gradegate.grading.reading.answer import parse
+from gradegate.graders.llm_rubric import SCHEMA, LlmRubric
+from gradegate.grading import values
+from gradegate.grading.reading.form import Form
 from support.graded import Script, config, mistakes
+from support.readers import read
 
 
 def graded(gate, llm, reply, kind="llm-rubric", value="is polite", **more):
@@ -32,8 +33,8 @@ def graded(gate, llm, reply, kind="llm-rubric", value="is polite", **more):
         ({"pass": True, "score": 7}, {"kind": "not-llm-rubric"}, "fail", 0),
         ({"pass": False, "score": -1}, {"kind": "not-llm-rubric"}, "pass", 1),
         ({"pass": True, "score": 0.4}, {"kind": "not-llm-rubric", "threshold": 0.5}, "pass", 0.6),
-        ('{"reason": "He said "hello" twice", "pass": true}', {}, "pass", 1),
-        (r'"{\"pass\": false}"', {}, "fail", 0),
+        ({"pass": True, "score": None}, {}, "pass", 1),
+        ({"pass": True, "score": "6/10"}, {}, "pass", 1),
     ],
 )
 def test_pass_score_and_threshold(gate, llm, reply, keys, outcome, score):
@@ -45,21 +46,15 @@ def test_pass_score_and_threshold(gate, llm, reply, keys, outcome, score):
 @pytest.mark.parametrize(
     "reply",
     [
-        *(
-            "",
-            "I cannot grade this.",
-            "{}",
-            "pass: true",
-            '{"pass": null}',
-            '{"pass": "maybe"}',
-            '{"pass": 1}',
-            '{"score": 0.9}',
-        ),
+        *("", "I cannot grade this.", "{}", "pass: true", '{"pass": null}', '{"pass": "maybe"}', '{"pass": 1}', '{"score": 0.9}'),
         *('{"result": {"pass": true}}', '{"pass": true, "score": 1', '{"pass": true} {"pass": false}', '["pass"]'),
         *(
             '{"pass": true, "pass": false}',
             "{pass: true, score: number, reason: string}",
             '<think>{"pass": true}</think>',
+            '{"reason": "He said "hello" twice", "pass": true}',
+            '{"pass": true, "final_verdict": "FAIL"}',
+            '{"PASS": true, "pass": true}',
         ),
     ],
 )
@@ -92,43 +87,35 @@ def test_an_unreadable_reply_is_asked_for_once_more_with_what_was_missing(gate, 
     assert ran.grades[0]["outcome"] == "pass"
     again = llm.bodies[1]["messages"]
     assert again[-2] == {"role": "assistant", "content": "It is polite."}
-    assert 'no JSON object with "pass": true or false' in again[-1]["content"]
+    assert "it is not one JSON object alone, or after prose that ends and a blank line" in again[-1]["content"]
+    literal = "with the keys `reason`, `pass`, `score`; its first character is { and its last is }"
+    assert f"Reply with the JSON object alone, {literal}" in again[-1]["content"]
 
 
 def test_mistakes(gate, llm):
     assert "`llm-rubric` has no `value`" in mistakes(gate(config(llm, {"type": "llm-rubric"})))
-    assert "no option `langage`" in mistakes(
-        gate(config(llm, {"type": "llm-rubric", "value": "v", "config": {"langage": "x"}}))
-    )
+    assert "no option `langage`" in mistakes(gate(config(llm, {"type": "llm-rubric", "value": "v", "config": {"langage": "x"}})))
 
 
 OBJECTS = st.dictionaries(
-    st.sampled_from(["pass", "score", "reason", "result", "passed", "verdict"]),
-    st.none()
-    | st.booleans()
-    | st.integers(-9, 9)
-    | st.text(max_size=5)
-    | st.sampled_from(["true", "no", "PASS", "maybe"]),
+    st.sampled_from(["pass", "score", "reason", "result", "passed", "confidence"]),
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5) | st.sampled_from(["true", "no", "PASS", "maybe"]),
 )
+BEFORE = {"": True, "It is fine, not great.\n\n": True, "<think>{'pass': false}</think>": True, "My verdict: ": False, "```json\n": False}
 
 
-BEFORE = st.sampled_from(
-    ["", "It is fine, not great.\n\n", "<think>{'pass': false}</think>", "My verdict: ", "```json\n"]
-)
-
-
-@given(BEFORE, OBJECTS, st.sampled_from([None, 0.5]))
+@given(st.sampled_from(sorted(BEFORE)), OBJECTS, st.sampled_from([None, 0.5]))
 def test_there_is_a_verdict_exactly_where_the_rules_say(before, verdict, threshold):
     reply = before + json.dumps(verdict)
     says = values.truth(verdict.get("pass"))
     score = values.number(verdict.get("score"))
-    unread = score is None and verdict.get("score") is not None
-    opposed = any(values.truth(verdict.get(key)) is (not says) for key in ("passed", "verdict", "result"))
-    readable = says is not None and not opposed and not (unread and threshold is not None)
-    readable |= "pass" not in verdict and score is not None and threshold is not None
-    grader = LlmRubric(value="v", threshold=threshold)
+    unread = score is None and "score" in verdict
+    decided = says is not None or ("pass" not in verdict and score is not None and threshold is not None)
+    readable = BEFORE[before] and decided and not (unread and threshold is not None)
+    readable &= not verdict.keys() & {"result", "passed"}
+    form = Form(SCHEMA, LlmRubric(value="v", threshold=threshold)._read)
     if readable:
-        assert grader._read(parse(reply)).passed is says
+        assert read(form, reply).passed is says
     else:
         with pytest.raises(Unreadable):
-            grader._read(parse(reply))
+            read(form, reply)

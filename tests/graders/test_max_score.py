@@ -53,9 +53,7 @@ def test_an_output_without_a_score_makes_it_an_error(gate, llm, kind):
     ran = gate(compared(llm, ABOUT, RUBRIC, {"type": kind}))
     assert [grade["outcome"] for grade in of(ran, "max-score")] == ["error", "error"]
     assert "an output has no score for `llm-rubric`" in of(ran, "max-score")[0]["reason"]
-    weighed = gate(
-        compared(llm, ABOUT, {**RUBRIC, "weight": 0}, {"type": kind, "value": {"weights": {"llm-rubric": 0}}})
-    )
+    weighed = gate(compared(llm, ABOUT, {**RUBRIC, "weight": 0}, {"type": kind, "value": {"weights": {"llm-rubric": 0}}}))
     assert "error" not in [grade["outcome"] for grade in of(weighed, "max-score")]
 
 

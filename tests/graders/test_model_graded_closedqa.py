@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import affirmations
-from gradegate.grading.reading.answer import parse
+from gradegate.graders.closedqa import FORM
 from support.graded import Script, config, mistakes
+from support.readers import read
 
 TYPE = "model-graded-closedqa"
 
@@ -37,23 +37,14 @@ def test_yes_or_no(gate, llm, reply, keys, outcome, score):
 @pytest.mark.parametrize("kind", [TYPE, f"not-{TYPE}"])
 @pytest.mark.parametrize(
     "reply",
-    [
-        "",
-        "Maybe",
-        "okaY",
-        "Y because",
-        "Y/N",
-        "I would not say yes",
-        '{"verdict": "maybe"}',
-        '{"verdict": "yes"} {"verdict": "no"}',
-    ],
+    ["", "Maybe", "okaY", "Y because", "Y/N", "I would not say yes", '{"verdict": "maybe"}', '{"verdict": "yes"} {"verdict": "no"}'],
 )
 def test_neither_is_no_verdict(gate, llm, kind, reply):
     assert graded(gate, llm, reply, kind)["outcome"] == "error"
 
 
 def test_what_came_before_the_verdict_is_the_reason(gate, llm):
-    assert graded(gate, llm, "It has nine words.\nThat is brief.\nY")["reason"] == "It has nine words. That is brief."
+    assert graded(gate, llm, "It has nine words.\nThat is brief.\nY")["reason"] == "It has nine words.\nThat is brief."
 
 
 def test_a_value_is_needed(gate, llm):
@@ -63,4 +54,4 @@ def test_a_value_is_needed(gate, llm):
 @given(st.text(st.characters(blacklist_characters="yYnN{")))
 def test_text_without_the_letters_says_nothing(text):
     with pytest.raises(Unreadable):
-        affirmations.affirmed(parse(text))
+        read(FORM, text)

@@ -46,10 +46,7 @@ def test_the_formulas(answer, reference, bleu, gleu, rouge):
     [
         ("Hello, world! It's me.", ["Hello", ",", "world", "!", "It", "'s", "me", "."]),
         ('He said "yes" twice', ["He", "said", "``", "yes", "''", "twice"]),
-        (
-            "they'll cost $5.00 at 10:30 (or so)...",
-            ["they", "'ll", "cost", "$", "5.00", "at", "10:30", "(", "or", "so", ")", "..."],
-        ),
+        ("they'll cost $5.00 at 10:30 (or so)...", ["they", "'ll", "cost", "$", "5.00", "at", "10:30", "(", "or", "so", ")", "..."]),
         ("We cannot, and don't -- gonna", ["We", "can", "not", ",", "and", "do", "n't", "--", "gon", "na"]),
     ],
 )
@@ -59,11 +56,7 @@ def test_tokens_are_parted_as_in_the_penn_treebank(text, tokens):
 
 @given(st.text(alphabet="ab .'\"(", max_size=60), st.text(alphabet="ab .'\"(", min_size=1, max_size=60))
 def test_scores_are_shares_and_the_same_text_has_all(answer, reference):
-    for score in (
-        overlap.bleu(answer, [reference]),
-        overlap.gleu(answer, [reference]),
-        overlap.rouge(answer, reference),
-    ):
+    for score in (overlap.bleu(answer, [reference]), overlap.gleu(answer, [reference]), overlap.rouge(answer, reference)):
         assert 0 <= score <= 1 + 1e-9
     if reference.split():
         assert overlap.bleu(reference, [reference]) == pytest.approx(1)

@@ -84,9 +84,7 @@ def test_a_file_judges_with_get_assert_or_the_function_that_is_named(gate):
     )
     files = {"judge.py": source, "words.py": "GOOD = ['hello']\n"}
     made = config(
-        {"type": "python", "value": "file://judge.py"},
-        {"type": "python", "value": "file://judge.py:other"},
-        vars={"q": "the question"},
+        {"type": "python", "value": "file://judge.py"}, {"type": "python", "value": "file://judge.py:other"}, vars={"q": "the question"}
     )
     ran = gate(made, ALLOW, **files)
     first, second = ran.grades

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.grading.reading import numbers
-from gradegate.grading.reading.answer import parse
+from gradegate.graders.select_best import form
 from support.compared import BEST, TWO, compared, of
 from support.graded import Script, mistakes
+from support.readers import read
 
 
 def test_the_chosen_output_passes_and_the_others_fail(gate, llm):
@@ -27,9 +27,7 @@ def test_outputs_are_shown_in_config_order_whatever_finishes_first(gate, llm):
 
     llm.reply = reply
     llm.latency = 0.01
-    ran = gate(
-        compared(llm, prompts=[f"text {n}" for n in range(6)], providers=[llm.spec("a"), llm.spec("b")]), "-j", "12"
-    )
+    ran = gate(compared(llm, prompts=[f"text {n}" for n in range(6)], providers=[llm.spec("a"), llm.spec("b")]), "-j", "12")
     asked = next(prompt for prompt in llm.prompts if "choose" in prompt)
     shown = re.findall(r"<output (\d+) \w+>\n(.*)\n", asked)
     assert shown == [(str(n), case["output"]) for n, case in enumerate(ran.cases)]
@@ -39,10 +37,7 @@ def test_outputs_are_shown_in_config_order_whatever_finishes_first(gate, llm):
 def test_an_earlier_failure_stays_and_the_usage_is_booked_once(gate, llm):
     llm.reply = Script("1")
     ran = gate(compared(llm, {"type": "contains", "value": "first"}, BEST))
-    assert [[grade["outcome"] for grade in case["grades"]] for case in ran.cases] == [
-        ["pass", "fail"],
-        ["fail", "pass"],
-    ]
+    assert [[grade["outcome"] for grade in case["grades"]] for case in ran.cases] == [["pass", "fail"], ["fail", "pass"]]
     assert [case["outcome"] for case in ran.cases] == ["fail", "fail"]
     assert len(llm.requests) == 1
 
@@ -64,16 +59,11 @@ def test_weight_zero_reports_the_choice_without_counting_it(gate, llm):
 
 def test_not_select_best_passes_whatever_is_not_chosen(gate, llm):
     llm.reply = Script("0")
-    assert [grade["outcome"] for grade in of(gate(compared(llm, {**BEST, "type": "not-select-best"})))] == [
-        "fail",
-        "pass",
-    ]
+    assert [grade["outcome"] for grade in of(gate(compared(llm, {**BEST, "type": "not-select-best"})))] == ["fail", "pass"]
 
 
 @pytest.mark.parametrize("kind", ["select-best", "not-select-best"])
-@pytest.mark.parametrize(
-    "reply", ["", "none", "2", "Both 0 and 1", '{"index": -1}', '{"best": 1}', (500, {"error": "x"})]
-)
+@pytest.mark.parametrize("reply", ["", "none", "2", "Both 0 and 1", '{"index": -1}', '{"best": 1}', (500, {"error": "x"})])
 def test_no_index_is_an_error_for_every_output(gate, llm, kind, reply):
     llm.reply = Script(reply)
     ran = gate(compared(llm, {**BEST, "type": kind}))
@@ -126,12 +116,7 @@ def test_it_cannot_stand_in_a_set(gate, llm):
         ("0", 0),
         ("**1**", 1),
         ("[2]", 2),
-        ("Output 1", 1),
         ("Index: 1", 1),
-        ("The best output is 1.", 1),
-        ("Output 0 is weak. Output 1 is strong.\nBest: 1", 1),
-        ("Winner: Output #0", 0),
-        ("I choose output 2", 2),
         ("Output 0 has 5 facts and output 1 has 7.\n\nThe best output is 1.", 1),
         ("<think>0</think>1", 1),
         ('{"reason": "r", "index": 1}', 1),
@@ -140,21 +125,21 @@ def test_it_cannot_stand_in_a_set(gate, llm):
     ],
 )
 def test_an_index(text, index):
-    assert numbers.index(parse(text), 3).verdict == index
+    assert read(form(3), text).verdict == index
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "none", "3", "-1", "The best is 0 not 1", "Output 1 is best of 3", "1. It is the funniest.", "I choose output 2 over output 1", "The answer is 1 because 0 is dull.",
-     "Not 1", "The worst output is 1", "For example:\n1", "Best: 0\n\n1", "1?", "output 1 or 2", "１", "0.9", "1/2", "10%", "Both 0 and 1 are good", "0: weak\n1: strong\n2: weak", "the second output", "I would not choose 0 or 1",
+    ["", "none", "3", "-1", "Output 1", "Best: 1", "I choose output 2", "0\n1", "The best is 0 not 1", "Output 1 is best of 3", "1. It is the funniest.", "I choose output 2 over output 1", "The answer is 1 because 0 is dull.",
+     "Not 1", "The worst output is 1", "For example:\n1", "1?", "output 1 or 2", "１", "0.9", "1/2", "10%", "Both 0 and 1 are good", "0: weak\n1: strong\n2: weak", "the second output", "I would not choose 0 or 1",
      "Output 0 is weak. Output 1 is strong.", '{"index": 5}', '{"index": 1.5}', '{"index": true}', '{"index": null}', '{"index": 0} {"index": 1}'],
 )  # fmt: skip
 def test_no_index(text):
     with pytest.raises(Unreadable):
-        numbers.index(parse(text), 3)
+        read(form(3), text)
 
 
 @given(st.text(alphabet=st.characters(blacklist_categories=["Nd"])))
 def test_text_without_a_digit_names_no_output(text):
     with pytest.raises(Unreadable):
-        numbers.index(parse(text), 3)
+        read(form(3), text)

@@ -58,9 +58,7 @@ def test_the_measures_and_their_thresholds(gate, llm, kind, value, threshold, ou
         ((500, {"error": {"message": "out of order"}}), "out of order"),
     ],
 )
-@pytest.mark.parametrize(
-    "kind", ["similar", "not-similar", "similar:dot", "similar:euclidean", "not-similar:euclidean"]
-)
+@pytest.mark.parametrize("kind", ["similar", "not-similar", "similar:dot", "similar:euclidean", "not-similar:euclidean"])
 def test_vectors_that_say_nothing_are_errors_also_under_not(gate, llm, kind, embed, words):
     grade = graded(gate, llm, {"type": kind, "value": "b"}, lambda texts: embed)
     assert (grade["outcome"], grade["score"]) == ("error", None)

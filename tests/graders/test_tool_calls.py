@@ -10,10 +10,7 @@ from support.fake_llm import chat
 from support.graded import mistakes
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-TOOLS = [
-    {"type": "function", "function": {"name": "weather", "parameters": SCHEMA}},
-    {"type": "function", "function": {"name": "now"}},
-]
+TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}, {"type": "function", "function": {"name": "now"}}]
 
 
 def call(name="weather", arguments='{"city": "Bern"}'):
@@ -31,9 +28,7 @@ def graded(gate, llm, *calls, kind="is-valid-openai-tools-call", tools=TOOLS, te
     return gate(config).grades[0]
 
 
-@pytest.mark.parametrize(
-    "kind", ["is-valid-openai-tools-call", "is-valid-openai-function-call", "is-valid-function-call"]
-)
+@pytest.mark.parametrize("kind", ["is-valid-openai-tools-call", "is-valid-openai-function-call", "is-valid-function-call"])
 @pytest.mark.parametrize(
     ("calls", "outcome", "said"),
     [
@@ -167,9 +162,7 @@ def test_tools_are_part_of_what_is_compared_with_the_base(gate, llm, tmp_path):
     (tmp_path / "base").mkdir()
     shutil.copy(tmp_path / "tools.json", tmp_path / "base/tools.json")
     (tmp_path / "base/promptfooconfig.yaml").write_text(yaml.safe_dump(config))
-    (tmp_path / "tools.json").write_text(
-        json.dumps([{"type": "function", "function": {"name": "weather", "parameters": {}}}])
-    )
+    (tmp_path / "tools.json").write_text(json.dumps([{"type": "function", "function": {"name": "weather", "parameters": {}}}]))
     llm.reply = lambda path, body: chat("", message={"content": None, "tool_calls": [call(arguments='{"x": 1}')]})
     ran = gate(config, "--base", "base")
     assert any("tools" in change["text"] for change in ran.results["gate_changes"]), ran.results["gate_changes"]

@@ -11,16 +11,12 @@ TOPICS = {"value": ["orders", "refunds"]}
 def script(**words):
     known = WORDS | {key.replace("_", " "): word for key, word in words.items()}
     return Replies(
-        topic_questions=lambda user: {
-            "questions": next(found for text, found in ASKED.items() if text in between(user, "exchange"))
-        },
+        topic_questions=lambda user: {"questions": next(found for text, found in ASKED.items() if text in between(user, "exchange"))},
         topic_verdict=lambda user: {"reason": "so", "verdict": known[between(user, "question")]},
     )
 
 
-@pytest.mark.parametrize(
-    ("mode", "score"), [(None, 2 / 3), ("accuracy", 2 / 3), ("precision", 1 / 2), ("recall", 1), ("f1", 2 / 3)]
-)
+@pytest.mark.parametrize(("mode", "score"), [(None, 2 / 3), ("accuracy", 2 / 3), ("precision", 1 / 2), ("recall", 1), ("f1", 2 / 3)])
 def test_the_share_of_questions_that_were_met_rightly(gate, llm, mode, score):
     llm.reply = script()
     options = {"config": {"mode": mode}} if mode else {}
@@ -45,12 +41,7 @@ def test_where_the_topics_may_stand(gate, llm, written):
 def test_the_topics_may_be_a_variable_and_must_be_somewhere(gate, llm):
     llm.reply = script()
     test = {**case(TALK, "topic-adherence"), "vars": {"relevant_topics": ["orders", "refunds"]}}
-    assert (
-        gate(
-            {**config(llm, test), "defaultTest": {"options": {"provider": llm.spec(), "disableVarExpansion": True}}}
-        ).code
-        == 0
-    )
+    assert gate({**config(llm, test), "defaultTest": {"options": {"provider": llm.spec(), "disableVarExpansion": True}}}).code == 0
     ran = gate(config(llm, case(TALK, "topic-adherence")))
     assert ran.code == 2
     assert "there are no topics" in ran.err

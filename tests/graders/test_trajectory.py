@@ -12,11 +12,7 @@ def call(name, **arguments):
     return {"id": "c", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
 
 
-CALLS = [
-    call("search_flights", to="Rome", on="2026-12-01"),
-    call("book", seat={"row": 4, "aisle": True}),
-    call("search_hotels"),
-]
+CALLS = [call("search_flights", to="Rome", on="2026-12-01"), call("book", seat={"row": 4, "aisle": True}), call("search_hotels")]
 
 
 def outcome(gate, llm, kind, value, calls=CALLS):
@@ -67,10 +63,7 @@ def test_tool_sequence(gate, llm, value, expected):
         ({"name": "search_*", "args": {"to": "Rome"}}, "pass"),
         ({"name": "search_*", "args": {"to": "Rome"}, "mode": "exact"}, "fail"),
         ({"name": "search_*", "args": {"to": "Rome"}, "mode": "exact", "ignore": "o?"}, "pass"),
-        (
-            {"name": "search_flights", "arguments": {"to": "Rome"}, "mode": "exact", "defaults": {"on": "2026-12-01"}},
-            "pass",
-        ),
+        ({"name": "search_flights", "arguments": {"to": "Rome"}, "mode": "exact", "defaults": {"on": "2026-12-01"}}, "pass"),
         ({"name": "search_flights", "args": {"to": "Paris"}}, "fail"),
         ({"name": "book", "args": {"seat": {"aisle": True}}}, "pass"),
         ({"name": "book", "args": {"seat": {"aisle": 1}}}, "fail"),  # as JSON, true is not 1
@@ -116,11 +109,7 @@ def test_step_count(gate, llm, value, calls, expected):
     ],
 )
 def test_a_value_that_cannot_be_meant_is_a_mistake(gate, llm, kind, value, said):
-    config = {
-        "prompts": ["x"],
-        "providers": ["echo"],
-        "tests": [{"assert": [{"type": f"trajectory:{kind}", "value": value}]}],
-    }
+    config = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": f"trajectory:{kind}", "value": value}]}]}
     assert said in mistakes(gate(config))
 
 
@@ -215,12 +204,7 @@ SEAT = {"name": "book", "args": {"seat": 4}}
         ([CUT, WHOLE], SEAT, "pass", "fail"),  # one that fits is enough
         ([CUT], {**SEAT, "name": "cancel"}, "fail", "pass"),  # what is asked for was not called at all
         ([written("book", "")], SEAT, "fail", "pass"),
-        (
-            [written("book", " ")],
-            {"name": "book", "args": {}},
-            "pass",
-            "fail",
-        ),  # so some vendors say that there are none
+        ([written("book", " ")], {"name": "book", "args": {}}, "pass", "fail"),  # so some vendors say that there are none
         ([written("book", "seat 4")], {"name": "book", "args": "seat 4"}, "pass", "fail"),
         ([written("book", "seat 4")], {"name": "book", "args": "seat 5"}, "fail", "pass"),
     ],

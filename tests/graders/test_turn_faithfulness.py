@@ -105,12 +105,12 @@ def verdicts(*words: str) -> str:
         ("verdicts", verdicts(), "0 verdicts where 3"),
         ("verdicts", verdicts("yes", "yes", "yes", "yes"), "4 verdicts where 3"),
         ("verdicts", verdicts("yes", "yes", "maybe"), "'maybe' is not one of yes, no, idk"),
-        ("verdicts", "{}", 'no JSON object with the key "verdicts"'),
-        ("verdicts", "All of them hold.", 'no JSON object with the key "verdicts"'),
-        ("claims", "{}", 'no JSON object with the key "claims"'),
-        ("claims", '{"claims": "c1"}', '"claims" is not a list'),
-        ("claims", '{"claims": [""]}', '"claims" is not a list of texts'),
-        ("truths", "none", 'no JSON object with the key "truths"'),
+        ("verdicts", "{}", "has no key `verdicts`"),
+        ("verdicts", "All of them hold.", "not one JSON object alone"),
+        ("claims", "{}", "has no key `claims`"),
+        ("claims", '{"claims": "c1"}', "`claims` is not a list"),
+        ("claims", '{"claims": [""]}', "`claims` is not a list of texts"),
+        ("truths", "none", "not one JSON object alone"),
     ],
 )
 def test_tf9_tf10_what_cannot_be_read_is_an_error(gate, llm: FakeLlm, kind, reply, said):
@@ -223,8 +223,7 @@ def test_evidence_says_which_claim_of_which_turn_was_contradicted_by_what(gate, 
 
 
 @pytest.mark.parametrize(
-    ("overlap", "said", "used"),
-    [("last", "is used", True), ("deepeval", "is not used; `overlap: last` uses it", False)],
+    ("overlap", "said", "used"), [("last", "is used", True), ("deepeval", "is not used; `overlap: last` uses it", False)]
 )
 def test_retrieval_context_on_a_user_turn(gate, llm: FakeLlm, overlap, said, used):
     conversation = [{**BASE[0], "retrieval_context": ["docU"]}, BASE[1]]
@@ -245,10 +244,7 @@ def test_a_long_conversation(gate, llm: FakeLlm):
     assert grade["score"] == pytest.approx(0.99, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [(False, ""), (True, "1 of 1 windows hold in full"), ("llm", "in a model's words")],
-)
+@pytest.mark.parametrize(("given", "reason"), [(False, ""), (True, "1 of 1 windows hold in full"), ("llm", "in a model's words")])
 def test_a_reason_costs_a_call_only_when_it_is_asked_of_a_model(gate, llm: FakeLlm, given, reason):
     script = Script(claims=lambda text: ["c1"])
     grade = judged(gate, llm, script, BASE, config={"include_reason": given})
@@ -281,12 +277,7 @@ def test_options_stand_where_deepeval_has_them(gate, llm: FakeLlm):
 
 def test_model_names_the_grader(gate, llm: FakeLlm):
     llm.reply = Script()
-    ran = gate(
-        {
-            "env": {"OPENAI_BASE_URL": llm.base, "OPENAI_API_KEY": "k"},
-            "tests": [case(BASE, config={"model": "gpt-4.1"})],
-        }
-    )
+    ran = gate({"env": {"OPENAI_BASE_URL": llm.base, "OPENAI_API_KEY": "k"}, "tests": [case(BASE, config={"model": "gpt-4.1"})]})
     assert ran.grades[0]["outcome"] == "pass"
     assert {body["model"] for body in llm.bodies} == {"gpt-4.1"}
 

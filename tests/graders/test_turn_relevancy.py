@@ -20,9 +20,7 @@ def test_the_share_of_relevant_answers_one_call_each(gate, llm, size, shown):
     assert max(user.count("user]") for _, user in llm.reply.prompts) == shown
 
 
-@pytest.mark.parametrize(
-    "reply", ["", "yes", "{}", '{"verdict": "maybe"}', '{"verdict": "yes"} or {"verdict": "no"}', '{"verdict": null}']
-)
+@pytest.mark.parametrize("reply", ["", "yes", "{}", '{"verdict": "maybe"}', '{"verdict": "yes"} or {"verdict": "no"}', '{"verdict": null}'])
 def test_what_is_no_verdict(gate, llm, reply):
     llm.reply = Replies(turn_relevancy=reply)
     assert gate(config(llm, case(THREE, "turn-relevancy"))).grades[0]["outcome"] == "error"

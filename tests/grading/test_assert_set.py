@@ -64,9 +64,7 @@ def test_the_set_decides_in_the_place_of_its_members(gate, llm):
         ),
     ],
 )
-def test_a_mean_that_misses_the_threshold_whatever_errors_come_to_is_the_score_that_is_shown(
-    gate, llm, members, threshold, said
-):
+def test_a_mean_that_misses_the_threshold_whatever_errors_come_to_is_the_score_that_is_shown(gate, llm, members, threshold, said):
     grade = ran(gate, llm, *members, threshold=threshold).grades[0]
     assert (grade["outcome"], grade["reason"].partition(";")[0]) == ("fail", said)
     assert f"the weighted mean {grade['score']:g} " in said

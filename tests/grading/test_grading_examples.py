@@ -104,7 +104,7 @@ ANSWERS = {"max purchase": "You may spend $500; your manager approves the rest."
 def judge(asked):
     """A judge that answers each of our prompts in the words of promptfoo's own."""
     if "Which category" in asked:
-        return "(C) they agree"
+        return "They agree.\n\n(C)"
     if "Which question" in asked:
         return "What is asked?"
     if "Give one verdict for each sentence" in asked:
@@ -175,28 +175,18 @@ def test_both_select_best_examples(run, llm):
     assert [grade["outcome"] for grade in ran.grades] == ["fail", "pass", "pass", "fail"]
     asked = [prompt for prompt in llm.prompts if "choose the" in prompt]
     assert len(asked) == 2
-    assert all(
-        prompt.index("tweet for: Write a tweet") < prompt.index("tweet for: Write a very concise") for prompt in asked
-    )
+    assert all(prompt.index("tweet for: Write a tweet") < prompt.index("tweet for: Write a very concise") for prompt in asked)
 
 
 @pytest.mark.parametrize(
-    "prompt",
-    [
-        "Pick by {{criteria}}: {{outputs}}",
-        "{% for output in outputs %}[{{loop.index0}}] {{output}}\n{% endfor %}{{criteria}}",
-    ],
+    "prompt", ["Pick by {{criteria}}: {{outputs}}", "{% for output in outputs %}[{{loop.index0}}] {{output}}\n{% endfor %}{{criteria}}"]
 )
 def test_the_select_best_prompt_with_its_two_variables(run, llm, prompt):
     def reply(path, body):
         asked = body["messages"][-1]["content"]
         return "0" if "choose the" in asked else f"T({asked})"
 
-    ran = run(
-        yaml.safe_load(TWEETS)
-        | {"defaultTest": {"options": {"provider": "openai:chat:judge", "rubricPrompt": prompt}}},
-        reply,
-    )
+    ran = run(yaml.safe_load(TWEETS) | {"defaultTest": {"options": {"provider": "openai:chat:judge", "rubricPrompt": prompt}}}, reply)
     assert [grade["outcome"] for grade in ran.grades] == ["pass", "fail", "pass", "fail"]
     asked = next(text for text in llm.prompts if "funniest" in text)
     assert "T(Write a tweet about bananas)" in asked

@@ -101,13 +101,8 @@ def test_a_script_may_print_its_verdict(value, score, passed):
 
 def test_a_script_may_write_snake_case():
     parts = [{"pass_": True, "score": 1, "reason": ""}]
-    found = script_verdict(
-        {"pass": True, "score": 1, "reason": "", "component_results": parts, "named_scores": {"a": 1}}
-    )
-    assert found.evidence == {
-        "components": [{"pass": True, "score": 1.0, "reason": ""}],
-        "named_scores": {"a": 1.0},
-    }
+    found = script_verdict({"pass": True, "score": 1, "reason": "", "component_results": parts, "named_scores": {"a": 1}})
+    assert found.evidence == {"components": [{"pass": True, "score": 1.0, "reason": ""}], "named_scores": {"a": 1.0}}
 
 
 @pytest.mark.parametrize("value", ["", "yes", "[true]", "nan", "0.8 of 1", "{", '"true"', None, b"true"])
@@ -120,9 +115,7 @@ plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["pass", "score", "reason", "componentResults", "namedScores"]), inner, max_size=5
-        )
+        | st.dictionaries(st.sampled_from(["pass", "score", "reason", "componentResults", "namedScores"]), inner, max_size=5)
     ),
     max_leaves=12,
 )

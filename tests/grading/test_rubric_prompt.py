@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from support.each import each
 from support.graded import Script, config, mistakes
 
 # The assertion, the replies that it reads, the variables of each prompt, and what they must show.
@@ -12,11 +13,11 @@ GRADED = {
     "factuality": ({"value": "ref {{who}}"}, ["C"], {"": {"input": "the answer", "ideal": "ref you", "completion": "the answer"}}),
     "model-graded-closedqa": ({"value": "crit"}, ["Y"], {"": {"input": "the answer", "criteria": "crit", "completion": "the answer"}}),
     "answer-relevance": ({}, ["q?"], {"": {"answer": "the answer"}}),
-    "context-recall": ({"value": "truth"}, ["x [Attributed]"], {"": {"context": "The sky.", "groundTruth": "truth", "who": "you"}}),
+    "context-recall": ({"value": "truth"}, ["x. [Attributed]"], {"": {"context": "The sky.", "groundTruth": "truth", "who": "you"}}),
     "context-relevance": ({}, ["The sky is blue all day."], {"": {"context": "The sky.", "query": "colours?"}}),
     "context-faithfulness": (
         {},
-        ["One is one.\nTwo is two.", "Yes. No."],
+        ["One is one.\nTwo is two.", "Yes\nNo"],
         {
             "statements": {"question": "colours?", "answer": "the answer", "who": "you"},
             "verdicts": {"context": "The sky.", "statements": "One is one.,Two is two.", "who": "you"},
@@ -66,8 +67,8 @@ def run(gate, llm, kind, prompt, files, at="assertion"):
     return gate(found, **files)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kind", GRADED)
+@each("form", FORMS)
+@each("kind", GRADED)
 def test_every_form_shows_the_variables_of_every_assertion(gate, llm, kind, form):
     _, replies, steps = GRADED[kind]
     texts = {step: template(kind, step) for step in steps}
@@ -103,11 +104,7 @@ def test_the_assertions_own_prompt_wins(gate, llm):
 def test_an_array_has_a_prompt_for_each_step(gate, llm, kind):
     _, _, steps = GRADED[kind]
     texts = [template(kind, step) for step in steps]
-    for prompt in (
-        texts,
-        [{"content": text} for text in texts],
-        [{"role": "system", "content": text} for text in texts],
-    ):
+    for prompt in (texts, [{"content": text} for text in texts], [{"role": "system", "content": text} for text in texts]):
         ran = run(gate, llm, kind, prompt, {})
         assert ran.grades[0]["outcome"] == "pass"
         assert llm.reply.asked[0].startswith("<")

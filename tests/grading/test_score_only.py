@@ -29,9 +29,7 @@ def test_it_may_stand_in_the_options_as_deepeval_has_it(gate, llm):
 
 def test_a_grader_s_own_no_is_shown_and_blocks_nothing(gate, llm):
     llm.reply = Script({"reason": "bad", "pass": False, "score": 0.2})
-    ran = gate(
-        graded(llm, {"type": "llm-rubric", "value": "good", "threshold": "none"}, {"type": "contains", "value": "a"})
-    )
+    ran = gate(graded(llm, {"type": "llm-rubric", "value": "good", "threshold": "none"}, {"type": "contains", "value": "a"}))
     assert [(grade["outcome"], grade["blocking"]) for grade in ran.grades] == [("fail", False), ("pass", True)]
     assert ran.code == 0
 
@@ -53,11 +51,7 @@ BLANK = "tests:\n  - providerOutput: x\n    assert:\n      - type: similar\n    
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
-        (
-            BLANK,
-            6,
-            "`threshold` is empty -> write a number, or `none`: the score is reported and decides nothing",
-        ),
+        (BLANK, 6, "`threshold` is empty -> write a number, or `none`: the score is reported and decides nothing"),
         (BLANK.replace("threshold:", "threshold: ~"), 6, "`threshold` is empty"),
         (
             "tests:\n  - providerOutput: x\n    threshold:\n    assert: [{type: equals, value: x}]\n",
@@ -70,11 +64,7 @@ BLANK = "tests:\n  - providerOutput: x\n    assert:\n      - type: similar\n    
             "`goal-accuracy`: `threshold` is empty -> write a number, or `none`",
         ),
         (BLANK.replace("threshold:", "threshold: none\n        blocking: true"), 4, "so it cannot block"),
-        (
-            BLANK.replace("similar", "latency").replace("threshold:", "threshold: none"),
-            4,
-            "`latency` has no `threshold`",
-        ),
+        (BLANK.replace("similar", "latency").replace("threshold:", "threshold: none"), 4, "`latency` has no `threshold`"),
         (
             "tests:\n  - providerOutput: x\n    assert: [{type: assert-set, threshold: none, assert: [{type: equals, value: x}]}]",
             3,

@@ -13,12 +13,12 @@ from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.faithfulness import likely_turn, share
 from gradegate.grading.metrics.retrieval import precision
 from gradegate.grading.metrics.verdicts import YES_NO_IDK
-from gradegate.grading.reading.answer import parse
 from gradegate.grading.reading.judgement import Judgement
+from support.readers import read
 
 
 def words(reply: str, count: int) -> list[str]:
-    return [one.verdict for one in verdicts.counted(parse(reply), count, YES_NO_IDK)]
+    return [one.verdict for one in read(verdicts.listed(YES_NO_IDK, count), reply)]
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def words(reply: str, count: int) -> list[str]:
         ('{"verdicts": [{"verdict": "yes"}, {"verdict": "no"}]}', ["yes", "no"]),
         ('```json\n{"verdicts": [{"verdict": "Yes."}, {"verdict": "IDK"}]}\n```', ["yes", "idk"]),
         ("<think>no</think>{'verdicts': [{'verdict': 'borderline'}, {'verdict': 'unknown'},]}", ["idk", "idk"]),
-        ('{"VERDICTS": [{"Verdict": "yes, as the first says"}, {"verdict": true}]}', ["yes", "yes"]),
+        ('{"VERDICTS": [{"Verdict": "yes"}, {"verdict": true}]}', ["yes", "yes"]),
     ],
 )
 def test_verdicts_are_read_leniently(reply, expected):
@@ -35,16 +35,14 @@ def test_verdicts_are_read_leniently(reply, expected):
 
 
 @pytest.mark.parametrize(
-    "verdict", ["yes/no", "yes|no|idk", "yes, no or idk", "no idea", "maybe", "", None, 1, ["yes"], "not sure"]
+    "verdict", ["yes/no", "yes|no|idk", "yes, as the first says", "yes, no or idk", "no idea", "maybe", "", None, 1, ["yes"], "not sure"]
 )
 def test_what_is_no_verdict(verdict):
     with pytest.raises(Unreadable, match="is not one of yes, no, idk"):
         words(json.dumps({"verdicts": [{"verdict": verdict}]}), 1)
 
 
-@pytest.mark.parametrize(
-    "reply", ["", "yes", "{}", "[]", '{"verdicts": null}', '{"verdicts": ["yes"]}', '[{"verdict": "yes"}]']
-)
+@pytest.mark.parametrize("reply", ["", "yes", "{}", "[]", '{"verdicts": null}', '{"verdicts": ["yes"]}', '[{"verdict": "yes"}]'])
 def test_what_holds_no_list_of_verdicts(reply):
     with pytest.raises(Unreadable):
         words(reply, 1)
@@ -58,9 +56,7 @@ def test_random_text_never_yields_verdicts(text, count):
         words(text, count)
 
 
-@given(
-    st.lists(st.sampled_from(["yes", "no", "idk", "borderline", "maybe", "", "nope"]), max_size=5), st.integers(1, 5)
-)
+@given(st.lists(st.sampled_from(["yes", "no", "idk", "borderline", "maybe", "", "nope"]), max_size=5), st.integers(1, 5))
 def test_a_list_yields_verdicts_only_when_every_one_is_there(given_words, count):
     reply = json.dumps({"verdicts": [{"verdict": word, "reason": "r"} for word in given_words]})
     complete = len(given_words) == count and all(word in YES_NO_IDK for word in given_words)
@@ -71,11 +67,7 @@ def test_a_list_yields_verdicts_only_when_every_one_is_there(given_words, count)
             words(reply, count)
 
 
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.text(max_size=5), lambda x: st.lists(x) | st.dictionaries(st.text(max_size=9), x)
-    )
-)
+@given(st.recursive(st.none() | st.booleans() | st.text(max_size=5), lambda x: st.lists(x) | st.dictionaries(st.text(max_size=9), x)))
 def test_random_json_under_the_key_raises_or_is_verdicts(value):
     reply = json.dumps({"verdicts": value})
     try:
@@ -114,11 +106,7 @@ def test_precision_counts_rank(relevant, expected):
 
 
 def test_a_claim_is_from_the_answer_that_has_its_words():
-    said = [
-        Turn("assistant", "The sky is blue."),
-        Turn("user", "Lions roar."),
-        Turn("assistant", "Lions roar at night."),
-    ]
+    said = [Turn("assistant", "The sky is blue."), Turn("user", "Lions roar."), Turn("assistant", "Lions roar at night.")]
     conversation = [Numbered(number, turn) for number, turn in enumerate(said, 1)]
     assert likely_turn("Lions roar loudly", conversation) == 3
     assert likely_turn("Blue is the sky", conversation) == 1
@@ -134,18 +122,15 @@ def test_a_claim_is_from_the_answer_that_has_its_words():
     ],
 )  # fmt: skip
 def test_as_many_verdicts_as_the_grader_gives(reply, expected):
-    assert list(verdicts.listed(parse(reply))) == expected
+    assert list(read(verdicts.listed(), reply)) == expected
 
 
 @pytest.mark.parametrize(
     ("reply", "expected"),
-    [
-        ('{"verdict": "yes", "reason": "so"}', Judgement("yes", "so")),
-        ('{"reason": "not so", "verdict": "No."}', Judgement("no", "not so")),
-    ],
+    [('{"verdict": "yes", "reason": "so"}', Judgement("yes", "so")), ('{"reason": "not so", "verdict": "No."}', Judgement("no", "not so"))],
 )
 def test_one_verdict(reply, expected):
-    assert verdicts.single(parse(reply)) == expected
+    assert read(verdicts.single(), reply) == expected
 
 
 @pytest.mark.parametrize(
@@ -162,12 +147,12 @@ def test_one_verdict(reply, expected):
 )
 def test_what_holds_not_one_verdict(reply):
     with pytest.raises(Unreadable):
-        verdicts.single(parse(reply))
+        read(verdicts.single(), reply)
 
 
 def test_the_schemas_ask_for_what_is_read():
-    assert verdicts.texts_schema("claims")["properties"] == {"claims": {"type": "array", "items": {"type": "string"}}}
-    items = verdicts.verdicts_schema(("yes", "no"))["properties"]["verdicts"]["items"]
+    assert verdicts.texts("claims").schema["properties"] == {"claims": {"type": "array", "items": {"type": "string"}}}
+    items = verdicts.listed().schema["properties"]["verdicts"]["items"]
     assert items["properties"]["verdict"] == {"type": "string", "enum": ["yes", "no"]}
 
 
@@ -177,7 +162,7 @@ def test_the_schemas_ask_for_what_is_read():
 )  # fmt: skip
 def test_a_list_of_texts(reply, expected):
     if expected is None:
-        with pytest.raises(Unreadable, match='"claims" is not a list of texts'):
-            verdicts.texts(parse(reply), "claims")
+        with pytest.raises(Unreadable, match="`claims` is not a list of texts"):
+            read(verdicts.texts("claims"), reply)
     else:
-        assert verdicts.texts(parse(reply), "claims") == expected
+        assert read(verdicts.texts("claims"), reply) == expected

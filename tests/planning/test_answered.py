@@ -6,11 +6,12 @@ import random
 import shutil
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate import cli
 from support.answered import HI, cases, config, jsonl
+from support.each import each, table
 
 TWO = ({"description": "one", "vars": {"q": "a"}}, {"description": "two", "vars": {"q": "b"}})
 
@@ -32,9 +33,7 @@ def hi(found):
 
 
 def test_answers_are_graded_and_no_target_is_asked(grade):
-    ran = grade(
-        config(*TWO), lambda found: [{"id": found[1]["id"], "output": "no"}, {"id": found[0]["id"], "output": "hi"}]
-    )
+    ran = grade(config(*TWO), lambda found: [{"id": found[1]["id"], "output": "no"}, {"id": found[0]["id"], "output": "hi"}])
     assert ran.code == 1
     assert [(case["output"], case["outcome"]) for case in ran.cases] == [("hi", "pass"), ("no", "fail")]
     assert ran.results["summary"]["target"]["calls"] == 0
@@ -53,9 +52,7 @@ def test_the_report_says_that_answers_were_recorded_and_by_which_file(grade, tmp
 
 
 def test_what_is_missing_is_an_error_and_never_a_pass(grade):
-    ran = grade(
-        config(*TWO, {"vars": {"q": "c"}}), lambda found: [*hi(found[:1]), {"id": found[1]["id"], "error": "it broke"}]
-    )
+    ran = grade(config(*TWO, {"vars": {"q": "c"}}), lambda found: [*hi(found[:1]), {"id": found[1]["id"], "error": "it broke"}])
     assert ran.code == 3
     assert [case["outcome"] for case in ran.cases] == ["pass", "error", "error"]
     assert ran.cases[1]["error"] == "file://app.py: it broke"
@@ -63,26 +60,14 @@ def test_what_is_missing_is_an_error_and_never_a_pass(grade):
     assert ran.results["summary"]["planned"] == 3
 
 
-@pytest.mark.parametrize(
-    ("reason", "outcome"),
-    [
-        ("stop", "pass"),
-        ("end_turn", "pass"),
-        ("length", "pass"),
-        ("content_filter", "error"),
-        ("SAFETY", "error"),
-        ("error", "error"),
-        ("cancelled", "error"),
-        ("in_progress", "error"),
-    ],
-)
+@each(("reason", "outcome"), table(__file__, "the_end_of_an_answer_means_what_it_means_live"))
 def test_the_end_of_an_answer_means_what_it_means_live(grade, reason, outcome):
     ran = grade(config(), lambda found: [{**row, "finish_reason": reason} for row in hi(found)])
     assert ran.cases[0]["outcome"] == outcome
     assert ("cut at the token limit" in ran.out) == (reason == "length")
 
 
-@pytest.mark.parametrize("output", ["", " \n", "\u200b"])
+@each("output", ["", " \n", "\u200b"])
 def test_an_empty_answer_is_an_error(grade, output):
     passing = config({"vars": {"q": "a"}, "assert": [{"type": "not-contains", "value": "x"}]})
     assert grade(passing, lambda found: [{"id": found[0]["id"], "output": output}]).code == 3
@@ -140,28 +125,22 @@ def test_messages_become_turns_with_their_tool_calls(grade):
 
 def test_an_answer_of_tool_calls_alone_has_them_as_its_text(grade):
     content = config({"vars": {"q": "a"}, "assert": [{"type": "contains", "value": "look"}]})
-    ran = grade(
-        content, lambda found: [{"id": found[0]["id"], "tool_calls": [{"name": "look", "arguments": {"x": 1}}]}]
-    )
+    ran = grade(content, lambda found: [{"id": found[0]["id"], "tool_calls": [{"name": "look", "arguments": {"x": 1}}]}])
     assert ran.code == 0
     assert json.loads(ran.cases[0]["output"])[0]["function"] == {"name": "look", "arguments": '{"x": 1}'}
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "known"),
-    [
-        ({"output": "hi"}, None),
-        ({"output": "hi", "tool_calls": []}, []),
-        ({"messages": [{"role": "assistant", "content": "hi"}]}, []),
-    ],
+    [({"output": "hi"}, None), ({"output": "hi", "tool_calls": []}, []), ({"messages": [{"role": "assistant", "content": "hi"}]}, [])],
 )
 def test_no_calls_are_told_from_calls_that_nobody_speaks_of(grade, answer, known):
     ran = grade(config(), lambda found: [{"id": found[0]["id"], **answer}])
     assert ran.cases[0]["metadata"].get("tool_calls") == known
 
 
-@pytest.mark.parametrize("reason", ["stop", "end_turn", "tool_calls", "length"])
-@pytest.mark.parametrize("kind", ["", "not-"])
+@each("reason", ["stop", "end_turn", "tool_calls", "length"])
+@each("kind", ["", "not-"])
 def test_how_an_answer_ended_does_not_say_that_nothing_was_called(grade, gate, kind, reason):
     asserted = [
         {"type": f"{kind}trajectory:tool-used", "value": "look"},
@@ -172,9 +151,7 @@ def test_how_an_answer_ended_does_not_say_that_nothing_was_called(grade, gate, k
     ran = grade(content, lambda found: [{"id": found[0]["id"], "output": "hi", "finish_reason": reason}])
     assert [it["outcome"] for it in ran.grades] == ["error"] * 3
     assert "does not say which tools were called: give `tool_calls` with it" in ran.grades[0]["reason"]
-    ran = grade(
-        content, lambda found: [{"id": found[0]["id"], "output": "hi", "finish_reason": reason, "tool_calls": []}]
-    )
+    ran = grade(content, lambda found: [{"id": found[0]["id"], "output": "hi", "finish_reason": reason, "tool_calls": []}])
     contradicts = reason == "tool_calls"
     assert [it["outcome"] == "error" for it in ran.grades] == [contradicts] * 3
     text = json.dumps([{"name": "look", "arguments": {}}])
@@ -212,7 +189,7 @@ def test_a_held_conversation_is_answered_by_messages(grade):
     assert [turn["content"] for turn in ran.cases[0]["turns"]] == ["hello", "oh", "bye", "hi"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "said"),
     [
         ({"output": "hi"}, "has no `messages`"),
@@ -273,11 +250,7 @@ def test_a_stored_answer_is_the_recorded_one(grade):
             yield {**case, "output": prompt, "retrieval_context": ["a text"]}
 
     ran = grade(config(*tests, prompts=["{{q}}"]), made)
-    assert [case["prompt"] for case in ran.cases] == [
-        *["Name a fruit."] * 2,
-        "Is hi pear sour?",
-        "Is hi plum sour?",
-    ]
+    assert [case["prompt"] for case in ran.cases] == [*["Name a fruit."] * 2, "Is hi pear sour?", "Is hi plum sour?"]
     for case in ran.cases[2:]:
         assert [it["outcome"] for it in case["grades"]][::2] == ["pass", "pass"]
         assert case["error"] == ""
@@ -295,9 +268,7 @@ def test_recorded_answers_are_graded_as_the_same_answers_are_live(grade, gate, l
 
     recorded = grade(content, lambda found: [{"id": it["id"], "output": it["prompt"]} for it in found])
     keys = ("key", "definition", "prompt", "vars", "output", "outcome", "score", "repeat")
-    assert [[case[key] for key in keys] for case in recorded.cases] == [
-        [case[key] for key in keys] for case in live.cases
-    ]
+    assert [[case[key] for key in keys] for case in recorded.cases] == [[case[key] for key in keys] for case in live.cases]
     (tmp_path / "elsewhere.json").write_text(json.dumps(live.results))
     beside = gate(None, "--answers", "answers.jsonl", "--baseline", "elsewhere.json")
     assert beside.results["baseline"]["compared"] == len(live.cases)
@@ -352,8 +323,8 @@ def test_a_hostile_file_has_few_mistakes(gate):
 def test_what_a_mistake_quotes_commands_neither_runner_nor_terminal(gate):
     row = {"id": "x\n::error::planted\x1b[31m\u202e", "output": "hi"}
     question = {"user_input": "?\n::error::planted\x1b[31m", "response": "hi"}
-    for each in (row, question):
-        ran = gate(config(), "--answers", "a.jsonl", **{"a.jsonl": jsonl([each])})
+    for line in (row, question):
+        ran = gate(config(), "--answers", "a.jsonl", **{"a.jsonl": jsonl([line])})
         assert ran.code == 2
         assert not any(line.lstrip().startswith("::") for line in ran.err.splitlines())
         assert not {"\x1b", "\u202e"} & set(ran.err)
@@ -395,7 +366,6 @@ def test_failures_are_not_answered_anew(grade, llm):
 # --- files ----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
 def test_order_and_files_make_no_difference(tmp_path_factory, dice, parts):
     folder = tmp_path_factory.mktemp("parts")
@@ -412,10 +382,7 @@ def test_order_and_files_make_no_difference(tmp_path_factory, dice, parts):
             named += ["--answers", str(folder / f"{number}.jsonl")] if lines else []
         out = folder / "results.json"
         cli.main(["run", str(folder / "promptfooconfig.yaml"), "-o", str(out), *named])
-        return [
-            (case["vars"], case["repeat"], case["output"], case["outcome"])
-            for case in json.loads(out.read_text())["cases"]
-        ]
+        return [(case["vars"], case["repeat"], case["output"], case["outcome"]) for case in json.loads(out.read_text())["cases"]]
 
     shuffled = random.Random(dice.random()).sample(rows, len(rows))
     assert graded(shuffled, parts) == graded(rows, 1)
@@ -517,17 +484,7 @@ def test_results_of_promptfoo_need_no_more_than_what_they_are_joined_by(grade):
     assert grade(config(), lambda found: [result(it, vars=it["vars"] | added) for it in found]).code == 0
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"vars": {}},
-        {"vars": {"q": "other"}},
-        {"vars": {"zzz": 1}},
-        {"prompt": {"raw": "Hello?"}},  # a variable of the case, and no prompt of this version
-        {"prompt": {"raw": "Reply: Hello?"}},
-        {"provider": {"id": "openai:chat:m"}},
-    ],
-)
+@each("other", table(__file__, "results_of_promptfoo_are_joined_by_prompt_and_variables_and_provider"))
 def test_results_of_promptfoo_are_joined_by_prompt_and_variables_and_provider(grade, other):
     ran = grade(config(), lambda found: [result(found[0], **other)])
     assert ran.code == 2
@@ -549,17 +506,10 @@ ABOUT_CALLS = [
     {"type": "is-valid-function-call", "config": {"tools": TOOLS}},
 ]
 BOTH = [it for one in ABOUT_CALLS for it in (one, {**one, "type": f"not-{one['type']}"})]
-SILENT = [
-    {"output": "hi"},
-    {"output": "hi", "finish_reason": "stop"},
-    {"output": 'hi\n{"type": "tool_use", "name": "other"}\n'},  # a text that quotes calls
-    {"output": "hi", "messages": [{"role": "user", "content": "Answer: Hello?"}]},  # of the case, and no answer
-    {"output": "hi", "tool_calls": [], "finish_reason": "tool_calls"},
-    {"output": "hi", "messages": [{"role": "assistant", "content": "hi"}], "finish_reason": "tool_use"},
-]
+SILENT = table(__file__, "SILENT")
 
 
-@pytest.mark.parametrize("answer", SILENT)
+@each("answer", SILENT)
 def test_calls_that_nobody_tells_are_not_known_whatever_is_asserted(grade, answer):
     ran = grade(config({"vars": {"q": "Hello?"}, "assert": BOTH}), lambda found: [{"id": found[0]["id"], **answer}])
     assert ran.code == 3, ran.err
@@ -574,7 +524,7 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize("answer", TOLD)
+@each("answer", TOLD)
 def test_calls_that_are_told_are_known(grade, answer):
     ran = grade(config({"vars": {"q": "Hello?"}, "assert": BOTH}), lambda found: [{"id": found[0]["id"], **answer}])
     assert "error" not in {it["outcome"] for it in ran.grades}
@@ -588,7 +538,7 @@ def test_a_text_that_consists_of_calls_tells_them(grade):
     assert ran.code == 0, ran.out
 
 
-@pytest.mark.parametrize(
+@each(
     ("calls", "same"),
     [
         ([CALL], True),
@@ -620,9 +570,7 @@ def test_examples_in_a_prompt_are_no_part_of_the_answer(grade):
     never = {"type": "not-trajectory:tool-used", "value": "look"}
     content = config({"vars": {"q": "a"}, "assert": [HI, never]}, prompts=[json.dumps(FEW)])
     hi = {"role": "assistant", "content": "hi"}
-    ran = grade(
-        content, lambda found: [{"id": found[0]["id"], "messages": [*found[0]["messages"], hi], "tool_calls": []}]
-    )
+    ran = grade(content, lambda found: [{"id": found[0]["id"], "messages": [*found[0]["messages"], hi], "tool_calls": []}])
     assert ran.code == 0, ran.out + ran.err
     assert [turn["role"] for turn in ran.cases[0]["turns"] or ()] in ([], ["user", "assistant"])
     ran = grade(content, lambda found: [{**found[0], "output": "hi"}])  # the keys of the case stay in the line
@@ -642,16 +590,14 @@ def test_calls_before_the_question_leave_the_calls_unknown(grade):
     assert [it["outcome"] for it in ran.grades] == ["pass", "pass"]
 
 
-@pytest.mark.parametrize("tools", [TOOLS, "file://tools.json", ["file://tools.json"]])
-@pytest.mark.parametrize("target", ["app.py", "openai:chat:m", "http://127.0.0.1:1/x"])
+@each("tools", [TOOLS, "file://tools.json", ["file://tools.json"]])
+@each("target", ["app.py", "openai:chat:m", "http://127.0.0.1:1/x"])
 def test_tools_of_the_target_are_those_that_its_config_names(grade, tools, target, tmp_path):
     (tmp_path / "tools.json").write_text(json.dumps(TOOLS))
     tests = [{"vars": {"q": q}, "assert": [{"type": "is-valid-openai-tools-call"}]} for q in "ab"]
     content = config(*tests, providers=[{"id": target, "config": {"tools": tools}}])
     calls = [{"name": "look", "arguments": {"x": 1}}], [{"name": "look", "arguments": {"x": "1"}}]
-    ran = grade(
-        content, lambda found: [{"id": it["id"], "tool_calls": own} for it, own in zip(found, calls, strict=True)]
-    )
+    ran = grade(content, lambda found: [{"id": it["id"], "tool_calls": own} for it, own in zip(found, calls, strict=True)])
     assert [case["outcome"] for case in ran.cases] == ["pass", "fail"], ran.err
 
 
@@ -680,7 +626,7 @@ def test_tools_in_a_file_are_compared_with_those_of_the_base(grade, gate, tmp_pa
 # --- conversations, and answers that later cases fill in ------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["", None, " \n", "\u200b", "\u3164", "\u2800", "\x1b[0m"])
+@each("text", ["", None, " \n", "\u200b", "\u3164", "\u2800", "\x1b[0m"])
 def test_every_answer_of_a_conversation_is_one(grade, text):
     said = [
         {"role": "user", "content": "hello"},
@@ -688,9 +634,7 @@ def test_every_answer_of_a_conversation_is_one(grade, text):
         {"role": "user", "content": "bye"},
         {"role": "assistant", "content": "hi"},
     ]
-    ran = grade(
-        config({"turns": TURNS}, prompts=["Be kind."]), lambda found: [{"id": found[0]["id"], "messages": said}]
-    )
+    ran = grade(config({"turns": TURNS}, prompts=["Be kind."]), lambda found: [{"id": found[0]["id"], "messages": said}])
     assert ran.code == 3
     assert "file://app.py answered with an empty text" in ran.cases[0]["error"]
 
@@ -718,10 +662,7 @@ def test_an_answer_is_stored_for_the_cases_after_it(grade, llm):
 
 
 def test_a_case_that_fills_in_an_answer_is_named_by_its_id(grade):
-    tests = [
-        {"vars": {"q": "Name a fruit"}, "options": {"storeOutputAs": "fruit"}},
-        {"vars": {"q": "Is {{fruit}} one?"}},
-    ]
+    tests = [{"vars": {"q": "Name a fruit"}, "options": {"storeOutputAs": "fruit"}}, {"vars": {"q": "Is {{fruit}} one?"}}]
     rows = [{"user_input": "Name a fruit", "response": "hi"}, {"user_input": "Is hi one?", "response": "hi"}]
     ran = grade(config(*tests), lambda found: rows)
     assert ran.code == 2
@@ -730,8 +671,6 @@ def test_a_case_that_fills_in_an_answer_is_named_by_its_id(grade):
 
 def test_what_an_answer_retrieved_is_not_known_to_be_true(grade, llm):
     tests = {"vars": {"q": "a"}, "assert": [{"type": "hallucination", "provider": llm.spec()}]}
-    ran = grade(
-        config(tests), lambda found: [{"id": it["id"], "output": "x", "retrieval_context": ["y"]} for it in found]
-    )
+    ran = grade(config(tests), lambda found: [{"id": it["id"], "output": "x", "retrieval_context": ["y"]} for it in found])
     assert ran.code == 2
     assert "`hallucination`: there is no context; give it as `value` or a variable" in ran.err

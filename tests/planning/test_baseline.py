@@ -1,23 +1,31 @@
 """Where the results of the base are read from: never from what the pull request could have written."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gradegate import cli
-from gradegate.baseline import Baseline
+from gradegate.account import Made
 from gradegate.errors import ConfigError
 from gradegate.planning.baseline import stored
+from gradegate.reporting.deliver import render
+from gradegate.reporting.report import Links
+from gradegate.result import GateOutcome
+from gradegate.results.baseline import Baseline
 from gradegate.settings import Settings
+from support import samples
+from support.each import each
 
 COMMITS = {name: digit * 40 for name, digit in (("head", "1"), ("base", "2"), ("artifact", "3"))}
-EMPTY = {"version": 1, "made": {"commit": ""}, "cases": []}
 
 
 def written(path: Path, commit: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({**EMPTY, "made": {"commit": COMMITS[commit]}}))
+    decision = samples.decision(GateOutcome.PASS, "so")
+    decision = replace(decision, run=replace(decision.run, made=Made(commit=COMMITS[commit])))
+    path.write_text(render("json", decision, Links(), str).text)
     return path
 
 
@@ -53,7 +61,7 @@ def test_a_file_of_the_repository_is_read_from_the_base(repository):
     assert "cannot be used" in read(repository, "evals/absent.json", ".base")
 
 
-@pytest.mark.parametrize("name", ["evals/results.json", "evals/../evals/results.json", "absent.json", ".git/x.json"])
+@each("name", ["evals/results.json", "evals/../evals/results.json", "absent.json", ".git/x.json"])
 def test_without_a_base_a_file_of_the_repository_is_a_mistake(repository, name):
     with pytest.raises(ConfigError, match="could have written"):
         read(repository, name)

@@ -2,11 +2,11 @@
 
 import json
 
-import pytest
 import yaml
 
 from gradegate import cli
 from support.answered import HI, cases, config
+from support.each import each, table
 from support.runner import commands
 
 
@@ -24,10 +24,7 @@ def test_every_planned_call_is_a_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     chat = json.dumps([{"role": "system", "content": "Be kind."}, {"role": "user", "content": "{{q}}"}])
     tests = ({"description": "Two ways", "vars": {"q": ["a", "b"]}, "options": {"repeat": 2}},)
-    write(
-        tmp_path,
-        config(*tests, prompts=["Answer: {{q}}", chat], providers=["exec:run.sh", {"id": "x.py", "label": "app"}]),
-    )
+    write(tmp_path, config(*tests, prompts=["Answer: {{q}}", chat], providers=["exec:run.sh", {"id": "x.py", "label": "app"}]))
     found = cases(tmp_path)
     assert len(found) == len({case["id"] for case in found}) == 2 * 2 * 2 * 2
     assert found[0] == {
@@ -56,9 +53,7 @@ def test_a_conversation_is_one_line_with_the_turns_of_the_user(tmp_path, monkeyp
 def test_prompts_that_tell_the_conversation_name_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     prompt = "{% for it in _conversation %}{{ it.output }}{% endfor %}{{q}}"
-    tests = [
-        {"vars": {"q": q}, "metadata": {"conversationId": talk}} for q, talk in (("a", "1"), ("b", "1"), ("c", "2"))
-    ]
+    tests = [{"vars": {"q": q}, "metadata": {"conversationId": talk}} for q, talk in (("a", "1"), ("b", "1"), ("c", "2"))]
     write(tmp_path, config(*tests, prompts=[prompt]))
     first, second, third = cases(tmp_path)
     assert first["conversation"] == second["conversation"] != third["conversation"]
@@ -78,12 +73,7 @@ def test_a_stored_answer_is_named_where_it_is_made_and_where_it_is_used(tmp_path
     assert len({case["conversation"] for case in found}) == 1
     assert [case.get("stores") for case in found] == ["fruit", "sour", None, None]
     assert [case.get("uses") for case in found] == [None, ["fruit"], None, ["fruit", "sour"]]
-    assert [case["prompt"] for case in found] == [
-        "Name a fruit.",
-        "Is {{fruit}} sour?",
-        "Bye.",
-        "Both? {{fruit}} {{sour}}",
-    ]
+    assert [case["prompt"] for case in found] == ["Name a fruit.", "Is {{fruit}} sour?", "Bye.", "Both? {{fruit}} {{sour}}"]
 
 
 def test_what_the_config_answers_itself_is_no_call(tmp_path, monkeypatch):
@@ -106,7 +96,7 @@ def test_ids_stay_where_the_case_stays(tmp_path, monkeypatch):
     assert ids(tmp_path / "x") == before  # what is asserted says nothing of the question
 
 
-@pytest.mark.parametrize(
+@each(
     "changed",
     [
         {"prompts": ["Reply: {{q}}"]},
@@ -134,9 +124,7 @@ def test_no_key_is_needed_and_none_is_shown(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GH_SECRET", "s3cr3t-s3cr3t-s3cr3t")
     keyed = {"id": "openai:chat:m", "config": {"apiKey": "{{env.NOBODY_SET_THIS}}"}}
-    tests = (
-        {"vars": {"q": "{{env.GH_SECRET}}"}, "assert": [{"type": "llm-rubric", "value": "nice", "provider": keyed}]},
-    )
+    tests = ({"vars": {"q": "{{env.GH_SECRET}}"}, "assert": [{"type": "llm-rubric", "value": "nice", "provider": keyed}]},)
     content = config(*tests, providers=[keyed], env={"X": "{{env.NOBODY_SET_THIS}}"}, gate={"second-opinions": [keyed]})
     write(tmp_path, content)
     assert cli.main(["cases", "--allowed-env", "GH_SECRET"]) == 0
@@ -177,27 +165,10 @@ def test_the_lines_overwrite_no_input(tmp_path, monkeypatch, capsys):
     assert "is a file that this run reads" in capsys.readouterr().err
 
 
-NAMES = [
-    ("my application", ["my application"]),
-    (
-        [
-            {
-                "id": "file://app.py",
-                "label": "app",
-                "transform": "output.x",
-                "config": {"key": "{{env.NOBODY_SET_THIS}}"},
-            }
-        ],
-        ["app"],
-    ),
-    ([{"python:app.py": {"label": "app"}}, {"exec:./run": {}}], ["app", "exec:./run"]),
-    ("file://providers.yaml", ["one", "two"]),
-    ([{"label": "only a label"}], ["only a label"]),
-    ([{"application": {"port": 1}}], ["application"]),
-]
+NAMES = table(__file__, "NAMES")
 
 
-@pytest.mark.parametrize(("written", "labels"), NAMES)
+@each(("written", "labels"), NAMES)
 def test_whatever_a_config_names_as_a_target_is_a_label(tmp_path, monkeypatch, written, labels):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "providers.yaml").write_text("[one, {id: exec:two, label: two}]")
@@ -219,7 +190,7 @@ def test_a_target_that_a_prompt_configures_is_a_label_too(tmp_path, monkeypatch)
     assert [case["provider"] for case in cases(tmp_path)] == ["my application"]
 
 
-@pytest.mark.parametrize("written", [5, [["x", 5]], [{"config": {}}], [{"id": 5}]])
+@each("written", [5, [["x", 5]], [{"config": {}}], [{"id": 5}]])
 def test_what_names_no_target_is_a_mistake(tmp_path, monkeypatch, capsys, written):
     monkeypatch.chdir(tmp_path)
     write(tmp_path, config(providers=written))

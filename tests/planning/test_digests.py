@@ -36,22 +36,5 @@ def test_a_value_beside_another_is_another(one: Any, other: Any) -> None:
 
 
 def test_text_of_any_kind_is_told_apart() -> None:
-    values = [
-        "",
-        "a",
-        "\ud800",
-        "1",
-        1,
-        1.5,
-        None,
-        True,
-        [],
-        {},
-        [1],
-        ["1"],
-        {"1": 1},
-        10**5000,
-        10**5000 + 1,
-        {1: 2, "1": 2},
-    ]
+    values = ["", "a", "\ud800", "1", 1, 1.5, None, True, [], {}, [1], ["1"], {"1": 1}, 10**5000, 10**5000 + 1, {1: 2, "1": 2}]
     assert len({digest(value) for value in values}) == len(values)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.grading.grader import GRADERS
+from support.each import each
 from support.language_server import Editor, editor
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("language server")]
@@ -22,7 +23,7 @@ def server() -> Iterator[Editor]:
         yield one
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "marks"),
     [
         (ASSERT + "      - type: contains\n        value: hi\n", []),
@@ -33,10 +34,7 @@ def server() -> Iterator[Editor]:
         ("gate:\n  confirm: off\n  rules: [{name: x, min-pass-rate: 0.95}]\n", []),
         ("x-anchors: {kind: &kind {type: equals, value: x}}\n" + ASSERT + "      - {<<: *kind, weight: 2}\n", []),
         ("gate:\n  rules:\n    - name: x\n      min-pass-rate: 95\n", [(5, "Value is above the maximum of 1.")]),
-        (
-            "gate:\n  rules:\n    - min-pass-rte: 0.9\n      name: x\n      min-score: 0.5\n",
-            [(4, "Property min-pass-rte is not allowed.")],
-        ),
+        ("gate:\n  rules:\n    - min-pass-rte: 0.9\n      name: x\n      min-score: 0.5\n", [(4, "Property min-pass-rte is not allowed.")]),
         ("gate:\n  rules:\n    - name: x\n", [(4, 'Missing property "min-pass-rate".')]),
         (ASSERT + "      - {type: g-eval, value: x, threshold: 70}\n", [(5, "Value is above the maximum of 1.")]),
         (ASSERT + "      - {type: not-g-eval, value: x, threshold: 70}\n", [(5, "Value is above the maximum of 1.")]),
@@ -58,9 +56,7 @@ def test_a_type_that_there_is_not_is_marked_with_those_that_there_are(server):
     assert '"contains"' in said
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "examples").glob("*/promptfooconfig.yaml")), ids=lambda it: it.parent.name
-)
+@each("path", sorted((ROOT / "examples").glob("*/promptfooconfig.yaml")), ids=lambda it: it.parent.name)
 def test_examples_have_no_mark(server, path):
     assert server.faults(HEAD + path.read_text()) == []
 
@@ -72,7 +68,7 @@ def test_every_type_is_offered_with_its_sentence(server):
     assert all(offered.values())
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "some"),
     [
         ("gate:\n  |\n", {"rules", "budget", "confirm", "noise"}),
@@ -87,13 +83,10 @@ def test_keys_are_offered(server, text, some):
     assert some <= set(server.completions(HEAD + text))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "said"),
     [
-        (
-            "gate:\n  rules:\n    - name: x\n      min-pass-rate|: 0.9\n",
-            "the share of cases that must pass, from 0 to 1",
-        ),
+        ("gate:\n  rules:\n    - name: x\n      min-pass-rate|: 0.9\n", "the share of cases that must pass, from 0 to 1"),
         (ASSERT + "      - type: g-eval|\n        value: x\n", "A model scores the answer by steps"),
         (ASSERT + "      - type: contains\n        value|: hi\n", "The text that the answer must hold."),
         (ASSERT + "      - type: cost\n        threshold|: 1\n", "the score from which it passes"),

@@ -11,6 +11,7 @@ from gradegate.grading.grader import GRADERS
 from gradegate.planning import foreign
 from gradegate.planning.types import SET, unknown
 from gradegate.suite import Assertion
+from support.each import each, table
 from support.graded import mistakes
 from support.installed import ROOT
 from support.packages import npm_archive, wheel
@@ -32,14 +33,14 @@ def spellings(name: str) -> set[str]:
     return {name, base, words, *(words.lower().replace(" ", between) for between in " -_")}
 
 
-@pytest.mark.parametrize("it", [*foreign.known()], ids=lambda it: it.name)
+@each("it", [*foreign.known()], ids=lambda it: it.name)
 def test_what_comes_nearest_is_there(it):
     assert it.here.removeprefix("not-") in TYPES if it.here else "remove it" in it.way
     named = set(re.findall(r"\b[a-z]+(?:[:_-][a-z]+)+\b", re.sub(r"`[^`]*`|--[a-z-]+|well-formed", "", it.cure)))
     assert {name.removeprefix("not-") for name in named} <= TYPES, it
 
 
-@pytest.mark.parametrize("it", [it for it in foreign.known() if it.tool != "promptfoo"], ids=lambda it: it.name)
+@each("it", [it for it in foreign.known() if it.tool != "promptfoo"], ids=lambda it: it.name)
 def test_a_name_is_known_in_every_spelling(it):
     for name in spellings(it.name) - TYPES:
         for kind in (name, f"not-{name}"):
@@ -57,9 +58,7 @@ def test_every_metric_of_deepeval_is_known():
     metrics = set(exported) - NO_METRICS
     assert len(metrics) > 50
     assert metrics <= {it.name for it in foreign.known() if it.tool == "DeepEval"}
-    shown = {
-        name for text in modules.values() for name in re.findall(r'def __name__\(self\):\s+return "([^"]+)"', text)
-    }
+    shown = {name for text in modules.values() for name in re.findall(r'def __name__\(self\):\s+return "([^"]+)"', text)}
     assert {name for name in shown if not name.startswith("Base ")} > {"Plan Quality", "PII Leakage"}
     for name in sorted(metrics | {name for name in shown if not name.startswith("Base ")}):
         told = said(name)
@@ -82,24 +81,7 @@ def test_every_type_of_promptfoo_is_known():
         assert "is promptfoo's, and gradegate does not have it ->" in said(kind)
 
 
-@pytest.mark.parametrize(
-    ("kind", "cure"),
-    [
-        ("plan-quality", "`plan-quality` is DeepEval's, and gradegate does not have it -> use goal-accuracy"),
-        ("PlanQualityMetric", "is DeepEval's, and gradegate does not have it -> use goal-accuracy"),
-        ("plan-qualty", 'did you mean "plan-quality"? It is DeepEval\'s: use goal-accuracy'),
-        ("FaithfulnessMetric", "-> write `type: faithfulness`"),
-        ("not-Faithfulness Metric", "-> write `type: not-faithfulness`"),
-        ("GEval", "-> write `type: g-eval`"),
-        ("Contextual Precision", "-> write `type: contextual-precision`"),
-        ("word_count", "-> write `type: word-count`"),
-        ("isXml", "-> write `type: is-xml`"),
-        ("AnswerRelevancyMetric", "use answer-relevance, which needs an embedding model"),
-        ("toxicity", "use moderation"),
-        ("ToolCallAccuracy", "is Ragas's, and gradegate does not have it -> use trajectory:tool-args-match"),
-        ("promptfoo:redteam:pii", "is promptfoo's, and gradegate does not have it -> remove it here"),
-    ],
-)
+@each(("kind", "cure"), table(__file__, "what_is_said_of_a_name"))
 def test_what_is_said_of_a_name(gate, kind, cure):
     assert cure in mistakes(gate({"tests": [{"providerOutput": "x", "assert": [{"type": kind, "value": "x"}]}]}))
 
@@ -111,12 +93,10 @@ def table(page, first):
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
 
 
-@pytest.mark.parametrize(("page", "tool"), [("from-deepeval.md", "DeepEval"), ("from-deepeval.md", "Ragas")])
+@each(("page", "tool"), [("from-deepeval.md", "DeepEval"), ("from-deepeval.md", "Ragas")])
 def test_the_page_has_every_name_with_what_it_is_here(page, tool):
     expected = [
-        [f"`{it.name}`", *([f"`{it.cure}`", ""] if it.cure in TYPES else ["", it.way])]
-        for it in foreign.known()
-        if it.tool == tool
+        [f"`{it.name}`", *([f"`{it.cure}`", ""] if it.cure in TYPES else ["", it.way])] for it in foreign.known() if it.tool == tool
     ]
     assert table(page, tool) == expected
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from support.each import each, table
 from support.fake_llm import FakeLlm
 from support.vendors import embeddings
 
@@ -76,16 +77,7 @@ def mistaken(gate, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch):
 # --- levels ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("assertion", "options", "arguments", "default", "model"),
-    [
-        ("openai:chat:a", "openai:chat:t", ["--grader", "openai:chat:g"], "openai:chat:d", "a"),
-        (None, "openai:chat:t", ["--grader", "openai:chat:g"], "openai:chat:d", "t"),
-        (None, None, ["--grader", "openai:chat:g"], "openai:chat:d", "g"),
-        (None, None, ["-g", "openai:chat:g"], None, "g"),
-        (None, None, [], "openai:chat:d", "d"),
-    ],
-)
+@pytest.mark.parametrize(("assertion", "options", "arguments", "default", "model"), table(__file__, "the_nearest_level_wins"))
 def test_the_nearest_level_wins(graded, assertion, options, arguments, default, model):
     rubric = {**RUBRIC, **({"provider": assertion} if assertion else {})}
     assert graded(config(rubric, options=options, default=default), *arguments) == [model]
@@ -104,7 +96,7 @@ def test_members_of_a_set_are_graded_by_the_tests_judge(graded):
 # --- the target is no judge -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     "keys",
     [
         {"providers": ["openai:chat:target"]},
@@ -133,19 +125,7 @@ def test_the_target_may_be_named_as_the_judge(graded, llm: FakeLlm):
 # --- forms ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        "openai:chat:m",
-        "openai:m",
-        {"id": "openai:chat:m"},
-        {"id": "openai:chat:m", "label": "judge", "config": {"temperature": 0.2}},
-        {"text": "openai:chat:m"},
-        {"text": {"id": "openai:chat:m", "config": {"seed": 1}}, "embedding": "openai:embeddings:e"},
-        {"openai:chat:m": {"config": {"seed": 1}}},
-        "file://judge.yaml",
-    ],
-)
+@pytest.mark.parametrize("form", table(__file__, "every_form_at_every_level"))
 @pytest.mark.parametrize("level", ["default", "options", "assertion"])
 def test_every_form_at_every_level(graded, form, level):
     rubric = {**RUBRIC, **({"provider": form} if level == "assertion" else {})}
@@ -153,8 +133,8 @@ def test_every_form_at_every_level(graded, form, level):
     assert graded(config(rubric, **where), **{"judge.yaml": "id: openai:chat:m"}) == ["m"]
 
 
-@pytest.mark.parametrize("name", ["judge", "openai:chat:m"])
-@pytest.mark.parametrize("form", ["{}", {"id": "{}"}, {"text": "{}"}])
+@each("name", ["judge", "openai:chat:m"])
+@each("form", ["{}", {"id": "{}"}, {"text": "{}"}])
 def test_a_configured_provider_by_its_id_or_label_keeps_its_config(graded, llm: FakeLlm, name, form):
     other = {"id": "openai:chat:m", "label": "judge", "config": {"seed": 5, "apiKey": "its-own"}, "prompts": ["none"]}
     filled = name if isinstance(form, str) else dict.fromkeys(form, name)
@@ -162,9 +142,7 @@ def test_a_configured_provider_by_its_id_or_label_keeps_its_config(graded, llm: 
     graded(settings)
     judged = [(body, sent) for _, body, sent in llm.requests if body["messages"][-1]["content"] != "hello"]
     assert len(judged) == 2  # the answers of both targets
-    assert {(body["model"], body["seed"], sent["Authorization"]) for body, sent in judged} == {
-        ("m", 5, "Bearer its-own")
-    }
+    assert {(body["model"], body["seed"], sent["Authorization"]) for body, sent in judged} == {("m", 5, "Bearer its-own")}
 
 
 def test_the_command_line_may_name_a_configured_provider(graded, llm: FakeLlm):
@@ -188,10 +166,7 @@ def test_each_kind_goes_to_its_model(graded, llm: FakeLlm):
         "text": "openai:chat:t",
         "embedding": "openai:embeddings:e",
         "moderation": "openai:moderation:o",
-        "classification": {
-            "id": "huggingface:text-classification:c",
-            "config": {"apiEndpoint": f"{llm.base}/classify", "apiKey": "k"},
-        },
+        "classification": {"id": "huggingface:text-classification:c", "config": {"apiEndpoint": f"{llm.base}/classify", "apiKey": "k"}},
     }
     classify = {"type": "classifier", "value": "kind", "threshold": 0.5}
     graded(config(RUBRIC, SIMILAR, {"type": "moderation"}, classify, default=kinds))
@@ -208,9 +183,7 @@ def test_a_plain_embedding_model_serves_what_needs_one(graded):
 
 
 def test_a_map_says_nothing_about_the_kinds_that_it_lacks(graded):
-    assert graded(config(SIMILAR, options={"text": "openai:chat:t"}, default={"embedding": "openai:embeddings:e"})) == [
-        "e"
-    ]
+    assert graded(config(SIMILAR, options={"text": "openai:chat:t"}, default={"embedding": "openai:embeddings:e"})) == ["e"]
 
 
 def test_a_chat_model_of_the_command_line_leaves_the_embedding_model_of_the_config(graded):
@@ -218,20 +191,12 @@ def test_a_chat_model_of_the_command_line_leaves_the_embedding_model_of_the_conf
     assert sorted(graded(settings, "--grader", "openai:chat:g")) == ["e", "g"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("assertion", "grader", "what"),
     [
         (SIMILAR, "openai:chat:m", "`similar` needs a model of the kind embedding, and `openai:chat:m` is not one"),
-        (
-            RUBRIC,
-            "openai:embeddings:e",
-            "`llm-rubric` needs a model of the kind text, and `openai:embeddings:e` is not one",
-        ),
-        (
-            {"type": "moderation"},
-            "openai:chat:m",
-            "`moderation` needs a model of the kind moderation, and `openai:chat:m` is not one",
-        ),
+        (RUBRIC, "openai:embeddings:e", "`llm-rubric` needs a model of the kind text, and `openai:embeddings:e` is not one"),
+        ({"type": "moderation"}, "openai:chat:m", "`moderation` needs a model of the kind moderation, and `openai:chat:m` is not one"),
         (
             {"type": "classifier", "value": "x"},
             "openai:moderation",
@@ -239,7 +204,7 @@ def test_a_chat_model_of_the_command_line_leaves_the_embedding_model_of_the_conf
         ),
     ],
 )
-@pytest.mark.parametrize("level", ["default", "options", "assertion", "--grader"])
+@each("level", ["default", "options", "assertion", "--grader"])
 def test_a_model_of_another_kind_is_a_mistake_at_its_line(mistaken, assertion, grader, what, level):
     if level == "--grader":
         said = mistaken(config(assertion), "--grader", grader)
@@ -251,7 +216,7 @@ def test_a_model_of_another_kind_is_a_mistake_at_its_line(mistaken, assertion, g
     assert line.lstrip("- ").startswith("promptfooconfig.yaml:")
 
 
-@pytest.mark.parametrize(
+@each(
     ("assertion", "what"),
     [
         (SIMILAR, "no embedding model for `similar` is configured"),
@@ -262,27 +227,14 @@ def test_a_map_that_lacks_the_kind_is_a_mistake(mistaken, assertion, what):
     assert what in mistaken(config(assertion, default={"text": "openai:chat:m"}))
 
 
-@pytest.mark.parametrize(
-    ("grader", "what"),
-    [
-        (["openai:chat:a", "openai:chat:b"], "a grader is one provider, not several"),
-        ({"text": "openai:chat:a", "embeding": "openai:embeddings:e"}, "unknown kind of grader `embeding`"),
-        ({"config": {"temperature": 0}}, "the provider has no `id`, so it names no model"),
-        ("opnai:chat:a", 'no such provider `opnai:chat:a` -> did you mean "openai:chat:a"?'),
-        ("file://judge.rb", "`file://judge.rb` is code, of a kind that gradegate does not run"),
-        (7, "a provider is a text or a mapping with an `id`"),
-    ],
-)
-@pytest.mark.parametrize("level", ["default", "options", "assertion"])
+@each(("grader", "what"), table(__file__, "what_is_no_grader_is_a_mistake"))
+@each("level", ["default", "options", "assertion"])
 def test_what_is_no_grader_is_a_mistake(mistaken, grader, what, level):
-    if level == "assertion":
-        said = mistaken(config({**RUBRIC, "provider": grader}))
-    else:
-        said = mistaken(config(RUBRIC, **{level: grader}))
-    assert what in said
+    written = config({**RUBRIC, "provider": grader}) if level == "assertion" else config(RUBRIC, **{level: grader})
+    assert what in mistaken(written)
 
 
-@pytest.mark.parametrize(
+@each(
     ("grader", "cure"),
     [
         ({"temperature": 0}, "provider: {id: openai:chat:MODEL, config: {temperature: ...}}"),
@@ -299,7 +251,7 @@ def test_what_is_no_grader_is_a_mistake(mistaken, grader, what, level):
         ),
     ],
 )
-@pytest.mark.parametrize("level", ["default", "options", "assertion"])
+@each("level", ["default", "options", "assertion"])
 def test_a_grader_without_an_id_is_one_mistake_with_the_words_to_write(mistaken, grader, cure, level):
     if level == "assertion":
         said = mistaken(config({**RUBRIC, "provider": grader}, RUBRIC, options="echo"))

@@ -1,34 +1,15 @@
 """What an answer is called, and what is asked of it: equal in two runs where they ask for the same, and only there."""
 
-import pytest
-
 from gradegate.grading.conclude import Bound
 from gradegate.planning.keys import row_key
 from gradegate.planning.load import load
 from gradegate.planning.plan import build_client, plan
 from gradegate.settings import Settings
 from support.checkouts import write
+from support.each import each, table
 
 ROW, DEFINITION, KEY = "e4e5308d2802", "d213996c8620", "e6c751203301"
-CONFIG = {
-    "prompts": ["Say {{q}}"],
-    "providers": ["echo"],
-    "tests": [
-        {
-            "description": "one",
-            "vars": {"q": "a", "n": 1},
-            "threshold": 0.5,
-            "assert": [
-                {"type": "contains", "value": "{{q}}", "metric": "m"},
-                {"type": "contains", "value": "Say"},
-                {
-                    "type": "assert-set",
-                    "assert": [{"type": "contains", "value": "x"}, {"type": "icontains", "value": "y"}],
-                },
-            ],
-        }
-    ],
-}
+CONFIG = table(__file__, "CONFIG")
 
 
 def planned(tmp_path, config=CONFIG, **settings):
@@ -61,7 +42,7 @@ def test_keys_and_definitions_are_the_same_in_every_run(tmp_path):
     assert asserted(job)[0].key.hex().startswith(KEY)
 
 
-@pytest.mark.parametrize(
+@each(
     "config",
     [
         {**CONFIG, "prompts": ["Please, say {{q}}"]},
@@ -78,7 +59,7 @@ def test_what_pull_requests_change_is_in_neither(tmp_path, config):
     assert asserted(before) == asserted(after)
 
 
-@pytest.mark.parametrize(
+@each(
     "config",
     [
         changed(vars={"q": "b", "n": 1}),
@@ -94,7 +75,7 @@ def test_what_a_case_gives_defines_it_and_its_assertions(tmp_path, config):
     assert all(old.definition != new.definition for old, new in zip(asserted(before), asserted(after), strict=True))
 
 
-@pytest.mark.parametrize(
+@each(
     "assertion",
     [
         {"type": "contains", "value": "other", "metric": "m"},

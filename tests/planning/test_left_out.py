@@ -1,7 +1,6 @@
 """What the command line leaves out, names in vain or cannot write is told, and never green in silence."""
 
-import pytest
-
+from support.each import each, table
 from support.graded import mistakes
 
 
@@ -14,24 +13,10 @@ PASSES = {"type": "contains", "value": "a"}
 
 def config(*names, **keys):
     tests = [{"description": name, "vars": {"q": f"a {name}"}, "assert": [PASSES]} for name in names]
-    return {
-        "prompts": ["{{q}}"],
-        "providers": [{"id": "echo", "label": "first"}, {"id": "echo", "label": "other"}],
-        "tests": tests,
-        **keys,
-    }
+    return {"prompts": ["{{q}}"], "providers": [{"id": "echo", "label": "first"}, {"id": "echo", "label": "other"}], "tests": tests, **keys}
 
 
-@pytest.mark.parametrize(
-    ("select", "options", "said"),
-    [
-        ({"description": "two"}, ["-n", "1"], "selects nothing of what --filter-first-n 1 leaves to ask"),
-        ({"description": "two"}, ["--filter-pattern", "one"], "nothing of what --filter-pattern 'one' leaves to ask"),
-        ({"provider": "other"}, ["--filter-providers", "first", "-n", "1"], "--filter-first-n 1 and --filter-prov"),
-        ({"provider": "other"}, ["--provider", "ollama:chat:m"], "--provider ollama:chat:m leaves to ask"),
-        ({"description": "three"}, ["-n", "1"], "selects nothing -> correct `select`"),
-    ],
-)
+@each(("select", "options", "said"), table(__file__, "a_rule_whose_tests_are_left_out_names_the_option"))
 def test_a_rule_whose_tests_are_left_out_names_the_option(gate, select, options, said):
     rules = [{"name": "r", "min-pass-rate": 1, "select": select}, {"name": "all", "min-pass-rate": 0.1}]
     assert said in mistakes(gate(config("one", "two", gate={"rules": rules}), *options))
@@ -44,7 +29,7 @@ def test_a_pattern_that_may_fit_once_a_text_is_filled_in_counts(gate):
     assert "leaves to ask" in mistakes(gate(asked, "-n", "1"))
 
 
-@pytest.mark.parametrize(("first", "said"), [("1", True), ("2", False), ("99", False)])
+@each(("first", "said"), [("1", True), ("2", False), ("99", False)])
 def test_a_filter_that_keeps_all_says_nothing(gate, first, said):
     ran = gate(config("one", "two"), "-n", first)
     assert ran.code == 0
@@ -52,26 +37,14 @@ def test_a_filter_that_keeps_all_says_nothing(gate, first, said):
     assert "only 2 of 2" not in notes(ran)
 
 
-@pytest.mark.parametrize(
-    ("named", "said"), [("other", "only 1 of 2 providers"), ("first", "only 1 of 2 providers"), ("echo", "")]
-)
+@each(("named", "said"), [("other", "only 1 of 2 providers"), ("first", "only 1 of 2 providers"), ("echo", "")])
 def test_some_of_the_providers_are_counted(gate, named, said):
     ran = gate(config("one"), "--provider", named)
     assert ("of 2 providers" in ran.out + ran.err) is bool(said)
     assert said in ran.out + ran.err
 
 
-@pytest.mark.parametrize(
-    ("grader", "said"),
-    [
-        (
-            "classification=openai:chat:m",
-            "`openai:chat:m` is named for the kind classification, and is of the kind text",
-        ),
-        ("text=openai:embedding:m", "is of the kind embedding -> name a model of that kind, or write embedding=openai"),
-        ("embedding=opnai:embedding:m", 'no such provider `opnai:embedding:m` -> did you mean "openai:embedding:m"?'),
-    ],
-)
+@each(("grader", "said"), table(__file__, "a_grader_that_cannot_serve_its_kind_is_a_mistake_though_nothing_asks_it"))
 def test_a_grader_that_cannot_serve_its_kind_is_a_mistake_though_nothing_asks_it(gate, grader, said):
     assert said in mistakes(gate(config("one"), "--grader", grader))
 
@@ -80,7 +53,7 @@ def test_a_grader_that_nothing_asks_needs_no_key(gate):
     assert gate(config("one"), "--grader", "embedding=openai:embedding:m").code == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "said"),
     [
         ("nosuch", "--var nosuch has no effect: nothing in promptfooconfig.yaml uses `nosuch`"),

@@ -2,9 +2,9 @@
 
 import json
 
-import pytest
 import yaml
 
+from support.each import each, table
 from support.graded import Script, mistakes
 
 PASSES = {"type": "contains", "value": "x"}
@@ -48,7 +48,7 @@ FILTERS = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "labels"), FILTERS)
+@each(("pattern", "labels"), FILTERS)
 def test_a_filter_takes_a_label_or_its_group_or_how_it_begins(gate, pattern, labels):
     named = {"prompts": prompts(*LABELS)}
     by_provider = gate(config(**named, providers=[{"id": "echo", "label": "p", "prompts": [pattern]}]))
@@ -62,7 +62,7 @@ def test_a_filter_takes_a_provider_by_its_id_too(gate):
     assert asked(gate(config({"providers": ["echo"]}, providers=providers("a", "b")))) == [("a", "x"), ("b", "x")]
 
 
-@pytest.mark.parametrize("pattern", ["grou", "a", "group:c", "groups:c:d", "nobody"])
+@each("pattern", ["grou", "a", "group:c", "groups:c:d", "nobody"])
 def test_a_filter_that_takes_nothing_is_a_mistake(gate, pattern):
     named = {"prompts": prompts("group:a", "groups:c")}
     said = mistakes(gate(config(**named, providers=[{"id": "echo", "label": "p", "prompts": [pattern]}])))
@@ -76,14 +76,12 @@ def test_a_filter_that_takes_nothing_is_a_mistake(gate, pattern):
 
 
 def test_prompts_that_could_not_be_read_are_said_once(gate):
-    said = mistakes(
-        gate({"prompts": ["file://none.txt"], "providers": [{"id": "echo", "prompts": ["a"]}], "tests": []})
-    )
+    said = mistakes(gate({"prompts": ["file://none.txt"], "providers": [{"id": "echo", "prompts": ["a"]}], "tests": []}))
     assert "`file://none.txt` does not exist" in said
     assert "matches no prompt" not in said
 
 
-@pytest.mark.parametrize(
+@each(
     ("test", "suite", "wish", "count"),
     [
         ({}, {}, (), 1),
@@ -104,7 +102,7 @@ def test_answers_to_the_same_case_are_compared_and_others_are_not(gate):
     assert compared == [(p, o) for v in ("one", "two") for p, o in ((f"x {v}", ["pass"] * 2), (f"y {v}", ["fail"] * 2))]
 
 
-@pytest.mark.parametrize(
+@each(
     ("tests", "prompts_", "words"),
     [
         ([{"assert": [PASSES, {"type": "max-score"}]}], ["x"], "`max-score` compares the outputs of a test, and this test has only one"),
@@ -123,7 +121,7 @@ def test_the_same_mistake_at_many_lines_is_said_once(gate):
     assert f"does not have (also at {others} and 1 more)" in said
 
 
-@pytest.mark.parametrize(
+@each(
     ("tests", "note"),
     [
         ([{"assert": [{**PASSES, "weight": 0}]}], "every assertion has `weight: 0`, so no failure counts"),
@@ -141,7 +139,7 @@ def test_what_can_never_fail_is_said(gate, tests, note):
     assert note is None or note in said
 
 
-@pytest.mark.parametrize(
+@each(
     ("asserts", "rules", "note"),
     [
         ([{**PASSES, "threshold": "none"}], None, "every assertion only advises"),
@@ -159,24 +157,14 @@ def test_a_gate_that_nothing_can_block_is_said(gate, asserts, rules, note):
     assert (note or "") in said
 
 
-@pytest.mark.parametrize(("threshold", "said"), [(0, True), (0.001, False)])
+@each(("threshold", "said"), [(0, True), (0.001, False)])
 def test_a_share_with_the_threshold_0_can_never_fail(gate, llm, threshold, said):
     llm.reply = Script({"steps": ["read it"]}, {"score": 10, "reason": "r"})
     share = {"type": "g-eval", "value": "v", "threshold": threshold, "provider": llm.spec()}
     assert ("`g-eval` can never fail: its threshold is 0" in notes(gate(config({"assert": [share]})))) is said
 
 
-@pytest.mark.parametrize(
-    ("rule", "selects"),
-    [
-        ({"select": {"assertion": "contains"}}, True),
-        ({"select": {"assertion": "equals"}}, False),
-        ({"select": {"assertion": "regex"}}, False),  # a blocking rule leaves out what does not block
-        ({"select": {"assertion": "regex"}, "blocking": False}, True),
-        ({"select": {"provider": "echo", "description": "o*"}}, True),
-        ({"select": {"provider": "other"}}, False),
-    ],
-)
+@each(("rule", "selects"), table(__file__, "a_rule_must_select_something"))
 def test_a_rule_must_select_something(gate, rule, selects):
     test = {"description": "one", "assert": [PASSES, {"type": "regex", "value": "x", "blocking": False}]}
     ran = gate(config(test, gate={"rules": [{"name": "r", "min-pass-rate": 1, **rule}]}))
@@ -202,9 +190,7 @@ def many(llm, number=12, **keys):
     return {"prompts": ["a {{n}}"], "providers": [llm.spec()], "tests": tests, **keys}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "configured", "most"), [(["-j", "1"], None, 1), (["-j", "2"], 50, 2), ([], 3, 3), ([], None, 4)]
-)
+@each(("arguments", "configured", "most"), [(["-j", "1"], None, 1), (["-j", "2"], 50, 2), ([], 3, 3), ([], None, 4)])
 def test_so_many_calls_are_in_flight_and_no_more(gate, llm, arguments, configured, most):
     llm.latency, llm.together = 0.05, most
     options = {"evaluateOptions": {"maxConcurrency": configured}} if configured else {}
@@ -251,18 +237,7 @@ def test_a_test_that_no_provider_and_prompt_is_left_for_is_a_mistake(gate, llm):
     assert "no provider and prompt is left to answer this test" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
-        ("t.yaml", "[]\n", "t.yaml:1: the file holds no tests"),
-        ("t.yaml", "", "t.yaml:1: the file holds no tests"),
-        ("t.json", "[]", "t.json:1: the file holds no tests"),
-        ("t.jsonl", "\n\n", "t.jsonl:1: the file holds no tests"),
-        ("t.csv", "n,__expected\n", "t.csv:1: the file holds no tests"),
-        ("t.csv", "n,__expected,__expected\n1,a,b\n", "t.csv:1: the column `__expected` is there twice -> number them"),
-        ("t.csv", "n,n\n1,2\n", "t.csv:1: the column `n` is there twice -> keep one"),
-    ],
-)
+@each(("name", "content", "words"), table(__file__, "a_file_without_tests_beside_a_good_one_is_a_mistake"))
 def test_a_file_without_tests_beside_a_good_one_is_a_mistake(gate, llm, name, content, words):
     good = "[{vars: {n: 1}, assert: [{type: contains, value: a}]}]"
     config = many(llm) | {"tests": ["file://good.yaml", f"file://{name}"]}
@@ -271,24 +246,7 @@ def test_a_file_without_tests_beside_a_good_one_is_a_mistake(gate, llm, name, co
     assert words in ran.err
 
 
-@pytest.mark.parametrize(
-    ("assertion", "words"),
-    [
-        ({"type": "factuality", "value": ""}, "the `value` of `factuality` is empty ->"),
-        (
-            {"type": "context-recall", "value": "{{empty}}"},
-            "the `value` of `context-recall` is empty once it is filled in",
-        ),
-        ({"type": "similar", "value": ["a", " "]}, "the `value` of `similar` is empty"),
-        ({"type": "model-graded-closedqa", "value": "\n"}, "the `value` of `model-graded-closedqa` is empty"),
-        ({"type": "llm-rubric", "value": ""}, "the `value` of `llm-rubric` is empty"),
-        ({"type": "not-contains", "value": ""}, "the `value` of `not-contains` is empty"),
-        ({"type": "is-json", "threshold": 0.5, "value": " "}, "the `value` of `is-json` is empty"),
-        ({"type": "not-equals", "value": "{{empty}}"}, "the `value` of `not-equals` is empty once it is filled in"),
-        ({"type": "llm-rubric", "value": {}}, "the `value` of `llm-rubric` is empty"),
-        ({"type": "llm-rubric", "value": []}, "the `value` of `llm-rubric` is empty"),
-    ],
-)
+@each(("assertion", "words"), table(__file__, "an_empty_reference_is_a_mistake"))
 def test_an_empty_reference_is_a_mistake(gate, llm, assertion, words):
     provider = {"text": llm.spec(), "embedding": {"id": "openai:embeddings:e", "config": {"apiBaseUrl": llm.base}}}
     test = {"vars": {"empty": "", "context": "c"}, "assert": [assertion], "options": {"provider": provider}}
@@ -302,33 +260,7 @@ def test_an_empty_text_may_be_what_an_answer_must_not_be(gate):
     assert gate({"prompts": ["a"], "providers": ["echo"], "tests": [test]}).code == 0
 
 
-@pytest.mark.parametrize(
-    ("test", "words"),
-    [
-        (
-            {"assert": [{"type": "context-recall", "value": "v", "threshold": 50}]},
-            "must be from 0 to 1, not 50 -> write 0.5",
-        ),
-        ({"assert": [{"type": "g-eval", "value": "v", "threshold": 7000}]}, "-> write a share such as 0.5"),
-        ({"assert": [{"type": "g-eval", "value": "v", "threshold": -1}]}, "must be from 0 to 1, not -1"),
-        (
-            {"assert": [{"type": "contains", "value": "a"}], "threshold": 70},
-            "the threshold of the test must be from 0 to 1, not 70 -> write 0.7",
-        ),
-        (
-            {"assert": [{"type": "not-contains", "value": "a", "threshold": 70}]},
-            "the threshold of `not-contains` must be from 0 to 1, not 70 -> write 0.7",
-        ),
-        (
-            {"assert": [{"type": "not-assert-set", "threshold": -1, "assert": [{"type": "contains", "value": "a"}]}]},
-            "the threshold of `not-assert-set` must be from 0 to 1, not -1 -> write a share such as 0.5",
-        ),
-        (
-            {"assert": [{"type": "contains", "value": "a"}], "rubricPrompt": "x"},
-            "`rubricPrompt` does not belong here -> write it into `options`",
-        ),
-    ],
-)
+@each(("test", "words"), table(__file__, "a_threshold_that_is_no_share_and_a_key_at_the_wrong_level_are_mistakes"))
 def test_a_threshold_that_is_no_share_and_a_key_at_the_wrong_level_are_mistakes(gate, llm, test, words):
     test = {"vars": {"context": "c"}, "options": {"provider": llm.spec()}, **test}
     ran = gate({"prompts": ["a"], "providers": ["echo"], "tests": [test]})
@@ -336,13 +268,10 @@ def test_a_threshold_that_is_no_share_and_a_key_at_the_wrong_level_are_mistakes(
     assert words in ran.err
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "words"),
     [
-        (
-            {"providers": [{"id": "echo", "prompts": ["a", "bb"]}]},
-            "`echo` names a prompt `bb` that the config does not",
-        ),
+        ({"providers": [{"id": "echo", "prompts": ["a", "bb"]}]}, "`echo` names a prompt `bb` that the config does not"),
         ({"evaluateOptions": {"repeat": 1_000_000_000}}, "`repeat` is more than 10,000"),
         ({"evaluateOptions": {"repeat": "0x" + "f" * 5000}}, "too many digits"),
         (
@@ -410,21 +339,8 @@ def test_reports_show_what_was_asserted_filled_in(gate):
     assert grade["expected"] == "a"
 
 
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
-        (
-            "Judge {{outptu}} by {{rubric}}",
-            'asks for the variable `outptu`, which no test defines -> did you mean "output"?',
-        ),
-        (
-            [{"role": "user", "content": "{{ nmae }}"}],
-            'asks for the variable `nmae`, which no test defines -> did you mean "name"?',
-        ),
-        ("Judge {{output}} by {{rubric}} for {{name}} {{ other | default('') }}{% if more %}{{ more }}{% endif %}", ""),
-    ],
-)
-@pytest.mark.parametrize("level", ["assertion", "test"])
+@each(("written", "words"), table(__file__, "a_grading_prompt_that_asks_for_what_nobody_defines_is_a_mistake"))
+@each("level", ["assertion", "test"])
 def test_a_grading_prompt_that_asks_for_what_nobody_defines_is_a_mistake(gate, llm, written, words, level):
     llm.reply = lambda path, body: '{"reason": "r", "pass": true}'
     assertion, options = {"type": "llm-rubric", "value": "good"}, {"provider": llm.spec()}

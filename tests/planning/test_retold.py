@@ -9,19 +9,13 @@ from pathlib import Path
 import pytest
 
 from gradegate import cli
+from gradegate.access.hosts import hosts
 from gradegate.commands import flags
 from gradegate.planning.retold import _options
-from gradegate.settings import Filters, Settings, hosts
+from gradegate.settings import Settings
+from support.each import each, table
 
-CONFIG = {
-    "description": "Two words",
-    "prompts": ["{{said}} {{more}}"],
-    "providers": ["openai:chat:nobody"],
-    "tests": [
-        {"description": "says (yes)?", "vars": {"said": "no"}, "assert": [{"type": "contains", "value": "yes"}]},
-        {"description": "says no", "vars": {"said": "no"}, "assert": [{"type": "contains", "value": "no"}]},
-    ],
-}
+CONFIG = table(__file__, "CONFIG")
 
 
 def test_every_option_is_one_of_the_command_line() -> None:
@@ -31,7 +25,10 @@ def test_every_option_is_one_of_the_command_line() -> None:
         answers=("a*.jsonl",),
         assertions=("contains:x",),
         variables={"a": "b c"},
-        filters=Filters("^x$", (("k", "v"),), 3, "echo"),
+        filter_pattern="^x$",
+        filter_metadata=(("k", "v"),),
+        filter_first=3,
+        filter_providers="echo",
         repeat=2,
         confirm="grader",
         reask=0,
@@ -52,14 +49,16 @@ def test_every_option_is_one_of_the_command_line() -> None:
         "confirm",
         "reask",
         "allowed_env",
+        "filter_metadata",
+        "filter_providers",
     ):
         assert getattr(again, name) == getattr(settings, name), name
     assert (again.allow_exec, again.exec_env) == (False, frozenset())  # who runs it gives leave to run code
     assert not again.bound
-    assert again.filters == Filters("", (("k", "v"),), None, "echo")  # the pattern is that of the case
+    assert (again.filter_pattern, again.filter_first) == ("", None)  # the pattern is that of the case
 
 
-@pytest.mark.parametrize("written", [["gw.example.com", "app:8080", "https://x.example.com"], []])
+@each("written", [["gw.example.com", "app:8080", "https://x.example.com"], []])
 def test_keys_that_were_bound_to_hosts_are_bound_by_the_options(written: list[str]) -> None:
     settings = Settings(allowed_hosts=hosts(written), environ={"GITHUB_ACTIONS": "true"})
     args = cli._parser().parse_args(["run", "a.yaml", *_options(settings)])

@@ -18,25 +18,21 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from gradegate.configs import keys
-from gradegate.configs.sentences import SENTENCES
 from gradegate.errors import ConfigError
 from gradegate.files import document
+from gradegate.files.tables import table as shipped
 from gradegate.grading.grader import GRADERS
 from gradegate.pipeline import prepare
 from gradegate.planning import schema as made
 from gradegate.settings import Settings
 from support import doc_blocks, side_by_side
+from support.each import each, table
 
 SCHEMA = made.config_schema()
+SENTENCES = shipped("configs", "sentences.yaml")
 CHECK = Draft202012Validator(SCHEMA)
 PASSED_OVER = "has no meaning here"
-SLIPS = {  # what a scalar becomes
-    "another type": [["a", "list"], {"a": "mapping"}],
-    "a number": [95, -1, 0.5],
-    "a word": ["ninety", "95", "no"],
-    "a flag": [True],
-    "nothing": [None],
-}
+SLIPS = table(__file__, "SLIPS")
 
 
 @cache
@@ -81,17 +77,17 @@ SHOWN = shown()
 EXAMPLES = sorted((doc_blocks.ROOT / "examples").glob("*/promptfooconfig.yaml"))
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@each("name", SHOWN)
 def test_what_a_page_shows_has_no_mark(name):
     assert faults(SHOWN[name]) == ()
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
+@each("path", EXAMPLES, ids=lambda path: path.parent.name)
 def test_an_example_has_no_mark(path):
     assert faults(path.read_text()) == ()
 
 
-@pytest.mark.parametrize("path", sorted(side_by_side.CONFIGS.glob("*.yaml")), ids=lambda path: path.stem)
+@each("path", sorted(side_by_side.CONFIGS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_what_is_marked_in_a_config_of_promptfoo_is_a_mistake_or_passed_over(path):
     marks = faults(path.read_text())
     if marks:
@@ -137,47 +133,7 @@ def at(config: Any, path: tuple[Any, ...]) -> Any:
     return config
 
 
-WHOLE = {
-    "description": "all keys",
-    "prompts": ["{{q}}"],
-    "providers": [{"id": "openai:chat:gpt-4.1", "label": "m", "config": {"temperature": 0}}, "echo"],
-    "defaultTest": {"options": {"provider": "openai:chat:gpt-4.1"}, "threshold": 0.5, "assert": [{"type": "not-equals", "value": "x"}]},
-    "tests": [
-        {
-            "description": "one",
-            "vars": {"q": "a"},
-            "threshold": 0.7,
-            "options": {"prefix": "p", "repeat": 2, "disableVarExpansion": True, "transform": "output"},
-            "metadata": {"team": "a"},
-            "assert": [
-                {"type": "contains", "value": "x", "weight": 2, "metric": "m", "blocking": False},
-                {"type": "similar", "value": "x", "threshold": 0.8, "provider": "openai:embedding:MODEL"},
-                {"type": "g-eval", "value": "x", "threshold": 0.5, "confirm": "off"},
-                {"type": "latency", "threshold": 500},
-                {"type": "llm-rubric", "value": "x", "rubricPrompt": "Judge {{output}}"},
-                {"type": "assert-set", "threshold": 0.5, "assert": [{"type": "word-count", "value": {"min": 1, "max": 9}}]},
-                {"type": "turn-relevancy", "config": {"window_size": 3, "strict_mode": True}},
-                {"type": "trajectory:tool-used", "value": ["a"]},
-                {"type": "goal-accuracy", "threshold": "none"},
-            ],
-        },
-        {"providerOutput": "x", "assert": [{"type": "is-json", "value": {"type": "object"}}]},
-    ],
-    "evaluateOptions": {"maxConcurrency": 2, "repeat": 1, "timeoutMs": 1000, "cache": False},
-    "commandLineOptions": {"maxConcurrency": 2, "grader": "openai:chat:gpt-4.1"},
-    "derivedMetrics": [{"name": "d", "value": "m / 2"}],
-    "gate": {
-        "confirm": "grader",
-        "noise": 0.1,
-        "errors": {"ignore-up-to": 0.1},
-        "changes": "block",
-        "budget": {"calls": 100, "seconds": 60},
-        "rules": [
-            {"name": "most", "min-pass-rate": 0.9, "min-cases": 1, "select": {"assertion": "contains"}, "blocking": False},
-            {"name": "all", "min-pass-rate": 0.5, "confidence": 0.95}, {"name": "mean", "min-score": 0.2},
-        ],
-    },
-}  # fmt: skip
+WHOLE = table(__file__, "WHOLE")  # fmt: skip
 
 
 def test_the_config_with_all_keys_is_right(tmp_path):
@@ -188,7 +144,7 @@ def test_the_config_with_all_keys_is_right(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(8))
+@each("part", range(8))
 def test_what_the_schema_refuses_the_reader_refuses(tmp_path, part):
     refused = 0
     for number, (what, config) in enumerate(slips(WHOLE)):
@@ -200,73 +156,14 @@ def test_what_the_schema_refuses_the_reader_refuses(tmp_path, part):
     assert refused > 60
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "gate: {rules: [{name: x, min-pass-rate: 95}]}",
-        "gate: {rules: [{name: x, min-pass-rate: -0.1}]}",
-        "gate: {rules: [{name: x, confidence: 0.5}]}",
-        "gate: {noise: 0.5}",
-        "gate: {budget: {usd: 0}}",
-        "gate: {rules: [{name: x, min-pass-rte: 0.9}]}",
-        "gate: {x-mine: 1}",
-        "evaluateOptions: {maxConcurrency: 0}",
-        "tests: [{assert: [{type: contians, value: x}]}]",
-        "tests: [{assert: [{type: not-contians, value: x}]}]",
-        "tests: [{assert: [{type: contains}]}]",
-        "tests: [{assert: [{value: x}]}]",
-        "tests: [{assert: [{type: latency}]}]",
-        "tests: [{assert: [{type: assert-set}]}]",
-        "tests: [{assert: [{type: g-eval, value: x, threshold: 70}]}]",
-        "tests: [{assert: [{type: not-g-eval, value: x, threshold: 70}]}]",
-        "tests: [{assert: [{type: g-eval, value: x, threshold: }]}]",
-        "tests: [{threshold: , assert: [{type: contains, value: x}]}]",
-        "tests: [{assert: [{type: contains, value: x, weight: -1}]}]",
-        "tests: [{assert: [{type: turn-relevancy, config: {windows: 1}}]}]",
-        "tests: [{assert: [{type: contains, value: x, threshhold: 1}]}]",
-        "tests: [{asserts: [{type: contains, value: x}]}]",
-        "defaultTests: {}",
-        "tests: [{threshold: 70, assert: [{type: contains, value: x}]}]",
-        "tests: [{assert: [{type: contains, value: x}]}]\ngate: {rules: [{name: x}]}",
-        "tests: [{assert: [{type: assert-set, assert: []}]}]",
-        "tests: [{assert: [{type: assert-set, threshold: none, assert: [{type: contains, value: x}]}]}]",
-        "tests: [{assert: [{type: assert-set, assert: [{type: assert-set, assert: [{type: contains, value: x}]}]}]}]",
-        "tests: [{assert: [{type: contains, value: x, threshold: none, blocking: true}]}]",
-        "tests: [{turns: [{role: bot, content: x}], assert: [{type: contains, value: x}]}]",
-        "tests: [{turns: [{user: x}], assert: [{type: contains, value: x}]}]",
-        "tests: [{assert: [{type: contains, value: x}]}]\nextensions: [file://hook.js]",
-    ],
-)
+@each("text", table(__file__, "what_is_marked"))
 def test_what_is_marked(tmp_path, text):
     assert faults(text), text
     taken, said = read(tmp_path, "prompts: [x]\nproviders: [echo]\n" + text)
     assert not taken, said
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "tests: [{vars: {q: '{{env.X}}'}, assert: [{type: equals, value: '{{q}}'}]}]",
-        "tests: [{assert: [{type: tool-correctness, value: '{{tools}}'}, {type: word-count, value: '{{n}}'}]}]",
-        "tests: [{assert: [{type: trajectory:tool-used, value: '{{tool}}'}, {type: is-json, value: file://schema.json}]}]",
-        "providers: [{id: 'openai:chat:{{env.MODEL}}', config: {temperature: '{{env.T}}'}}]",
-        "tests: file://tests.yaml",
-        "tests: [file://a.csv, {path: 'file://make.py:tests', config: {n: 3}}]",
-        "tests: [{assert: [{$ref: '#/assertionTemplates/kind'}, {$ref: '#/assertionTemplates/kind', threshold: 0.9}]}]",
-        "tests: [{assert: [{type: g-eval, value: x, threshold: '0.7', blocking: no, weight: ~}]}]",
-        "tests: [{description: 5, assert: [{type: contains, value: 5, metric: 1, title: why, x-mine: 2}]}]",
-        "x-mine: {anything: 1}\n_own: 1\n.hidden: 1\nauthor: me\nversion: 2",
-        "gate: {confirm: off, rules: }",
-        "gate: {confirm: 'off', errors: block}",
-        "tests: [{assert: [{type: assert-set, assert: [{type: equals, value: x}], threshold: 0.5}]}]",
-        "tests: [{assert: [{type: similar:cosine, value: x}, {type: not-trajectory:tool-used, value: x}]}]",
-        "tests: [{assert: [{type: goal-accuracy, threshold: None}, {type: goal-accuracy, config: {threshold: 0.5, model: m}}]}]",
-        "nunjucksFilters: {}\nredteam: {}\nextensions: []",
-        "tests: [{turns: [{role: user, content: a, images: ~}], threshold: none, assert: []}]",
-        "tests: [{turns: file://talk.yaml, threshold: 0.5}]",
-        "tests: [{options: {factuality: {subset: 0.5}, temperature: 0, runSerially: true, storeOutputAs: x}}]",
-    ],
-)
+@each("text", table(__file__, "what_is_not_marked"))
 def test_what_is_not_marked(text):
     assert faults(text) == ()
 
@@ -282,7 +179,7 @@ def test_every_key_has_a_sentence_and_every_sentence_a_key():
     assert {name for name in SCHEMA["$defs"] if name.endswith("Keys")} <= set(SENTENCES)
 
 
-@pytest.mark.parametrize("name", GRADERS.names())
+@each("name", GRADERS.names())
 def test_every_type_says_what_it_asserts_and_what_its_value_means(name):
     asserted = SCHEMA["$defs"]["AssertionKeys"]
     (about,) = [it for it in asserted["properties"]["type"]["anyOf"] if it.get("const") == name]
@@ -303,6 +200,7 @@ def test_no_range_is_written_as_no_editor_reads_it():
     Draft202012Validator.check_schema(SCHEMA)
 
 
+@pytest.mark.slow
 def test_the_schema_is_the_same_bytes_whatever_the_hashes(tmp_path):
     made = {
         subprocess.run(

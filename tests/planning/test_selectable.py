@@ -1,15 +1,8 @@
 """A rule that selects nothing is told what there is to select, nearest first."""
 
-import pytest
+from support.each import each, table
 
-TEST = {
-    "description": "says how long returns take",
-    "assert": [
-        {"type": "contains", "value": "x", "metric": "facts"},
-        {"type": "equals", "value": "x", "metric": "wording"},
-        {"type": "icontains", "value": "x", "metric": "tone", "blocking": False},
-    ],
-}
+TEST = table(__file__, "TEST")
 
 
 def told(gate, select, *, tests=(TEST,), **rule):
@@ -26,29 +19,7 @@ def told(gate, select, *, tests=(TEST,), **rule):
     return cure
 
 
-@pytest.mark.parametrize(
-    ("select", "cure"),
-    [
-        ({"assertion": "contain"}, "there is assertion `contains`, `equals`"),
-        ({"assertion": "equal"}, "there is assertion `equals`, `contains`"),
-        ({"metric": "words"}, "there is metric `wording`, `facts`"),
-        ({"metric": "fact"}, "there is metric `facts`, `wording`"),
-        ({"provider": "Shop Assistant"}, "there is provider `shop assistant`"),
-        ({"description": "returns"}, "there is description `says how long returns take`"),
-        (
-            {"assertion": "contain", "metric": "fact"},
-            "there is assertion `contains`, `equals`; there is metric `facts`, `wording`",
-        ),
-        (
-            {"assertion": "contains", "metric": "wording"},
-            "`assertion` and `metric` select something each, and no grade is selected by all of them",
-        ),
-        (
-            {"metric": "tone"},
-            "what it looks at is advisory (`blocking: false` or `threshold: none`): let that block, or write `blocking: false` into the rule",
-        ),
-    ],
-)
+@each(("select", "cure"), table(__file__, "what_there_is_comes_nearest_first"))
 def test_what_there_is_comes_nearest_first(gate, select, cure):
     assert told(gate, select) == f"correct `select`: {cure}"
 
@@ -61,9 +32,7 @@ def test_an_advisory_rule_is_told_what_advises_too(gate):
 def test_where_nothing_has_the_key_that_is_said(gate):
     plain = {"assert": [{"type": "contains", "value": "x"}]}
     assert told(gate, {"metric": "tone"}, tests=[plain]).endswith("no assertion that it could look at has a metric")
-    assert told(gate, {"description": "x"}, tests=[plain]).endswith(
-        "no assertion that it could look at has a description"
-    )
+    assert told(gate, {"description": "x"}, tests=[plain]).endswith("no assertion that it could look at has a description")
 
 
 def test_the_list_is_short_and_so_is_each_value(gate):

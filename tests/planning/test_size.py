@@ -1,6 +1,5 @@
-import pytest
-
 from gradegate.planning import size
+from support.each import each
 
 TEST = {"vars": {"a": ["1", "2", "3"], "b": ["1", "2"]}, "assert": [{"type": "contains", "value": "p"}]}
 
@@ -9,7 +8,7 @@ def config(**parts):
     return {"prompts": ["p {{a}} {{b}}"], "providers": ["echo"], "tests": [TEST], **parts}
 
 
-@pytest.mark.parametrize(
+@each(
     ("parts", "answers"),
     [
         ({}, 6),

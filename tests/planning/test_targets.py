@@ -11,6 +11,7 @@ from gradegate.errors import ConfigError
 from gradegate.github.inputs import from_inputs
 from gradegate.settings import graders
 from support.checkouts import CONFIG, compared, said
+from support.each import each, table
 from support.fake_llm import FakeLlm
 from support.graded import mistakes
 from support.vendors import embeddings
@@ -83,8 +84,7 @@ def test_a_test_that_is_for_another_target_of_the_config_is_left_out(gate):
 
 def test_inputs_of_the_action_by_lines(tmp_path):
     settings = from_inputs(
-        {"INPUT_PROVIDER": "echo\nopenai:chat:m\n", "INPUT_GRADER": "openai:chat:a\nembedding=openai:embedding:b"},
-        tmp_path,
+        {"INPUT_PROVIDER": "echo\nopenai:chat:m\n", "INPUT_GRADER": "openai:chat:a\nembedding=openai:embedding:b"}, tmp_path
     )
     assert settings.run.providers == ("echo", "openai:chat:m")
     assert settings.run.graders == {"*": "openai:chat:a", "embedding": "openai:embedding:b"}
@@ -95,39 +95,12 @@ def test_inputs_of_the_action_by_lines(tmp_path):
 # --- graders --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("written", "found"),
-    [
-        ([], {}),
-        ([""], {}),
-        (["openai:chat:m"], {"*": "openai:chat:m"}),
-        (["text=a,embedding=b"], {"text": "a", "embedding": "b"}),
-        (["text=a", "embedding=b"], {"text": "a", "embedding": "b"}),
-        (["a, embedding = b"], {"*": "a", "embedding": "b"}),
-        (["a,embedding=b"], {"*": "a", "embedding": "b"}),
-        (["text=a\n\n embedding=b \n"], {"text": "a", "embedding": "b"}),
-        (["http://h/?q=1&r=2"], {"*": "http://h/?q=1&r=2"}),
-        (["embedding=http://h/?q=1,2"], {"embedding": "http://h/?q=1,2"}),
-        (["text=a", "text=a"], {"text": "a"}),
-    ],
-)
+@each(("written", "found"), table(__file__, "graders_by_kind"))
 def test_graders_by_kind(written, found):
     assert graders(written) == found
 
 
-@pytest.mark.parametrize(
-    ("written", "said"),
-    [
-        (["text=a,embeding=b"], '--grader: there is no kind of grader `embeding` -> did you mean "embedding"?'),
-        (
-            ["zzz=b"],
-            "--grader: there is no kind of grader `zzz` -> the kinds are text, embedding, classification, moderation",
-        ),
-        (["text="], "--grader: the grader for text is empty -> write text=PROVIDER:MODEL"),
-        (["text=a", "text=b"], "--grader: there are two graders for text: `a` and `b` -> name one"),
-        (["a", "b"], "--grader: two graders serve for any kind: `a` and `b` -> say what for: text=..., embedding=..."),
-    ],
-)
+@each(("written", "said"), table(__file__, "what_cannot_be_a_grader_is_a_mistake"))
 def test_what_cannot_be_a_grader_is_a_mistake(written, said):
     with pytest.raises(ConfigError) as caught:
         graders(written)
@@ -158,7 +131,7 @@ def judge(gate, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> FakeLlm:
 BOTH = config({"assert": [RUBRIC, SIMILAR]}, providers=["echo"])
 
 
-@pytest.mark.parametrize(
+@each(
     "arguments",
     [
         ["--grader", "text=openai:chat:t,embedding=openai:embedding:e"],
@@ -168,10 +141,7 @@ BOTH = config({"assert": [RUBRIC, SIMILAR]}, providers=["echo"])
 )
 def test_a_grader_for_each_kind(gate, judge: FakeLlm, arguments):
     assert gate(BOTH, *arguments).code == 0
-    assert sorted((path, body["model"]) for path, body, _ in judge.requests) == [
-        ("/v1/chat/completions", "t"),
-        ("/v1/embeddings", "e"),
-    ]
+    assert sorted((path, body["model"]) for path, body, _ in judge.requests) == [("/v1/chat/completions", "t"), ("/v1/embeddings", "e")]
 
 
 def test_a_grader_for_one_kind_leaves_the_others_to_the_config(gate, judge: FakeLlm):
@@ -195,7 +165,7 @@ def test_a_key_in_the_file_of_a_grader_is_hidden(gate, llm: FakeLlm):
     assert key not in ran.out + ran.err + json.dumps(ran.results)
 
 
-@pytest.mark.parametrize(
+@each(
     ("assertion", "named"),
     [
         (SIMILAR, "--grader embedding=openai:embedding:MODEL (input `grader`)"),
@@ -205,12 +175,10 @@ def test_a_key_in_the_file_of_a_grader_is_hidden(gate, llm: FakeLlm):
     ],
 )
 def test_an_assertion_without_its_model_says_how_to_name_one(gate, judge, assertion, named):
-    assert f"configured -> name a model with {named}" in mistakes(
-        gate(config({"assert": [assertion]}, providers=["echo"]))
-    )
+    assert f"configured -> name a model with {named}" in mistakes(gate(config({"assert": [assertion]}, providers=["echo"])))
 
 
-@pytest.mark.parametrize(
+@each(
     ("grader", "cure"),
     [
         ("openai:chat:t", "--grader text=openai:chat:t,embedding=openai:embedding:MODEL"),
@@ -234,9 +202,7 @@ def test_a_model_that_is_named_for_a_kind_is_meant(gate, judge: FakeLlm):
 
 
 def test_a_server_of_ones_own_is_named_with_its_address(gate, llm: FakeLlm):
-    said = mistakes(
-        gate(config({"assert": [SIMILAR]}, providers=["echo"], defaultTest={"options": {"provider": llm.spec()}}))
-    )
+    said = mistakes(gate(config({"assert": [SIMILAR]}, providers=["echo"], defaultTest={"options": {"provider": llm.spec()}})))
     assert "`provider: {text: ..., embedding: ...}`, with the same `config`, or --grader" in said
 
 
@@ -269,9 +235,7 @@ def test_the_file_of_a_grader_is_compared():
     plain = config({"assert": [SIMILAR]}, providers=["echo"])
     one, other = ({CONFIG: plain, "g.yaml": f"id: openai:embedding:{model}\nconfig: {{apiKey: k}}"} for model in "ab")
     found = compared(one, other, graders={"embedding": "file://g.yaml"}).found
-    assert [("openai:embedding:a" in said(change), "openai:embedding:b" in said(change)) for change in found] == [
-        (True, True)
-    ]
+    assert [("openai:embedding:a" in said(change), "openai:embedding:b" in said(change)) for change in found] == [(True, True)]
 
 
 def test_the_targets_that_the_workflow_names_are_those_of_both_sides():

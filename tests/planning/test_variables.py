@@ -1,7 +1,6 @@
 """What targets are asked: variables, prompt files and ids, as promptfoo has them."""
 
-import pytest
-
+from support.each import each, table
 from support.fake_llm import FakeLlm
 
 PASSES = [{"type": "not-contains", "value": "never said"}]
@@ -14,10 +13,7 @@ def asked(gate, llm: FakeLlm, values: dict, prompt: str = "<{{v}}>", *arguments:
     return [body["messages"][-1]["content"] for body in llm.bodies]
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [("a\n", "a"), ("a\n\n", "a\n"), ("a\r\n", "a\r"), ("\na", "\na"), (" a ", " a "), ("\n", ""), ({"k": "a\n"}, "")],
-)
+@each(("value", "text"), [("a\n", "a"), ("a\n\n", "a\n"), ("a\r\n", "a\r"), ("\na", "\na"), (" a ", " a "), ("\n", ""), ({"k": "a\n"}, "")])
 def test_exactly_one_newline_is_taken_off_the_end_of_a_value(gate, llm: FakeLlm, value, text):
     prompt = "<{{v}}>" if isinstance(value, str) else "<{{v.x}}>"
     assert asked(gate, llm, {"v": value}, prompt) == [f"<{text}>"]
@@ -39,7 +35,7 @@ def test_an_environment_variable_in_a_value_is_filled_in_before_the_rest(gate, l
     assert asked(gate, llm, {"v": "in {{ env.TOWN }}"}, chat, "--allowed-env", "TOWN") == ["in Oslo"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("file", "content", "text"),
     [
         ("v.txt", "\n  a\n b \n\n", "a\n b"),
@@ -52,19 +48,7 @@ def test_a_file_as_a_value(gate, llm: FakeLlm, file, content, text):
     assert asked(gate, llm, {"v": f"file://{file}"}, **{file: content}) == [f"<{text}>"]
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "texts"),
-    [
-        ("p.txt", "\n\n  say {{v}}\n\n", ["say x"]),
-        ("p.txt", "a {{v}}\r\n---\r\n\r\n---\n  b\n --- \nc --- d", ["a x", "b", "c --- d"]),
-        ("p.md", "# {{v}}\n\n", ["# x\n\n"]),
-        ("p.j2", "{{v}}\n", ["x\n"]),
-        ("p.json", '[{"role": "user",\n "content": "{{v}}\\n"}]\n', ["x\n"]),
-        ("p.jsonl", '[{"role": "user", "content": "a {{v}}"}]\n\nb {{v}}\n', ["a x", "b x"]),
-        ("p.yaml", "# of the shop\n- role: user\n  content: |\n    {{v}}\n", ["x\n"]),
-        ("p.yml", "---\n- role: user\n  content: {{v}}\n", ["---\n- role: user\n  content: x\n"]),
-    ],
-)
+@each(("file", "content", "texts"), table(__file__, "prompts_of_a_file"))
 def test_prompts_of_a_file(gate, llm: FakeLlm, file, content, texts):
     assert asked(gate, llm, {"v": "x"}, f"file://{file}", **{file: content}) == texts
 
@@ -80,12 +64,10 @@ def test_messages_keep_all_their_keys(gate, llm: FakeLlm):
     parts = '[{"type": "text", "text": "{{v}}"}, {"type": "image_url", "image_url": {"url": "u", "detail": "low"}}]'
     asked(gate, llm, {"v": "x"}, f'[{{"role": "user", "name": "ada", "content": {parts}}}]')
     picture = {"type": "image_url", "image_url": {"url": "u", "detail": "low"}}
-    assert llm.bodies[0]["messages"] == [
-        {"role": "user", "name": "ada", "content": [{"type": "text", "text": "x"}, picture]}
-    ]
+    assert llm.bodies[0]["messages"] == [{"role": "user", "name": "ada", "content": [{"type": "text", "text": "x"}, picture]}]
 
 
-@pytest.mark.parametrize(("file", "content"), [("p.txt", "\n---\n \n"), ("p.jsonl", "\n")])
+@each(("file", "content"), [("p.txt", "\n---\n \n"), ("p.jsonl", "\n")])
 def test_a_file_without_a_prompt_is_a_mistake(gate, file, content):
     ran = gate({"prompts": [f"file://{file}"], "providers": ["echo"], "tests": [{"assert": PASSES}]}, **{file: content})
     assert (ran.code, f"{file}:1: `file://{file}` holds no prompt" in ran.err) == (2, True)
@@ -97,30 +79,7 @@ def test_a_file_inside_a_chat_is_a_mistake(gate):
     assert (ran.code, "`file://q.txt` in a prompt is not read" in ran.err) == (2, True)
 
 
-@pytest.mark.parametrize(
-    "provider",
-    [
-        "openai:codex-sdk",
-        "openai:codex:gpt-5",
-        "openai:agents:mine",
-        "openai:assistant:asst_1",
-        "openai:image:dall-e-3",
-        "openai:realtime:gpt-realtime",
-        "openai:completion:davinci",
-        "openai:gpt-live-1-2026-01-01",
-        "anthropic:claude-agent-sdk",
-        "anthropic:claude-code",
-        "anthropic:completion:claude-2.1",
-        "google:live:gemini-2.0-flash",
-        "google:gemini-2.5-flash-image",
-        "groq:responses:openai/gpt-oss-20b",
-        "xai:voice:grok",
-        "azure:assistant:asst_1",
-        "azure:responses:mine",
-        "bedrock:kb:mine",
-        "sagemaker:mine",
-    ],
-)
+@each("provider", table(__file__, "what_is_no_model_is_one_mistake"))
 def test_what_is_no_model_is_one_mistake(gate, provider):
     target = {"id": provider, "config": {"working_dir": ".", "sandbox_mode": "off", "apiKey": "k"}}
     ran = gate({"prompts": ["{{q}}"], "providers": [target], "tests": [{"vars": {"q": "?"}, "assert": PASSES}]})

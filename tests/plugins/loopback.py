@@ -1,6 +1,7 @@
 """Embeddings, classification and moderation of a model on loopback, in the plainest form that HTTP has."""
 
 from gradegate.asking.provider import PROVIDERS, Provider
+from gradegate.asking.signed import Headers
 from gradegate.asking.wire import post
 from gradegate.conversation import Usage
 
@@ -16,7 +17,7 @@ class Loopback(Provider):
         self._url = setting.spec.config["url"]
 
     def _post(self, what, body):
-        found, _ = post(self._client, f"{self._url}/{what}", {}, body)
+        found, _ = post(self._client, f"{self._url}/{what}", Headers(), body)
         return found["result"], Usage(calls=1)
 
     def embed(self, texts):

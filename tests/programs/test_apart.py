@@ -18,6 +18,7 @@ from gradegate.programs import desk, keeper, seclusion
 from gradegate.programs.desk import Failed
 from gradegate.programs.leave import NO_LEAVE, Leave
 from gradegate.programs.program import read
+from support.each import each
 from support.intruder import SOURCE
 from support.patience import PATIENCE
 
@@ -60,9 +61,7 @@ class Job:
         runners = (*self.secret[2:5], str(self.root / "home"), str(self.root / "temp"))
         place = {"cwd": self.workspace / "evals", "root": self.workspace, "runners": runners}
         env = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
-        desk.begin(
-            Leave(**{"granted": True, "apart": True, "python": PYTHON, "env": env, "seconds": 60, **place, **more})
-        )
+        desk.begin(Leave(**{"granted": True, "apart": True, "python": PYTHON, "env": env, "seconds": 60, **place, **more}))
 
     def call(self, source: str, function: str = "f", *arguments, **options):
         self.write("workspace/evals/x.py", source)
@@ -135,11 +134,7 @@ def test_every_file_has_another_user_so_that_none_reaches_another(job: Job):
     desk.inline("1", ["", {}], "gate")
     other = desk.inline("__import__('os').getpid()", ["", {}], "gate")
     assert desk.inline("__import__('os').getuid()", ["", {}], "gate") >= seclusion.FIRST
-    for attempt in (
-        f"os.kill({other}, 9)",
-        f"open('/proc/{other}/environ').read()",
-        f"open('/proc/{other}/fd/4', 'w')",
-    ):
+    for attempt in (f"os.kill({other}, 9)", f"open('/proc/{other}/environ').read()", f"open('/proc/{other}/fd/4', 'w')"):
         with pytest.raises(Failed, match="PermissionError"):
             job.call(f"import os\ndef f(): {attempt}")
 
@@ -152,7 +147,7 @@ def test_folders_are_given_back_as_they_were(job: Job):
     assert {path: Path(path).stat().st_mode for path in before} == before
 
 
-@pytest.mark.parametrize("open_to_all", ["workspace", "workspace/evals"])
+@each("open_to_all", ["workspace", "workspace/evals"])
 def test_code_is_refused_where_it_could_write_to_the_workspace(job: Job, open_to_all: str):
     (job.root / open_to_all).chmod(0o777)
     with pytest.raises(Failed, match="was not begun: it could write to"):
@@ -160,9 +155,7 @@ def test_code_is_refused_where_it_could_write_to_the_workspace(job: Job, open_to
 
 
 def test_code_is_refused_where_a_secret_of_the_runner_stays_open(job: Job):
-    job.begin(
-        root=job.root, cwd=job.workspace / "evals", runners=(job.write("event.json", "{}"),)
-    )  # beside the workspace
+    job.begin(root=job.root, cwd=job.workspace / "evals", runners=(job.write("event.json", "{}"),))  # beside the workspace
     with pytest.raises(Failed, match=r"was not begun: it could read or write .*event\.json"):
         job.call("def f(): return 1")
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gradegate.programs import desk
 from gradegate.programs.desk import Failed, Place
 from gradegate.programs.leave import NO_LEAVE, Leave
+from support.each import each, table
 from support.patience import PATIENCE
 
 
@@ -55,17 +56,7 @@ def test_a_module_is_imported_once_for_all_calls(run):
     assert second[1] == [1, 2]
 
 
-NOT_PLAIN = [
-    ("{1, 2}", "a set"),
-    ("b'x'", "a bytes"),
-    ("object()", "a object"),
-    ("{(1, 2): 3}", "keys must be"),
-    ("(lambda a: a.append(a) or a)([])", "Circular reference"),
-    (
-        "__import__('functools').reduce(lambda a, _: [a], range(99999), 1)",
-        "maximum recursion|data .* holds: Stack overflow",
-    ),  # up to 3.13, and since
-]
+NOT_PLAIN = table(__file__, "NOT_PLAIN")
 
 
 @pytest.mark.parametrize(
@@ -73,10 +64,7 @@ NOT_PLAIN = [
     [
         ("def f():\n    raise ValueError('why')", "ValueError: why"),
         ("def f():\n    raise SystemExit(3)", "SystemExit: 3"),
-        *(
-            (f"def f(): return {value}", f"it returned what is not plain data such as JSON holds: {why}")
-            for value, why in NOT_PLAIN
-        ),
+        *((f"def f(): return {value}", f"it returned what is not plain data such as JSON holds: {why}") for value, why in NOT_PLAIN),
         ("def f(): return 'x' * (17 << 20)", "more than 16 MiB"),
         ("def g(): pass", "there is no function `f` in it; it has g"),
         ("def f(:", "SyntaxError"),
@@ -170,9 +158,7 @@ def test_the_end_of_a_run_ends_daemons_and_wakes_who_waits(run, tmp_path):
 
 def test_the_environment_is_clean(run, monkeypatch, tmp_path):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
-    source = (
-        "import os\ndef f(): return dict(os.environ), os.getcwd(), sorted(map(int, os.listdir('/proc/self/fd')))[:-1]"
-    )
+    source = "import os\ndef f(): return dict(os.environ), os.getcwd(), sorted(map(int, os.listdir('/proc/self/fd')))[:-1]"
     env, folder, descriptors = run(source, "f", env=(("OWN", "1"),))
     assert "sk-canary" not in str(env)
     assert env["OWN"] == "1"
@@ -211,19 +197,7 @@ def test_as_many_run_at_once_as_may(run):
     assert len(set(found)) == 2
 
 
-@pytest.mark.parametrize(
-    ("code", "value"),
-    [
-        ("len(output) > 2", True),
-        ("context['vars']['x'] == 1 and 'b' in output", True),
-        ("json.loads('[1]')[0]", 1),
-        ("x = len(output)\nreturn x", 3),
-        ("if output:\n  return {'pass': True}\nreturn 0", {"pass": True}),
-        ("import re\n\nreturn bool(re.search('^a', output))", True),
-        ("\nreturn output.upper()\n", "ABC"),
-        ("x = 1\n", None),
-    ],
-)
+@each(("code", "value"), table(__file__, "code_of_a_config_is_an_expression_or_the_body_of_a_function"))
 def test_code_of_a_config_is_an_expression_or_the_body_of_a_function(run, code, value):
     assert desk.inline(code, ["abc", {"vars": {"x": 1}}], "gate") == value
 
@@ -251,7 +225,7 @@ def test_a_command_answers_on_standard_output(run):
     assert command("sh", "-c", "echo warn >&2; echo b") == "b"
 
 
-@pytest.mark.parametrize(
+@each(
     ("argv", "said"),
     [
         (["sh", "-c", "echo why >&2; exit 4"], "ended with 4: why"),

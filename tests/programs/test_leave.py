@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from gradegate.access.environment import FREE, Environment
 from gradegate.errors import ConfigError
-from gradegate.files.vouched import FREE
 from gradegate.github.inputs import from_inputs
 from gradegate.programs.leave import NO_LEAVE, may_run, objection
 from gradegate.settings import Settings
+from support.each import each
 
 STRANGERS = ["pull_request_target", "workflow_run", "issue_comment", "issues", "discussion", "check_run", "of_tomorrow"]
 
@@ -22,32 +23,32 @@ def event(folder: Path, head: object = "o/r", base: str = "o/r") -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("name", STRANGERS)
+@each("name", STRANGERS)
 def test_events_that_strangers_start_beside_secrets_refuse_it(tmp_path: Path, name: str):
     environ = {"GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": event(tmp_path)}
-    assert name in objection(environ)
+    assert name in objection(Environment(environ))
     with pytest.raises(ConfigError, match="`allow-exec` is refused"):
         may_run(Settings(allow_exec=True, environ=environ))
     assert may_run(Settings(environ=environ)) == NO_LEAVE
 
 
-@pytest.mark.parametrize("name", sorted(FREE))
+@each("name", sorted(FREE))
 def test_forks_are_refused_at_every_event_of_a_pull_request(tmp_path: Path, name: str):
     environ = {"GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": event(tmp_path, "stranger/r")}
-    assert ("fork" in objection(environ)) == name.startswith("pull_request")
-    assert objection({**environ, "GITHUB_EVENT_PATH": event(tmp_path, "O/R")}) == ""
+    assert ("fork" in objection(Environment(environ))) == name.startswith("pull_request")
+    assert objection(Environment({**environ, "GITHUB_EVENT_PATH": event(tmp_path, "O/R")})) == ""
 
 
-@pytest.mark.parametrize("head", [None, {}, 7, [], {"full_name": 3}, {"full_name": None}])
+@each("head", [None, {}, 7, [], {"full_name": 3}, {"full_name": None}])
 def test_what_the_event_does_not_say_is_refused(tmp_path: Path, head: object):
-    assert objection({"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": event(tmp_path, head)})
-    assert objection({"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": str(tmp_path / "none")})
-    assert objection({"GITHUB_EVENT_NAME": "pull_request"})
+    assert objection(Environment({"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": event(tmp_path, head)}))
+    assert objection(Environment({"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": str(tmp_path / "none")}))
+    assert objection(Environment({"GITHUB_EVENT_NAME": "pull_request"}))
 
 
 def test_off_github_there_is_no_objection():
-    assert objection({}) == ""
-    assert "an unknown event (GITHUB_EVENT_NAME is not set)" in objection({"GITHUB_ACTIONS": "true"})
+    assert objection(Environment({})) == ""
+    assert "an unknown event (GITHUB_EVENT_NAME is not set)" in objection(Environment({"GITHUB_ACTIONS": "true"}))
 
 
 def test_code_sees_the_variables_that_were_named():

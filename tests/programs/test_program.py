@@ -10,31 +10,21 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files.workspace import Workspace
 from gradegate.programs import program
 from gradegate.programs.program import argv, command_digest, is_python, read, split
+from support.each import each, table
 
 
-@pytest.mark.parametrize(
-    ("reference", "parts"),
-    [
-        ("file://x.py", ("x.py", "")),
-        ("file://a/b.py:f", ("a/b.py", "f")),
-        ("file://x.py:A.f", ("x.py", "A.f")),
-        ("python:x.py", ("x.py", "")),
-        ("python:x.py:f", ("x.py", "f")),
-        ("python:file://x.py:f", ("x.py", "f")),
-        ("file://x.py:", ("x.py", "")),
-    ],
-)
+@pytest.mark.parametrize(("reference", "parts"), table(__file__, "a_reference_has_a_path_and_a_function"))
 def test_a_reference_has_a_path_and_a_function(reference: str, parts: tuple[str, str]):
-    assert split(reference) == parts
+    assert split(reference) == tuple(parts)
     assert is_python(reference)
 
 
-@pytest.mark.parametrize("reference", ["file://x.js", "file://x.pyc", "exec: python x.py --a", 3, None, ""])
+@each("reference", ["file://x.js", "file://x.pyc", "exec: python x.py --a", 3, None, ""])
 def test_what_is_not_python(reference: object):
     assert not is_python(reference)
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "words"),
     [
         ("node x.js", ["node", "x.js"]),
@@ -52,18 +42,7 @@ def test_any_text_is_taken_apart(command: str):
     assert all(isinstance(word, str) for word in argv(command))
 
 
-FILES = {
-    "evals/x.py": "import os, helper, missing\nfrom pkg import deep\nfrom pkg.more import thing as other\n",
-    "evals/helper.py": "import far\n",
-    "evals/far.py": "a = 1\n",
-    "evals/pkg/__init__.py": "",
-    "evals/pkg/deep.py": "from . import side\nfrom .. import up\n",
-    "evals/pkg/side.py": "",
-    "evals/pkg/more.py": "def f():\n    import late\n",
-    "evals/late.py": "",
-    "evals/up.py": "",
-    "evals/stranger.py": "",
-}
+FILES = table(__file__, "FILES")
 
 
 def digest(root: Path, files: dict[str, str]) -> str:
@@ -73,7 +52,7 @@ def digest(root: Path, files: dict[str, str]) -> str:
     return read("file://x.py", Workspace(root), root / "evals", Origin("c")).digest
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if name != "evals/stranger.py"])
+@each("name", [name for name in FILES if name != "evals/stranger.py"])
 def test_code_that_it_imports_is_part_of_it(tmp_path: Path, name: str):
     before = digest(tmp_path, FILES)
     assert digest(tmp_path, {name: FILES[name] + "# changed\n"}) != before

@@ -34,12 +34,7 @@ def test_a_question_as_the_api_wants_it_and_its_answer(llm: FakeLlm):
 
 
 def test_tokens_that_went_through_the_cache_count(llm: FakeLlm):
-    usage = {
-        "input_tokens": 50,
-        "output_tokens": 10,
-        "cache_read_input_tokens": 7,
-        "cache_creation_input_tokens": None,
-    }
+    usage = {"input_tokens": 50, "output_tokens": 10, "cache_read_input_tokens": 7, "cache_creation_input_tokens": None}
     llm.reply = lambda path, body: {**SO, "usage": usage}
     assert ask(sonnet(llm)).usage.prompt_tokens == 57
 
@@ -188,8 +183,7 @@ def test_beta_headers_and_the_users_own(llm: FakeLlm):
 
 
 @pytest.mark.parametrize(
-    ("env", "host"),
-    [({}, "api.anthropic.com"), ({"ANTHROPIC_BASE_URL": "https://gate.example.com"}, "gate.example.com")],
+    ("env", "host"), [({}, "api.anthropic.com"), ({"ANTHROPIC_BASE_URL": "https://gate.example.com"}, "gate.example.com")]
 )
 def test_reports_show_where_the_key_goes(env, host):
     assert build("anthropic:claude-haiku-4-5", ANTHROPIC_API_KEY="k", **env).host == host
@@ -198,11 +192,7 @@ def test_reports_show_where_the_key_goes(env, host):
 @pytest.mark.parametrize(
     ("provider_id", "env", "what"),
     [
-        (
-            "anthropic:messages:claude-opus-5",
-            {},
-            "no key for `anthropic:messages:claude-opus-5` -> set ANTHROPIC_API_KEY",
-        ),
+        ("anthropic:messages:claude-opus-5", {}, "no key for `anthropic:messages:claude-opus-5` -> set ANTHROPIC_API_KEY"),
         ("anthropic:messages:", {"ANTHROPIC_API_KEY": "k"}, "names no model"),
     ],
 )
@@ -223,11 +213,7 @@ def test_what_is_missing_is_a_mistake(provider_id, env, what):
 def test_a_grader_that_does_not_judge_is_an_error_and_no_verdict(gate, llm: FakeLlm, answer, words):
     llm.reply = lambda path, body: answer
     config = {"apiBaseUrl": llm.base, "apiKey": "k"}
-    rubric = {
-        "type": "llm-rubric",
-        "value": "is polite",
-        "provider": {"id": "anthropic:claude-opus-5", "config": config},
-    }
+    rubric = {"type": "llm-rubric", "value": "is polite", "provider": {"id": "anthropic:claude-opus-5", "config": config}}
     ran = gate({"prompts": ["hi"], "providers": ["echo"], "tests": [{"assert": [rubric]}]})
     assert ran.code in (2, 3)
     assert ran.grades[0]["outcome"] == "error"

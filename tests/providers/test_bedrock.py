@@ -68,10 +68,7 @@ def test_a_conversation_with_an_image_and_a_shape(llm: FakeLlm):
     assert body["system"] == [{"text": "Be brief."}]
     assert body["inferenceConfig"] == {"maxTokens": 5, "temperature": 0, "topP": 0.5, "stopSequences": ["x"]}
     assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
-    assert body["messages"][0]["content"][0]["image"] == {
-        "format": "png",
-        "source": {"bytes": PIXEL.partition("base64,")[2]},
-    }
+    assert body["messages"][0]["content"][0]["image"] == {"format": "png", "source": {"bytes": PIXEL.partition("base64,")[2]}}
     assert json.loads(body["outputConfig"]["textFormat"]["structure"]["jsonSchema"]["schema"]) == SCHEMA
 
 
@@ -194,10 +191,7 @@ def test_a_prompt_in_the_form_of_converse(llm: FakeLlm, gate):
         {"role": "user", "content": [image, other, {"text": "say {{x}}"}, document]},
     ]
     llm.reply = lambda path, body: YES
-    target = {
-        "id": "bedrock:amazon.nova-lite-v1:0",
-        "config": {"endpoint": llm.base.removesuffix("/v1"), "apiKey": "k"},
-    }
+    target = {"id": "bedrock:amazon.nova-lite-v1:0", "config": {"endpoint": llm.base.removesuffix("/v1"), "apiKey": "k"}}
     tests = [{"vars": {"x": "it"}, "assert": PASSES}]
     ran = gate({"prompts": ["file://p.json"], "providers": [target], "tests": tests}, **{"p.json": json.dumps(prompt)})
     assert ran.code == 0, ran.err
@@ -242,27 +236,14 @@ def test_tool_calls_have_the_one_form(llm: FakeLlm):
 
 
 def test_what_the_cache_read_and_wrote_counts(llm: FakeLlm):
-    usage = {
-        "inputTokens": 5,
-        "outputTokens": 2,
-        "totalTokens": 7,
-        "cacheReadInputTokens": 10,
-        "cacheWriteInputTokens": 3,
-    }
+    usage = {"inputTokens": 5, "outputTokens": 2, "totalTokens": 7, "cacheReadInputTokens": 10, "cacheWriteInputTokens": 3}
     assert parsed(converse({"text": "a"}, usage=usage))["usage"] == usage
     assert ask(bedrock(llm, answer=converse({"text": "a"}, usage=usage))).usage.tokens == 20
 
 
 @pytest.mark.parametrize(
     "answer",
-    [
-        {},
-        {"output": {}},
-        converse(),
-        converse({"image": {}}),
-        {"output": {"message": {"content": "text"}}},
-        converse("x"),
-    ],  # type: ignore[arg-type]
+    [{}, {"output": {}}, converse(), converse({"image": {}}), {"output": {"message": {"content": "text"}}}, converse("x")],  # type: ignore[arg-type]
 )
 def test_an_answer_without_text_is_an_error(llm: FakeLlm, answer):
     with pytest.raises(ProviderError, match="without"):
@@ -334,16 +315,12 @@ def test_the_credentials_of_the_job_sign_one_key_for_all_calls(gate, cloud, monk
     assert told["X-Amz-Credential"].endswith("/eu-central-1/bedrock/aws4_request")
     assert told["X-Amz-Security-Token"] == AWS["AWS_SESSION_TOKEN"]
     assert [key["name"] for key in ran.results["keys"]] == sorted(AWS)
-    everything = (
-        ran.out + ran.err + "".join((ran.folder / name).read_text() for name in ("r.html", "r.md", "results.json"))
-    )
+    everything = ran.out + ran.err + "".join((ran.folder / name).read_text() for name in ("r.html", "r.md", "results.json"))
     assert "canary" not in everything
     assert cloud.seen[0].headers["authorization"][30:90] not in everything
 
 
-@pytest.mark.parametrize(
-    "env", [{"AWS_BEDROCK_REGION": "eu-west-3", "AWS_REGION": "us-west-2"}, {"AWS_DEFAULT_REGION": "eu-west-3"}]
-)
+@pytest.mark.parametrize("env", [{"AWS_BEDROCK_REGION": "eu-west-3", "AWS_REGION": "us-west-2"}, {"AWS_DEFAULT_REGION": "eu-west-3"}])
 def test_the_region_is_of_the_environment(gate, cloud, monkeypatch, env):
     setenv(monkeypatch, **AWS, **env)
     assert gate(config()).code == 0
@@ -362,12 +339,7 @@ def test_a_bearer_token_wins_over_credentials(gate, cloud, monkeypatch):
 
 
 def test_credentials_of_the_config_win_over_all(gate, cloud, monkeypatch):
-    setenv(
-        monkeypatch,
-        AWS_BEARER_TOKEN_BEDROCK="long-term-key-0123456789",
-        OTHER_ID="AKIA-2",
-        OTHER_KEY="other-canary-0123456789",
-    )
+    setenv(monkeypatch, AWS_BEARER_TOKEN_BEDROCK="long-term-key-0123456789", OTHER_ID="AKIA-2", OTHER_KEY="other-canary-0123456789")
     own = {"accessKeyId": "{{env.OTHER_ID}}", "secretAccessKey": "{{env.OTHER_KEY}}"}
     ran = gate(config(**own))
     assert ran.code == 2
@@ -405,17 +377,13 @@ def test_a_signed_key_asks_no_other_path_than_it_seems(gate, cloud, monkeypatch)
     setenv(monkeypatch, **AWS)
     ran = gate(config(endpoint="https://bedrock-runtime.us-east-1.amazonaws.com/model/x?"))
     assert (ran.code, cloud.tunnels) == (2, [])
-    assert "goes to its own API alone" in ran.err
+    assert "is not an address for" in ran.err
 
 
 @pytest.mark.parametrize(
     ("env", "options", "words"),
     [
-        (
-            {},
-            {},
-            "let aws-actions/configure-aws-credentials sign the job in (docs/keys.md), which sets AWS_ACCESS_KEY_ID",
-        ),
+        ({}, {}, "let aws-actions/configure-aws-credentials sign the job in (docs/keys.md), which sets AWS_ACCESS_KEY_ID"),
         ({"AWS_ACCESS_KEY_ID": "a"}, {}, "AWS_SECRET_ACCESS_KEY is not set"),
         ({"AWS_SECRET_ACCESS_KEY": "a"}, {}, "AWS_ACCESS_KEY_ID is not set"),
         (AWS, {"accessKeyId": "a"}, "no `secretAccessKey`"),

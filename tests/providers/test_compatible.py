@@ -48,12 +48,7 @@ OWN = [
     ("vllm", "VLLM_API_KEY", "VLLM_BASE_URL", "http://localhost:8000/v1/chat/completions"),
     ("lmstudio", "LM_API_TOKEN", "LM_STUDIO_API_BASE", "http://localhost:1234/v1/chat/completions"),
     ("localai", "LOCALAI_API_KEY", "LOCALAI_BASE_URL", "http://localhost:8080/v1/chat/completions"),
-    (
-        "docker",
-        "DOCKER_MODEL_RUNNER_API_KEY",
-        "DOCKER_MODEL_RUNNER_BASE_URL",
-        "http://localhost:12434/engines/v1/chat/completions",
-    ),
+    ("docker", "DOCKER_MODEL_RUNNER_API_KEY", "DOCKER_MODEL_RUNNER_BASE_URL", "http://localhost:12434/engines/v1/chat/completions"),
 ]
 EMBEDDING = [name for name, build in PROVIDERS if isinstance(build, Service) and build.embeds]
 
@@ -71,9 +66,7 @@ def test_each_service_has_its_host_and_its_key(llm: FakeLlm, service, variable, 
 
 
 @pytest.mark.parametrize(("service", "variable", "address", "url"), OWN)
-def test_a_server_of_ones_own_is_where_it_listens_or_the_environment_says(
-    llm: FakeLlm, service, variable, address, url
-):
+def test_a_server_of_ones_own_is_where_it_listens_or_the_environment_says(llm: FakeLlm, service, variable, address, url):
     assert build(f"{service}:m").url == url
     llm.reply = lambda path, body: CHAT
     ask(build(f"{service}:chat:m", **{address: f"{llm.base}/", variable: "k"}))
@@ -85,13 +78,7 @@ def test_a_server_of_ones_own_is_where_it_listens_or_the_environment_says(
 
 
 def test_every_service_is_among_these():
-    known = {name for name, *_ in (*SERVICES, *OWN)} | {
-        "databricks",
-        "cloudflare-ai",
-        "mlflow-gateway",
-        "envoy",
-        "voyage",
-    }
+    known = {name for name, *_ in (*SERVICES, *OWN)} | {"databricks", "cloudflare-ai", "mlflow-gateway", "envoy", "voyage"}
     assert {name for name, build in PROVIDERS if isinstance(build, Service)} == known
 
 
@@ -99,9 +86,7 @@ def test_every_service_is_among_these():
 @pytest.mark.parametrize("kind", ["embedding", "embeddings"])
 def test_embeddings_of_a_service_have_its_host_and_its_key(llm: FakeLlm, service, kind):
     llm.reply = lambda path, body: embeddings([1.0, 0.0])
-    model = build(
-        f"{service}:{kind}:org/m:1", {"apiBaseUrl": llm.base, "apiKey": "k-9", "accountId": "a", "dimensions": 2}
-    )
+    model = build(f"{service}:{kind}:org/m:1", {"apiBaseUrl": llm.base, "apiKey": "k-9", "accountId": "a", "dimensions": 2})
     assert model.kinds == ("embedding",)
     assert model.embed(["a"])[0] == [[1.0, 0.0]]
     assert (path(llm), headers(llm)["authorization"]) == ("/v1/embeddings", "Bearer k-9")
@@ -116,9 +101,7 @@ def test_a_service_of_embeddings_alone(llm: FakeLlm):
 
 
 def test_embeddings_of_a_service_that_has_none():
-    with pytest.raises(
-        ConfigError, match="Groq serves no embeddings -> name another vendor's, such as openai:embedding"
-    ):
+    with pytest.raises(ConfigError, match="Groq serves no embeddings -> name another vendor's, such as openai:embedding"):
         build("groq:embedding:m", GROQ_API_KEY="k")
 
 
@@ -127,12 +110,7 @@ def test_embeddings_of_a_service_that_has_none():
     [
         ("databricks:m", {"DATABRICKS_WORKSPACE_URL": "https://w.example/"}, {}, "https://w.example/serving-endpoints"),
         ("databricks:m", {}, {"workspaceUrl": "https://w.example"}, "https://w.example/serving-endpoints"),
-        (
-            "cloudflare-ai:chat:@cf/m",
-            {"CLOUDFLARE_ACCOUNT_ID": "a1"},
-            {},
-            "https://api.cloudflare.com/client/v4/accounts/a1/ai/v1",
-        ),
+        ("cloudflare-ai:chat:@cf/m", {"CLOUDFLARE_ACCOUNT_ID": "a1"}, {}, "https://api.cloudflare.com/client/v4/accounts/a1/ai/v1"),
         (
             "cloudflare-ai:@cf/m",
             {},
@@ -186,7 +164,7 @@ def test_a_service_without_structured_output_is_asked_plainly(llm: FakeLlm):
     model = build("deepseek:deepseek-chat", {"apiBaseUrl": llm.base, "apiKey": "k"})
     for _ in range(2):
         assert ask(model, schema=SCHEMA).text == "yes"
-    assert len(llm.requests) == 3
+    assert len(llm.requests) == 4
 
 
 def test_a_key_that_a_config_says_is_not_required(llm: FakeLlm):

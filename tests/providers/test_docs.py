@@ -12,12 +12,7 @@ SOURCES = [*(ROOT / "src/gradegate/providers").glob("*.py"), ROOT / "src/gradega
 
 
 def test_every_id_is_documented_and_no_other():
-    ids = {
-        quoted
-        for quoted in QUOTED
-        for row in PAGE.splitlines()
-        if row.startswith("| [") and f"`{quoted}`" in row.split(" | ")[0]
-    }
+    ids = {quoted for quoted in QUOTED for row in PAGE.splitlines() if row.startswith("| [") and f"`{quoted}`" in row.split(" | ")[0]}
     stems = {re.sub(r"(:[A-Z][\w.]*|://\.\.\.|:)$", "", quoted) for quoted in ids}
     ours = {name for name, build in PROVIDERS if build.__module__.startswith("gradegate.")}  # tests bring others
     assert stems == ours
@@ -25,10 +20,7 @@ def test_every_id_is_documented_and_no_other():
 
 def test_every_option_is_documented():
     options = {
-        option
-        for _, build in PROVIDERS
-        if build.__module__.startswith("gradegate.")
-        for option in getattr(build, "options", None) or ()
+        option for _, build in PROVIDERS if build.__module__.startswith("gradegate.") for option in getattr(build, "options", None) or ()
     }
     assert len(options) > 100
     assert options - QUOTED == set()

@@ -79,10 +79,7 @@ def test_structured_output_and_its_fallbacks(llm: FakeLlm):
 
 
 def test_a_blocked_prompt_is_a_refusal(llm: FakeLlm):
-    llm.reply = lambda path, body: {
-        "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},
-        "usageMetadata": {"promptTokenCount": 5},
-    }
+    llm.reply = lambda path, body: {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": {"promptTokenCount": 5}}
     reply = ask(flash(llm))
     assert (reply.refused, reply.finish_reason) == (True, "content_filter")
     assert reply.text == "the prompt was blocked: PROHIBITED_CONTENT"
@@ -177,10 +174,7 @@ def vectors(*rows: list[float], **more) -> dict:
 
 
 def embedder(llm: FakeLlm, **config):
-    return build(
-        "google:embedding:gemini-embedding-001",
-        {"apiBaseUrl": llm.base.removesuffix("/v1"), "apiKey": "AIza-1", **config},
-    )
+    return build("google:embedding:gemini-embedding-001", {"apiBaseUrl": llm.base.removesuffix("/v1"), "apiKey": "AIza-1", **config})
 
 
 def test_one_request_for_all_texts(llm: FakeLlm):

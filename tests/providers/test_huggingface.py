@@ -25,9 +25,7 @@ def test_labels_with_scores(llm: FakeLlm, answer):
     assert usage.known_cost is None
 
 
-@pytest.mark.parametrize(
-    "answer", [{}, [1], [{"label": "A"}], [{"label": 1, "score": 1}], [{"label": "A", "score": "1"}]]
-)
+@pytest.mark.parametrize("answer", [{}, [1], [{"label": "A"}], [{"label": 1, "score": 1}], [{"label": "A", "score": "1"}]])
 def test_an_answer_without_labels_is_none(llm: FakeLlm, answer):
     llm.reply = lambda path, body: (200, answer)
     with pytest.raises(ProviderError) as caught:
@@ -64,8 +62,7 @@ def test_vectors_that_are_missing_are_no_answer(llm: FakeLlm, answer):
 
 
 @pytest.mark.parametrize(
-    ("task", "end"),
-    [("text-classification", "models/org/m"), ("feature-extraction", "models/org/m/pipeline/feature-extraction")],
+    ("task", "end"), [("text-classification", "models/org/m"), ("feature-extraction", "models/org/m/pipeline/feature-extraction")]
 )
 def test_where_the_router_is_asked(task: str, end: str):
     model = build(f"huggingface:{task}:org/m", HF_TOKEN="hf_1")

@@ -43,7 +43,7 @@ def test_the_fallback_without_a_schema(llm: FakeLlm):
     model = small(llm)
     for _ in range(2):
         ask(model, schema=SCHEMA)
-    assert ["response_format" in body for body in llm.bodies] == [True, False, False]
+    assert [body["response_format"]["type"] for body in llm.bodies] == ["json_schema", "json_object", "json_object"]
 
 
 @pytest.mark.parametrize(

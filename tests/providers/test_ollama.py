@@ -19,10 +19,7 @@ def test_a_question_as_the_api_wants_it_and_its_answer(llm: FakeLlm):
     assert "authorization" not in headers(llm)
     assert llm.bodies[0] == {
         "model": "llama3.2:3b",
-        "messages": [
-            {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": "what?", "images": ["iVBORw0KGgo="]},
-        ],
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "what?", "images": ["iVBORw0KGgo="]}],
         "stream": False,
         "options": {"temperature": 0, "num_ctx": 4096, "num_predict": 9, "seed": 3},
         "think": False,

@@ -91,17 +91,17 @@ def test_a_refused_schema_is_not_sent_again(llm: FakeLlm, status: int):
     llm.reply = refusing("response_format", status=status, answer=CHAT)
     model = gpt(llm)
     assert [ask(model, schema=SCHEMA).text for _ in range(3)] == ["It is so."] * 3
-    assert ["response_format" in body for body in llm.bodies] == [True, False, False, False]
+    assert ["response_format" in body for body in llm.bodies] == [True, True, False, False, False]
 
 
 def test_a_question_that_is_refused_anyway_does_not_cost_the_schema(llm: FakeLlm):
-    answers = iter([(400, {"error": "too long"}), (400, {"error": "too long"}), CHAT])
+    answers = iter([*[(400, {"error": "too long"})] * 3, CHAT])
     llm.reply = lambda path, body: next(answers)
     model = gpt(llm)
     with pytest.raises(ProviderError, match="too long"):
         ask(model, schema=SCHEMA)
     ask(model, schema=SCHEMA)
-    assert ["response_format" in body for body in llm.bodies] == [True, False, True]
+    assert ["response_format" in body for body in llm.bodies] == [True, True, False, True]
 
 
 def test_the_response_format_of_the_config_is_kept(llm: FakeLlm):
@@ -137,12 +137,7 @@ def test_a_temperature_of_the_users_is_not_dropped_in_silence(llm: FakeLlm):
 @pytest.mark.parametrize(
     ("status", "error", "trouble", "words"),
     [
-        (
-            401,
-            {"message": "Incorrect API key provided: sk-1"},
-            Trouble.SETUP,
-            "(the key was refused): Incorrect API key",
-        ),
+        (401, {"message": "Incorrect API key provided: sk-1"}, Trouble.SETUP, "(the key was refused): Incorrect API key"),
         (403, {"message": "no access"}, Trouble.SETUP, "(access was denied): no access"),
         (404, {"message": "The model `x` does not exist", "code": "model_not_found"}, Trouble.SETUP, "does not exist"),
         (400, {"message": "bad model", "code": "model_not_found"}, Trouble.SETUP, "bad model"),

@@ -33,9 +33,7 @@ def test_a_flag_without_a_category_is_a_flag(llm: FakeLlm):
     assert moderator(llm).moderate("x")[0] == ["flagged"]
 
 
-@pytest.mark.parametrize(
-    "answer", [{}, {"results": []}, {"results": [{}]}, {"results": ["x"]}, result(True, violence="yes")]
-)
+@pytest.mark.parametrize("answer", [{}, {"results": []}, {"results": [{}]}, {"results": ["x"]}, result(True, violence="yes")])
 def test_an_answer_that_flags_nothing_because_it_says_nothing_is_none(llm: FakeLlm, answer: dict):
     llm.reply = lambda path, body: answer
     with pytest.raises(ProviderError) as caught:

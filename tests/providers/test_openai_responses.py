@@ -50,25 +50,13 @@ CALL = {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arg
     [
         (responses(said({"type": "refusal", "refusal": "I will not."})), "I will not.", "stop", True),
         (
-            responses(
-                said(output_text("cut")), status="incomplete", incomplete_details={"reason": "max_output_tokens"}
-            ),
+            responses(said(output_text("cut")), status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
             "cut",
             "length",
             False,
         ),
-        (
-            responses(THOUGHT, status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
-            "",
-            "length",
-            False,
-        ),
-        (
-            responses(status="incomplete", incomplete_details={"reason": "content_filter"}),
-            "",
-            "content_filter",
-            True,
-        ),
+        (responses(THOUGHT, status="incomplete", incomplete_details={"reason": "max_output_tokens"}), "", "length", False),
+        (responses(status="incomplete", incomplete_details={"reason": "content_filter"}), "", "content_filter", True),
     ],
 )
 def test_what_is_no_plain_answer_is_told_apart(llm: FakeLlm, answer, text, finish, refused):
@@ -104,8 +92,8 @@ def test_structured_output_and_its_fallback(llm: FakeLlm):
     shape = {"type": "json_schema", "name": "verdict", "strict": True, "schema": SCHEMA}
     assert [body["text"] for body in llm.bodies] == [
         {"verbosity": "low", "format": shape},
-        {"verbosity": "low"},
-        {"verbosity": "low"},
+        {"verbosity": "low", "format": {"type": "json_object"}},
+        {"verbosity": "low", "format": {"type": "json_object"}},
     ]
 
 

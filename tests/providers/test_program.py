@@ -11,12 +11,7 @@ FINE = {"type": "contains", "value": ""}
 
 def config(provider: object, *assertions: dict, **more: object) -> dict:
     asserted = list(assertions) or [{"type": "python", "value": "True"}]
-    return {
-        "prompts": ["say {{word}}"],
-        "providers": [provider],
-        "tests": [{"vars": {"word": "hi"}, "assert": asserted}],
-        **more,
-    }
+    return {"prompts": ["say {{word}}"], "providers": [provider], "tests": [{"vars": {"word": "hi"}, "assert": asserted}], **more}
 
 
 def answered(gate, provider: object, *arguments: str, **files: str) -> dict:
@@ -25,9 +20,7 @@ def answered(gate, provider: object, *arguments: str, **files: str) -> dict:
     return ran.cases[0]
 
 
-@pytest.mark.parametrize(
-    "provider", ["file://app.py", "python:app.py", "file://app.py:call_api", {"id": "file://app.py"}]
-)
+@pytest.mark.parametrize("provider", ["file://app.py", "python:app.py", "file://app.py:call_api", {"id": "file://app.py"}])
 def test_a_function_is_called_as_promptfoo_calls_it(gate, provider):
     source = "import json\ndef call_api(*args): return {'output': json.dumps(args)}\n"
     prompt, options, context = json.loads(answered(gate, provider, **{"app.py": source})["output"])
@@ -41,9 +34,7 @@ def test_its_config_and_label_reach_it(gate):
     source = "def answer(prompt, options, context): return {'output': str(options)}\n"
     case = answered(gate, provider, **{"app.py": source})
     assert case["provider"] == "app"
-    assert case["output"] == str(
-        {"id": "file://app.py:answer", "label": "app", "config": {"mode": "x", "deep": {"a": [1]}}}
-    )
+    assert case["output"] == str({"id": "file://app.py:answer", "label": "app", "config": {"mode": "x", "deep": {"a": [1]}}})
 
 
 def test_what_it_says_that_it_spent_is_counted(gate):
@@ -84,11 +75,7 @@ def test_a_cost_that_it_does_not_say_is_unknown(gate):
     ],
 )
 def test_what_is_no_answer_is_an_error(gate, body, said):
-    ran = gate(
-        config("file://app.py", {"type": "not-contains", "value": "x"}),
-        ALLOW,
-        **{"app.py": f"def call_api(*args): {body}\n"},
-    )
+    ran = gate(config("file://app.py", {"type": "not-contains", "value": "x"}), ALLOW, **{"app.py": f"def call_api(*args): {body}\n"})
     assert ran.code == 3
     assert ran.cases[0]["outcome"] == "error"
     assert said in ran.cases[0]["error"]
@@ -102,12 +89,7 @@ def test_it_ends_at_its_time(gate):
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [
-        ({"timeout": -1}, "`timeout`"),
-        ({"timeout": "x"}, "`timeout`"),
-        ({"workers": 0.5}, "`workers`"),
-        ({"workers": -1}, "`workers`"),
-    ],
+    [({"timeout": -1}, "`timeout`"), ({"timeout": "x"}, "`timeout`"), ({"workers": 0.5}, "`workers`"), ({"workers": -1}, "`workers`")],
 )
 def test_options_that_make_no_sense_are_mistakes(gate, more, said):
     ran = gate(config({"id": "file://app.py", "config": more}), ALLOW, **{"app.py": ""})
@@ -119,10 +101,7 @@ def test_a_conversation_is_sent_as_messages(gate):
     source = "def call_api(prompt, options, context): return {'output': prompt}\n"
     made = config("file://app.py")
     made["tests"] = [
-        {
-            "turns": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}],
-            "assert": [{"type": "contains", "value": "b"}],
-        }
+        {"turns": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}], "assert": [{"type": "contains", "value": "b"}]}
     ]
     made["prompts"] = ["be kind"]
     ran = gate(made, ALLOW, **{"app.py": source})
@@ -147,14 +126,10 @@ def test_it_grades_embeds_and_classifies(gate):
     assert [grade["outcome"] for grade in ran.grades] == ["pass"] * 3
 
 
-@pytest.mark.parametrize(
-    "said", ["{}", "{'embedding': ['a']}", "{'embedding': 1}", "{'error': 'x'}", "{'embedding': [True]}"]
-)
+@pytest.mark.parametrize("said", ["{}", "{'embedding': ['a']}", "{'embedding': 1}", "{'error': 'x'}", "{'embedding': [True]}"])
 def test_what_is_no_vector_is_an_error(gate, said):
     source = f"def call_embedding_api(prompt, options): return {said}\n"
-    ran = gate(
-        config("echo", {"type": "similar", "value": "hello", "provider": "file://j.py"}), ALLOW, **{"j.py": source}
-    )
+    ran = gate(config("echo", {"type": "similar", "value": "hello", "provider": "file://j.py"}), ALLOW, **{"j.py": source})
     assert [grade["outcome"] for grade in ran.grades] == ["error"]
 
 
@@ -172,8 +147,7 @@ def test_a_command_gets_prompt_options_and_context_as_its_last_arguments(gate, t
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
-    [("exec: false", "ended with 1"), ("exec: no-such-program", "does not start"), ("exec: true", "empty text")],
+    ("command", "said"), [("exec: false", "ended with 1"), ("exec: no-such-program", "does not start"), ("exec: true", "empty text")]
 )
 def test_a_command_that_fails_gave_no_answer(gate, command, said):
     ran = gate(config(command), ALLOW)
@@ -192,8 +166,7 @@ def test_what_an_answer_or_a_variable_holds_reaches_no_shell(gate, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "provider",
-    ["file://app.py", "python:app.py:f", "exec: node app.js", {"id": "file://app.py", "config": {"x": {"y": 1}}}],
+    "provider", ["file://app.py", "python:app.py:f", "exec: node app.js", {"id": "file://app.py", "config": {"x": {"y": 1}}}]
 )
 def test_without_leave_a_provider_is_one_mistake_with_the_safe_way_and_the_flag(gate, provider):
     made = config(provider, {"type": "contains", "value": "a"})
@@ -207,9 +180,7 @@ def test_without_leave_a_provider_is_one_mistake_with_the_safe_way_and_the_flag(
 
 @pytest.mark.parametrize("provider", ["file://app.js", "file://app.ts:f", "package:x:y", "app.py"])
 def test_code_that_is_never_run_is_one_mistake_with_the_ways_there_are(gate, provider):
-    ran = gate(
-        config(provider, {"type": "contains", "value": "a"}), ALLOW, **{"app.js": "", "app.ts": "", "app.py": ""}
-    )
+    ran = gate(config(provider, {"type": "contains", "value": "a"}), ALLOW, **{"app.js": "", "app.ts": "", "app.py": ""})
     assert ran.code == 2
     said, count = ran.err.splitlines()
     assert count.startswith("1 mistake")
@@ -219,10 +190,7 @@ def test_code_that_is_never_run_is_one_mistake_with_the_ways_there_are(gate, pro
 
 def test_one_provider_with_a_mistake_hides_no_other(gate):
     ran = gate(
-        {
-            **config("echo", {"type": "contains", "value": "a"}),
-            "providers": ["file://a.py", "openai:chat", "file://b.js"],
-        },
+        {**config("echo", {"type": "contains", "value": "a"}), "providers": ["file://a.py", "openai:chat", "file://b.js"]},
         **{"a.py": "", "b.js": ""},
     )
     assert len(ran.err.splitlines()) >= 3
@@ -276,9 +244,7 @@ def test_the_same_path_in_another_folder_is_another_program(gate, tmp_path: Path
 def test_calls_count_against_the_budget_of_the_run(gate):
     made = config("file://app.py")
     made["tests"] *= 2
-    ran = gate(
-        made, ALLOW, "--max-calls", "1", "-j", "1", **{"app.py": "def call_api(*args): return {'output': 'a'}\n"}
-    )
+    ran = gate(made, ALLOW, "--max-calls", "1", "-j", "1", **{"app.py": "def call_api(*args): return {'output': 'a'}\n"})
     assert sorted(case["outcome"] for case in ran.cases) == ["error", "pass"]
     ran = gate(made, ALLOW, "--estimate")
     assert "target: 2 calls" in ran.out

@@ -1,6 +1,8 @@
 """Our requests and the replies that the other tests are built on, read by the vendors' own types."""
 
+import json
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
@@ -9,20 +11,7 @@ from pydantic import TypeAdapter
 from gradegate.conversation import Message
 from support import vendors
 from support.fake_llm import FakeLlm
-from support.vendors import (
-    CHAT,
-    PIXEL,
-    SCHEMA,
-    ask,
-    build,
-    claude,
-    embeddings,
-    gemini,
-    ollama,
-    output_text,
-    responses,
-    said,
-)
+from support.vendors import CHAT, PIXEL, SCHEMA, ask, build, claude, embeddings, gemini, ollama, output_text, responses, said
 
 pytestmark = pytest.mark.slow  # the SDKs take seconds to import
 TALK = (("system", "Be brief."), Message("user", "what?", (PIXEL,)), ("assistant", "a dot"), ("user", "sure?"))
@@ -43,9 +32,7 @@ def test_openai(llm: FakeLlm):
     from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming as Ask
 
     body = sent(llm, "openai:chat:gpt-4o", CHAT, max_tokens=5, seed=1, stop=["x"])
-    assert not set(body) - set(
-        Chat.__annotations__ | openai.chat.completion_create_params.CompletionCreateParamsBase.__annotations__
-    )
+    assert not set(body) - set(Chat.__annotations__ | openai.chat.completion_create_params.CompletionCreateParamsBase.__annotations__)
     TypeAdapter(Chat).validate_python(body)
     openai.chat.ChatCompletion.model_validate(CHAT, strict=True)
     answer = responses(vendors.THOUGHT, said(output_text("yes")))
@@ -128,8 +115,67 @@ def test_what_openai_documents_is_sent():
     from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
     from gradegate.asking.completions import SENT
-    from gradegate.providers.openai_responses import SENT as RESPONSES
+    from gradegate.asking.responses import SENT as RESPONSES
 
     left = {"model", "messages", "input", "audio", "image", "stream_options", "background", "background_options"}
     assert set(CompletionCreateParamsBase.__annotations__) - set(SENT) <= left
     assert set(ResponseCreateParamsBase.__annotations__) - set(RESPONSES) <= left
+
+
+# --- the schemas of the graders, and the other ways to ask for JSON -------------------------------------------------
+
+
+def schemas() -> dict[str, dict]:
+    """Every schema that a grader asks for, by module and name."""
+    packages = [import_module(name) for name in ("gradegate.graders", "gradegate.grading", "gradegate.grading.metrics")]
+    modules = [import_module(f"{package.__name__}.{found.name}") for package in packages for found in iter_modules(package.__path__)]
+    return {
+        f"{module.__name__}.{name}": value
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, dict) and value.get("type") == "object" and "properties" in value
+    }
+
+
+def objects(schema: Any) -> list[dict]:
+    if isinstance(schema, list):
+        return [found for item in schema for found in objects(item)]
+    if not isinstance(schema, dict):
+        return []
+    own = [schema] if schema.get("type") == "object" else []
+    return own + [found for item in schema.values() for found in objects(item)]
+
+
+def test_vendors_take_the_graders_schemas_as_strict_ones():
+    from anthropic import transform_schema
+    from google.genai.types import JSONSchema, Schema
+
+    found = schemas()
+    assert len(found) > 20
+    for name, schema in found.items():
+        for part in objects(schema):  # https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+            assert part["required"] == list(part["properties"]), name
+            assert part["additionalProperties"] is False, name
+            assert next(iter(part["properties"])) not in ("pass", "verdict", "score", "category", "index"), name
+        untyped = json.loads(json.dumps(schema).replace('"type": "string", "enum"', '"enum"'))  # as their package writes it
+        assert transform_schema(schema) == untyped, name
+        Schema.from_json_schema(json_schema=JSONSchema.model_validate(schema), raise_error_on_unsupported_field=True)
+
+
+def test_the_other_ways_to_ask_for_json(llm: FakeLlm):
+    from anthropic.types.message_create_params import MessageCreateParamsNonStreaming as Claude
+    from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming as Chat
+    from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming as Ask
+
+    answers = {
+        "openai:chat:gpt-4o": (Chat, CHAT, "json_schema"),
+        "openai:responses:gpt-4o": (Ask, responses(said(output_text("yes"))), "json_schema"),
+        "anthropic:claude-opus-5-5": (Claude, claude({"type": "text", "text": "yes"}), "output_config"),
+    }
+    for provider_id, (form, answer, refused) in answers.items():
+        llm.reply = vendors.refusing(refused, answer=answer)
+        if refused == "json_schema":
+            llm.reply = lambda path, body, answer=answer: (400, {"error": "x"}) if "json_schema" in str(body) else answer
+        ask(build(provider_id, {"apiBaseUrl": llm.base, "apiKey": "k"}), *TALK, schema=SCHEMA)
+        TypeAdapter(form).validate_python(llm.bodies[-1])
+        assert "json_object" in str(llm.bodies[-1]) or llm.bodies[-1]["tools"][0]["input_schema"] == SCHEMA

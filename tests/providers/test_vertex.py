@@ -62,12 +62,7 @@ def test_claude_is_asked_with_messages(llm: FakeLlm):
 
 
 def test_promptfoos_names_serve_claude_as_well(llm: FakeLlm):
-    config = {
-        "generationConfig": {"temperature": 0.5},
-        "maxOutputTokens": 7,
-        "topP": 0.9,
-        "systemInstruction": "Be brief.",
-    }
+    config = {"generationConfig": {"temperature": 0.5}, "maxOutputTokens": 7, "topP": 0.9, "systemInstruction": "Be brief."}
     ask(vertex(llm, SONNET, claude({"type": "text", "text": "yes"}), anthropic_version="v-1", **config))
     body = llm.bodies[-1]
     assert (body["max_tokens"], body["temperature"], body["top_p"], body["system"]) == (7, 0.5, 0.9, "Be brief.")
@@ -100,9 +95,7 @@ def test_each_region_has_its_host(region, host):
 
 def test_a_key_asks_without_a_project():
     provider = build("vertex:gemini-2.5-pro", {"apiKey": "k"})
-    assert (
-        provider.url == "https://aiplatform.googleapis.com/v1/publishers/google/models/gemini-2.5-pro:generateContent"
-    )
+    assert provider.url == "https://aiplatform.googleapis.com/v1/publishers/google/models/gemini-2.5-pro:generateContent"
     provider = build("vertex:gemini-2.5-pro", {"expressMode": False}, GOOGLE_API_KEY="k", **TOKEN)
     assert provider.url.startswith(f"https://aiplatform.googleapis.com{BASE}/google/models/")
 
@@ -116,12 +109,7 @@ def test_a_key_asks_without_a_project():
         ("vertex:gemini-2.5-pro", {"publisher": ".."}, TOKEN, "is no publisher"),
         ("vertex:gemini-2.5-pro", {"apiVersion": ".."}, TOKEN, "is no version"),
         ("vertex:gemini-2.5-pro", {"projectId": "p-1"}, {}, "let google-github-actions/auth sign the job in"),
-        (
-            "vertex:gemini-2.5-pro",
-            {"credentials": "file://x.json"},
-            TOKEN,
-            "google-github-actions/auth signs the job in",
-        ),
+        ("vertex:gemini-2.5-pro", {"credentials": "file://x.json"}, TOKEN, "google-github-actions/auth signs the job in"),
         ("vertex:llama-3.3-70b-instruct-maas", {}, TOKEN, "is neither Gemini nor Claude"),
     ],
 )
@@ -262,7 +250,8 @@ def test_no_token_goes_to_a_foreign_host(gate, cloud, monkeypatch, tmp_path, bas
     for allowed in ((), ("--allowed-hosts", "evil.example.com")):
         ran = gate(config(apiBaseUrl=base), *allowed)
         assert (ran.code, cloud.tunnels) == (2, [])
-        assert "tokens of Google go to its own API alone" in ran.err
+        said = "is not an address for" if base.endswith("?") else "tokens of Google go to its own API alone"
+        assert said in ran.err
 
 
 REFUSALS = {

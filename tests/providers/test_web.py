@@ -33,14 +33,7 @@ def test_a_body_is_filled_value_by_value(llm: FakeLlm):
     assert reply.usage.known_cost is None
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        '{"q": "{{prompt}}"}',
-        '{"q": {{prompt | dump}}}',
-        '{% if prompt %}{"q": "{{prompt}}"}{% endif %}',
-    ],
-)
+@pytest.mark.parametrize("template", ['{"q": "{{prompt}}"}', '{"q": {{prompt | dump}}}', '{% if prompt %}{"q": "{{prompt}}"}{% endif %}'])
 def test_a_body_of_json_text_stays_json(llm: FakeLlm, template: str):
     llm.reply = lambda path, body: {}
     ask(app(llm, template, headers={"content-type": "application/json"}), ("user", HOSTILE))
@@ -172,11 +165,7 @@ def test_a_body_that_is_no_json_once_filled_in_is_not_sent(llm: FakeLlm):
         ("text.slice(1)", b"ax", "x"),
         ("(json, text, context) => `${context.response.status} ${context.response.headers['x-kind']}`", b"ax", "200 k"),
         ("{output: json.a, guardrails: {flagged: true}}", b'{"a": "x"}', "x"),
-        (
-            "function (json) { const all = json.map((i) => i.t); return all.join(); }",
-            b'[{"t": "x"}, {"t": "y"}]',
-            "x,y",
-        ),
+        ("function (json) { const all = json.map((i) => i.t); return all.join(); }", b'[{"t": "x"}, {"t": "y"}]', "x,y"),
         ("json === null ? text : 'data'", b"no JSON", "no JSON"),
     ],
 )
@@ -194,10 +183,7 @@ def test_documents_of_the_answer_are_kept_for_the_context(gate, llm: FakeLlm):
             "providers": [
                 {
                     "id": f"{llm.base}/app",
-                    "config": {
-                        "body": {"q": "{{prompt}}"},
-                        "transformResponse": "{output: json.reply, metadata: {docs: json.sources}}",
-                    },
+                    "config": {"body": {"q": "{{prompt}}"}, "transformResponse": "{output: json.reply, metadata: {docs: json.sources}}"},
                 }
             ],
             "defaultTest": {"options": {"provider": llm.spec()}},

@@ -122,12 +122,7 @@ def test_a_label_has_one_score():
         wire.labels({"a": 10**400}, "host")
 
 
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.floats() | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    )
-)
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_any_json_is_labels_or_an_error(answer):
     try:
         found = wire.labels(answer, "host")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gradegate.asking.toolcalls import CALLS
 from gradegate.errors import ConfigError, Origin
 from gradegate.recording.messages import RESULTS, answering, turns
+from support.each import each
 
 HERE = Origin("answers.jsonl", 1)
 ASKED = {"role": "user", "content": "Where is it?"}
@@ -33,28 +34,19 @@ CALLED = {
     "tool_use": [
         {
             "role": "assistant",
-            "content": [
-                {"type": "text", "text": ""},
-                {"type": "tool_use", "id": "1", "name": "look", "input": {"x": 1}},
-            ],
+            "content": [{"type": "text", "text": ""}, {"type": "tool_use", "id": "1", "name": "look", "input": {"x": 1}}],
         },
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "found"}]},
     ],
     "tool-call": [
-        {
-            "role": "assistant",
-            "content": [{"type": "tool-call", "toolCallId": "1", "toolName": "look", "input": {"x": 1}}],
-        },
-        {
-            "role": "tool",
-            "content": [{"type": "tool-result", "toolCallId": "1", "toolName": "look", "output": "found"}],
-        },
+        {"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "1", "toolName": "look", "input": {"x": 1}}]},
+        {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "1", "toolName": "look", "output": "found"}]},
     ],
     "a part of Gemini": [{"role": "assistant", "content": [{"functionCall": {"name": "look", "args": {"x": 1}}}]}],
 }
 
 
-@pytest.mark.parametrize("form", CALLED)
+@each("form", CALLED)
 def test_calls_of_every_form_are_read(form):
     said = turns([ASKED, *CALLED[form], DONE], HERE)
     assert [turn.role for turn in said] == ["user", "assistant", "assistant"]
@@ -93,7 +85,7 @@ STRANGE = [
 ]
 
 
-@pytest.mark.parametrize(("message", "said"), STRANGE)
+@each(("message", "said"), STRANGE)
 def test_what_is_not_known_is_a_mistake(message, said):
     with pytest.raises(ConfigError, match=said) as raised:
         turns([ASKED, message, DONE], HERE)
@@ -102,7 +94,7 @@ def test_what_is_not_known_is_a_mistake(message, said):
     assert mistake.cure
 
 
-@pytest.mark.parametrize(
+@each(
     ("result", "fits"),
     [
         (gave(tool_call_id="1"), True),
@@ -132,22 +124,14 @@ def test_a_call_without_an_id_is_answered_by_its_name():
 
 
 def test_texts_of_parts_are_one_text_and_thoughts_are_none():
-    parts = [
-        {"type": "thinking", "thinking": "hm"},
-        {"type": "text", "text": "go"},
-        "o",
-        {"type": "output_text", "text": "d"},
-    ]
+    parts = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "go"}, "o", {"type": "output_text", "text": "d"}]
     assert turns([{"role": "assistant", "content": parts}], HERE)[0].content == "good"
     picture = [{"type": "image_url", "image_url": {"url": "http://x.test"}}, {"type": "text", "text": "this"}]
     assert turns([{"role": "user", "content": picture}], HERE)[0].content == "this"
 
 
 def test_a_refusal_in_words_is_the_answer():
-    for message in (
-        {"content": None, "refusal": "I will not."},
-        {"content": [{"type": "refusal", "refusal": "I will not."}]},
-    ):
+    for message in ({"content": None, "refusal": "I will not."}, {"content": [{"type": "refusal", "refusal": "I will not."}]}):
         assert turns([{"role": "assistant", **message}], HERE)[0].content == "I will not."
 
 
@@ -176,16 +160,10 @@ def test_what_the_prompt_says_is_no_answer():
 
 
 JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.text(max_size=4)
-    | st.sampled_from(["text", "tool_use", "tool_result"]),
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4) | st.sampled_from(["text", "tool_use", "tool_result"]),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from("type text name input content refusal id function".split()), inner, max_size=3
-        )
+        | st.dictionaries(st.sampled_from("type text name input content refusal id function".split()), inner, max_size=3)
     ),
     max_leaves=8,
 )

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from gradegate.files.lines import MAX_DEPTH
 from gradegate.recording.fields import strange
 from gradegate.recording.read import MOST, read
 from gradegate.settings import Settings
+from support.each import each
 
 
 def recording(tmp_path, content, name="answers.jsonl"):
@@ -31,7 +31,7 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("content", FORMS)
+@each("content", FORMS)
 def test_lines_and_documents_are_told_apart_by_what_they_hold(tmp_path, content):
     for name in ("answers.jsonl", "answers.json", "answers"):
         (answer,) = recording(tmp_path, content, name).answers
@@ -52,10 +52,7 @@ WRONG = [
     ('{"id": "a", "id": "b", "output": "x"}', "answers.jsonl:1: the key `id` occurs twice"),
     ('{"id": "a", "output": "x", "latencyms": 1}', 'unknown key `latencyms` -> did you mean "latency_ms"?'),
     ('{"id": "a", "output": "x", "latency_ms": "1"}', "answers.jsonl:1: `latency_ms` must be a number"),
-    (
-        '{"id": "a", "output": "x", "usage": {"prompt_tokens": -1}}',
-        "answers.jsonl:1: `prompt_tokens` of `usage` is not a",
-    ),
+    ('{"id": "a", "output": "x", "usage": {"prompt_tokens": -1}}', "answers.jsonl:1: `prompt_tokens` of `usage` is not a"),
     ('{"id": "a", "output": "x", "usage": {"input_tokens": true}}', "`input_tokens` of `usage`"),
     ('{"id": "a", "output": "x", "usage": {"completion_tokens": 1e16}}', "`completion_tokens` of `usage`"),
     ('{"id": "a", "output": "x", "usage": {"prompt_tokens": "5"}}', "`prompt_tokens` of `usage`"),
@@ -71,10 +68,7 @@ WRONG = [
     ('{"id": "a", "output": "x", "metadata": []}', "answers.jsonl:1: `metadata`"),
     ('{"id": "a", "output": "x", "tool_calls": [{"id": "1"}]}', "answers.jsonl:1: a tool call has no name"),
     ('{"id": "a", "output": "x", "tool_calls": [7]}', "answers.jsonl:1: a tool call has no name"),
-    (
-        '{"id": "a", "output": "x", "messages": [{"role": "judge", "content": ""}]}',
-        "answers.jsonl:1: a message has no role",
-    ),
+    ('{"id": "a", "output": "x", "messages": [{"role": "judge", "content": ""}]}', "answers.jsonl:1: a message has no role"),
     ('{"id": "a", "output": "x", "messages": ["x"]}', "answers.jsonl:1: a message has no role"),
     ('{"id": "a", "messages": [{"role": "assistant", "content": 5}]}', "the content of a message is not text"),
     (b'{"id": "a", "output": "\xff"}', "answers.jsonl:1: the line is not UTF-8 text"),
@@ -82,7 +76,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("content", "said"), WRONG)
+@each(("content", "said"), WRONG)
 def test_what_is_wrong_is_said_at_its_line(tmp_path, content, said):
     found = recording(tmp_path, content)
     assert not found.answers
@@ -152,9 +146,7 @@ def test_a_line_has_one_mistake_whatever_is_wrong_with_it(tmp_path):
     other = {f"key{number}": number for number in range(20)}
     found = recording(tmp_path, "".join(json.dumps(it) + "\n" for it in (other, {"id": 1, "cost": -1, "outptu": 1})))
     first, second = map(str, found.mistakes)
-    assert first.startswith(
-        "answers.jsonl:1: `id` is missing; unknown key `key0`; unknown key `key1`; unknown key `key2`; ..."
-    )
+    assert first.startswith("answers.jsonl:1: `id` is missing; unknown key `key0`; unknown key `key1`; unknown key `key2`; ...")
     assert second.startswith("answers.jsonl:2: `id` must be text, not 1; `cost` must be")
     assert "unknown key `outptu`" in second
     assert "docs/answers.md" in second
@@ -167,11 +159,10 @@ TWO_SHAPES = [
     ({"id": "a", "output": "x", "prompt": {"raw": "a"}, "response": {"output": "y"}}, "lines and promptfoo"),
     ({"id": "a", "messages": [], "custom_id": "b", "response": {}}, "lines and openai-batch"),
     ({"id": "a", "output": "x", "resourceSpans": []}, "lines and otlp"),
-    ({"id": "a", "tool_calls": [], "schema_version": "ATIF-v1.6", "steps": []}, "atif and lines"),
 ]
 
 
-@pytest.mark.parametrize(("row", "names"), TWO_SHAPES)
+@each(("row", "names"), TWO_SHAPES)
 def test_a_row_of_two_shapes_is_a_mistake(tmp_path, row, names):
     for rows in ([row], [RAGAS, row]):
         found = recording(tmp_path, json.dumps(rows))

@@ -6,7 +6,6 @@ import shlex
 from dataclasses import replace
 
 import cmarkgfm
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from gradegate.reporting.agent import command
 from gradegate.reporting.report import REPORTS
 from gradegate.result import Decision, Outcome
 from support import samples
+from support.each import each
 from support.pages import on_github
 from support.screens import mixed
 
@@ -31,10 +31,7 @@ def written(decision: Decision) -> str:
 
 def test_an_agent_reads_what_was_expected_what_came_where_and_how_to_ask_again() -> None:
     text = written(mixed())
-    assert (
-        "Blocks, new\n\n```text\nat: evals/support.yaml:24\ncase: Refund after 30 days\nasked: May I return a kettle"
-        in text
-    )
+    assert "Blocks, new\n\n```text\nat: evals/support.yaml:24\ncase: Refund after 30 days\nasked: May I return a kettle" in text
     assert "expected: Returns are taken for 30 days.\n" in text
     assert "asked (turn 4): Where does my parcel go?\ngot (turn 4): To Bergen." in text
     assert "The commands need in the environment: OPENAI\\_API\\_KEY." in text
@@ -51,7 +48,7 @@ def test_a_command_is_what_ran_in_its_folder() -> None:
     assert command(other, MADE) == "cd evals && gradegate run ../other/c.yaml --grader text=openai:chat:m --var 'a=b c'"
 
 
-@pytest.mark.parametrize("name", ["a\nb", "a <!-- b", "\u202eabc", "x" * 300, "two  spaces", "\x00"])
+@each("name", ["a\nb", "a <!-- b", "\u202eabc", "x" * 300, "two  spaces", "\x00"])
 def test_a_name_that_no_pattern_may_hold_is_in_no_command(name: str) -> None:
     assert command(samples.row(name, Outcome.FAIL, suite="a.yaml"), Made()) == "gradegate run a.yaml"
 
@@ -61,7 +58,7 @@ def test_a_case_that_needs_the_ones_before_it_is_not_asked_alone() -> None:
     assert command(row, Made()) == "gradegate run a.yaml"
 
 
-@pytest.mark.parametrize("made", [Made(options=("--var", "a=\u202e")), Made(options=("--var", "x" * 3000))])
+@each("made", [Made(options=("--var", "a=\u202e")), Made(options=("--var", "x" * 3000))])
 def test_what_cannot_be_shown_as_it_is_is_no_command(made: Made) -> None:
     assert command(samples.row("x", Outcome.FAIL, suite="a.yaml"), made) == ""
 
@@ -73,15 +70,11 @@ def test_a_name_is_one_word_to_a_shell(name: str) -> None:
     assert len(shlex.split(written_out)) in (3, 5)
 
 
-@pytest.mark.parametrize(
-    "text", [INJECTED, f"```\n{INJECTED}", f"{'`' * 40}\n# {INJECTED}", f"</pre>{INJECTED}", *samples.NASTY]
-)
+@each("text", [INJECTED, f"```\n{INJECTED}", f"{'`' * 40}\n# {INJECTED}", f"</pre>{INJECTED}", *samples.NASTY])
 def test_what_others_wrote_stands_in_blocks_alone(text: str) -> None:
     failing = samples.failing()
     grade = replace(
-        failing.grades[0],
-        reason=text,
-        assertion=replace(failing.grades[0].assertion, value=text, metric=text, origin=Origin(text, 3)),
+        failing.grades[0], reason=text, assertion=replace(failing.grades[0].assertion, value=text, metric=text, origin=Origin(text, 3))
     )
     texts = {"description": text, "output": text, "prompt": text, "error": ""}
     row = replace(failing, **texts, vars={"v": text}, grades=(grade,), suite=text)  # type: ignore[arg-type]

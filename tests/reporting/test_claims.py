@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from gradegate.conversation import Turn
 from gradegate.reporting.claims import Holds, claims
 from gradegate.result import Outcome
 from support import samples
+from support.each import each
 
 SHOPS = "The shop opens at ten. It closes at six on Sundays.\nDogs are welcome"
 
@@ -37,16 +37,13 @@ def test_those_that_do_not_hold_come_first_each_beside_its_sentence() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("evidence", "holds"),
     [
         ({"statements": [{"statement": "Dogs are welcome", "supported": True}]}, Holds.YES),
         ({"statements": [{"statement": "Dogs are welcome", "supported": False}]}, Holds.NO),
         ({"sentences": [{"sentence": "Dogs are welcome", "attributed": False}]}, Holds.NO),
-        (
-            {"votes": [{"id": 1, "claim": "Dogs are welcome", "outcome": "tie", "first": ["true", "false"]}]},
-            Holds.UNKNOWN,
-        ),
+        ({"votes": [{"id": 1, "claim": "Dogs are welcome", "outcome": "tie", "first": ["true", "false"]}]}, Holds.UNKNOWN),
         ({"contradicted": [{"turn": 2, "claim": "Dogs are welcome", "reason": "no"}]}, Holds.NO),
         ({"ambiguous": [{"turn": 2, "claim": "Dogs are welcome", "reason": "?"}]}, Holds.UNKNOWN),
     ],
@@ -84,11 +81,7 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["claim", "no", "yes", "x"]),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["claim", "verdict", "truths", "claims", "turn", "reason", "contradicted"]),
-            inner,
-            max_size=4,
-        )
+        | st.dictionaries(st.sampled_from(["claim", "verdict", "truths", "claims", "turn", "reason", "contradicted"]), inner, max_size=4)
     ),
     max_leaves=12,
 )

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gradegate.reporting.commands import command, harmless
+from support.each import each, table
 
 # What the runner's comparison by culture does not see.
-IGNORED = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
-)
+IGNORED = re.compile("[\x00-\x08\x0e-\x1f\x7f\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 
 
 def parsed(line: str) -> str | None:
@@ -52,14 +50,12 @@ NASTY = [
 ]
 
 
-@pytest.mark.parametrize("line", NASTY)
+@each("line", NASTY)
 def test_nothing_in_a_log_line_is_a_command(line: str) -> None:
     assert [parsed(part) for part in lines(harmless(line))] == [None] * len(lines(harmless(line)))
 
 
-@pytest.mark.parametrize(
-    "line", ["a ##vso[task.setvariable variable=x]y", "##teamcity[buildStatus]", "###vso[x]##vso[y]"]
-)
+@each("line", ["a ##vso[task.setvariable variable=x]y", "##teamcity[buildStatus]", "###vso[x]##vso[y]"])
 def test_nothing_is_a_command_of_other_systems_either(line: str) -> None:
     assert re.search(r"##\w*\[", harmless(line)) is None
     assert harmless(line).replace(" ", "") == line.replace(" ", "")
@@ -74,22 +70,12 @@ def test_no_text_at_all_is_a_command(text: str) -> None:
     safe.encode()
 
 
-@pytest.mark.parametrize(
-    ("line", "safe"),
-    [
-        ("plain: a::b [x] #1", "plain: a::b [x] #1"),
-        ("::error::x", ": :error::x"),
-        (" \t::error::x", " \t: :error::x"),
-        ("see ##[group]x", "see # #[group]x"),
-        ("a\rb\x1b[0m\u202e\ud800\u2029", "a\\x0db\\x1b[0m\\u202e\\ud800\\u2029"),
-        ("👨\u200d👩 नमस्\u200dते ❤\ufe0f", "👨\u200d👩 नमस्\u200dते ❤\ufe0f"),
-    ],
-)
+@each(("line", "safe"), table(__file__, "text_stays_readable"))
 def test_text_stays_readable(line: str, safe: str) -> None:
     assert harmless(line) == safe
 
 
-@pytest.mark.parametrize(
+@each(
     ("made", "text"),
     [
         (command("error", "a\nb\r\n100%"), "::error::a%0Ab%0A100%25"),

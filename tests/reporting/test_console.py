@@ -17,6 +17,7 @@ from gradegate.reporting.paint import coloured, say
 from gradegate.result import Decision, GateOutcome
 from gradegate.suite import Note
 from support import samples, screens
+from support.each import each, table
 from support.runner import commands
 from support.terminal import CONTROL, rows, run
 
@@ -87,21 +88,7 @@ def test_verbose_says_every_case_and_every_text_whole() -> None:
     assert "PASSED  California  [openai:chat:gpt-5, What is the capital of {{state}}?]" in text
 
 
-@pytest.mark.parametrize(
-    ("environ", "terminal", "expected"),
-    [
-        ({}, True, True),
-        ({}, False, False),
-        ({"NO_COLOR": "1"}, True, False),
-        ({"NO_COLOR": ""}, True, True),
-        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
-        ({"FORCE_COLOR": "1"}, False, True),
-        ({"FORCE_COLOR": "0"}, True, False),
-        ({"TERM": "dumb"}, True, False),
-        ({"TERM": "dumb", "FORCE_COLOR": "3"}, False, True),
-        ({"CI": "true", "GITHUB_ACTIONS": "true"}, False, False),
-    ],
-)
+@each(("environ", "terminal", "expected"), table(__file__, "who_gets_colours"))
 def test_who_gets_colours(environ: dict[str, str], terminal: bool, expected: bool) -> None:
     class Stream(io.StringIO):
         def isatty(self) -> bool:
@@ -140,9 +127,7 @@ def config(folder: Path) -> None:
         {
             "description": f"case {number}",
             "vars": {"said": f"answer {number}"},
-            "assert": [
-                {"type": "equals", "value": "expected" if number % 7 == 0 and number < 280 else f"answer {number}"}
-            ],
+            "assert": [{"type": "equals", "value": "expected" if number % 7 == 0 and number < 280 else f"answer {number}"}],
         }
         for number in range(CASES)
     ]
@@ -151,6 +136,7 @@ def config(folder: Path) -> None:
     (folder / "promptfooconfig.yaml").write_text(json.dumps(made))
 
 
+@pytest.mark.slow
 def test_at_a_terminal_of_24_lines_the_end_says_why(tmp_path: Path) -> None:
     config(tmp_path)
     environ = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
@@ -177,11 +163,7 @@ def test_a_mistake_has_its_place_in_colour(tmp_path: Path) -> None:
 
 
 def test_verbose_and_quiet_on_the_command_line(gate) -> None:  # type: ignore[no-untyped-def]
-    made = {
-        "prompts": ["x", "y"],
-        "providers": ["echo"],
-        "tests": [{"assert": [{"type": "equals", "value": "x"}]}],
-    }
+    made = {"prompts": ["x", "y"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "x"}]}]}
     quiet = gate(made, "-q")
     assert re.fullmatch(r"written: \S*results\.json\nBlocked: .*\n", quiet.out)
     assert quiet.err == ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.reporting.differences import Piece, difference
+from support.each import each
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "\n", "  ", "d."]), max_size=30).map(" ".join)
 
@@ -25,7 +25,7 @@ def test_words_that_are_missing_are_marked_on_one_side() -> None:
     assert marked("open from nine to five", "open from nine") == (["to five"], [])
 
 
-@pytest.mark.parametrize(
+@each(
     ("expected", "got"),
     [
         ("the same", "the same"),

@@ -20,9 +20,7 @@ def spread(*pairs: tuple[float | None, Outcome], **options: object) -> Spread:
 
 
 def test_scores_lie_in_ten_bins_from_0_to_1() -> None:
-    found = spread(
-        (0.05, Outcome.FAIL), (0.7, Outcome.PASS), (0.75, Outcome.PASS), (1.0, Outcome.PASS), (None, Outcome.ERROR)
-    )
+    found = spread((0.05, Outcome.FAIL), (0.7, Outcome.PASS), (0.75, Outcome.PASS), (1.0, Outcome.PASS), (None, Outcome.ERROR))
     assert [(it.passed, it.failed) for it in found.bins] == [(0, 1), *[(0, 0)] * 6, (2, 0), (0, 0), (1, 0)]
     assert (found.counts.passed, found.counts.failed, found.counts.errored) == (3, 1, 1)
     assert found.average == 0.625

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pytest
-
 from gradegate.conversation import Turn
 from gradegate.reporting.failing import Exchange, exchange, question, why
 from gradegate.reporting.findings import Finding, fingerprint
 from gradegate.result import GateOutcome, Outcome
 from support import samples
+from support.each import each
 
 SAID = ("I moved to Oslo.", "Noted.", "Where is it?", "In Bergen.", "Thanks.", "Bye!")
 TURNS = tuple(Turn("assistant" if place % 2 else "user", text) for place, text in enumerate(SAID))
@@ -22,7 +21,7 @@ def talk(*turns: int, of: tuple[Turn, ...] = TURNS) -> Exchange:
     return exchange(samples.row("talk", Outcome.FAIL, grade, turns=of, output="Bye!"), grade)
 
 
-@pytest.mark.parametrize(
+@each(
     ("turns", "told"),
     [
         ((4,), Exchange("Where is it?", "In Bergen.", 4)),
@@ -58,14 +57,8 @@ def test_of_a_long_prompt_the_variables_say_which_it_was() -> None:
 
 def test_why_is_the_first_reason_and_how_many_there_are_more() -> None:
     first, other = samples.grade(Outcome.FAIL, reason="bad"), samples.grade(Outcome.FAIL, "is-json", reason="no JSON")
-    assert why(Finding(samples.row("a", Outcome.FAIL, first, other)), 80) == (
-        "factuality",
-        "bad (and 1 more assertion)",
-    )
-    assert why(Finding(samples.row("a", Outcome.FAIL, samples.grade(Outcome.FAIL, score=0.0))), 80) == (
-        "factuality",
-        "failed, score 0",
-    )
+    assert why(Finding(samples.row("a", Outcome.FAIL, first, other)), 80) == ("factuality", "bad (and 1 more assertion)")
+    assert why(Finding(samples.row("a", Outcome.FAIL, samples.grade(Outcome.FAIL, score=0.0))), 80) == ("factuality", "failed, score 0")
     assert why(Finding(samples.unanswered("Ohio")), 80)[1].startswith("no answer: api.openai.com")
     assert why(Finding(samples.row("a", Outcome.FAIL)), 80) == ("", "no assertion says why")
 
@@ -74,10 +67,7 @@ def test_a_fingerprint_knows_outcome_cases_and_what_fails_in_them_and_no_words()
     decision = samples.blocked()
     own = fingerprint(decision)
     rows = decision.run.rows
-    same = [
-        replace(row, output="in other words", grades=tuple(replace(it, reason="so") for it in row.grades))
-        for row in rows
-    ]
+    same = [replace(row, output="in other words", grades=tuple(replace(it, reason="so") for it in row.grades)) for row in rows]
     again = samples.decision(decision.outcome, "for another reason", *same, rules=decision.rules)
     unlike = [
         replace(decision, outcome=GateOutcome.INCONCLUSIVE),

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from gradegate.reporting.findings import Kind, kind, sort
 from gradegate.result import Outcome, Row
+from support.each import each
 from support.samples import advised, failing, grade, passing, row, unanswered, unclear
 
 PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 
 
-@pytest.mark.parametrize(
+@each(
     ("of", "where"),
     [
         (passing(), None),

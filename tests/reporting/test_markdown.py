@@ -7,34 +7,20 @@ import re
 from xml.etree import ElementTree as ET
 
 import cmarkgfm
-import pytest
 from cmarkgfm.cmark import Options
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gradegate.reporting.markdown import BREAK, code, details, fence, fit, inline, link, table, utf8, utf16
 from gradegate.reporting.visible import one_line, visible
+from support.each import each
 from support.samples import NASTY
 
 PIECES = [
     *"\\`*_{}[]()#+-.!|<>@&~$:=^\"' \n\t1aé👩\u200b\u202e\x00\ud800",
     *("@octocat", "&#64;octocat", "&commat;a", "#12", "GH-12", "a/b#3", "http://x.test", "www.x.test", "a@b.test"),
     *("<!-- x -->", "<img src=x>", "<a href=x>", "</code>", "</details>", "```", "~~~", "![i](x)", "[l](x)", "[^1]"),
-    *(
-        "|---|",
-        "\n\n",
-        "    ",
-        "- ",
-        "1. ",
-        "> ",
-        "# ",
-        "---",
-        "===",
-        ":tada:",
-        "mailto:a@b.test",
-        "xmpp:a@b.test",
-        "$x$",
-    ),
+    *("|---|", "\n\n", "    ", "- ", "1. ", "> ", "# ", "---", "===", ":tada:", "mailto:a@b.test", "xmpp:a@b.test", "$x$"),
 ]
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(st.characters(), max_size=3), max_size=12).map("".join)
 
@@ -105,7 +91,7 @@ def test_a_fence_holds_everything(text: str) -> None:
     assert "".join(tree[1].itertext()).strip("\n") == visible(text).replace("<!--", "<! --").strip("\n")
 
 
-@pytest.mark.parametrize("length", [3, 199, 200, 201, 254, 255, 256, 600, 3000])
+@each("length", [3, 199, 200, 201, 254, 255, 256, 600, 3000])
 def test_no_run_of_backticks_ends_a_fence(length: int) -> None:
     tree = rendered(fence(f"a\n{'`' * length}\n<b>\n"))
     assert shape(tree) == ["body", "pre", "code"]
@@ -132,9 +118,7 @@ def test_a_link_is_one_link(text: str) -> None:
     assert shape(tree) == ["body", "p", "a"]
 
 
-@pytest.mark.parametrize(
-    ("url", "made"), [("", "x"), ("https://x/a b(c).yaml#L1", "[x](https://x/a%20b%28c%29.yaml#L1)")]
-)
+@each(("url", "made"), [("", "x"), ("https://x/a b(c).yaml#L1", "[x](https://x/a%20b%28c%29.yaml#L1)")])
 def test_a_link_without_an_address_is_its_label(url: str, made: str) -> None:
     assert link("x", url) == made
 
@@ -144,17 +128,17 @@ def test_what_is_folded_is_rendered() -> None:
     assert shape(tree) == ["body", "details", "summary", "pre", "code", "p", "strong", "p"]
 
 
-@pytest.mark.parametrize("text", ["plain", "é👩", "𝒳" * 3, ""])
+@each("text", ["plain", "é👩", "𝒳" * 3, ""])
 def test_lengths_are_those_of_other_machines(text: str) -> None:
     assert (utf16(text), utf8(text)) == (len(text.encode("utf-16-le")) // 2, len(text.encode()))
 
 
-@pytest.mark.parametrize(("room", "taken"), [(0, []), (3, ["aa"]), (5, ["aa", "bbb"]), (100, ["aa", "bbb", "c"])])
+@each(("room", "taken"), [(0, []), (3, ["aa"]), (5, ["aa", "bbb"]), (100, ["aa", "bbb", "c"])])
 def test_only_whole_blocks_are_taken(room: int, taken: list[str]) -> None:
     assert fit(iter(["aa", "bbb", "c"]), room, len) == taken
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "made"),
     [
         ("66.7% of it: a-b (c), {{d}}", "66.7% of it: a-b (c), {{d}}"),

@@ -6,17 +6,16 @@ import datetime as dt
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.reporting.plain import finite, outline, plain, shown, spread
+from gradegate.reporting.plain import outline, shown, spread
+from gradegate.results.jsonable import finite, plain
+from support.each import each
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | st.binary() | st.dates(),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters()) | st.integers(), inner, max_size=4)
-    ),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters()) | st.integers(), inner, max_size=4),
     max_leaves=20,
 )
 
@@ -28,7 +27,7 @@ def test_any_value_is_valid_json(value: Any) -> None:
     shown(value).encode("utf-8", "surrogatepass")
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "data"),
     [
         ({1: (2, {3})}, {"1": [2, [3]]}),
@@ -51,7 +50,7 @@ def test_data_without_end_is_cut() -> None:
     assert json.dumps(plain(endless)).count("[") == 40
 
 
-@pytest.mark.parametrize(("number", "kept"), [(0.5, 0.5), (None, None), (float("nan"), None), (float("inf"), None)])
+@each(("number", "kept"), [(0.5, 0.5), (None, None), (float("nan"), None), (float("inf"), None)])
 def test_only_finite_numbers_are_numbers(number: float | None, kept: float | None) -> None:
     assert finite(number) == kept
 
@@ -96,6 +95,6 @@ long:
     )
 
 
-@pytest.mark.parametrize("value", [{}, [], {"a": float("nan")}, {"": {"b": [[], [[1]]]}}, [None, "", False, 0]])
+@each("value", [{}, [], {"a": float("nan")}, {"": {"b": [[], [[1]]]}}, [None, "", False, 0]])
 def test_an_outline_holds_every_text(value: Any) -> None:
     assert isinstance(outline(value), str)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from gradegate.account import AskedModel
 from gradegate.deciding.rules import apply
 from gradegate.errors import Origin
@@ -14,6 +12,7 @@ from gradegate.reporting import wording
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Asserted, Decision, GateOutcome, Outcome, Row, RuleResult
 from gradegate.suite import NOWHERE, Rule
+from support.each import each, table
 from support.samples import CONFIG, EVERY, FACTS, blocked, decision, grade, inconclusive, passed, row, unclear
 
 GPT, ECHO = AskedModel("openai:chat:gpt-5", "api.openai.com"), AskedModel("echo", replies_from="prompt")
@@ -21,7 +20,7 @@ FILE = AskedModel("scripted:a.yaml", replies_from="file")
 PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 
 
-@pytest.mark.parametrize(
+@each(
     ("decision", "words"),
     [
         (passed(), "Passed"),
@@ -34,7 +33,7 @@ def test_the_verdict_in_a_few_words(decision: Decision, words: str) -> None:
     assert wording.headline(decision) == words
 
 
-@pytest.mark.parametrize(
+@each(
     ("models", "words"),
     [
         ((), ""),
@@ -49,7 +48,7 @@ def test_replies_from_a_file_are_no_model(models: tuple[AskedModel, ...], words:
     assert wording.no_model(models) == words
 
 
-@pytest.mark.parametrize(
+@each(
     ("of", "called"),
     [
         (row("  New\nYork ", PASS), "New York"),
@@ -62,34 +61,20 @@ def test_every_case_has_a_name(of: Row, called: str) -> None:
     assert wording.name(of) == called
 
 
-@pytest.mark.parametrize(
+@each(
     ("score", "threshold", "words"),
-    [
-        (None, 0.5, ""),
-        (0.0, None, "score 0"),
-        (0.2, 0.5, "score 0.2, threshold 0.5"),
-        (0.69999, 0.7, "score 0.69999, threshold 0.7"),
-    ],
+    [(None, 0.5, ""), (0.0, None, "score 0"), (0.2, 0.5, "score 0.2, threshold 0.5"), (0.69999, 0.7, "score 0.69999, threshold 0.7")],
 )
 def test_scores_stand_beside_their_threshold(score: float | None, threshold: float | None, words: str) -> None:
     assert wording.scored(grade(FAIL, score=score, threshold=threshold)) == words
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "words"),
-    [
-        ("equals", "a", "a"),
-        ("not-equals", "a", "not: a"),
-        ("contains-any", ["a", 1], '["a", 1]'),
-        ("is-json", None, ""),
-        ("not-is-json", None, ""),
-    ],
-)
+@each(("kind", "value", "words"), table(__file__, "expectations_are_text"))
 def test_expectations_are_text(kind: str, value: Any, words: str) -> None:
     assert wording.expected(Asserted(kind, value)) == words
 
 
-@pytest.mark.parametrize(
+@each(
     ("result", "measured", "required"),
     [
         (
@@ -111,10 +96,7 @@ def test_a_rule_says_what_it_found_and_what_it_asks(result: RuleResult, measured
     assert (wording.measured(result), wording.required(result)) == (measured, required)
 
 
-@pytest.mark.parametrize(
-    ("outcome", "errored", "word"),
-    [(PASS, 0, "met"), (PASS, 1, "incomplete"), (FAIL, 1, "missed"), (ERROR, 1, "could not tell")],
-)
+@each(("outcome", "errored", "word"), [(PASS, 0, "met"), (PASS, 1, "incomplete"), (FAIL, 1, "missed"), (ERROR, 1, "could not tell")])
 def test_a_rule_of_which_grades_are_missing_is_not_met(outcome: Outcome, errored: int, word: str) -> None:
     result = RuleResult(FACTS, outcome, "", passed=9, errored=errored, pass_rate=1.0)
     assert wording.verdict(result) == word
@@ -138,9 +120,7 @@ def test_counts_leave_out_what_did_not_happen() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("origin", "words"), [(None, ""), (NOWHERE, ""), (Origin("a.yaml"), "a.yaml"), (Origin("a", 2), "a:2")]
-)
+@each(("origin", "words"), [(None, ""), (NOWHERE, ""), (Origin("a.yaml"), "a.yaml"), (Origin("a", 2), "a:2")])
 def test_a_place_is_a_file_and_a_line(origin: Origin | None, words: str) -> None:
     assert wording.place(origin) == words
 
@@ -163,7 +143,7 @@ def test_a_limit_from_above_is_not_shown_as_a_threshold_of_the_score():
     assert wording.scored(own) == "score 0, at most 500 was asked for"
 
 
-@pytest.mark.parametrize(("score", "limit"), [(0.69996, 0.7), (0.699999, 0.7), (0.9999999, 1.0)])
+@each(("score", "limit"), [(0.69996, 0.7), (0.699999, 0.7), (0.9999999, 1.0)])
 def test_reasons_tell_a_score_and_the_limit_that_it_misses_apart(score, limit):
     rules = (Rule("r", min_score=limit, suite="s"), Rule("p", min_pass_rate=0.9999999, suite="s"))
     graded = grade(Outcome.PASS, score=score)

@@ -18,6 +18,7 @@ from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Asserted, Decision, Grade, Outcome, Row, RunResult, cases_of
 from gradegate.suite import Policy, Rule
 from support import samples
+from support.each import each
 
 FACTS = Asserted("factfulness", model_slug="o4-mini", config={"n_runs": 3})
 SAME = Asserted("exact_match", value="gold")
@@ -130,9 +131,7 @@ def test_the_mean_is_that_of_the_metrics_means() -> None:
 
 
 def test_without_a_threshold_of_the_run_nothing_is_said_of_it() -> None:
-    decision = decide(
-        RunResult(cases_of([row(grade(FACTS, 1.0))])), [Policy((Rule("r", every_case=True, suite="run.json"),))]
-    )
+    decision = decide(RunResult(cases_of([row(grade(FACTS, 1.0))])), [Policy((Rule("r", every_case=True, suite="run.json"),))])
     assert loaded(decision)["is_gte_threshold"] is None
 
 
@@ -142,7 +141,7 @@ def test_a_whole_number_of_hundredths_stays_one(number: int) -> None:
     assert (line["result"], line["threshold"]) == (number, number)
 
 
-@pytest.mark.parametrize("shortname", ["json_schema_match", "faith"])
+@each("shortname", ["json_schema_match", "faith"])
 def test_arguments_are_given_back_as_they_were_sent(shortname: str) -> None:
     kind, value, config = {
         "json_schema_match": ("is-json", {"type": "object"}, {}),

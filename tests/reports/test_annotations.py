@@ -47,12 +47,8 @@ def test_answers_of_one_line_are_merged_and_outcomes_are_not() -> None:
 
 
 def test_ten_of_a_level_and_the_last_says_how_many_more() -> None:
-    rows = [
-        samples.row(f"n{n}", Outcome.FAIL, samples.grade(Outcome.FAIL, line=n + 1, reason="bad")) for n in range(25)
-    ]
-    decision = samples.decision(
-        GateOutcome.BLOCKED, "", *rows, notes=[Note("n", Origin("a.yaml", n)) for n in range(12)]
-    )
+    rows = [samples.row(f"n{n}", Outcome.FAIL, samples.grade(Outcome.FAIL, line=n + 1, reason="bad")) for n in range(25)]
+    decision = samples.decision(GateOutcome.BLOCKED, "", *rows, notes=[Note("n", Origin("a.yaml", n)) for n in range(12)])
     lines = written(replace(decision, run=replace(decision.run, notes=tuple(decision.run.notes))))
     assert [sum(line.startswith(f"::{level} ") for line in lines) for level in ("error", "warning")] == [10, 10]
     assert lines[9].endswith("... and 15 more lines with findings; see the job summary")
@@ -61,9 +57,7 @@ def test_ten_of_a_level_and_the_last_says_how_many_more() -> None:
 
 
 def test_exactly_ten_need_no_word_about_more() -> None:
-    rows = [
-        samples.row(f"n{n}", Outcome.FAIL, samples.grade(Outcome.FAIL, line=n + 1, reason="bad")) for n in range(10)
-    ]
+    rows = [samples.row(f"n{n}", Outcome.FAIL, samples.grade(Outcome.FAIL, line=n + 1, reason="bad")) for n in range(10)]
     assert "more" not in "".join(written(samples.decision(GateOutcome.BLOCKED, "", *rows)))
 
 

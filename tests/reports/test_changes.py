@@ -6,16 +6,15 @@ import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
-import pytest
-
 from gradegate.changes import ChangeKind, GateChange, GateChanges
 from gradegate.deciding.gate import decide
 from gradegate.errors import Origin
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.reporting.reread import reread
 from gradegate.result import Decision, GateOutcome, RunResult, cases_of
+from gradegate.results.file import reread
 from gradegate.suite import Policy
 from support import samples
+from support.each import each
 from support.runner import commands
 
 CONFIG = samples.CONFIG
@@ -32,7 +31,7 @@ def only_changed(decision: Decision) -> Decision:
     return replace(decision, changes=replace(decision.changes, found=found))
 
 
-@pytest.mark.parametrize("name", ["comment", "summary"])
+@each("name", ["comment", "summary"])
 def test_the_page_is_headed_so_right_after_the_verdict(name: str) -> None:
     text = written(name, samples.weakened())
     lines = [line for line in text.splitlines() if line not in ("", ">")]
@@ -44,7 +43,7 @@ def test_the_page_is_headed_so_right_after_the_verdict(name: str) -> None:
     assert text.lower().count("weakens its own gate") == 1
 
 
-@pytest.mark.parametrize("also", [False, True])
+@each("also", [False, True])
 def test_a_weakened_gate_that_blocks_is_said_once(also: bool) -> None:
     """Beside another reason, too, and that is still told."""
     rows = [samples.failing() if also else samples.passing()]
@@ -83,7 +82,7 @@ def many() -> Decision:
     return replace(samples.weakened(), changes=GateChanges(found))
 
 
-@pytest.mark.parametrize("name", ["comment", "summary", "console", "junit", "html"])
+@each("name", ["comment", "summary", "console", "junit", "html"])
 def test_a_long_list_is_cut_with_its_number(name: str) -> None:
     text = written(name, many())
     assert "more in results.json" in text
@@ -101,10 +100,7 @@ def test_the_console_says_it_above_the_verdict() -> None:
 
 
 def test_annotations_stand_at_the_lines_before_all_others() -> None:
-    marks = [
-        (c.name, c.properties["file"], c.properties.get("line"))
-        for c in commands(written("annotations", samples.weakened()))
-    ]
+    marks = [(c.name, c.properties["file"], c.properties.get("line")) for c in commands(written("annotations", samples.weakened()))]
     assert marks[:3] == [("warning", CONFIG, None), ("warning", CONFIG, "21"), ("notice", CONFIG, "49")]
 
 
@@ -135,6 +131,6 @@ def test_results_have_them_and_are_read_back() -> None:
     assert reread(text.encode(), "results.json").changes.found == samples.CHANGES
 
 
-@pytest.mark.parametrize("name", ["comment", "console", "junit", "html", "annotations"])
+@each("name", ["comment", "console", "junit", "html", "annotations"])
 def test_a_gate_that_is_left_alone_is_not_spoken_of(name: str) -> None:
     assert "own gate" not in written(name, samples.passed())

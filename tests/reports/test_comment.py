@@ -19,6 +19,7 @@ from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision, Outcome, Row, RuleResult, cases_of
 from gradegate.suite import Note, Rule
 from support import samples
+from support.each import each
 
 PAGE = "https://github.com/octo/shop/actions/runs/7#artifacts"
 LIMITS = {"comment": (20_000 - 400, utf16), "summary": (1024 * 1024, utf8)}
@@ -53,19 +54,12 @@ def prose(tree: ET.Element) -> Iterator[str]:
 def filled(text: str) -> Decision:
     """A decision with one text in every place that somebody else writes."""
     failing = samples.failing()
-    grade = replace(
-        failing.grades[0],
-        reason=text,
-        evidence={"k": text},
-        assertion=replace(failing.grades[0].assertion, metric=text),
-    )
+    grade = replace(failing.grades[0], reason=text, evidence={"k": text}, assertion=replace(failing.grades[0].assertion, metric=text))
     grade = replace(grade, assertion=replace(grade.assertion, type=text, value=text))
     texts = {"description": text, "provider": text, "prompt_label": text, "output": text, "prompt": text, "suite": text}
     row = replace(failing, **texts, vars={"v": text}, grades=(grade,))  # type: ignore[arg-type]
     rule = RuleResult(Rule(text, min_pass_rate=0.5), Outcome.FAIL, text, failed=1, pass_rate=0.0)
-    decision = samples.decision(
-        samples.blocked().outcome, text, row, rules=(rule,), models=(AskedModel(text, text),), interrupted=text
-    )
+    decision = samples.decision(samples.blocked().outcome, text, row, rules=(rule,), models=(AskedModel(text, text),), interrupted=text)
     return replace(decision, run=replace(decision.run, notes=(Note(text),)))
 
 
@@ -85,7 +79,7 @@ def test_no_text_changes_the_structure(text: str) -> None:
     assert "<!--" not in page
 
 
-@pytest.mark.parametrize("make", [samples.blocked, samples.inconclusive, samples.advisory, samples.passed])
+@each("make", [samples.blocked, samples.inconclusive, samples.advisory, samples.passed])
 def test_the_verdict_stands_first(make: Callable[[], Decision]) -> None:
     decision = make()
     titles = {
@@ -106,9 +100,7 @@ def test_the_verdict_stands_first(make: Callable[[], Decision]) -> None:
 
 def test_a_blocked_comment_says_what_failed_and_why() -> None:
     page = written(samples.blocked())
-    assert (
-        "| facts | blocking | ❌ missed | 2 of 3 passed (66.6%), 3 could not be decided | at least 95% pass |" in page
-    )
+    assert "| facts | blocking | ❌ missed | 2 of 3 passed (66.6%), 3 could not be decided | at least 95% pass |" in page
     assert "| style | advisory | ⚠️ missed | mean score 0.4 | mean score at least 0.8 |" in page
     link = f"[capitals.yaml:21](https://github.com/octo/shop/blob/0123abc/{samples.CONFIG}#L21)"
     case = (
@@ -140,8 +132,8 @@ def many(number: int, make: Callable[[], Row]) -> Decision:
     return samples.decision(samples.blocked().outcome, "Every case fails.", *rows, rules=(samples.MISSED,))
 
 
-@pytest.mark.parametrize("name", LIMITS)
-@pytest.mark.parametrize("number", [1, 50, 120, 6000])
+@each("name", LIMITS)
+@each("number", [1, 50, 120, 6000])
 def test_rows_are_dropped_whole_and_counted(name: str, number: int) -> None:
     limit, measure = LIMITS[name]
     page = written(many(number, samples.failing), name)
@@ -157,8 +149,8 @@ def test_rows_are_dropped_whole_and_counted(name: str, number: int) -> None:
         assert measure(page) > limit * 0.7
 
 
-@pytest.mark.parametrize("name", LIMITS)
-@pytest.mark.parametrize("text", ["𝒳" * 9999, "$" * 9999, "\U000e0001" * 9999, "`" * 9999, "a\n" * 9999, "|@#" * 3333])
+@each("name", LIMITS)
+@each("text", ["𝒳" * 9999, "$" * 9999, "\U000e0001" * 9999, "`" * 9999, "a\n" * 9999, "|@#" * 3333])
 def test_no_text_makes_it_too_long(name: str, text: str) -> None:
     limit, measure = LIMITS[name]
     decision = filled(text)
@@ -180,16 +172,12 @@ def test_the_summary_lists_all_cases() -> None:
     assert "<summary>All 6 cases</summary>" in page
     lines = [
         f"| {name} | `openai:chat:gpt-5` | What is the capital of {{{{state}}}}? | {outcome} |"
-        for name, outcome in [
-            ("California", "passed"),
-            ("New York", "failed"),
-            ("Texas", "could not tell"),
-            ("Hawaii", "could not tell"),
-        ]
+        for name, outcome in [("California", "passed"), ("New York", "failed"), ("Texas", "could not tell"), ("Hawaii", "could not tell")]
     ]
     assert [line for line in lines if line not in page] == []
 
 
+@pytest.mark.slow
 def test_a_summary_without_room_says_how_many_cases_it_leaves_out() -> None:
     page = written(many(30_000, samples.passing), "summary")
     listed = page.count("| case number ")

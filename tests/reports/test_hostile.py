@@ -18,13 +18,13 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github import publish, workflow
 from gradegate.github.client import connect
 from gradegate.github.event import Event
-from gradegate.github.inputs import ActionSettings
 from gradegate.github.stamp import Stamp
 from gradegate.reporting.commands import command, harmless
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision
-from gradegate.settings import Settings
+from gradegate.settings import ActionSettings, Settings
 from support import samples
+from support.each import each
 from support.hostile import Hostile
 from support.pages import Page, hiding, on_github
 from support.runner import ANNOTATIONS, commands, read_outputs
@@ -33,19 +33,14 @@ ROWS = 8  # of one decision: as many as a comment has room for, so that none is 
 QUICK, ALL = range(12), range(12, 1262)  # decisions: 100 model outputs, and 10,000
 OURS = "https://github.com/octo/shop/"
 MARKDOWN = {
-    **{
-        tag: set()
-        for tag in "h3 h4 p blockquote table thead tbody tr th td ul li strong sub br details summary span".split()
-    },
+    **{tag: set() for tag in "h3 h4 p blockquote table thead tbody tr th td ul li strong sub br details summary span".split()},
     "code": {"class"},
     "pre": {"lang"},
     "a": {"href"},
 }
 DATA = {f"data-{name}" for name in "outcome rule metric provider prompt beside".split()}
 HTML = {
-    **{
-        tag: set() for tag in "head title style script body main footer h1 h2 small strong table thead tbody th".split()
-    },
+    **{tag: set() for tag in "head title style script body main footer h1 h2 small strong table thead tbody th".split()},
     **{tag: set() for tag in "summary dl dt dd pre br del ins label".split()},
     **{tag: {"class"} for tag in ("header", "p", "span", "tr", "div", "ul", "ol", "li", "section")},
     "p": {"class", "id", "role"},
@@ -79,9 +74,7 @@ def check_markdown(text: str) -> None:
     assert page.others(MARKDOWN) == []
     assert page.unbalanced == []
     assert [address for address in page.addresses if not address.startswith(OURS)] == []
-    assert [
-        attributes for tag, attributes in page.elements if tag == "pre" and attributes.get("lang") not in ("text", "sh")
-    ] == []
+    assert [attributes for tag, attributes in page.elements if tag == "pre" and attributes.get("lang") not in ("text", "sh")] == []
     assert page.live == []
     assert hiding(text) == []
 
@@ -140,14 +133,14 @@ CHECKS: dict[str, Callable[[str], None]] = {
 }
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@each("name", CHECKS)
 def test_a_hostile_text_stays_text(name: str) -> None:
     for seed in QUICK:
         CHECKS[name](rendered(name, Hostile(seed).decision(ROWS)))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CHECKS)
+@each("name", CHECKS)
 def test_ten_thousand_model_outputs_stay_text(name: str) -> None:
     for seed in ALL:
         CHECKS[name](rendered(name, Hostile(seed).decision(ROWS)))

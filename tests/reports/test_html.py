@@ -7,11 +7,10 @@ import hashlib
 import re
 from dataclasses import replace
 
-import pytest
-
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision, Outcome
 from support import samples, screens, showcase
+from support.each import each
 from support.pages import Page
 
 
@@ -45,9 +44,7 @@ def words(html: str) -> str:
 
 def test_every_case_can_be_unfolded_and_the_first_failure_is() -> None:
     text, page = read(samples.blocked())
-    assert [it["class"] for it in cases(page)] == [
-        f"case {kind}" for kind in "fail error error error advisory pass".split()
-    ]
+    assert [it["class"] for it in cases(page)] == [f"case {kind}" for kind in "fail error error error advisory pass".split()]
     assert ["open" in it for it in cases(page)] == [True, False, False, False, False, False]
     assert [it["id"] for it in cases(page)] == [f"case-{number}" for number in (2, 3, 4, 5, 6, 1)]
     for said in ("Blocked", "New York", samples.failing().grades[0].reason, "could not tell", "cost unknown"):
@@ -60,13 +57,11 @@ def test_of_a_run_that_passes_no_case_is_open() -> None:
     assert ["open" in it for it in cases(page)] == [False, False]
 
 
-@pytest.mark.parametrize("make", [samples.odd, samples.blocked, showcase.showcase])
+@each("make", [samples.odd, samples.blocked, showcase.showcase])
 def test_nothing_runs_but_our_script_and_nothing_is_fetched(make) -> None:  # type: ignore[no-untyped-def]
     text, page = read(make())
     names = {name for _, attributes in page.elements for name in attributes}
-    assert not {
-        name for name in names if name.startswith("on") or name in ("style", "src", "srcset", "action", "srcdoc")
-    }
+    assert not {name for name in names if name.startswith("on") or name in ("style", "src", "srcset", "action", "srcdoc")}
     addresses = [address for address in page.addresses if not address.startswith("https://github.com/octo/shop/")]
     assert addresses == []
     blocks = {name: re.findall(rf"<{name}>(.*?)</{name}>", text, re.DOTALL) for name in ("style", "script")}
@@ -131,10 +126,7 @@ def test_a_conversation_is_one_and_the_turn_that_fails_is_marked() -> None:
 
 def test_a_case_says_what_target_and_grader_took() -> None:
     told = words(case(render(showcase.showcase()), 1))
-    assert (
-        "target: 1 call, 352 tokens, 0.0007 USD, 1.24 s &middot; grader: 3 calls, 1,370 tokens, 0.0031 USD, 2.61 s"
-        in told
-    )
+    assert "target: 1 call, 352 tokens, 0.0007 USD, 1.24 s &middot; grader: 3 calls, 1,370 tokens, 0.0031 USD, 2.61 s" in told
 
 
 def test_long_texts_are_folded_with_their_beginning_in_sight() -> None:

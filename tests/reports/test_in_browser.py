@@ -15,9 +15,7 @@ MISSING = chromium.missing("npm")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(
-        bool(MISSING) and not chromium.required(), reason=f"pages are not tried in a browser: {MISSING}"
-    ),
+    pytest.mark.skipif(bool(MISSING) and not chromium.required(), reason=f"pages are not tried in a browser: {MISSING}"),
 ]
 # Said of the page before its policy holds: what the policy forbids, and what of the page's script does not work.
 WATCH = (

@@ -11,9 +11,10 @@ import pytest
 
 from gradegate.conversation import Usage
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.reporting.results import Results, results_schema
 from gradegate.result import Decision
+from gradegate.results.shape import Results, results_schema
 from support import samples
+from support.each import each
 
 MAKERS = [samples.passed, samples.advisory, samples.weakened, samples.blocked, samples.inconclusive, samples.odd]
 
@@ -28,7 +29,7 @@ def refuse(word: str) -> None:
     raise ValueError(word)
 
 
-@pytest.mark.parametrize("make", MAKERS)
+@each("make", MAKERS)
 def test_results_follow_their_schema(make: Callable[[], Decision]) -> None:
     text = written(make())
     data = json.loads(text, parse_constant=refuse)
@@ -74,6 +75,7 @@ def test_the_promised_keys_are_there() -> None:
             "reasks": 0,
             "cached": 0,
             "saved_usd": 0.0,
+            "readings": None,
         },
         "source": {"file": samples.CONFIG, "line": 21},
         "votes": [],
@@ -83,6 +85,7 @@ def test_the_promised_keys_are_there() -> None:
         "base": None,
         "undone": False,
         "unheard": False,
+        "withheld": False,
         "confirmed": None,
     }
 

@@ -19,6 +19,7 @@ from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision, GateOutcome, Outcome, RuleResult, Vote
 from gradegate.suite import Rule
 from support import samples
+from support.each import each
 
 SDIST, XSD = "pytest-8.3.4", "testing/example_scripts/junit-10.xsd"
 MAKERS = [samples.passed, samples.advisory, samples.weakened, samples.blocked, samples.inconclusive, samples.odd]
@@ -46,7 +47,7 @@ def jenkins() -> xmlschema.XMLSchema:
         return xmlschema.XMLSchema(member.read().decode())
 
 
-@pytest.mark.parametrize("make", MAKERS)
+@each("make", MAKERS)
 def test_jenkins_accepts_it(make: Callable[[], Decision], jenkins: xmlschema.XMLSchema) -> None:
     tree = ET.fromstring(written(make()))
     for case in tree.iter("testcase"):
@@ -55,7 +56,7 @@ def test_jenkins_accepts_it(make: Callable[[], Decision], jenkins: xmlschema.XML
     assert [error.reason for error in jenkins.iter_errors(ET.tostring(tree, encoding="unicode"))] == []
 
 
-@pytest.mark.parametrize("make", MAKERS)
+@each("make", MAKERS)
 def test_the_counts_add_up(make: Callable[[], Decision]) -> None:
     decision = make()
     suites = JUnitXml.fromstring(written(decision).encode())
@@ -150,13 +151,11 @@ def test_a_case_that_fails_by_its_own_threshold_says_so_and_advice_is_no_failure
     assert "too long" in str(passed.findtext("system-out"))
 
 
-@pytest.mark.parametrize("result", [GateOutcome.PASS, GateOutcome.INCONCLUSIVE, GateOutcome.BLOCKED])
+@each("result", [GateOutcome.PASS, GateOutcome.INCONCLUSIVE, GateOutcome.BLOCKED])
 def test_only_what_blocks_is_a_failure(result: GateOutcome) -> None:
     """The rule of the two failures is met, or it is missed; that of the base takes the new one of them alone."""
     new, known = (
-        replace(
-            samples.failing(), description=status, grades=(samples.grade(Outcome.FAIL, reason="bad", status=status),)
-        )
+        replace(samples.failing(), description=status, grades=(samples.grade(Outcome.FAIL, reason="bad", status=status),))
         for status in ("new-failure", "pre-existing")
     )
     rule = RuleResult(Rule("base", max_new_failures=0, suite=samples.CONFIG), Outcome.FAIL, "1 new failure", failed=2)
@@ -177,10 +176,8 @@ def test_what_was_asked_again_has_its_asks_as_properties() -> None:
     assert case.result == []
 
 
-@pytest.mark.parametrize(("outcome", "tag"), [(GateOutcome.NOT_RUN, "skipped"), (GateOutcome.INCONCLUSIVE, "error")])
-def test_a_run_in_which_nothing_was_asked_is_no_empty_pass(
-    outcome: GateOutcome, tag: str, jenkins: xmlschema.XMLSchema
-) -> None:
+@each(("outcome", "tag"), [(GateOutcome.NOT_RUN, "skipped"), (GateOutcome.INCONCLUSIVE, "error")])
+def test_a_run_in_which_nothing_was_asked_is_no_empty_pass(outcome: GateOutcome, tag: str, jenkins: xmlschema.XMLSchema) -> None:
     text = written(samples.decision(outcome, "the keys are not there"))
     (case,) = ET.fromstring(text).iter("testcase")
     found = case.find(tag)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
-
 from gradegate.account import AskedModel
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Decision
 from support import samples
+from support.each import each
 
 NAMES = ["aegis", "agent", "annotations", "comment", "console", "html", "json", "junit", "summary"]
 
@@ -22,9 +21,9 @@ def test_every_report_is_registered() -> None:
     assert suffixes == {"aegis": ".aegis.json", "agent": ".agent.md", **others}
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("make", [samples.odd, samples.blocked, samples.passed, samples.advisory, samples.inconclusive])
-@pytest.mark.parametrize("links", [samples.LINKS, Links()])
+@each("name", NAMES)
+@each("make", [samples.odd, samples.blocked, samples.passed, samples.advisory, samples.inconclusive])
+@each("links", [samples.LINKS, Links()])
 def test_a_report_is_text_that_can_be_written(name: str, make: Callable[[], Decision], links: Links) -> None:
     report = REPORTS.find(name)
     assert report is not None
@@ -33,7 +32,7 @@ def test_a_report_is_text_that_can_be_written(name: str, make: Callable[[], Deci
     document.text.encode()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_an_empty_run_is_reported(name: str) -> None:
     report = REPORTS.find(name)
     assert report is not None
@@ -41,7 +40,7 @@ def test_an_empty_run_is_reported(name: str) -> None:
     report.render(replace(empty, rules=()), Links()).text.encode()
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("aegis", "json", "annotations")])
+@each("name", [name for name in NAMES if name not in ("aegis", "json", "annotations")])
 def test_an_error_is_never_called_a_failure(name: str) -> None:
     report = REPORTS.find(name)
     assert report is not None
@@ -51,7 +50,7 @@ def test_an_error_is_never_called_a_failure(name: str) -> None:
     assert "could not" in text
 
 
-@pytest.mark.parametrize("name", ["comment", "summary", "console", "html"])
+@each("name", ["comment", "summary", "console", "html"])
 def test_replies_from_a_file_are_said_to_be_so(name: str) -> None:
     report = REPORTS.find(name)
     assert report is not None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gradegate.reporting.markdown import utf16
+from support.each import each
 from support.pages import on_github
 from support.screens import FOLDER, screens
 
@@ -15,13 +14,13 @@ def test_the_folder_holds_these_pages_and_no_others() -> None:
     assert {path.name for path in FOLDER.glob("*.md")} == {"README.md", *PAGES}
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each("name", PAGES)
 def test_a_page_is_as_it_is_kept(name: str) -> None:
     # Written anew by `PYTHONPATH=tests python -m support.screens`.
     assert (FOLDER / name).read_text() == PAGES[name]
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith("comment")])
+@each("name", [name for name in PAGES if name.startswith("comment")])
 def test_a_comment_is_short_and_whole(name: str) -> None:
     assert utf16(PAGES[name]) <= 19_500
     page = on_github(PAGES[name])

@@ -16,11 +16,7 @@ from support.patience import PATIENCE
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())["pair"]
 NEW = {"name": "regressions", "max-new-failures": 0}
-SAID = {
-    "P": '{"pass": true, "score": 1, "reason": "fine"}',
-    "F": '{"pass": false, "score": 0, "reason": "bad"}',
-    "E": "?",
-}
+SAID = {"P": '{"pass": true, "score": 1, "reason": "fine"}', "F": '{"pass": false, "score": 0, "reason": "bad"}', "E": "?"}
 FILLER = "nothing to see here"
 BASE, HEAD = "the base says so", "the head says so"
 
@@ -56,8 +52,7 @@ def config(llm, *rules, tests=1, noise=0.1, **gate):
         "providers": [llm.spec("app", temperature=0)],
         "defaultTest": {"options": {"provider": llm.spec("judge")}},
         "tests": [
-            {"description": f"case {n}", "vars": {"n": n}, "assert": [{"type": "llm-rubric", "value": "is good"}]}
-            for n in range(tests)
+            {"description": f"case {n}", "vars": {"n": n}, "assert": [{"type": "llm-rubric", "value": "is good"}]} for n in range(tests)
         ],
         "gate": {"rules": list(rules or (NEW,)), "noise": noise, **gate},
     }
@@ -83,9 +78,7 @@ def leading(votes):
     return next(pair for pair in shares if lead(*pair).votes == votes)
 
 
-@pytest.mark.parametrize(
-    "vector", VECTORS, ids=lambda v: f"{v['lead']}-{v['base']}-{v['head_replies']}-{v['base_replies']}"
-)
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda v: f"{v['lead']}-{v['base']}-{v['head_replies']}-{v['base_replies']}")
 def test_a_pair_is_judged_as_the_specification_does(vector, gate, run, scripted, llm):
     rule = {"name": "drop", "max-drop": 0} if vector.get("max_drop_rule") else NEW
     tests, noise = leading(vector["lead"])
@@ -235,9 +228,7 @@ def test_another_prompt_target_or_grader_is_what_is_compared(gate, run, scripted
     ran = run(conf, "--baseline", "base.json")
     assert (ran.code, ran.grades[0]["status"]) == (0, "pre-existing")
     notes = [note["text"] for note in ran.results["notes"]]
-    assert any(
-        "made with other models: `openai:chat:judge` there, `openai:chat:judge-2` here" in note for note in notes
-    )
+    assert any("made with other models: `openai:chat:judge` there, `openai:chat:judge-2` here" in note for note in notes)
 
 
 def test_without_a_baseline_every_failure_is_new(gate, run, scripted, llm):
@@ -276,9 +267,7 @@ def test_a_set_is_new_by_the_members_that_are(gate, run, scripted, llm):
 
 
 def test_one_new_failure_that_may_be_is_advisory(gate, run, scripted, llm):
-    conf = config(
-        llm, {**NEW, "max-new-failures": 1}, {"name": "drop", "max-drop": 0.5}
-    )  # wants to know of every failure
+    conf = config(llm, {**NEW, "max-new-failures": 1}, {"name": "drop", "max-drop": 0.5})  # wants to know of every failure
     based(gate, scripted, "P", conf)
     scripted.answer, scripted.scripts = HEAD, {HEAD: "FFF", BASE: "PP"}
     ran = run(conf, "--baseline", "base.json")
@@ -356,17 +345,7 @@ def test_a_signal_while_the_base_is_graded_again_calls_nothing_new(gate, scripte
 
     llm.reply = reply
     (tmp_path / "promptfooconfig.yaml").write_text(json.dumps(conf))
-    command = [
-        sys.executable,
-        "-m",
-        "gradegate",
-        "run",
-        "promptfooconfig.yaml",
-        "--baseline",
-        "base.json",
-        "-o",
-        "after.json",
-    ]
+    command = [sys.executable, "-m", "gradegate", "run", "promptfooconfig.yaml", "--baseline", "base.json", "-o", "after.json"]
     llm.requests.clear()
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     deadline = time.monotonic() + PATIENCE
@@ -414,10 +393,7 @@ def test_what_fails_on_both_sides_is_old(gate, run, scripted, llm):
 
 
 def test_both_sides_are_asked_in_turns(gate, run, scripted, llm):
-    head, base = (
-        {**config(llm, tests=5), "prompts": ["new {{n}}"]},
-        {**config(llm, tests=5), "prompts": ["old {{n}}"]},
-    )
+    head, base = ({**config(llm, tests=5), "prompts": ["new {{n}}"]}, {**config(llm, tests=5), "prompts": ["old {{n}}"]})
     beside(run, scripted, head, base, "--compare", "base", "-j", "1", scripts={HEAD: "P" * 5, BASE: "P" * 5})
     asked = [text.split()[0] for text, body in zip(llm.prompts, llm.bodies, strict=True) if body["model"] == "app"]
     assert asked == ["new", "old"] * 5
@@ -535,9 +511,7 @@ def test_a_function_that_overrules_a_failure_is_no_contradiction(gate):
 
 # --- a grader that contradicts itself -------------------------------------------------------------------------
 
-TORN = (
-    "FF" + "PF" * 4 + "PP"
-)  # both fail at first; neither side leads by three in nine asks of the one, the other passes
+TORN = "FF" + "PF" * 4 + "PP"  # both fail at first; neither side leads by three in nine asks of the one, the other passes
 
 
 @pytest.fixture

@@ -18,13 +18,7 @@ def config(llm, count: int = 20, **gate) -> dict:
     tests = [{"vars": {"x": f"question {number}"}, "assert": [RUBRIC]} for number in range(count)]
     grader = {"options": {"provider": llm.spec("judge", cost=0.001)}}
     block = {"gate": gate} if gate else {}
-    return {
-        "prompts": ["{{x}}"],
-        "providers": [llm.spec(cost=0.001)],
-        "defaultTest": grader,
-        "tests": tests,
-        **block,
-    }
+    return {"prompts": ["{{x}}"], "providers": [llm.spec(cost=0.001)], "defaultTest": grader, "tests": tests, **block}
 
 
 def passing(path: str, body: dict) -> str:
@@ -165,10 +159,7 @@ def test_a_budget_never_makes_a_pass_or_a_failure_of_what_was_not_asked_again(ll
         assert ran.results["summary"]["failed"] == 0
         assert ran.code == 3
         said = ran.grades[11]["reason"]
-        assert (ran.grades[11]["outcome"], said) == (
-            "error",
-            f"failed, and was not asked again: the budget of {most} calls is used up",
-        )
+        assert (ran.grades[11]["outcome"], said) == ("error", f"failed, and was not asked again: the budget of {most} calls is used up")
     llm.requests.clear()
     llm.reply = flips.scripted({3: "FPP", 11: "FFFFFFF"})
     ran = gate(written, "--max-calls", "25", confirm="")

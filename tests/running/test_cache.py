@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from gradegate.asking.seals import OPEN
 from gradegate.asking.store import Store
+from support.fake_llm import chat
 from support.kept import PASS, RUBRIC, TRUSTED, config, passing
 
 
@@ -17,12 +19,7 @@ def test_a_second_run_asks_nothing_and_says_so(llm, again, at_once):
     second, asked = again(config(llm), "-j", at_once)
     assert (second.code, asked) == (0, 0)
     assert "20 of 20 answers from the cache, the oldest less than an hour old, 1.2 USD saved" in second.out
-    assert second.results["cache"] == {
-        "answers": 20,
-        "from_cache": 20,
-        "oldest_days": 0.0,
-        "saved_usd": pytest.approx(1.2),
-    }
+    assert second.results["cache"] == {"answers": 20, "from_cache": 20, "oldest_days": 0.0, "saved_usd": pytest.approx(1.2)}
     assert [c["output"] for c in second.cases] == [c["output"] for c in first.cases]
     assert second.results["summary"]["cost_usd"] == 0
     assert second.results["summary"]["target"]["cached"] == 10
@@ -133,9 +130,7 @@ def test_what_is_no_answer_is_asked_for_again(llm, again, reply):
 
 
 def test_a_reply_that_was_asked_for_again_is_not_kept(llm, again):
-    llm.reply = lambda path, body: (
-        (PASS if len(body["messages"]) > 3 else "hm") if body["model"] == "judge" else "hello"
-    )
+    llm.reply = lambda path, body: (PASS if len(body["messages"]) > 3 else "hm") if body["model"] == "judge" else "hello"
     ran, asked = again(config(llm, 1), "--reask", "1")
     assert (ran.code, asked) == (0, 3)
     _, asked = again(config(llm, 1), "--reask", "1")
@@ -150,14 +145,16 @@ def test_a_failing_verdict_is_kept_like_a_passing_one(llm, again):
     assert ran.grades[0]["reason"] == "rude" or asked > 0  # asking again may overturn it, and does so with the model
 
 
-def test_another_key_is_the_same_question_and_another_host_or_model_is_not(llm, again):
+def test_another_key_header_host_or_model_is_another_question(llm, again):
     written = config(llm, 1)
     again(written)
-    written["providers"][0]["config"]["apiKey"] = "another"
-    written["defaultTest"]["options"]["provider"]["config"]["headers"] = {"X-Auth-Token": "mine"}
-    assert again(written)[1] == 0
+    written["providers"][0]["config"]["apiKey"] = "another"  # of the config: whoever writes it could have it answered by anybody
+    assert again(written)[1] == 1
     written["providers"][0]["config"]["headers"] = {"X-Variant": "b"}
     assert again(written)[1] == 1
+    written["defaultTest"]["options"]["provider"]["config"]["headers"] = {"X-Auth-Token": "mine"}
+    assert again(written)[1] == 1
+    assert again(written)[1] == 0
     written["providers"][0]["id"] = "openai:chat:other"
     assert again(written)[1] == 2  # another target: its answers, and their grades
     written["defaultTest"]["options"]["provider"]["config"]["apiBaseUrl"] = llm.base.replace("127.0.0.1", "localhost")
@@ -165,9 +162,7 @@ def test_another_key_is_the_same_question_and_another_host_or_model_is_not(llm, 
 
 
 def test_applications_are_asked_each_time_unless_that_is_allowed(llm, again):
-    written = config(
-        llm, 2, providers=[{"id": f"http://127.0.0.1:{llm.port}/app", "config": {"body": {"q": "{{prompt}}"}}}]
-    )
+    written = config(llm, 2, providers=[{"id": f"http://127.0.0.1:{llm.port}/app", "config": {"body": {"q": "{{prompt}}"}}}])
     llm.reply = lambda path, body: {"output": "hello"} if path == "/app" else PASS
     assert again(written)[1] == 4
     assert again(written)[1] == 2
@@ -189,8 +184,8 @@ def moved(path: Path, days: float) -> None:
         keys = [key for (key,) in connection.execute("SELECT key FROM replies")]
     store = Store(path, writable=True)
     for key in keys:
-        stored = store.find(key)
-        store.put(key, stored._replace(at=stored.at - days * 86_400))
+        stored = store.find(key, OPEN)
+        store.put(key, OPEN, stored._replace(at=stored.at - days * 86_400))
     store.close()
 
 
@@ -255,3 +250,12 @@ def test_a_failure_is_asked_again_afresh(llm, again):
     assert (ran.code, ran.results["confirm"]["overturned"]) == (0, 3)
     ran, asked = again(config(llm, 3), "--confirm", "grader")
     assert asked == 6
+
+
+def test_a_model_that_names_itself_strangely_is_kept_like_any_other(llm, again):
+    """A vendor's reply may hold half of a sign, which no database takes for a text."""
+    half = {**chat("hello"), "model": "\ud800"}
+    llm.reply = lambda path, body: PASS if body["model"] == "judge" else half
+    ran, asked = again(config(llm, 1))
+    assert (ran.code, asked) == (0, 2)
+    assert again(config(llm, 1))[1] == 0

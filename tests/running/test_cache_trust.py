@@ -1,4 +1,4 @@
-"""Whose replies a run believes: verdicts that a pull request could have written are asked for."""
+"""Whose replies a run believes that no credential vouches for: the default branch's, and those of a person's own machine."""
 
 import json
 import subprocess
@@ -6,24 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.access.branch import is_default_branch
-from support.kept import TRUSTED, config
-
-
-def event(monkeypatch, folder: Path, name: str, ref: str, default: str = "main") -> None:
-    payload = folder.parent / "event.json"
-    payload.write_text(json.dumps({"repository": {"default_branch": default, "full_name": "o/r"}}))
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    monkeypatch.setenv("GITHUB_EVENT_NAME", name)
-    monkeypatch.setenv("GITHUB_REF", ref)
-    monkeypatch.setenv("GITHUB_EVENT_PATH", str(payload))
-
-
-def roles(llm, start: int) -> list[str]:
-    return sorted(body["model"] for body in llm.bodies[start:])
-
-
-PULL = ("pull_request", "refs/pull/7/merge")
+from gradegate.access.environment import Environment
+from support.kept import PROPOSED, PULL, TRUSTED, config, event
 
 
 def test_a_pull_request_reads_what_the_default_branch_wrote(llm, again, monkeypatch, tmp_path):
@@ -35,22 +19,25 @@ def test_a_pull_request_reads_what_the_default_branch_wrote(llm, again, monkeypa
 
 @pytest.mark.parametrize(
     ("name", "ref"),
-    [
-        PULL,
-        ("push", "refs/heads/feature"),
-        ("push", "refs/tags/main"),
-        ("merge_group", "refs/heads/gh-readonly-queue/main/pr-7"),
-    ],
+    [PULL, ("push", "refs/heads/feature"), ("push", "refs/tags/main"), ("merge_group", "refs/heads/gh-readonly-queue/main/pr-7")],
 )
-def test_verdicts_that_others_could_have_written_are_asked_for(llm, again, monkeypatch, tmp_path, name, ref):
+def test_what_others_could_have_written_is_asked_for(llm, again, monkeypatch, tmp_path, name, ref):
     event(monkeypatch, tmp_path, name, ref)
     assert again(config(llm, 2))[1] == 4
-    start = len(llm.requests)
-    ran, _ = again(config(llm, 2))
-    assert roles(llm, start) == ["judge", "judge"]  # answers come from the cache, verdicts do not
+    ran, asked = again(config(llm, 2))
+    assert asked == 4
+    assert "4 answers not kept" in json.dumps(ran.results["notes"])
     assert not (ran.folder / "kept" / TRUSTED).exists()
     event(monkeypatch, tmp_path, "push", "refs/heads/main")
     assert again(config(llm, 2))[1] == 4  # and the default branch reads none of it
+
+
+def test_what_no_credential_vouches_for_is_not_believed_from_the_file_of_pull_requests(llm, again, monkeypatch, tmp_path):
+    event(monkeypatch, tmp_path, "push", "refs/heads/main")
+    again(config(llm, 2))
+    (tmp_path / "kept" / TRUSTED).rename(tmp_path / "kept" / PROPOSED)
+    event(monkeypatch, tmp_path, *PULL)
+    assert again(config(llm, 2))[1] == 4
 
 
 @pytest.mark.parametrize(
@@ -73,24 +60,22 @@ def test_only_what_was_merged_is_the_default_branchs_own(tmp_path, name, ref, ow
     payload = tmp_path / "event.json"
     payload.write_text('{"repository": {"default_branch": "main"}}')
     environ = {"GITHUB_EVENT_NAME": name, "GITHUB_REF": ref, "GITHUB_EVENT_PATH": str(payload)}
-    assert is_default_branch(environ) is own
+    assert Environment(environ).is_default_branch is own
 
 
 @pytest.mark.parametrize("payload", ["", "[]", "{", '{"repository": {"default_branch": ["main"]}}', "[" * 9999])
 def test_an_event_that_names_no_default_branch_has_none(tmp_path, payload):
     (tmp_path / "event.json").write_text(payload)
     environ = {"GITHUB_EVENT_NAME": "push", "GITHUB_REF": "refs/heads/None"}
-    assert not is_default_branch({**environ, "GITHUB_EVENT_PATH": str(tmp_path / "event.json")})
-    assert not is_default_branch(environ)
+    assert not Environment({**environ, "GITHUB_EVENT_PATH": str(tmp_path / "event.json")}).is_default_branch
+    assert not Environment(environ).is_default_branch
 
 
 @pytest.mark.parametrize("ref", ["refs/heads/main", "refs/heads/trunk"])
 def test_the_default_branch_is_the_one_that_the_event_names(llm, again, monkeypatch, tmp_path, ref):
     event(monkeypatch, tmp_path, "push", ref, default="trunk")
     again(config(llm, 1))
-    start = len(llm.requests)
-    again(config(llm, 1))
-    assert roles(llm, start) == ([] if ref.endswith("trunk") else ["judge"])
+    assert again(config(llm, 1))[1] == (0 if ref.endswith("trunk") else 2)
 
 
 # --- a cache that is part of what is judged -------------------------------------------------------------------
@@ -101,17 +86,9 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *names, *arguments], cwd=folder, check=True, capture_output=True)
 
 
-@pytest.mark.parametrize("planted", ["kept/" + TRUSTED, f"kept/{TRUSTED}-wal", "elsewhere/" + TRUSTED, "kept"])
+@pytest.mark.parametrize("planted", ["kept/" + TRUSTED, f"kept/{TRUSTED}-wal"])
 def test_a_cache_in_the_commit_is_not_believed(llm, again, tmp_path, planted):
     again(config(llm, 2))
-    kept = tmp_path / "kept"
-    if planted.startswith("elsewhere"):
-        kept.rename(tmp_path / "elsewhere")
-        kept.symlink_to("elsewhere")
-    if planted == "kept":
-        kept.rename(tmp_path / "aside")
-        kept.symlink_to("aside")
-        planted = "aside"
     (tmp_path / planted).touch()
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", "-f", planted)

@@ -25,9 +25,7 @@ SOURCE = (
 CONFIG = {"prompts": ["a"], "providers": ["file://app.py"], "tests": [{"assert": [{"type": "contains", "value": "a"}]}]}
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)]
-)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_code_ends_with_the_run(tmp_path: Path, number: int, code: int):
     (tmp_path / "promptfooconfig.json").write_text(json.dumps(CONFIG))
     (tmp_path / "app.py").write_text(SOURCE)

@@ -148,9 +148,7 @@ def test_second_opinions_grade_the_asks_after_the_first_in_turn(gate, llm):
     others = [llm.spec("second"), llm.spec("third")]
     ran = gate(suite(llm.spec("first"), 1, gate={"second-opinions": others}), confirm="")
     assert [body["model"] for body in llm.bodies] == ["first", "second", "third"]
-    assert [vote["model"] for vote in ran.grades[0]["votes"]] == [
-        f"openai:chat:{it}" for it in ("first", "second", "third")
-    ]
+    assert [vote["model"] for vote in ran.grades[0]["votes"]] == [f"openai:chat:{it}" for it in ("first", "second", "third")]
     assert sum("second" in model for model in ran.results["models"]) == 1
 
 
@@ -230,10 +228,7 @@ def test_a_block_says_what_was_confirmed_and_what_overturned(gate, llm):
         assert sentence in (ran.folder / page).read_text().replace("\\", "")
         assert "fails, 4 of 4 asks" in (ran.folder / page).read_text()
     assert "passes, 1 of 3 asks fails" in (ran.folder / "page.html").read_text()
-    assert (
-        '<property name="asks" value="3" /><property name="fails" value="1" />'
-        in (ran.folder / "junit.xml").read_text()
-    )
+    assert '<property name="asks" value="3" /><property name="fails" value="1" />' in (ran.folder / "junit.xml").read_text()
 
 
 def test_a_contradiction_is_no_block(gate, llm):
@@ -271,9 +266,7 @@ def test_an_answer_that_is_asked_again_in_two_ways_is_counted_once(gate, llm):
 
     llm.reply = reply
     both = [{"type": "llm-rubric", "value": "is kind", "confirm": "grader"}, {"type": "llm-rubric", "value": "is true"}]
-    config = suite(
-        llm.spec(), 10, both[0], gate={"confirm": "answers", "rules": [{"name": "r", "min-pass-rate": 0.85}]}
-    )
+    config = suite(llm.spec(), 10, both[0], gate={"confirm": "answers", "rules": [{"name": "r", "min-pass-rate": 0.85}]})
     config["defaultTest"]["assert"], config["providers"] = both, [llm.spec("target")]
     ran = gate(config, "-j", "4", confirm="")
     assert (ran.code, confirm(ran)["grades"], confirm(ran)["overturned"]) == (0, 20, 20)
@@ -309,10 +302,7 @@ def test_a_rule_that_is_met_whatever_they_come_to_asks_no_failure_again(gate, ll
         ({0: "FFFF"}, ", confirmed by asking again"),
         ({0: "FFFF", 1: "FFFF"}, ", each failure confirmed by asking again"),
         ({0: "FFFF", 1: "FPP"}, ", confirmed by asking again (1 more failure was overturned)"),
-        (
-            dict.fromkeys(range(8), "FFFF") | {8: "F"},
-            ", 8 of 9 failures confirmed by asking again; 1 further failure was",
-        ),
+        (dict.fromkeys(range(8), "FFFF") | {8: "F"}, ", 8 of 9 failures confirmed by asking again; 1 further failure was"),
     ],
 )
 def test_a_rule_says_which_of_its_failures_were_confirmed(gate, llm, replies, said):

@@ -38,9 +38,7 @@ def test_a_recorded_conversation_is_graded_once_whatever_the_targets(gate, llm: 
 def test_graders_of_a_single_answer_see_the_last_exchange(gate, llm: FakeLlm):
     llm.reply = lambda path, body: '{"reason": "r", "category": "C"}'
     conversation = [*RECORDED, *turns(("q2", "c2", "")), *user("q3")]
-    ran = gate(
-        config(llm, case(conversation, "factuality", value="ref"), prompts=['[{"role": "user", "content": {{q}}}]'])
-    )
+    ran = gate(config(llm, case(conversation, "factuality", value="ref"), prompts=['[{"role": "user", "content": {{q}}}]']))
     assert (ran.code, ran.cases[0]["prompt"], ran.cases[0]["output"]) == (0, "q2", "c2"), ran.err
     assert "q2" in llm.prompts[0]
     assert "q1" not in llm.prompts[0]
@@ -116,21 +114,13 @@ def test_the_messages_of_a_chat_prompt_lead_and_empty_ones_are_left_out(gate, ll
 
 def test_a_held_conversation_is_graded_turn_by_turn(gate, llm: FakeLlm):
     grader = Script(words={"c2": "no"})
-    llm.reply = lambda path, body: (
-        grader(path, body) if body["model"] == "judge" else f"c{len(body['messages']) // 2 + 1}"
-    )
+    llm.reply = lambda path, body: grader(path, body) if body["model"] == "judge" else f"c{len(body['messages']) // 2 + 1}"
     test = {
         "turns": user("q1", "q2"),
         "vars": {"retrieval_context": ["what is known"]},
         "assert": [{"type": "turn-faithfulness", "config": {"window_size": 1}}],
     }
-    ran = gate(
-        {
-            "providers": [llm.spec("target")],
-            "tests": [test],
-            "defaultTest": {"options": {"provider": llm.spec("judge")}},
-        }
-    )
+    ran = gate({"providers": [llm.spec("target")], "tests": [test], "defaultTest": {"options": {"provider": llm.spec("judge")}}})
     assert ran.grades[0]["score"] == 0.5
     assert ran.grades[0]["evidence"]["contradicted"] == [{"turn": 4, "claim": "c2", "reason": "about c2"}]
 
@@ -156,11 +146,7 @@ def in_json(context: str, *answers: str):
 
 def test_the_documents_of_a_held_conversation_may_come_from_the_replies(gate, llm: FakeLlm):
     grader, llm.reply = in_json("context", "c1", "c2")
-    assertion = {
-        "type": "turn-faithfulness",
-        "contextTransform": "JSON.parse(output).context",
-        "config": {"window_size": 1},
-    }
+    assertion = {"type": "turn-faithfulness", "contextTransform": "JSON.parse(output).context", "config": {"window_size": 1}}
     ran = gate(
         {
             "providers": [llm.spec("target")],
@@ -210,11 +196,7 @@ def test_a_prompt_sees_what_its_provider_answered_before(gate, llm: FakeLlm):
 def test_conversations_are_kept_apart_by_id_prompt_provider_and_repetition(gate, llm: FakeLlm):
     llm.reply = lambda path, body: "A"
     tests = [
-        {
-            "vars": {"q": f"{talk}{n}"},
-            "metadata": {"conversationId": talk},
-            "assert": [{"type": "contains", "value": "A"}],
-        }
+        {"vars": {"q": f"{talk}{n}"}, "metadata": {"conversationId": talk}, "assert": [{"type": "contains", "value": "A"}]}
         for n in (1, 2)
         for talk in ("x", "y")
     ]
@@ -232,11 +214,7 @@ def test_jobs_of_one_conversation_run_in_order_and_others_at_once(gate, llm: Fak
     llm.latency, llm.together = 0.05, 4
     llm.reply = lambda path, body: "A"
     tests = [
-        {
-            "vars": {"q": f"{talk}{n}"},
-            "metadata": {"conversationId": talk},
-            "assert": [{"type": "contains", "value": "A"}],
-        }
+        {"vars": {"q": f"{talk}{n}"}, "metadata": {"conversationId": talk}, "assert": [{"type": "contains", "value": "A"}]}
         for talk in range(4)
         for n in range(3)
     ]
@@ -268,9 +246,7 @@ def test_a_prompt_that_an_answer_breaks_is_an_error(gate, llm: FakeLlm):
 
 def test_graders_see_the_whole_conversation(gate, llm: FakeLlm):
     grader = Script(words={"c1": "no"})
-    llm.reply = lambda path, body: (
-        grader(path, body) if body["model"] == "judge" else f"c{body['messages'][-1]['content'][-1]}"
-    )
+    llm.reply = lambda path, body: grader(path, body) if body["model"] == "judge" else f"c{body['messages'][-1]['content'][-1]}"
     tests = [
         {
             "vars": {"q": f"Q{n}", "retrieval_context": "what is known"},
@@ -292,9 +268,7 @@ def test_graders_see_the_whole_conversation(gate, llm: FakeLlm):
 def test_the_variable_can_be_turned_off(gate, llm: FakeLlm):
     llm.reply = lambda path, body: "A"
     options = {"disableConversationVar": True}
-    tests = [
-        {"vars": {"q": q}, "options": options, "assert": [{"type": "contains", "value": "A"}]} for q in ("Q1", "Q2")
-    ]
+    tests = [{"vars": {"q": q}, "options": options, "assert": [{"type": "contains", "value": "A"}]} for q in ("Q1", "Q2")]
     assert gate({"providers": [llm.spec()], "prompts": [SO_FAR], "tests": tests}).code == 0
     assert sorted(asked(llm)) == ["Q1", "Q2"]
 
@@ -304,9 +278,7 @@ def test_the_variable_can_be_turned_off(gate, llm: FakeLlm):
 
 def images(body: dict) -> list[str]:
     parts = body["messages"][-1]["content"]
-    return (
-        [part["image_url"]["url"] for part in parts if part["type"] == "image_url"] if isinstance(parts, list) else []
-    )
+    return [part["image_url"]["url"] for part in parts if part["type"] == "image_url"] if isinstance(parts, list) else []
 
 
 def test_images_of_messages_and_documents_reach_the_grader(gate, llm: FakeLlm):
@@ -317,9 +289,7 @@ def test_images_of_messages_and_documents_reach_the_grader(gate, llm: FakeLlm):
     ]
     ran = gate(config(llm, case(conversation)), **{"pics/a.png": "x"})
     assert ran.code == 0, ran.err
-    seen = {
-        next(iter(body["response_format"]["json_schema"]["schema"]["properties"])): images(body) for body in llm.bodies
-    }
+    seen = {next(iter(body["response_format"]["json_schema"]["schema"]["properties"])): images(body) for body in llm.bodies}
     own = "data:image/png;base64," + base64.b64encode(b"x").decode()
     assert seen == {"truths": [PNG], "claims": [own, "https://example.com/b.jpg"], "verdicts": []}
 

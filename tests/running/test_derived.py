@@ -141,25 +141,16 @@ def test_an_answer_that_is_missing_is_left_out(gate):
 
 def test_where_nothing_is_known_there_is_no_value(gate):
     ran = gate(config([asserted(js("oops", metric="a"))], ("a2", "a")))
-    assert [(it["value"], it["error"]) for it in ran.results["derived_metrics"]] == [
-        (None, "the grades of no answer are known")
-    ]
+    assert [(it["value"], it["error"]) for it in ran.results["derived_metrics"]] == [(None, "the grades of no answer are known")]
 
 
 def test_one_that_cannot_be_worked_out_is_shown_and_decides_nothing(gate):
     tests = [asserted(js(1, metric="a"))]
-    ran = gate(
-        config(tests, ("nan", "(a - a) / (a - a)"), ("next", "nan + 1"), ("throws", "(s) => { throw 1 }"), ("ok", "a"))
-    )
+    ran = gate(config(tests, ("nan", "(a - a) / (a - a)"), ("next", "nan + 1"), ("throws", "(s) => { throw 1 }"), ("ok", "a")))
     assert ran.code == 0
     assert ran.results["outcome"] == "pass"
     errors = {it["name"]: it["error"] for it in ran.results["derived_metrics"]}
-    assert errors == {
-        "nan": "it gives NaN, as 0 / 0 does",
-        "next": "there is no value of the metric `nan`",
-        "throws": "1",
-        "ok": "",
-    }
+    assert errors == {"nan": "it gives NaN, as 0 / 0 does", "next": "there is no value of the metric `nan`", "throws": "1", "ok": ""}
     assert "metric nan [echo, {{q}}]: could not be worked out: it gives NaN, as 0 / 0 does" in ran.out
     assert values(ran)["ok"] == 1
 
@@ -173,7 +164,7 @@ MISTAKES = {
     "early": ("later", "reads `later` before it is worked out -> write it further up"),
     "later": ("hits", ""),
     "self": ("self + 1", "reads `self` before it is worked out"),
-    "odd": ("ln(hits)", "the function `ln` is not known here"),
+    "odd": ("ln(hits)", "the function `ln` is not supported"),
     "body": ("(s) => {", "it is no JavaScript"),
     "__count": ("hits", "is called `__count`, which is the number of answers"),
     " ": ("hits", "has no name"),
@@ -193,19 +184,11 @@ def test_what_can_never_be_worked_out_is_a_mistake_at_its_line(gate, name):
 
 
 def test_all_mistakes_are_told_at_once(gate):
-    made = config(
-        [asserted({"type": "contains", "value": "t", "metric": "hits"})], ("a", "ln(1)"), ("a", "hit"), ("b", "1+")
-    )
+    made = config([asserted({"type": "contains", "value": "t", "metric": "hits"})], ("a", "ln(1)"), ("a", "hit"), ("b", "1+"))
     made["derivedMetrics"] += ["text", {"nam": "x", "value": 1}]
     ran = gate(made)
     assert ran.code == 2
-    for words in (
-        "`ln`",
-        "two derived metrics are called `a`",
-        "ends too early",
-        "is a mapping",
-        'did you mean "name"?',
-    ):
+    for words in ("`ln`", "two derived metrics are called `a`", "ends too early", "is a mapping", 'did you mean "name"?'):
         assert words in ran.err
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gradegate.asking.finish import ended
 from gradegate.bounded import amounts
 from gradegate.bounded.bounds import MAX_BODY
 from gradegate.conversation import Reply
@@ -23,16 +24,13 @@ def test_known_words_end_an_answer_however_they_are_spelled(word):
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"),
-    [("end-turn", "stop"), ("MAX_TOKENS", "length"), ("toolUse", "tool_calls"), ("content-filter", "content_filter")],
+    ("word", "meant"), [("end-turn", "stop"), ("MAX_TOKENS", "length"), ("toolUse", "tool_calls"), ("content-filter", "content_filter")]
 )
 def test_words_have_one_meaning(word, meant):
-    assert heard.ended(word) == meant
+    assert ended(word) == meant
 
 
-FILTERED = (
-    "content_filter content-filter contentFilter SAFETY refusal RECITATION SPII blocklist guardrail_intervened".split()
-)
+FILTERED = "content_filter content-filter contentFilter SAFETY refusal RECITATION SPII blocklist guardrail_intervened".split()
 BROKEN = (
     "error failed cancelled canceled aborted timeout in_progress queued pause_turn running network_error USER_CANCEL OTHER "
     "ERROR_TOXIC none null banana not_finished requires_action - compaction"

@@ -17,9 +17,7 @@ def run(gate, llm: FakeLlm, *assertions, **more):
 @pytest.mark.parametrize("brackets", ["[]", ('{"a":', "}")])
 def test_arguments_of_a_tool_that_are_nested_deeply(gate, llm: FakeLlm, depth, brackets):
     nested = brackets[0] * depth + ("1" if brackets != "[]" else "") + brackets[1] * depth
-    called = chat(
-        "x", message={"tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": 0}}]}
-    )
+    called = chat("x", message={"tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": 0}}]})
     text = json.dumps(called).replace('"arguments": 0', f'"arguments": {nested}').encode()
     head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n".encode()
     llm.reply = lambda path, body: head + text
@@ -43,11 +41,7 @@ def test_all_answers_together_have_a_limit(gate, llm: FakeLlm, monkeypatch):
 
 @pytest.mark.parametrize(
     ("assertion", "answer"),
-    [
-        ({"type": "contains-json"}, "{/*" * 300_000),
-        ({"type": "contains-json"}, '{"a"/*' * 200_000),
-        ({"type": "is-json"}, "[" * 1_000_000),
-    ],
+    [({"type": "contains-json"}, "{/*" * 300_000), ({"type": "contains-json"}, '{"a"/*' * 200_000), ({"type": "is-json"}, "[" * 1_000_000)],
 )
 def test_what_takes_the_square_of_its_length_elsewhere_is_decided(gate, llm: FakeLlm, assertion, answer):
     llm.reply = lambda path, body: answer

@@ -29,9 +29,7 @@ def test_a_signal_stops_calls_and_keeps_the_reports(llm, tmp_path, number, code)
     config = {
         "prompts": ["{{x}}"],
         "providers": [llm.spec()],
-        "tests": [
-            {"vars": {"x": x}, "assert": [{"type": "equals", "value": "quick"}]} for x in ["quick", *["slow"] * 9]
-        ],
+        "tests": [{"vars": {"x": x}, "assert": [{"type": "equals", "value": "quick"}]} for x in ["quick", *["slow"] * 9]],
     }
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
     arguments = ["run", "c.yaml", "-j", "3", "-o", "results.json", "-o", "junit.xml"]
@@ -107,15 +105,7 @@ def test_a_signal_while_threads_are_started_loses_no_row(llm, tmp_path):
 def test_a_hung_server_meets_the_deadline(gate, llm):
     llm.latency = 600
     started = time.monotonic()
-    ran = gate(
-        {
-            "prompts": ["x"],
-            "providers": [llm.spec()],
-            "tests": [{"assert": [{"type": "contains", "value": "x"}]}],
-        },
-        "--timeout",
-        "1",
-    )
+    ran = gate({"prompts": ["x"], "providers": [llm.spec()], "tests": [{"assert": [{"type": "contains", "value": "x"}]}]}, "--timeout", "1")
     assert time.monotonic() - started < PATIENCE
     assert llm.in_flight == 1
     assert ran.code == 3
@@ -136,10 +126,7 @@ def test_a_signal_while_failures_are_asked_again_loses_nothing(llm, tmp_path):
         return GOOD
 
     llm.reply = reply
-    rules = [
-        {"name": "all", "min-pass-rate": 1},
-        {"name": "few", "min-pass-rate": 0.1, "select": {"description": "*9"}},
-    ]
+    rules = [{"name": "all", "min-pass-rate": 1}, {"name": "few", "min-pass-rate": 0.1, "select": {"description": "*9"}}]
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(suite(llm.spec(), 40, gate={"rules": rules})))
     command = [sys.executable, "-m", "gradegate", "run", "c.yaml", "-j", "8", "-o", "results.json"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

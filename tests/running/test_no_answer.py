@@ -83,10 +83,7 @@ def test_a_text_that_thinking_left_no_room_for(gate, llm: FakeLlm, provider_id: 
         ("anthropic:m", claude({"type": "text", "text": "I can"}, stop_reason="refusal")),
         ("google:m", gemini(finish="SAFETY")),
         ("google:m", {"promptFeedback": {"blockReason": "SAFETY"}}),
-        (
-            "openai:responses:m",
-            responses(status="incomplete", incomplete_details={"reason": "content_filter"}),
-        ),
+        ("openai:responses:m", responses(status="incomplete", incomplete_details={"reason": "content_filter"})),
     ],
 )
 def test_an_answer_that_a_filter_stopped(gate, llm: FakeLlm, provider_id: str, answer):
@@ -198,9 +195,7 @@ def test_refusals_in_words_cut_answers_and_tool_calls(gate, llm: FakeLlm, provid
     ],
 )
 def test_bodies_that_say_something(gate, llm: FakeLlm, body):
-    llm.reply = lambda path, request: (
-        body_as_text(body) if isinstance(body, bytes) and body.startswith(b"{curly") else (200, body)
-    )
+    llm.reply = lambda path, request: body_as_text(body) if isinstance(body, bytes) and body.startswith(b"{curly") else (200, body)
     assert run(gate, http(llm)).code == 0
 
 
@@ -250,9 +245,7 @@ PACKED = {
 
 def packed(encoding: str, body: bytes) -> bytes:
     encoding = encoding.removeprefix("raw ")
-    head = (
-        f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    )
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     return head.encode() + body
 
 

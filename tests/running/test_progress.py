@@ -32,18 +32,14 @@ def test_what_was_spent_so_far(usage: Usage, said: str) -> None:
     assert cost(usage) == said
 
 
-def test_a_log_gets_lines_with_what_target_and_grader_cost(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_gets_lines_with_what_target_and_grader_cost(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(module, "EVERY", 0.0)  # else a line is due in fifteen seconds
     graded = replace(samples.passing().grades[0], usage=Usage(calls=1, cost=0.02))
     row = replace(samples.passing(), usage=Usage(calls=1, cost=0.01), grades=(graded,))
     with progress(1200, in_ci=True) as advance:
         advance(row)
         advance(row)
-    assert capsys.readouterr().err == (
-        "1 of 1,200 answers graded, 0.03 USD so far\n2 of 1,200 answers graded, 0.06 USD so far\n"
-    )
+    assert capsys.readouterr().err == ("1 of 1,200 answers graded, 0.03 USD so far\n2 of 1,200 answers graded, 0.06 USD so far\n")
 
 
 def test_quiet_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,9 +18,7 @@ def config(assertion: dict, options: object = None, provider: object = "echo") -
 
 
 def test_of_a_test(gate):
-    made = config(
-        {"type": "python", "value": "output == {'text': 'SAY CATS', 'by': 'cats'}"}, {"transform": "file://t.py"}
-    )
+    made = config({"type": "python", "value": "output == {'text': 'SAY CATS', 'by': 'cats'}"}, {"transform": "file://t.py"})
     assert gate(made, ALLOW, **{"t.py": SOURCE}).code == 0
 
 
@@ -53,9 +51,7 @@ def test_of_the_score_of_a_case(gate):
     assert gate(made, ALLOW, **{"t.py": source}).cases[0]["outcome"] == "error"  # there is no `func` in it
 
 
-@pytest.mark.parametrize(
-    ("function", "said"), [("fails", "ValueError: why"), ("nothing", "gives nothing"), ("gone", "no function")]
-)
+@pytest.mark.parametrize(("function", "said"), [("fails", "ValueError: why"), ("nothing", "gives nothing"), ("gone", "no function")])
 def test_one_that_gives_nothing_is_an_error(gate, function, said):
     made = config({"type": "not-contains", "value": "x"}, {"transform": f"file://t.py:{function}"})
     ran = gate(made, ALLOW, **{"t.py": SOURCE})

@@ -13,12 +13,7 @@ def config(llm, *tests, prompts=("{{message}}",), **more):
 
 def asked(message, *asserted, store=None, **more):
     options = {"storeOutputAs": store} if store else {}
-    return {
-        "vars": {"message": message},
-        "options": options,
-        "assert": list(asserted) or [{"type": "regex", "value": "."}],
-        **more,
-    }
+    return {"vars": {"message": message}, "options": options, "assert": list(asserted) or [{"type": "regex", "value": "."}], **more}
 
 
 def test_a_stored_answer_is_a_variable_of_later_tests(gate, llm):
@@ -106,11 +101,7 @@ def test_a_failure_is_asked_again_with_the_stored_answer(gate, llm):
         text = "\n".join(str(message["content"]) for message in body["messages"])
         if text == "first":
             return "kiwi"
-        return (
-            '{"pass": false, "score": 0, "reason": "no"}'
-            if "kiwi" in text and "rubric" in text.lower()
-            else "an answer"
-        )
+        return '{"pass": false, "score": 0, "reason": "no"}' if "kiwi" in text and "rubric" in text.lower() else "an answer"
 
     llm.reply = reply
     test = asked("then {{said}}", {"type": "llm-rubric", "value": "names {{said}}", "provider": llm.spec("grader")})
@@ -128,8 +119,5 @@ def test_what_is_stored_before_is_compared_with_the_base(gate, llm, tmp_path):
     (tmp_path / "base/promptfooconfig.yaml").write_text(json.dumps(base))
     assert gate(base, "--base", "base").results["gate_changes"] == []
     swapped = json.loads(json.dumps(base))
-    swapped["tests"][0]["options"], swapped["tests"][1]["options"] = (
-        base["tests"][1]["options"],
-        base["tests"][0]["options"],
-    )
+    swapped["tests"][0]["options"], swapped["tests"][1]["options"] = (base["tests"][1]["options"], base["tests"][0]["options"])
     assert gate(swapped, "--base", "base").results["gate_changes"]

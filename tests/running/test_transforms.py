@@ -37,11 +37,7 @@ def test_the_target_is_first_then_the_test_then_the_assertion(gate):
 
 
 def test_data_is_an_object_for_code_and_json_for_all_else(gate):
-    assertions = [
-        js("output.n === 2 && typeof output === 'object'"),
-        {"type": "is-json"},
-        {"type": "contains", "value": '"n":2}'},
-    ]
+    assertions = [js("output.n === 2 && typeof output === 'object'"), {"type": "is-json"}, {"type": "contains", "value": '"n":2}'}]
     ran = gate(config(*assertions, transform="JSON.parse(output)"))
     assert outcomes(ran) == ["pass", "pass", "pass"]
     assert ran.cases[0]["output"] == '{"text":"Hi","n":2}'
@@ -57,9 +53,7 @@ def test_postprocess_is_its_older_name_and_defaults_are_overruled(gate):
 
 
 def test_recorded_answers_are_transformed_too(gate):
-    made = {
-        "tests": [{"providerOutput": "abc", "options": {"transform": "output.length"}, "assert": [js("output === 3")]}]
-    }
+    made = {"tests": [{"providerOutput": "abc", "options": {"transform": "output.length"}, "assert": [js("output === 3")]}]}
     ran = gate(made)
     assert (outcomes(ran), ran.cases[0]["output"]) == (["pass"], "3")
 
@@ -112,7 +106,9 @@ def test_what_cannot_work_is_a_mistake(gate, options, words):
     assert (ran.code, words in ran.err) == (2, True), ran.err
 
 
-SCORE = "module.exports = (scores, context) => ({ pass: scores.a >= 0.5, score: scores.a, reason: `of ${context.componentResults.length}` });"
+SCORE = (
+    "module.exports = (scores, context) => ({ pass: scores.a >= 0.5, score: scores.a, reason: `of ${context.componentResults.length}` });"
+)
 
 
 def test_each_test_has_a_uuid_that_is_the_same_in_every_run(gate):
@@ -135,10 +131,7 @@ def test_a_scoring_function_decides_the_case(gate, score, outcome):
     assert (case["outcome"], case["score"], case["reason"]) == (outcome, float(score), "of 2")
 
 
-@pytest.mark.parametrize(
-    "code",
-    ["1", "0", "true", "false", "'true'", "[true]", "undefined", "({})", "(() => { throw new Error('x') })()"],
-)
+@pytest.mark.parametrize("code", ["1", "0", "true", "false", "'true'", "[true]", "undefined", "({})", "(() => { throw new Error('x') })()"])
 def test_one_that_gives_no_verdict_is_an_error(gate, code):
     made = config(js("true"))
     made["tests"][0]["assertScoringFunction"] = "file://score.js"
@@ -194,10 +187,7 @@ def test_a_target_that_was_told_a_schema_gives_data(gate, llm):
     form = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}
     spec = llm.spec()
     target = {**spec, "config": {**spec["config"], "response_format": form}}
-    assert outcomes(gate(config(js("output.n === 2"), js("typeof output === 'string'"), provider=target))) == [
-        "pass",
-        "fail",
-    ]
+    assert outcomes(gate(config(js("output.n === 2"), js("typeof output === 'string'"), provider=target))) == ["pass", "fail"]
     plain = gate(config(js("JSON.parse(output).n === 2"), js("typeof output === 'string'"), provider=spec))
     assert outcomes(plain) == ["pass", "pass"]
 
@@ -214,10 +204,7 @@ def test_a_target_that_was_told_a_schema_gives_data(gate, llm):
 def test_an_application_says_nothing_under_our_names(gate, llm, said, words):
     """Of what is noted beside an answer, that it is data and what it was are ours to say."""
     llm.reply = lambda path, body: {"a": 1}
-    target = {
-        "id": f"http://127.0.0.1:{llm.port}/app",
-        "config": {"body": {"p": "{{prompt}}"}, "transformResponse": f"({said})"},
-    }
+    target = {"id": f"http://127.0.0.1:{llm.port}/app", "config": {"body": {"p": "{{prompt}}"}, "transformResponse": f"({said})"}}
     code = "typeof output === 'string' && context.providerResponse.raw === output"
     ran = gate(config(js(code), {**js("output.length === 2"), "transform": "output + '!'"}, provider=target))
     if words:

@@ -152,10 +152,7 @@ def test_a_failure_that_a_rule_needs_now_that_others_are_undone_is_an_error(gate
     """Two fail for good, two for the first time, and 26 are not run: 90 % of them all might pass."""
     llm.reply = lambda path, body: BAD if "judge" in body["model"] and case_in(body) < 4 else GOOD
     written = suite(llm.spec("judge"), 30, gate={"rules": [{"name": "r", "min-pass-rate": 0.9}]})
-    off = {
-        "assert": [{"type": "llm-rubric", "value": "is good", "confirm": "off"}],
-        "options": {"disableDefaultAsserts": True},
-    }
+    off = {"assert": [{"type": "llm-rubric", "value": "is good", "confirm": "off"}], "options": {"disableDefaultAsserts": True}}
     written["tests"][:2] = [test | off for test in written["tests"][:2]]
     ran = gate(written, "--max-calls", "10", "-j", "1", confirm="")
     assert decided(ran) == (3, "inconclusive")

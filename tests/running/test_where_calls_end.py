@@ -43,8 +43,7 @@ def unsteady(seed: float = 0.0):
 def story(ran) -> object:
     """All that a run decided, what for, and what each part of it took."""
     grades = [
-        (grade["outcome"], grade["reason"], [vote["outcome"] for vote in grade["votes"]], grade.get("status"))
-        for grade in ran.grades
+        (grade["outcome"], grade["reason"], [vote["outcome"] for vote in grade["votes"]], grade.get("status")) for grade in ran.grades
     ]
     took = [_took(of["usage"]) for case in ran.cases for of in (case, *case["grades"])]
     summary = ran.results["summary"]
@@ -70,10 +69,7 @@ def stories(gate, llm, written, most: int, *arguments) -> list[object]:
 def two_of_each(llm) -> dict:
     """Recorded and asked answers, of which several assertions ask a model, one of them inside a set."""
     rubric = {"type": "llm-rubric", "value": "is good"}
-    both = [
-        rubric,
-        {"type": "assert-set", "assert": [{**rubric, "value": "is kind"}, {"type": "contains", "value": "a"}]},
-    ]
+    both = [rubric, {"type": "assert-set", "assert": [{**rubric, "value": "is kind"}, {"type": "contains", "value": "a"}]}]
     written = flips.suite(llm.spec("judge"), 6, providers=[llm.spec("target")])
     written["defaultTest"]["assert"] = both
     for test in written["tests"][::2]:

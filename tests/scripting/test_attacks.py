@@ -100,9 +100,7 @@ def test_no_module_is_loaded_however_it_is_asked_for(code):
         value(hidden)
 
 
-@pytest.mark.parametrize(
-    "answer", ["</script>", "\u2028\u2029", "'); while(1){}; ('", "${1}", "\x00", "\ud800", "{{ x }}", "`"]
-)
+@pytest.mark.parametrize("answer", ["</script>", "\u2028\u2029", "'); while(1){}; ('", "${1}", "\x00", "\ud800", "{{ x }}", "`"])
 def test_an_answer_is_data(answer):
     assert value("output", output=answer) == answer
     assert value("[output, context.vars.a]", output=answer, context={"vars": {"a": answer}}) == [answer, answer]
@@ -110,7 +108,6 @@ def test_an_answer_is_data(answer):
 
 def test_a_key_of_an_answer_changes_no_prototype():
     assert value(
-        "context.vars.a.pass === undefined && ({}).pass === undefined",
-        context={"vars": {"a": {"__proto__": {"pass": True}}}},
+        "context.vars.a.pass === undefined && ({}).pass === undefined", context={"vars": {"a": {"__proto__": {"pass": True}}}}
     ) in (True, False)
     assert value("({}).pass", context={"vars": {"__proto__": {"pass": True}}}) is None

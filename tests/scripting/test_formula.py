@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.scripting.derived import working
-from gradegate.scripting.formula import _FUNCTIONS, CONSTANTS, FormulaError, formula
 from gradegate.scripting.script import CodeFile, ScriptError
+from support.each import each
 
 SCORES = {"hits": 3, "share": 0.8, "$x": 7, "_y": 8, "größe": 9, "e": 5, "__count": 2}
 MEASURED = yaml.safe_load((Path(__file__).parent / "formulas.yaml").read_text("utf-8"))
@@ -24,80 +24,55 @@ def test_arithmetic_is_that_of_mathjs():
     assert given_here == [[text, pytest.approx(float(number), rel=1e-15)] for text, number in MEASURED]
 
 
-def test_every_function_and_constant_is_there():
-    for name, (least, _) in _FUNCTIONS.items():
-        assert value(f"{name}({', '.join(['0.5'] * least)}) >= -1e9") == 1
-    for name in CONSTANTS - {"NaN"}:
-        assert value(f"{name} != 12345", {}) == 1
-
-
-@pytest.mark.parametrize(
+@each(
     ("text", "what", "cure"),
     [
         ("", "empty", "expression"),
-        ("  # nothing", "empty", "expression"),
         ("hits +", "ends too early", "complete"),
         ("(hits", "ends too early", "complete"),
-        ("hits)", "`)` is not expected", "JavaScript"),
-        ("hits / misses misses", "nothing joins `misses` and `misses`", "`*`"),
-        ("2 hits", "nothing joins `2` and `hits`", "`*`"),
-        ("2 (hits + 1)", "nothing joins `2` and `(`", "`*`"),
-        ("hits && share", "`&&`", "`and`"),
-        ("hits || share", "`||`", "`or`"),
-        ("!hits", "`!`", "`not`"),
-        ("hits ** 2", "`**`", "`^`"),
-        ("hits === 3", "`===`", "`==`"),
-        ("hits = 3", "`=`", "`==`"),
-        ("f(x) = x", "function `f`", "JavaScript"),
-        ("hits; share", "`;`", "correct"),
-        ("hits\nshare", "several statements", "one line"),
-        ("hits.length", "`.`", "correct"),
-        ("[hits, share]", "`[`", "correct"),
-        ("mean([[hits]])", "`[`", "correct"),
-        ("abs([hits])", "`[`", "correct"),
-        ("mean([])", "`]`", "correct"),
-        ("'abc'", "is a text", "leave"),
-        ('hits + "abc"', "is a text", "leave"),
-        ("50%", "remainder", "`/ 100`"),
-        ("hits % * 2", "remainder", "`/ 100`"),
-        ("and 3", "`and`", "correct"),
-        ("2 to 3", "`to`", "correct"),
-        ("ln(hits)", "function `ln`", "log"),
+        ("hits)", "`)` is not supported there", "JavaScript"),
+        ("hits / misses misses", "`misses` is not supported there", "JavaScript"),
+        ("2 (hits + 1)", "`(` is not supported", "JavaScript"),
+        ("hits && share", "`&` is not supported", "JavaScript"),
+        ("1 < 2 < 3", "`<` is not supported", "JavaScript"),
+        ("hits & 2", "`&` is not supported", "JavaScript"),
+        ("hits ? 1", "ends too early", "complete"),
+        ("1^" * 900 + "1", "nested too deeply", "split"),
+        ("1?1:" * 300 + "1", "nested too deeply", "split"),
+        ("hits; share", "`;` is not supported", "JavaScript"),
+        ("hits.length", "`.` is not supported", "JavaScript"),
+        ("[hits, share]", "`[` is not supported", "JavaScript"),
+        ("mean([[hits]])", "`[` is not supported", "JavaScript"),
+        ("abs([hits])", "`[` is not supported", "JavaScript"),
+        ("mean()", "`)` is not supported", "JavaScript"),
+        ("'abc'", "`'` is not supported", "JavaScript"),
+        ("ln(hits)", "function `ln`", "sqrt"),
         ("squrt(hits)", "function `squrt`", 'did you mean "sqrt"?'),
         ("pow(hits)", "`pow` takes 2 arguments, not 1", "correct"),
         ("round(1, 2, 3)", "`round` takes 1 or 2 arguments, not 3", "correct"),
-        ("mean()", "`mean` takes 1 or more", "correct"),
-        ("namedScores.", "ends too early", "complete"),
-        ("namedScores[hits]", "`hits`", "correct"),
-        ("hits ? 1", "ends too early", "complete"),
-        ("hits # 1\n+ 1", "several statements", "one line"),
-        ("1_000", "nothing joins `1` and `_000`", "`*`"),
-        ("hits @ 2", "`@`", "correct"),
+        ("namedScores[hits]", "`[` is not supported", "JavaScript"),
         ("(" * 60 + "1" + ")" * 60, "nested too deeply", "split"),
         ("-" * 900 + "1", "nested too deeply", "split"),
-        ("1^" * 900 + "1", "nested too deeply", "split"),
-        ("1?1:" * 300 + "1", "nested too deeply", "split"),
         ("1" * 2001, "more than 2,000 characters", "less"),
     ],
 )
 def test_what_is_no_arithmetic_is_told_by_name(text, what, cure):
-    with pytest.raises(FormulaError) as told:
-        formula(text)
+    with pytest.raises(ScriptError) as told:
+        working(text)
     assert what in told.value.what
     assert cure in told.value.cure
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "words"),
     [
         ("0 / 0", "gives NaN"),
         ("hits / (hits - hits)", "gives Infinity"),
-        ("-exp(1000)", "gives Infinity"),
+        ("pow(10, 400)", "gives Infinity"),
         ("sqrt(-1)", "gives NaN"),
         ("nothing + 1", "no value of the metric `nothing`"),
         ("constructor", "no value of the metric `constructor`"),
         ("__proto__ + 1", "no value of the metric `__proto__`"),
-        ("3 & 1.5", "whole numbers"),
         ("round(hits, 16)", "from 0 to 15"),
     ],
 )
@@ -107,9 +82,8 @@ def test_what_is_no_number_is_an_error(text, words):
 
 
 def test_the_names_that_it_reads_are_known():
-    assert formula("a * (b + pi) / __count > sqrt(c) ? namedScores.d : namedScores['e f']").names == {
-        *("a", "b", "c", "d", "e f", "pi", "__count")
-    }
+    read = working("a * (b + pass) / __count > sqrt(c) ? namedScores.d : namedScores['e f']").names
+    assert read == {"a", "b", "c", "d", "e f", "pass", "__count"}
 
 
 def test_named_scores_may_be_spelled_out():
@@ -117,11 +91,7 @@ def test_named_scores_may_be_spelled_out():
     assert value('namedScores["hits"] + namedScores["a b"]', {"hits": 1, "a b": 2}) == 3
 
 
-def test_the_names_of_metrics_win_over_constants():
-    assert value("pi", {"pi": 4}) == 4
-
-
-@pytest.mark.parametrize(
+@each(
     ("code", "number"),
     [
         ("function (namedScores) { return namedScores.hits / namedScores.__count; }", 1.5),
@@ -138,7 +108,7 @@ def test_a_function_is_called_with_the_scores(code, number):
     assert value(code) == number
 
 
-@pytest.mark.parametrize(
+@each(
     ("code", "words"),
     [
         ("(s) => {}", "gives nothing, and a metric is a number"),
@@ -156,10 +126,7 @@ def test_a_function_that_gives_no_number_is_an_error(code, words):
         value(code)
 
 
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [("(s) => {", "no JavaScript"), ("(s) => require('fs').x", "require"), ("(s: number) => s", "no JavaScript")],
-)
+@each(("code", "words"), [("(s) => {", "no JavaScript"), ("(s) => require('fs').x", "require"), ("(s: number) => s", "no JavaScript")])
 def test_a_function_that_cannot_run_is_a_mistake(code, words):
     with pytest.raises(ScriptError, match=words):
         working(code)
@@ -168,7 +135,7 @@ def test_a_function_that_cannot_run_is_a_mistake(code, words):
 @given(st.text("hits()+-*/^%,.[]?:&|<>=! \n#1\"'$_né", max_size=40))
 def test_any_text_is_an_expression_or_told(text):
     try:
-        made = formula(text)
-    except FormulaError:
+        made = working(text)
+        assert isinstance(made.value({"hits": 1.0}, {}), float)
+    except ScriptError:
         return
-    assert made.body.endswith(";")

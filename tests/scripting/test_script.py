@@ -84,10 +84,7 @@ def test_numbers_that_json_lacks_are_what_they_are(number):
         ("setTimeout(() => {}, 1)", "`setTimeout` waits"),
         ("[...require('fs')]", "`require` loads a module"),
         ("ouput.length", "`ouput` is not declared, and the engine does not have it (line 1) -> did you mean `output`?"),
-        (
-            "const a = 1;\nreturn new URL(output).host",
-            "`URL` is not declared, and the engine does not have it (line 2)",
-        ),
+        ("const a = 1;\nreturn new URL(output).host", "`URL` is not declared, and the engine does not have it (line 2)"),
         ("new Intl.NumberFormat('en').format(1)", "`Intl` is not declared"),
         ("structuredClone(output)", "`structuredClone` is not declared"),
         ("Buffer.from(output).length", "`Buffer` is not declared"),
@@ -190,13 +187,9 @@ def test_what_throws_or_gives_no_data_is_an_error(code, words):
 
 
 def test_what_is_logged_is_kept_as_far_as_people_read_it():
-    returned = script.of_assertion(
-        "console.log('a', {b: 1}, [2], undefined);\nconsole.error(new Error('e'));\nreturn 1"
-    ).call("x", {})
+    returned = script.of_assertion("console.log('a', {b: 1}, [2], undefined);\nconsole.error(new Error('e'));\nreturn 1").call("x", {})
     assert returned.lines == ('a {"b":1} [2] undefined', "Error: e")
-    flood = script.of_assertion("for (let i = 0; i < 1e4; i++) console.log('y'.repeat(1e4));\nreturn true").call(
-        "x", {}
-    )
+    flood = script.of_assertion("for (let i = 0; i < 1e4; i++) console.log('y'.repeat(1e4));\nreturn true").call("x", {})
     assert (flood.value, len(flood.lines), max(map(len, flood.lines))) == (True, 50, 500)
 
 
@@ -207,11 +200,7 @@ def test_what_is_logged_is_kept_as_far_as_people_read_it():
         ("module.exports = function (output, context) { return context.vars.n }", "", 2),
         ("exports.check = (output) => output + '!'", "check", "hello!"),
         ("module.exports.a = () => 1; module.exports.b = () => 2", "b", 2),
-        (
-            "export default (output) => ({ pass: true, score: 1, reason: output })",
-            "",
-            {"pass": True, "score": 1, "reason": "hello"},
-        ),
+        ("export default (output) => ({ pass: true, score: 1, reason: output })", "", {"pass": True, "score": 1, "reason": "hello"}),
         ("export default function name(output) {\n  return output;\n}", "", "hello"),
         ("export default async function (output) { return output }", "", "hello"),
         ("const f = (o) => o;\nexport { f as g, f };", "g", "hello"),
@@ -269,21 +258,13 @@ def test_a_transform_of_one_line_is_an_expression_and_of_more_a_body():
 
 @pytest.mark.parametrize(
     "code",
-    [
-        "json.a",
-        "(json) => json.a",
-        "(json, text) => JSON.parse(text).a",
-        "function (json) { return json.a; }",
-        "{ output: json.a }.output",
-    ],
+    ["json.a", "(json) => json.a", "(json, text) => JSON.parse(text).a", "function (json) { return json.a; }", "{ output: json.a }.output"],
 )
 def test_a_response_may_be_taken_by_a_function(code):
     assert script.of_response(code).call({"a": 1}, '{"a": 1}', {}).value == 1
 
 
-@pytest.mark.parametrize(
-    "code", ["prompt + vars.x", "(prompt, vars) => prompt + vars.x", "const a = prompt + vars.x; return a;"]
-)
+@pytest.mark.parametrize("code", ["prompt + vars.x", "(prompt, vars) => prompt + vars.x", "const a = prompt + vars.x; return a;"])
 def test_a_request_may_be_made_by_a_function(code):
     assert script.of_request(code).call("p", {"x": "y"}, {}).value == "py"
 
@@ -356,9 +337,7 @@ PLAIN = st.text(alphabet="abzABZ019 ", max_size=6)
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not here")
 def test_plain_texts_are_compared_as_node_does():
-    texts = json.loads(
-        '["", " ", "a", "A", "b", "B", "ab", "aB", "Ab", "a b", "a1", "1a", "10", "9", "z", "Z", "aZ", "Az", "zz top"]'
-    )
+    texts = json.loads('["", " ", "a", "A", "b", "B", "ab", "aB", "Ab", "a b", "a1", "1a", "10", "9", "z", "Z", "aZ", "Az", "zz top"]')
     code = f"JSON.stringify({json.dumps(texts)}.map((one) => {json.dumps(texts)}.map((two) => one.localeCompare(two))))"
     node = subprocess.run(["node", "-p", code], capture_output=True, text=True, check=True, env={"LANG": "en_US.UTF-8"})
     assert json.loads(value(code)) == json.loads(node.stdout)
@@ -397,9 +376,7 @@ def test_what_is_logged_is_text_whatever_the_snippet_does_to_texts():
     assert script.of_assertion(f"{tampered}\n{logged}").call("x", {}).lines == ('a {"b":1} (what cannot be shown)',)
 
 
-@pytest.mark.parametrize(
-    "code", ["/[", ";", "; ", "\n", "f(", "a.localeCompare(", "`${", "fetch(1);", "export ", "{a:"]
-)
+@pytest.mark.parametrize("code", ["/[", ";", "; ", "\n", "f(", "a.localeCompare(", "`${", "fetch(1);", "export ", "{a:"])
 def test_a_text_as_long_as_allowed_is_looked_through_at_once(code):
     """These once took minutes."""
     text = (code * 262_144)[:262_100]

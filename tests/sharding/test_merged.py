@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate import cli
@@ -50,7 +50,6 @@ def test_failures_are_asked_again_in_a_second_round_as_in_one_run(sharded, llm, 
     assert merged["confirm"]["asked_again"] > 0
 
 
-@settings(max_examples=15)
 @given(
     cases=st.integers(1, 25),
     of=st.integers(1, 9),
@@ -182,11 +181,7 @@ def test_stored_answers_are_known_to_the_round_that_asks_again(sharded, llm):
         "providers": ["echo"],
         "defaultTest": {"options": {"provider": llm.spec()}},
         "tests": [
-            {
-                "vars": {"q": "Oslo"},
-                "options": {"storeOutputAs": "city"},
-                "assert": [{"type": "contains", "value": "O"}],
-            },
+            {"vars": {"q": "Oslo"}, "options": {"storeOutputAs": "city"}, "assert": [{"type": "contains", "value": "O"}]},
             {"vars": {"q": "about {{city}}"}, "assert": [{"type": "llm-rubric", "value": "speaks of {{city}}"}]},
         ],
     }
@@ -199,11 +194,11 @@ def test_stored_answers_are_known_to_the_round_that_asks_again(sharded, llm):
 
 
 def test_a_secret_in_an_answer_is_hidden_in_parts_and_not_graded_again_elsewhere(sharded, llm, monkeypatch):
-    monkeypatch.setenv("JUDGE_API_KEY", "sk-secret-of-the-judge")
+    monkeypatch.setenv("JUDGE_API_KEY", "sk-secret-judge")
     llm.reply = lambda path, body: BAD
     judge = {"id": "openai:chat:fake", "config": {"apiBaseUrl": llm.base, "apiKey": "{{env.JUDGE_API_KEY}}"}}
     config = suite(judge, 1)
-    config["tests"][0]["vars"]["q"] = "case 0 says sk-secret-of-the-judge"
+    config["tests"][0]["vars"]["q"] = "case 0 says sk-secret-judge"
     run = sharded(config, of=1)
     run.ask()
     assert "sk-secret" not in run.part(1).read_text()
@@ -220,10 +215,7 @@ def test_ten_thousand_cases_in_eight_shards_are_those_of_one_run(sharded, llm):
     config = suite(llm.spec(), 10_000, {"type": "not-contains", "value": "case 99"})
     for number in (*judged, 4711):
         config["tests"][number]["assert"] = [rubric]
-    rules = [
-        {"name": "rate", "min-pass-rate": 0.98},
-        {"name": "judge", "min-pass-rate": 1, "select": {"assertion": "llm-rubric"}},
-    ]
+    rules = [{"name": "rate", "min-pass-rate": 0.98}, {"name": "judge", "min-pass-rate": 1, "select": {"assertion": "llm-rubric"}}]
     code, merged = equal(sharded({**config, "gate": {"rules": rules}}, of=8), rounds=True)
     assert (code, merged["summary"]["cases"]["failed"], merged["confirm"]["overturned"]) == (0, 111, 1)
 
@@ -233,6 +225,6 @@ def test_options_that_do_not_go_together_are_mistakes(sharded, capsys):
     assert run.command("run", "c.yaml", "--open", "x.jsonl") == 2
     assert "`open` is given without `shard` or `merge`" in capsys.readouterr().err
     assert run.command("run", "c.yaml", "--shard", "9/8") == 2
-    assert "give its number and how many there are, such as 3/8" in capsys.readouterr().err
+    assert "is not the number of a part and how many there are, such as 3/8" in capsys.readouterr().err
     assert cli.main(["merge", "nowhere", "c.yaml"]) == 2
     assert "is no folder with parts" in capsys.readouterr().err

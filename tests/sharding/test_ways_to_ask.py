@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from gradegate import cli
+from support.each import each
 from support.flips import BAD, GOOD, case_in, scripted, suite
 from support.patience import PATIENCE
 from support.runner import commands
@@ -139,7 +140,7 @@ def test_a_budget_is_divided_and_the_next_round_has_what_is_left(sharded, llm):
     assert (merged["budget"]["calls"], merged["budget"]["max_calls"]) == (11, 15)
 
 
-@pytest.mark.parametrize("calls", [1, 7, 20])
+@each("calls", [1, 7, 20])
 def test_shards_together_take_no_more_than_the_whole_may(sharded, llm, calls):
     llm.reply = lambda path, body: GOOD
     run = sharded(suite(llm.spec(), 24), "--max-calls", str(calls), of=5)
@@ -249,9 +250,7 @@ def test_what_an_application_says_before_it_is_ready_is_no_command_and_shows_no_
                         client.sendall(b"##[error]x canary-0123456789\r::error::x\r\n\r\n")
 
         threading.Thread(target=answer, daemon=True).start()
-        run = sharded(
-            {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "contains", "value": "x"}]}]}, of=1
-        )
+        run = sharded({"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "contains", "value": "x"}]}]}, of=1)
         run.ask("--ready", f"http://127.0.0.1:{server.getsockname()[1]} 1")
     said = capsys.readouterr()
     assert run.codes == [3]

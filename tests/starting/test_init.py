@@ -271,9 +271,7 @@ def test_whatever_a_folder_is_called_the_workflow_names_it_or_nothing_is_written
 def kept(begun):
     """Everything in the folder, links by where they point."""
     return {
-        path.relative_to(begun.folder).as_posix(): str(path.readlink())
-        if path.is_symlink()
-        else path.is_file() and path.read_text()
+        path.relative_to(begun.folder).as_posix(): str(path.readlink()) if path.is_symlink() else path.is_file() and path.read_text()
         for path in sorted(begun.folder.rglob("*"))
     }
 

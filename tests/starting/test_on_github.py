@@ -36,14 +36,7 @@ class Repository:
         programs = {"gradegate": [sys.executable, "-m", "gradegate"], "python": [sys.executable]}
         command = [*programs[words[0]], *words[1:]]
         place = self.step.workspace / below
-        subprocess.run(
-            command,
-            cwd=place,
-            env={"PATH": os.environ["PATH"]},
-            check=True,
-            timeout=PATIENCE,
-            stdout=subprocess.DEVNULL,
-        )
+        subprocess.run(command, cwd=place, env={"PATH": os.environ["PATH"]}, check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
 
     def jobs(self) -> dict[str, Any]:
         (path,) = (self.step.workspace / ".github" / "workflows").iterdir()

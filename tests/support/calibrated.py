@@ -65,13 +65,7 @@ def lines(*labels: dict | str) -> str:
 
 
 def run(
-    folder: Path,
-    capsys: Any,
-    written: dict,
-    labels: str,
-    *arguments: str,
-    name: str = "labels.jsonl",
-    report: str = "calibration.json",
+    folder: Path, capsys: Any, written: dict, labels: str, *arguments: str, name: str = "labels.jsonl", report: str = "calibration.json"
 ) -> Calibrated:
     """The command in-process, with its JSON report; retries are off, and unreadable graders are asked once."""
     (folder / "c.yaml").write_text(yaml.safe_dump(written, sort_keys=False, allow_unicode=True), encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -19,79 +20,8 @@ CONFIG = "promptfooconfig.yaml"
 ENVIRON = {"OPENAI_API_KEY": "sk-0123456789"}
 Files = Mapping[str, Any]  # texts, or values that are written as YAML
 
-RUBRIC = {"type": "llm-rubric", "value": "is polite", "threshold": 0.8, "metric": "tone"}
 # Something of everything; tests edit a copy of it.
-BASE: dict[str, Any] = {
-    "prompts": [{"label": "short", "raw": "Say {{q}}"}, {"label": "long", "raw": "Please, say {{q}}"}],
-    "providers": [
-        {"id": "openai:chat:gpt-5", "label": "app", "config": {"temperature": 0, "passthrough": {"model": "m-1"}}},
-        "openai:chat:gpt-5-mini",
-    ],
-    "defaultTest": {
-        "assert": [{"type": "not-contains", "value": "sorry"}],
-        "options": {"provider": "openai:chat:judge", "factuality": {"disagree": 0}},
-    },
-    "evaluateOptions": {"repeat": 2},
-    "tests": [
-        {
-            "description": "one",
-            "vars": {"q": "hello"},
-            "assert": [{"type": "equals", "value": "hello"}, {"type": "latency", "threshold": 900}, RUBRIC],
-        },
-        {"description": "one", "vars": {"q": "hard"}, "assert": [{"type": "contains", "value": "x"}]},
-        {
-            "description": "mean",
-            "vars": {"q": "mean"},
-            "threshold": 0.6,
-            "assert": [
-                {"type": "contains", "value": "a", "weight": 2},
-                {"type": "contains", "value": "b", "weight": 1},
-            ],
-        },
-        {
-            "description": "set",
-            "vars": {"q": "set", "doc": "file://doc.txt"},
-            "assert": [
-                {
-                    "type": "assert-set",
-                    "threshold": 0.5,
-                    "assert": [{"type": "contains", "value": "a"}, {"type": "g-eval", "value": "is kind"}],
-                },
-                {"type": "assert-set", "assert": [{"type": "equals", "value": "k"}, {"type": "regex", "value": "k"}]},
-            ],
-        },
-        {
-            "description": "many",
-            "vars": {"q": "many"},
-            "assert": [
-                {"type": "g-eval", "value": "is calm", "metric": "tone"},
-                {"type": "factuality", "value": "Bern"},
-                {"type": "not-similar", "value": "bad", "threshold": 0.3, "provider": "openai:embedding:e-1"},
-                {"type": "similar:euclidean", "value": "good", "threshold": 0.4, "provider": "openai:embedding:e-1"},
-                {"type": "moderation", "value": ["hate", "violence"], "provider": "openai:moderation:m-1"},
-                {"type": "llm-rubric", "value": "is short", "rubricPrompt": "Grade {{output}} by {{rubric}}"},
-            ],
-        },
-        {
-            "description": "talk",
-            "turns": [{"role": "user", "content": "hi"}, {"role": "user", "content": "bye"}],
-            "assert": [
-                {"type": "contains", "value": "bye"},
-                {"type": "not-assert-set", "assert": [{"type": "contains", "value": "no"}]},
-            ],
-        },
-        "file://more.csv",
-    ],
-    "gate": {
-        "rules": [
-            {"name": "all", "min-pass-rate": 0.9},
-            {"name": "tone", "select": {"metric": "tone"}, "min-score": 0.7},
-            {"name": "all", "min-pass-rate": 0.5, "blocking": False},
-        ],
-        "errors": {"ignore-up-to": 0.02},
-        "changes": "report",
-    },
-}
+BASE: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
 FILES: Files = {"doc.txt": "what is known", "more.csv": "q,__expected\nsix,contains: 6\nseven,contains: 7\n"}
 
 
@@ -122,10 +52,30 @@ def edited(edit: Callable[[Any], Any], config: Any = None) -> Any:
     return head
 
 
+def edit_by(config: Any, row: Mapping[str, Any]) -> None:
+    """Change places of a config, written ``tests/0/assert``: ``set`` them, ``add`` there in a list, ``gone``, ``reverse``."""
+    for kind in ("set", "add", "gone", "reverse"):
+        for path in row.get(kind, ()):
+            *steps, last = (int(step) if step.isdigit() else step for step in path.split("/"))
+            place = functools.reduce(lambda value, step: value[step], steps, config)
+            if kind == "set":
+                place[last] = row[kind][path]
+            elif kind == "add":
+                place.insert(last, row[kind][path])
+            elif kind == "gone":
+                del place[last]
+            else:
+                place[last].reverse()
+
+
 def after(edit: Callable[[Any], Any], files: Files | None = None) -> list[str]:
-    """The findings after an edit of the config, and of files beside it, as ``kind: text``."""
-    changes = compared({CONFIG: BASE, **FILES}, {CONFIG: edited(edit), **FILES, **(files or {})})
-    return [said(change) for change in changes.found]
+    """The findings after an edit of the config, and of files beside it."""
+    return findings({CONFIG: BASE, **FILES}, {CONFIG: edited(edit), **FILES, **(files or {})})
+
+
+def findings(base: Files, head: Files, root: Path | None = None, /, **options: Any) -> list[str]:
+    """What ``compared`` finds, as ``kind: text``."""
+    return [said(change) for change in compared(base, head, root, **options).found]
 
 
 def said(change: GateChange) -> str:

@@ -241,11 +241,7 @@ IDS = {
         "ANTHROPIC_WORKSPACE_ID": "wrkspc_1",
     },
     "openrouter": {"OPENROUTER_FEDERATION_POLICY_ID": "4b2f-1"},
-    "azure": {
-        "AZURE_CLIENT_ID": "client-1",
-        "AZURE_TENANT_ID": "tenant-1",
-        "AZURE_OPENAI_API_HOST": "mine.openai.azure.com",
-    },
+    "azure": {"AZURE_CLIENT_ID": "client-1", "AZURE_TENANT_ID": "tenant-1", "AZURE_OPENAI_API_HOST": "mine.openai.azure.com"},
 }
 
 
@@ -264,10 +260,7 @@ def world(*endpoints: Endpoint, answer: Callable[[Seen], Answer]) -> Callable[[S
 # --- Google ---------------------------------------------------------------------------------------------------
 
 PROVIDER = "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/github"
-ACCOUNT = (
-    "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/evals@p.iam.gserviceaccount.com"
-    ":generateAccessToken"
-)
+ACCOUNT = "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/evals@p.iam.gserviceaccount.com:generateAccessToken"
 FEDERATED, OF_ACCOUNT = "ya29.federated-canary-0123456789", "ya29.account-canary-0123456789"
 _IMPERSONATE = "https://www.googleapis.com/auth/iam"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"

@@ -7,12 +7,7 @@ BEST = {"type": "select-best", "value": "choose the funniest"}
 
 
 def compared(llm, *assertions, prompts=TWO, providers=("echo",), **keys):
-    test = {
-        "vars": {"topic": "bananas"},
-        "assert": list(assertions or [BEST]),
-        "options": {"provider": models(llm)},
-        **keys,
-    }
+    test = {"vars": {"topic": "bananas"}, "assert": list(assertions or [BEST]), "options": {"provider": models(llm)}, **keys}
     return {"prompts": list(prompts), "providers": list(providers), "tests": [test]}
 
 

@@ -147,9 +147,7 @@ class _Document:
         from openapi_core.testing import MockRequest
 
         written = self.written["servers"][0]
-        server = urlsplit(
-            written["url"].format_map({name: it["default"] for name, it in written.get("variables", {}).items()})
-        )
+        server = urlsplit(written["url"].format_map({name: it["default"] for name, it in written.get("variables", {}).items()}))
         return MockRequest(
             f"{server.scheme}://{server.netloc}",
             exchange.method,
@@ -193,9 +191,7 @@ class _Document:
             yield from _told(e)
             return
         if exchange.status >= 400:
-            yield from self._against(
-                {**self._named(REFUSAL), "type": "object", "required": ["message"]}, exchange.reply
-            )
+            yield from self._against({**self._named(REFUSAL), "type": "object", "required": ["message"]}, exchange.reply)
         elif exchange.path.endswith("/timeline"):
             for item in exchange.reply:
                 yield from self._happened(item)

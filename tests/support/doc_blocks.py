@@ -14,17 +14,12 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 # Pages on how to add a plug-in have tests of their own (tests/test_contributing.py), and screens are made.
-PAGES = [
-    ROOT / "README.md",
-    *(path for path in sorted(DOCS.rglob("*.md")) if path.parent.name not in ("contributing", "screens")),
-]
+PAGES = [ROOT / "README.md", *(path for path in sorted(DOCS.rglob("*.md")) if path.parent.name not in ("contributing", "screens"))]
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"# (?P<name>[\w./-]+\.(?:ya?ml|jsonl?|txt|js|py|csv))\n")
 GRADER = {"text": "openai:chat:gpt-4.1", "embedding": "openai:embedding:MODEL", "moderation": "openai:moderation:MODEL"}
 VARS = dict.fromkeys(("question", "query", "input", "expected", "message", "context", "user"), "Up to $500?")
-METRICS = [
-    {"type": "contains", "value": "x", "metric": name} for name in ("hits", "misses", "false_alarms", "deviation")
-]
+METRICS = [{"type": "contains", "value": "x", "metric": name} for name in ("hits", "misses", "false_alarms", "deviation")]
 # Two targets, since some assertions compare them.
 BASE: dict[str, Any] = {
     "prompts": ["{{question}}"],
@@ -33,10 +28,7 @@ BASE: dict[str, Any] = {
 }
 STEP = ("with", "env")
 PORT = "8000"
-PRICED = {
-    "openai:chat:MODEL": "openai:chat:gpt-4.1",
-    "anthropic:messages:MODEL": "anthropic:messages:claude-sonnet-4-5",
-}
+PRICED = {"openai:chat:MODEL": "openai:chat:gpt-4.1", "anthropic:messages:MODEL": "anthropic:messages:claude-sonnet-4-5"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +114,6 @@ def as_config(data: Any) -> dict[str, Any]:
     if "options" in data:
         data = {"defaultTest": data}
     given = data.get("defaultTest") or {}
-    options, shared = (
-        {**base, **given.get(key, {})} for key, base in (("options", {"provider": GRADER}), ("vars", VARS))
-    )
+    options, shared = ({**base, **given.get(key, {})} for key, base in (("options", {"provider": GRADER}), ("vars", VARS)))
     default = {**given, "options": options, "vars": shared}
     return {**BASE, **data, "defaultTest": default}

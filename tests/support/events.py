@@ -8,9 +8,7 @@ from typing import Any
 from support.installed import Package, unpacked
 
 PAYLOADS = Package(
-    "@octokit/webhooks-examples",
-    "7.6.1",
-    "sha512-De6U3XB6O3DtCa7bKgCMzTHdeopqqZ6SNivMYJnK65ierKL1AnNIA0tkRYCRS7lwGT792d+Ps1WbfHlso6MynQ==",
+    "@octokit/webhooks-examples", "7.6.1", "sha512-De6U3XB6O3DtCa7bKgCMzTHdeopqqZ6SNivMYJnK65ierKL1AnNIA0tkRYCRS7lwGT792d+Ps1WbfHlso6MynQ=="
 )
 HEAD, BASE, MERGE = "a" * 40, "b" * 40, "c" * 40
 

@@ -26,9 +26,7 @@ _PLAIN = ("node_id", "url", "commit_id", "commit_url", "performed_via_github_app
 def overlaid(whole: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """``whole`` with what is given in its place, member by member."""
     both = {
-        name: overlaid(whole[name], value)
-        if isinstance(value, Mapping) and isinstance(whole.get(name), Mapping)
-        else value
+        name: overlaid(whole[name], value) if isinstance(value, Mapping) and isinstance(whole.get(name), Mapping) else value
         for name, value in given.items()
     }
     return {**whole, **both}
@@ -165,13 +163,7 @@ def _repository(name: str) -> dict[str, Any]:
 
 def _side(repository: str, branch: str, sha: str) -> dict[str, Any]:
     owner = repository.partition("/")[0]
-    return {
-        "label": f"{owner}:{branch}",
-        "ref": branch,
-        "sha": sha,
-        "user": user(owner),
-        "repo": _repository(repository),
-    }
+    return {"label": f"{owner}:{branch}", "ref": branch, "sha": sha, "user": user(owner), "repo": _repository(repository)}
 
 
 def listed_pull(repository: str, number: int, head: str = "") -> dict[str, Any]:
@@ -220,9 +212,4 @@ def pull(repository: str, number: int, changed_files: int) -> dict[str, Any]:
 
 def error(status: int, message: str, *errors: Mapping[str, str]) -> dict[str, Any]:
     """A refusal; ``errors`` are what is wrong with members of the body."""
-    return {
-        "message": message,
-        **({"errors": list(errors)} if errors else {}),
-        "documentation_url": DOCS,
-        "status": str(status),
-    }
+    return {"message": message, **({"errors": list(errors)} if errors else {}), "documentation_url": DOCS, "status": str(status)}

@@ -17,18 +17,12 @@ def models(llm: FakeLlm) -> dict[str, Any]:
     return {"text": llm.spec(), **others}
 
 
-def config(
-    llm: FakeLlm, *assertions: dict, output="the answer", prompts=("{{said}}",), options=None, **variables
-) -> dict:
+def config(llm: FakeLlm, *assertions: dict, output="the answer", prompts=("{{said}}",), options=None, **variables) -> dict:
     return {
         "prompts": list(prompts),
         "providers": ["echo"],
         "tests": [
-            {
-                "vars": {"said": output, **variables},
-                "assert": list(assertions),
-                "options": {"provider": models(llm), **(options or {})},
-            }
+            {"vars": {"said": output, **variables}, "assert": list(assertions), "options": {"provider": models(llm), **(options or {})}}
         ],
     }
 
@@ -49,9 +43,7 @@ class Script:
             return found if isinstance(found, tuple) else {"result": found}
         self.asked.append("\n".join(message["content"] for message in body["messages"]))
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-        return (
-            reply(self.asked[-1]) if callable(reply) else reply if isinstance(reply, str | tuple) else json.dumps(reply)
-        )
+        return reply(self.asked[-1]) if callable(reply) else reply if isinstance(reply, str | tuple) else json.dumps(reply)
 
 
 def vectors(**known):

@@ -83,12 +83,7 @@ def call_api(prompt, options, context):
 def intrude(action: Step) -> tuple[Left, list[str]]:
     """A step of a pull request whose provider is the intruder, and what it got."""
     at = action.launcher.mounted(action.root)
-    planted = (
-        "home/.docker/config.json",
-        "runner_temp/git-credentials-1.config",
-        "workspace/.git/config",
-        "workspace/.npmrc",
-    )
+    planted = ("home/.docker/config.json", "runner_temp/git-credentials-1.config", "workspace/.git/config", "workspace/.npmrc")
     for name in planted:
         path = action.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,13 +91,7 @@ def intrude(action: Step) -> tuple[Left, list[str]]:
     commands = [f"file_commands/{name}_{action.runs + 1}" for name in ("output", "summary")]
     told = {
         "secret": [f"{at}/{name}" for name in (*planted, *commands, "workflow/event.json")],
-        "fixed": [
-            f"{at}/workspace",
-            f"{at}/workspace/evals",
-            f"{at}/workspace/.git",
-            f"{at}/file_commands",
-            "/opt/gradegate",
-        ],
+        "fixed": [f"{at}/workspace", f"{at}/workspace/evals", f"{at}/workspace/.git", f"{at}/file_commands", "/opt/gradegate"],
         "processes": [],
         "sockets": ["/var/run/docker.sock"],
     }

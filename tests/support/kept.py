@@ -1,12 +1,19 @@
 """A config whose replies are kept, and the runs that find them again."""
 
+import json
+from pathlib import Path
 from typing import Any
 
-from gradegate.asking.stored import SCHEMA
+import pytest
+
+from gradegate.asking.seals import SCHEMA
 from support.fake_llm import FakeLlm
 
 RUBRIC = {"type": "llm-rubric", "value": "is polite"}
 TRUSTED = f"trusted.v{SCHEMA}.sqlite"
+PROPOSED = f"proposed.v{SCHEMA}.sqlite"
+PULL = ("pull_request", "refs/pull/7/merge")
+KEY = "sk-the-key-of-the-workflow-0123456789"
 PASS = '{"pass": true, "score": 1, "reason": "polite"}'
 
 
@@ -22,3 +29,26 @@ def config(llm: FakeLlm, count: int = 10, **more: Any) -> dict:
         "tests": [{"vars": {"x": f"question {number}"}, "assert": [RUBRIC]} for number in range(count)],
         **more,
     }
+
+
+def keyed(llm: FakeLlm, count: int = 2, **more: Any) -> dict:
+    """The same, asked with the key and at the address of the environment (``environment``)."""
+    specs = {model: {"id": f"openai:chat:{model}", "config": {"cost": 0.001}} for model in ("fake", "judge")}
+    options = {"options": {"provider": specs["judge"]}}
+    return {**config(llm, count), "providers": [specs["fake"]], "defaultTest": options, **more}
+
+
+def environment(patch: pytest.MonkeyPatch, llm: FakeLlm, key: str = KEY) -> None:
+    """What the workflow sets."""
+    patch.setenv("OPENAI_API_KEY", key)
+    patch.setenv("OPENAI_BASE_URL", llm.base)
+
+
+def event(patch: pytest.MonkeyPatch, folder: Path, name: str, ref: str, default: str = "main") -> None:
+    """A run on GitHub that this started."""
+    payload = folder.parent / "event.json"
+    payload.write_text(json.dumps({"repository": {"default_branch": default, "full_name": "o/r"}}))
+    patch.setenv("GITHUB_ACTIONS", "true")
+    patch.setenv("GITHUB_EVENT_NAME", name)
+    patch.setenv("GITHUB_REF", ref)
+    patch.setenv("GITHUB_EVENT_PATH", str(payload))

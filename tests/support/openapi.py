@@ -11,9 +11,7 @@ from typing import Any
 from support.installed import Package, alone, cache, unpacked
 
 PACKAGE = Package(
-    "@octokit/openapi",
-    "23.0.2",
-    "sha512-pV8M7L9GY23AybNvTmo2nyjmpmnt6+2sRE/tqr0ZLQcPS4lnw7u5eZGNmwRNkBC3D7gZXbFx5AHzLUVRBXGDhg==",
+    "@octokit/openapi", "23.0.2", "sha512-pV8M7L9GY23AybNvTmo2nyjmpmnt6+2sRE/tqr0ZLQcPS4lnw7u5eZGNmwRNkBC3D7gZXbFx5AHzLUVRBXGDhg=="
 )
 # Members that no check reads.
 _TALK = ("example", "examples", "externalDocs", "x-github", "x-octokit")

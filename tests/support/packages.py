@@ -25,16 +25,7 @@ def npm_folder(name: str, *packages: str) -> Path:
 
 def wheel(name: str, version: str) -> Path:
     """A wheel of PyPI, without what it depends on."""
-    line = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--only-binary=:all:",
-        f"{name}=={version}",
-    ]
+    line = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", f"{name}=={version}"]
     return _kept(f"{name}-{version}.whl", line, "*.whl")
 
 

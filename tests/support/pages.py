@@ -13,10 +13,7 @@ from cmarkgfm.cmark import Options
 BREAK = "\u200b"  # ours: keeps words apart that GitHub would link
 # What GitHub makes of plain text in a conversation, after Markdown has linked addresses: mentions, references to issues,
 # advisories and commits, a repository's own prefixes, emoji, mathematics.
-LIVE = re.compile(
-    r"@\w|#\d|[a-z]-\d|ghsa-\w|(?<![^\W_])[0-9a-f]{7,40}(?![^\W_])|:[\w+-]+:|\$.+\$",
-    re.IGNORECASE,
-)
+LIVE = re.compile(r"@\w|#\d|[a-z]-\d|ghsa-\w|(?<![^\W_])[0-9a-f]{7,40}(?![^\W_])|:[\w+-]+:|\$.+\$", re.IGNORECASE)
 # Signs of numbers and verses that are drawn, though they are "format" to Unicode.
 DRAWN = set("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
 VOID = {"br", "meta", "hr", "img", "input", "link", "base"}

@@ -1,48 +1,33 @@
-"""The readers of all forms, each with a reply that it reads, for tests that hold for every form."""
+"""What a form makes of a reply, and the forms of all graders that read text."""
 
-from functools import partial
+from __future__ import annotations
 
 from gradegate.errors import Unreadable
-from gradegate.graders.llm_rubric import LlmRubric
-from gradegate.grading.reading import affirmations, inorder, letters, marks, numbers, quotes
-from gradegate.grading.reading.answer import parse
+from gradegate.graders import closedqa, context_faithfulness, context_recall, factuality, g_eval
+from gradegate.graders.llm_rubric import SCHEMA, LlmRubric
+from gradegate.grading.reading import reply as reading
+from gradegate.grading.reading.form import Form
+from gradegate.grading.reading.reply import Circumstances
 
-CONTEXT = "Paris is the capital of France."
-_FOLDED = "paris is the capital of france"
-READERS = {
-    "pass": LlmRubric(value="x")._read,
-    "letter": partial(letters.category, choices="ABCDE"),
-    "yes": affirmations.affirmed,
-    "score": partial(numbers.score, best=10),
-    "index": partial(numbers.index, count=3),
-    "in order": partial(inorder.supported, count=2),
-    "marked": marks.marked,
-    "quoted": partial(quotes.quotations, units=[_FOLDED], whole=_FOLDED),
-}
-OBJECTS = {
-    "pass": '{"reason": "r", "pass": true, "score": 1}',
-    "letter": '{"reason": "r", "category": "C"}',
-    "yes": '{"reason": "r", "verdict": "yes"}',
-    "score": '{"reason": "r", "score": 9}',
-    "index": '{"reason": "r", "index": 1}',
-    "in order": '{"verdicts": [{"verdict": "yes"}, {"verdict": "yes"}]}',
-    "marked": '{"verdicts": [{"sentence": "s", "verdict": "attributed"}]}',
-    "quoted": '{"sentences": ["Paris is the capital of France."]}',
-}
-PROSE = {
-    "letter": "(C)",
-    "yes": "Y",
-    "score": "Score: 9/10",
-    "index": "Output 1",
-    "in order": "Final verdict for each statement in order: Yes. Yes.",
-    "marked": "Paris is a city. [Attributed]",
-    "quoted": CONTEXT,
+FORMS = {
+    "pass": Form(SCHEMA, LlmRubric(value="x")._read, object_only=True),
+    "letter": factuality.FORM,
+    "yes": closedqa.FORM,
+    "score": g_eval.SCORE,
+    "in order": context_faithfulness._form(2),
+    "marked": context_recall.FORM,
 }
 
 
-def read(form, reply):
-    """What a form makes of a reply; None when it is unreadable."""
+def read(form, reply, *judged, prompt=(), **keys):
+    """The value of a reply. Raises Unreadable."""
+    found = form if isinstance(form, Form) else FORMS[form]
+    return reading.read(reply, found, Circumstances(judged, prompt, **keys)).value
+
+
+def way(form, reply, *judged, prompt=(), **keys):
+    """The form of a reply; why it is unreadable, where it is."""
     try:
-        return READERS[form](parse(reply))
-    except Unreadable:
-        return None
+        return reading.read(reply, FORMS[form], Circumstances(judged, prompt, **keys)).way
+    except Unreadable as e:
+        return f"unreadable: {e}"

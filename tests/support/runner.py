@@ -20,9 +20,7 @@ REGISTERED = frozenset(
 )
 FORBIDDEN = frozenset({"set-env", "add-path"})  # the step fails
 # Its string comparisons go by culture, which does not see these.
-UNSEEN = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
-)
+UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 PER_KIND = 10  # further annotations are only logged
 SUMMARY_LIMIT = 1024 * 1024
 

@@ -11,18 +11,7 @@ from gradegate.conversation import Turn, Usage
 from gradegate.deciding.blame import blamed
 from gradegate.errors import Origin
 from gradegate.reporting.report import Links
-from gradegate.result import (
-    Asserted,
-    Counts,
-    Decision,
-    GateOutcome,
-    Grade,
-    Outcome,
-    Row,
-    RuleResult,
-    RunResult,
-    cases_of,
-)
+from gradegate.result import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, cases_of
 from gradegate.suite import Note, Rule, Select
 
 CONFIG = "evals/capitals.yaml"
@@ -126,17 +115,9 @@ def counted(rows: Iterable[Row]) -> tuple[Counts, Counts]:
     return _counts([grade.outcome for row in rows for grade in row.grades]), _counts([row.outcome for row in rows])
 
 
-def decision(
-    result: GateOutcome, reason: str, *rows: Row, rules: tuple[RuleResult, ...] = (), **options: object
-) -> Decision:
+def decision(result: GateOutcome, reason: str, *rows: Row, rules: tuple[RuleResult, ...] = (), **options: object) -> Decision:
     """A decision about these rows; ``options`` are those of the run."""
-    given = {
-        "target_usage": TARGET,
-        "grader_usage": GRADER,
-        "seconds": 6.789,
-        "models": (AskedModel("openai:chat:gpt-5"),),
-        **options,
-    }
+    given = {"target_usage": TARGET, "grader_usage": GRADER, "seconds": 6.789, "models": (AskedModel("openai:chat:gpt-5"),), **options}
     run = RunResult(cases_of(rows), **given)  # type: ignore[arg-type]
     blocking = blamed(run.rows, rules) if result is GateOutcome.BLOCKED else frozenset()
     return Decision(result, reason, rules, run, *counted(rows), blocking=blocking)
@@ -158,9 +139,7 @@ def passed() -> Decision:
 def blocked() -> Decision:
     """Something of everything; the facts are missed."""
     rules = (
-        RuleResult(
-            FACTS, Outcome.FAIL, "66.6% of 95% pass", passed=2, failed=1, errored=3, pass_rate=2 / 3, score=2 / 3
-        ),
+        RuleResult(FACTS, Outcome.FAIL, "66.6% of 95% pass", passed=2, failed=1, errored=3, pass_rate=2 / 3, score=2 / 3),
         RuleResult(STYLE, Outcome.FAIL, "mean score 0.4 of 0.8", failed=1, pass_rate=0.0, score=0.4),
     )
     rows = (passing(), failing(), unclear(), unanswered("Alaska"), unanswered("Hawaii"), advised())
@@ -201,9 +180,7 @@ def inconclusive() -> Decision:
     rule = RuleResult(EVERY, Outcome.ERROR, "3 cases could not be decided", passed=1, errored=3, pass_rate=1.0)
     rows = (passing(), unclear(), unanswered("Alaska"), unanswered("Hawaii"))
     reason = "3 of 4 cases could not be decided."
-    return decision(
-        GateOutcome.INCONCLUSIVE, reason, *rows, rules=(rule,), interrupted="the budget of 0.01 USD is spent"
-    )
+    return decision(GateOutcome.INCONCLUSIVE, reason, *rows, rules=(rule,), interrupted="the budget of 0.01 USD is spent")
 
 
 NASTY = (
@@ -220,9 +197,7 @@ NASTY = (
 def odd() -> Decision:
     """Every field holds something that it should not."""
     rows = [_odd_row(text, number) for number, text in enumerate(NASTY)]
-    rules = tuple(
-        RuleResult(Rule(text, min_score=1e308, suite=text), Outcome.ERROR, text, score=float("nan")) for text in NASTY
-    )
+    rules = tuple(RuleResult(Rule(text, min_score=1e308, suite=text), Outcome.ERROR, text, score=float("nan")) for text in NASTY)
     notes = (*(Note(text, Origin(text, 3)) for text in NASTY), Note(NASTY[2]))
     changed = tuple(GateChange(ChangeKind.WEAKER, text, Origin(text, 3)) for text in NASTY)
     made = decision(

@@ -199,25 +199,20 @@ class Scenarios:
         weaker = CONFIG.replace("value: Paris is", "blocking: false\n        value: Paris is")
         action.payload["pull_request"]["updated_at"] = "2026-03-01T12:00:00Z"
         head = action.payload["pull_request"]["head"]["sha"]
-        action.write(
-            {".base/evals/promptfooconfig.yaml": CONFIG, "evals/promptfooconfig.yaml": weaker, ".git/HEAD": head}
-        )
+        action.write({".base/evals/promptfooconfig.yaml": CONFIG, "evals/promptfooconfig.yaml": weaker, ".git/HEAD": head})
         action.inputs |= {"base": ".base", "changes": "block", "approve_label": "gate-approved"}
         action.github.happened("labeled", "2026-03-01T11:59:59Z", label="gate-approved")
         left = action.run()
         assert (left.code, left.outputs["outcome"]) == (1, "blocked"), left.log
         (comment,) = action.github.comments
-        assert comment["body"].splitlines()[3:5] == [
-            "> [!WARNING]",
-            "> **This pull request weakens its own gate in 1 place**",
-        ]
+        assert comment["body"].splitlines()[3:5] == ["> [!WARNING]", "> **This pull request weakens its own gate in 1 place**"]
         assert "was set before the head was pushed" in comment["body"]
         (mark,) = [c for c in left.shown if c.name == "warning"]
         assert mark.properties["line"] == str(LINE)
         assert "`factuality` of `France`: no longer blocks" in mark.data
         action.github.happened("labeled", "2026-03-01T12:00:01Z", label="gate-approved")
         left = action.run()
-        assert left.code == 0, left.log
+        assert (left.code, left.outputs["outcome"]) == (0, "pass"), left.log
         assert "approved by the label" in action.github.comments[0]["body"]
 
     def test_a_base_that_is_the_same_is_not_spoken_of(self, action: Step, llm: FakeLlm) -> None:
@@ -237,7 +232,7 @@ class Scenarios:
     def test_no_secret_leaves_by_any_door(self, action: Step, llm: FakeLlm) -> None:
         llm.reply = answers("D", f"the key is {KEY}, the token ghs_actions, and {CANARY}-runtime")
         left = action.run()
-        assert left.code == 1, left.log
+        assert left.code == 2, left.log  # an answer that holds a whole key is sent to no grader
         written = [path.read_text() for path in action.workspace.rglob("*") if path.is_file()]
         posted = [str(seen.body) for seen in action.github.seen]
         for secret in (KEY, "ghs_actions", f"{CANARY}-runtime"):

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from gradegate.account import AskedModel, BaselineReport, KeyUse, Made
-from gradegate.baseline import FIXED, NEW_FAILURE, PRE_EXISTING
 from gradegate.changes import GateChanges
 from gradegate.conversation import Turn
 from gradegate.deciding.gate import decide
@@ -17,6 +16,7 @@ from gradegate.github.event import Event
 from gradegate.pipeline import unasked
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.result import Counterpart, Decision, GateOutcome, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING
 from gradegate.settings import Settings
 from gradegate.suite import Policy, Rule, Select
 from support import samples
@@ -44,11 +44,7 @@ TOPICS = (
     ("Delivery abroad", "Do you deliver to Norway, and what does it cost?", "Delivery to Norway costs 19 euros."),
     ("Broken on arrival", "The lamp came broken. Who pays for sending it back?", "We pay for the way back."),
     ("Change of address", "I moved yesterday; where does my parcel go now?", "It goes to the address of the order."),
-    (
-        "Gift card",
-        "Can I pay half with a gift card and half by invoice?",
-        "A gift card may be combined with an invoice.",
-    ),
+    ("Gift card", "Can I pay half with a gift card and half by invoice?", "A gift card may be combined with an invoice."),
     ("Warranty", "How long is the warranty of your coffee machines?", "Coffee machines have three years."),
 )
 
@@ -82,9 +78,7 @@ def passing(number: int, status: str = "ok") -> Row:
 
 def failing(number: int, status: str = NEW_FAILURE) -> Row:
     _, _, said = TOPICS[number % len(TOPICS)]
-    reason = (
-        f"The answer promises what the desk does not: the reference says “{said}” and the answer says the opposite."
-    )
+    reason = f"The answer promises what the desk does not: the reference says “{said}” and the answer says the opposite."
     wrong = _grade(Outcome.FAIL, 24 + 8 * number, status=status, value=said, score=0.0, threshold=0.5, reason=reason)
     answer = "Of course! That is always possible, at no cost, for as long as you like. Is there anything else?"
     return _row(number, Outcome.FAIL, wrong, output=answer, usage=samples.TARGET)
@@ -108,9 +102,7 @@ def wordy(number: int) -> Row:
     good = _grade(Outcome.PASS, 24 + 8 * number, status="ok", score=1.0)
     reason = "The answer takes 74 words for a yes."
     long = _grade(Outcome.FAIL, 25 + 8 * number, "llm-rubric", value="At most 40 words", blocking=False, score=0.4)
-    return _row(
-        number, Outcome.PASS, good, replace(long, threshold=0.8, reason=reason), output="Yes, " + "really " * 70
-    )
+    return _row(number, Outcome.PASS, good, replace(long, threshold=0.8, reason=reason), output="Yes, " + "really " * 70)
 
 
 def decided(rows: list[Row], rules: tuple[Rule, ...] = RULES, **more: object) -> Decision:
@@ -121,10 +113,7 @@ def decided(rows: list[Row], rules: tuple[Rule, ...] = RULES, **more: object) ->
         samples.TARGET,
         samples.GRADER,
         seconds=41.5,
-        models=(
-            AskedModel("openai:chat:gpt-5", "api.openai.com"),
-            AskedModel("openai:chat:gpt-5-mini", "api.openai.com"),
-        ),
+        models=(AskedModel("openai:chat:gpt-5", "api.openai.com"), AskedModel("openai:chat:gpt-5-mini", "api.openai.com")),
         keys=(KeyUse("OPENAI_API_KEY", "api.openai.com"),),
         made=MADE,
         baseline=BaselineReport(
@@ -141,16 +130,7 @@ def decided(rows: list[Row], rules: tuple[Rule, ...] = RULES, **more: object) ->
 
 def mixed() -> Decision:
     """Twelve cases of every kind."""
-    rows = [
-        failing(0),
-        failing(1),
-        failing(2, PRE_EXISTING),
-        conversation(3),
-        unclear(4),
-        unclear(5),
-        wordy(6),
-        wordy(7),
-    ]
+    rows = [failing(0), failing(1), failing(2, PRE_EXISTING), conversation(3), unclear(4), unclear(5), wordy(6), wordy(7)]
     return decided([*rows, failing(8, PRE_EXISTING), failing(9), passing(10, FIXED), passing(11)])
 
 

@@ -82,9 +82,7 @@ def nearly_equal() -> Row:
         status="new-failure",
     )
     style = _grade(Outcome.PASS, "llm-rubric", 63, value="Is polite", score=0.9, threshold=0.8, reason="Polite.")
-    answer = (
-        "Returns are taken for 60 days after delivery, also without the original packaging, and the way back is free."
-    )
+    answer = "Returns are taken for 60 days after delivery, also without the original packaging, and the way back is free."
     return screens._row(0, Outcome.FAIL, grade, style, output=answer, usage=_SPENT)
 
 
@@ -110,16 +108,7 @@ def conversation() -> Row:
 def long_answer() -> Row:
     """Nobody reads all of it at once."""
     text = "The machine has to be filled, heated and rinsed before the first cup is drawn. " * 60
-    grade = _grade(
-        Outcome.FAIL,
-        "llm-rubric",
-        71,
-        value="At most 40 words",
-        blocking=False,
-        score=0.1,
-        threshold=0.8,
-        reason="Long.",
-    )
+    grade = _grade(Outcome.FAIL, "llm-rubric", 71, value="At most 40 words", blocking=False, score=0.1, threshold=0.8, reason="Long.")
     good = _grade(Outcome.PASS, "factuality", 70, value="It is rinsed first.", score=1.0, status="ok")
     return screens._row(2, Outcome.PASS, good, grade, output=text, provider="anthropic:messages:claude-sonnet-5")
 
@@ -150,25 +139,14 @@ def showcase() -> Decision:
 def large(cases: int = 2000) -> Decision:
     """As many cases as a page shows of a kind, a tenth of them failing, with texts of the usual length."""
     draw = random.Random(7)
-    words = (
-        "the a of to machine warranty years shop order parcel water cup button light clean heat press before".split()
-    )
+    words = "the a of to machine warranty years shop order parcel water cup button light clean heat press before".split()
 
     def sentence(length: int) -> str:
         return " ".join(draw.choice(words) for _ in range(length)).capitalize() + "."
 
     def graded(number: int, outcome: Outcome, kind: str) -> Grade:
         score = round(draw.uniform(0, 0.7) if outcome is Outcome.FAIL else draw.uniform(0.7, 1), 2)
-        return _grade(
-            outcome,
-            kind,
-            20 + number,
-            value=sentence(25),
-            score=score,
-            threshold=0.7,
-            reason=sentence(30),
-            usage=_JUDGED,
-        )
+        return _grade(outcome, kind, 20 + number, value=sentence(25), score=score, threshold=0.7, reason=sentence(30), usage=_JUDGED)
 
     def row(number: int) -> Row:
         outcome = Outcome.FAIL if number % 10 == 0 else Outcome.PASS
@@ -180,9 +158,7 @@ def large(cases: int = 2000) -> Decision:
             prompt=sentence(120),
             vars={"question": sentence(12), "context": [sentence(60), sentence(60)]},
             output=sentence(90),
-            turns=tuple(Turn("assistant" if n % 2 else "user", sentence(20)) for n in range(6))
-            if number % 7 == 0
-            else (),
+            turns=tuple(Turn("assistant" if n % 2 else "user", sentence(20)) for n in range(6)) if number % 7 == 0 else (),
         )
 
     return screens.decided([row(number) for number in range(cases)], screens.RULES[:2])

@@ -51,7 +51,7 @@ def judgement(model: str, text: str) -> str:
         "judge-closedqa": "It was weighed.\nN" if low else "It was weighed.\nY",
         "judge-select": "1",
         "judge-geval": json.dumps(
-            {"steps": ["Look."], "score": 2 if low else 8, "reason": "so"}, separators=(",", ":")
+            {"steps": ["Look."], **({"score": 2 if low else 8} if '"score"' in text else {}), "reason": "so"}, separators=(",", ":")
         ),
         "judge-conversation": json.dumps({"verdict": "no" if low else "yes", "reason": "so it is"}),
         "judge-question": "Which lamp is bright?",
@@ -112,11 +112,7 @@ def reply(path: str, body: Any) -> Any:
         return {"object": "list", "data": rows, "model": model, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
     if path.endswith("/moderations"):
         flagged = "GRADE-LOW" in str(body["input"])
-        result = {
-            "flagged": flagged,
-            "categories": {"violence": flagged},
-            "category_scores": {"violence": 0.9 * flagged},
-        }
+        result = {"flagged": flagged, "categories": {"violence": flagged}, "category_scores": {"violence": 0.9 * flagged}}
         return {"id": "m", "model": model, "results": [result]}
     if path == "/labels":
         return [[{"label": "kind", "score": 0.8}, {"label": "rude", "score": 0.2}]]
@@ -127,33 +123,15 @@ def reply(path: str, body: Any) -> Any:
     said = _said(body, model)
     if path.endswith("/chat/completions"):
         called = calls(said)
-        message = (
-            {"role": "assistant", "content": None, "tool_calls": called}
-            if called
-            else {"role": "assistant", "content": said}
-        )
+        message = {"role": "assistant", "content": None, "tool_calls": called} if called else {"role": "assistant", "content": said}
         usage = {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10}
         choice = {"index": 0, "finish_reason": "tool_calls" if called else "stop", "message": message}
-        return {
-            "id": "c",
-            "object": "chat.completion",
-            "created": 0,
-            "model": model,
-            "choices": [choice],
-            "usage": usage,
-        }
+        return {"id": "c", "object": "chat.completion", "created": 0, "model": model, "choices": [choice], "usage": usage}
     if path.endswith("/responses"):
         part = {"type": "output_text", "text": said, "annotations": []}
         message = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [part]}
         usage = {"input_tokens": 5, "output_tokens": 5, "total_tokens": 10}
-        return {
-            "id": "r",
-            "object": "response",
-            "status": "completed",
-            "model": model,
-            "output": [message],
-            "usage": usage,
-        }
+        return {"id": "r", "object": "response", "status": "completed", "model": model, "output": [message], "usage": usage}
     if path.endswith("/messages"):
         usage = {"input_tokens": 5, "output_tokens": 5}
         content = [{"type": "text", "text": said}]
@@ -195,11 +173,7 @@ class Model:
 
     def of_targets(self) -> list[dict[str, Any]]:
         """What targets were asked, in an order that does not depend on who came first."""
-        rows = [
-            row
-            for row in self.asked
-            if row["path"] != "/labels" and not _model(row["path"], row["body"]).startswith("judge")
-        ]
+        rows = [row for row in self.asked if row["path"] != "/labels" and not _model(row["path"], row["body"]).startswith("judge")]
         return sorted(rows, key=_canonical)
 
 

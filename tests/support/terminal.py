@@ -17,9 +17,7 @@ from rich.text import Text
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def run(
-    command: Sequence[str], cwd: Path, environ: Mapping[str, str], columns: int = 80, errors: bool = False
-) -> tuple[int, str]:
+def run(command: Sequence[str], cwd: Path, environ: Mapping[str, str], columns: int = 80, errors: bool = False) -> tuple[int, str]:
     """The exit code of a command whose standard output (or error) is a terminal of 24 lines, and all that it wrote there."""
     main, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))

@@ -15,16 +15,10 @@ def span(number, attributes, parent=0, trace=1, status=None, start=1000):
     from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
     ends = {"startTimeUnixNano": str(start * 10**9 + number), "endTimeUnixNano": str((start + 2) * 10**9)}
-    ids = {
-        "traceId": f"{trace:032x}",
-        "spanId": f"{number:016x}",
-        **({"parentSpanId": f"{parent:016x}"} if parent else {}),
-    }
+    ids = {"traceId": f"{trace:032x}", "spanId": f"{number:016x}", **({"parentSpanId": f"{parent:016x}"} if parent else {})}
     listed = [{"key": key, "value": any_value(value)} for key, value in attributes.items()]
     made = {**ids, "name": "s", **ends, "attributes": listed, **({"status": status} if status else {})}
-    ParseDict(
-        {key: value for key, value in made.items() if not key.endswith("Id")}, Span()
-    )  # ids are hex here, and not base64
+    ParseDict({key: value for key, value in made.items() if not key.endswith("Id")}, Span())  # ids are hex here, and not base64
     return made
 
 
@@ -37,9 +31,5 @@ def genai(asked, answered, **more):
     heard = [{"role": "user", "parts": [{"type": "text", "content": asked}]}]
     said = [{"role": "assistant", "parts": [{"type": "text", "content": answered}], "finish_reason": "stop"}]
     messages = {"gen_ai.input.messages": json.dumps(heard), "gen_ai.output.messages": json.dumps(said)}
-    tokens = {
-        "gen_ai.usage.input_tokens": 5,
-        "gen_ai.usage.output_tokens": 3,
-        "gen_ai.response.finish_reasons": ["stop"],
-    }
+    tokens = {"gen_ai.usage.input_tokens": 5, "gen_ai.usage.output_tokens": 3, "gen_ai.response.finish_reasons": ["stop"]}
     return {"gen_ai.operation.name": "chat", **messages, **tokens, **more}

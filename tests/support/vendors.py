@@ -1,5 +1,6 @@
 """Providers built as the command builds them, asked over loopback, and replies in the form of each vendor."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def build(provider_id: str, config: dict[str, Any] | None = None, **env: str) ->
     assert make is not None
     options.check(spec, make)
     return make(
-        Setting(spec, found[1], Client(retries=0, timeout=10.0), Environment(env), lambda reference, origin: b"")
+        Setting(spec, found[1], Client(retries=0, timeout=10.0, environ=os.environ), Environment(env), lambda reference, origin: b"")
     )
 
 
@@ -109,12 +110,7 @@ THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text
 def embeddings(*rows: list[float], order: tuple[int, ...] | None = None) -> dict:
     places = order or tuple(range(len(rows)))
     data = [{"object": "embedding", "index": place, "embedding": rows[place]} for place in places]
-    return {
-        "object": "list",
-        "data": data,
-        "model": "text-embedding-3-small",
-        "usage": {"prompt_tokens": 8, "total_tokens": 8},
-    }
+    return {"object": "list", "data": data, "model": "text-embedding-3-small", "usage": {"prompt_tokens": 8, "total_tokens": 8}}
 
 
 def claude(*content: dict, stop_reason: str = "end_turn", **more) -> dict:

@@ -31,20 +31,7 @@ def test_what_prints_nothing_is_blank(text):
     assert is_blank(text + " " + text)
 
 
-SEEN = [
-    "a",
-    ".",
-    "\u200b.",
-    "\x1b[31mred\x1b[0m",
-    "\x1b[31m.",
-    "é",
-    "日",
-    "\u0301",
-    "👍",
-    "\ufffd",
-    "```\n```",
-    "<think>",
-]
+SEEN = ["a", ".", "\u200b.", "\x1b[31mred\x1b[0m", "\x1b[31m.", "é", "日", "\u0301", "👍", "\ufffd", "```\n```", "<think>"]
 
 
 @pytest.mark.parametrize("text", SEEN)

@@ -12,9 +12,7 @@ def test_patterns_find_part_and_remove():
     assert patterns.found_in("^a", ["ab", "ba", ""]) == [True, False, False]
 
 
-@pytest.mark.parametrize(
-    "pattern", ["(", "[", "a{1,99999999999999999999}", "(?P<a", "a" * 30_000, "(" * 3000 + ")" * 3000]
-)
+@pytest.mark.parametrize("pattern", ["(", "[", "a{1,99999999999999999999}", "(?P<a", "a" * 30_000, "(" * 3000 + ")" * 3000])
 def test_what_is_no_pattern_is_refused(pattern):
     with pytest.raises(ValueError, match=r"expression|cannot be used|characters"):
         patterns.check(pattern)

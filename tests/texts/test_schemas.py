@@ -77,7 +77,7 @@ def test_a_breach_is_said_with_its_place():
 
 
 def test_a_value_that_is_quoted_is_cut():
-    assert len(schemas.breach(json.dumps({"type": "object"}), "a" * 100_000)) == 2000
+    assert len(schemas.breach(json.dumps({"type": "object"}), "a" * 100_000)) == 2001  # the last is the mark of a cut
 
 
 def test_an_answer_nested_too_deeply_is_not_judged():
@@ -113,15 +113,7 @@ def test_a_key_that_checks_nothing_is_said(schema, said):
     [
         *LOCAL,
         {"$schema": DRAFT, "prefixItems": [True], "dependentRequired": {"a": ["b"]}, "unevaluatedProperties": False},
-        {
-            "title": "t",
-            "description": "d",
-            "$comment": "c",
-            "examples": [1],
-            "default": 1,
-            "readOnly": True,
-            "deprecated": True,
-        },
+        {"title": "t", "description": "d", "$comment": "c", "examples": [1], "default": 1, "readOnly": True, "deprecated": True},
         {"x-own": 1, "example": {"a": 1}, "nullable": True, "if": {"type": "null"}, "then": {}, "else": {}},
         {"enum": [{"requird": 1}], "const": {"typ": 1}, "properties": {"requird": {"type": "string"}}},
         {"$ref": "#/components/x", "components": {"x": {"type": "string"}}},

@@ -64,18 +64,17 @@ ATTACKS = [
     "{{ ''.__class__.__mro__[1].__subclasses__() }}",
     "{{ name.__class__ }}",
     "{{ 'a' * 100000000 }}",
-    "{{ 9 ** 999999999 }}",
     "{{ list.append('x') }}",
-    "{% for a in range(99999) %}{{ 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' }}{% endfor %}",
     "{{ lipsum() }}",
-    "{{ cycler.__init__.__globals__ }}",
+    "{{ loop.__init__.__globals__ }}",
+    "{{ name['__class__'] }}{{ obj | first }}",
     "{{ '%s' % obj }}",
     "{{ '{0.__class__}'.format(name) }}",
 ]
 
 
 @pytest.mark.parametrize("source", ATTACKS)
-def test_templates_are_sandboxed(source):
+def test_templates_reach_nothing_of_python(source):
     try:
         assert render(source, VARS) in ("", "NaN", "Infinity")  # numbers, as in Nunjucks
     except TemplateError as e:

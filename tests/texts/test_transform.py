@@ -10,12 +10,7 @@ from gradegate.errors import NoVerdict
 from gradegate.texts.transform import parse
 from support.graded import Script, config, mistakes
 
-OUTPUT = {
-    "context": "one",
-    "citations": [{"text": "a", "meta": {"k": "x"}}, {"text": "b"}],
-    "list": ["p", "q"],
-    "odd-key": "o",
-}
+OUTPUT = {"context": "one", "citations": [{"text": "a", "meta": {"k": "x"}}, {"text": "b"}], "list": ["p", "q"], "odd-key": "o"}
 VARS = {"docs": ["d", "e"], "x": "vx"}
 
 
@@ -129,9 +124,7 @@ def test_a_path_that_leads_nowhere_is_no_verdict(written, output, words):
     ],
 )
 def test_the_context_of_an_answer(gate, llm, kind, written, output, outcome):
-    replies = {"context-recall": ["x [Attributed]"], "context-relevance": ["The sky is blue."]}.get(
-        kind, ["One.", "Yes."]
-    )
+    replies = {"context-recall": ["x. [Attributed]"], "context-relevance": ["The sky is blue."]}.get(kind, ["One.", "Yes."])
     llm.reply = Script(*replies)
     value = {"value": "v"} if kind == "context-recall" else {}
     text = output if isinstance(output, str) else json.dumps(output)
@@ -147,9 +140,7 @@ def test_it_wins_over_the_variable_and_a_missing_variable_shows_before_the_run(g
     gate(config(llm, assertion, context="the variable", found="what was found"))
     assert "what was found" in llm.prompts[0]
     assert "the variable" not in llm.prompts[0]
-    assert "the variable `found` that contextTransform names is missing" in mistakes(
-        gate(config(llm, assertion, context="c"))
-    )
+    assert "the variable `found` that contextTransform names is missing" in mistakes(gate(config(llm, assertion, context="c")))
     wrong = {"type": "contains", "value": "v", "contextTransform": "output.x"}
     assert "`contains` has no `contextTransform`" in mistakes(gate(config(llm, wrong)))
 

@@ -1,4 +1,8 @@
-"""Who may be asked, and with whose keys: a key goes to its own hosts and to those that the workflow allows."""
+"""Who may be asked, and with which credentials: what is one, whose it is, and where and as what it may leave.
+
+A credential is a vendor's key variable, what ``apiKeyEnvar`` names, or a variable whose name says so and that the workflow
+does not open. A vendor's leaves as the credential of a provider alone, any other one in headers alone; each to its hosts.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from gradegate.access.environment import is_runners, sounds_secret
 from gradegate.access.hosts import (
     Address,
     Host,
@@ -21,30 +26,61 @@ from gradegate.access.hosts import (
 
 METADATA = "it is a service that hands out a machine's own credentials, which is never asked"
 PRIVATE = "it is an address inside a private network"
-NO_NAME = (
-    "it is no name of a host, which has letters from a to z, digits and dashes between dots, and others as `xn--...`"
-)
+NO_NAME = "it is no name of a host, which has letters from a to z, digits and dashes between dots, and others as `xn--...`"
 
 
 @dataclass(frozen=True, slots=True)
 class Egress:
     """What may leave the machine. ``bound``: keys are held to their hosts, as always on GitHub.
 
-    ``vendors`` gives all vendors that there are: a vendor's key may be read by a provider of another kind.
+    ``vendors`` gives all vendors that there are: a vendor's key may be read by a provider of another kind. ``opened`` are the
+    variables that the workflow allows in any text, ``named`` those that configs name as the key of a provider.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
     hosts: tuple[Host, ...] = ()
     bound: bool = False
     vendors: Callable[[], Iterable[Vendor]] = tuple
+    opened: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
 
-    def carries(self, name: str, url: str) -> bool:
-        """Whether the value of a variable may go to an address."""
-        if not self.bound or covers(self.hosts, url):
+    def is_vendors(self, name: str) -> bool:
+        """Whether a variable holds a vendor's key, whoever reads it. The names of all sound like it: vendors are many to import."""
+        return sounds_secret(name) and any(name in vendor.keys for vendor in self.vendors())
+
+    def is_credential(self, name: str) -> bool:
+        """Whether the value of a variable is a credential."""
+        return name in self.named or (sounds_secret(name) and (name not in self.opened or self.is_vendors(name)))
+
+    def signs_as(self, name: str) -> str:
+        """The one option that a variable may fill whose value signs, and is never sent; empty for any other variable."""
+        return next((option for it in self.vendors() for signing, option in it.signing if signing == name), "")
+
+    def is_address(self, name: str, url: str) -> bool:
+        """Whether the value of a variable is where an address leads, and no vendor's key."""
+        return is_address(self.variables.get(name, ""), url) and not self.is_vendors(name)
+
+    def heads(self, name: str, url: str) -> bool:
+        """Whether any header of a request may hold the value of a variable."""
+        return not self.is_vendors(name) and not is_runners(name) and self.carries(name, url)
+
+    def carries(self, name: str, url: str, *, listed: bool = False) -> bool:
+        """Whether the value of a variable may go to the host of an address.
+
+        A credential of no vendor goes where the environment leads providers, too; ``listed``: where the workflow lists hosts alone.
+        """
+        if not self.bound or covers(self.hosts, url) or is_address(self.variables.get(name, ""), url):
             return True
-        if is_address(self.variables.get(name, ""), url):
-            return True
-        return any(name in vendor.keys and vendor.takes(url, self.variables) for vendor in self.vendors())
+        vendors = tuple(self.vendors())
+        own = [vendor for vendor in vendors if name in (*vendor.keys, *vendor.ids)]
+        if own:
+            return any(vendor.takes(url, self.variables) for vendor in own)
+        return (
+            not listed
+            and self.is_credential(name)
+            and not is_runners(name)
+            and any(vendor.is_set(url, self.variables) for vendor in vendors)
+        )
 
     def objection(self, name: str, address: Address | None = None) -> str:
         """Why a host may not be asked, or nothing. ``address`` is what its name led to, where that is known."""

@@ -67,6 +67,14 @@ class Traces:
         parts = {part: bone for bone in map(_bones, values) for part in _parts(bone)}
         return cls(tuple(sorted(forms, key=len, reverse=True)), tuple(bones), parts)
 
+    @classmethod
+    def whole(cls, secrets: Iterable[str]) -> Traces:
+        """What to look for of whole secrets alone: each as it is and encoded, and all of that forwards and backwards."""
+        forms = {form for secret in secrets for way in (secret, secret[::-1]) for form in (way, *_encoded(way))}
+        forms |= {form[::-1] for form in forms}
+        bones = {bone for bone in map(_bones, forms) if len(bone) >= _LEAST_BONES}
+        return cls(tuple(form for form in forms if len(_bones(form)) < _LEAST_BONES), tuple(bones), {})
+
     def spans(self, text: str) -> list[Span]:
         """Where the text gives a secret away."""
         hits = [*_spans(text, self.forms), *self._traced(text, 0), *self._cuts(text)]
@@ -82,7 +90,7 @@ class Traces:
 
     def shows(self, text: str) -> bool:
         """Whether the text gives a secret away, as it is or with its escapes undone."""
-        for _ in range(_ROUNDS + 1):
+        for _ in range(_ROUNDS + 1 if self.forms or self.bones else 0):
             if self._shows(text):
                 return True
             before, text = text, _plain(text)
@@ -179,9 +187,7 @@ def _parts(bones: bytes) -> Iterator[bytes]:
 
     What is long is so for its secret: a token has a thousand letters, of which fifty are of no use, and each part costs a search in every text.
     """
-    size, step = (
-        (_PROBE, max(_STEP, len(bones) // _MOST_PARTS)) if len(bones) >= _WHOLE else (max(9, len(bones) * 2 // 3), 1)
-    )
+    size, step = (_PROBE, max(_STEP, len(bones) // _MOST_PARTS)) if len(bones) >= _WHOLE else (max(9, len(bones) * 2 // 3), 1)
     for start in range(0, len(bones) - size + 1, step):
         part = bones[start : start + size]
         if not part.isalpha() and not part.isdigit():

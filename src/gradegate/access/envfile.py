@@ -54,12 +54,12 @@ def parse(text: str, file: str) -> dict[str, str]:
     """The variables of a file. Raises ConfigError with every line that is none."""
     found: dict[str, str] = {}
     mistakes: list[Mistake] = []
-    at = 0
+    at = line = counted = 0
     while at < len(text):
         match = _LINE.match(text, at) or _BLANK.match(text, at)
         if match is None or match.end() == at:
-            line = text.count("\n", 0, at) + 1
-            mistakes.append(Mistake("the line is no variable", Origin(file, line), "write NAME=value"))
+            line, counted = line + text.count("\n", counted, at), at
+            mistakes.append(Mistake("the line is no variable", Origin(file, line + 1), "write NAME=value"))
             at = (text.find("\n", at) + 1) or len(text)
             continue
         at = match.end()

@@ -1,15 +1,20 @@
-"""What configs may read of the environment: the one place that knows which variables are closed, plain or secret."""
+"""The environment: what the runner says of the run, and what configs may read; which variables are closed, plain or secret."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gradegate.errors import ConfigError, Mistake
 
 # What the runner hands to the action itself. No config reads it, by no way and with nobody's leave: its tokens write to
 # the repository, and its files steer the job.
 _RUNNERS = re.compile(
-    r"ACTIONS_.*|INPUT_.*|RUNNER_.*|GITHUB_TOKEN"
+    r"ACTIONS_.*|INPUT_.*|RUNNER_.*|GITHUB_TOKEN|GRADEGATE_CACHE_SECRET"
     r"|GITHUB_(?:ENV|OUTPUT|PATH|STATE|STEP_SUMMARY|EVENT_PATH|WORKSPACE|ACTION_PATH)",
     re.DOTALL,
 )
@@ -22,8 +27,30 @@ _SECRET = re.compile(
     r"|PASS$|PRIVATE|SIGNATURE|CONNECTION_?STRING|DATABASE_URL",
     re.IGNORECASE,
 )
-_NOT_SECRET = re.compile(r"INPUT_(?!GITHUB.TOKEN$|.*API.KEY$).*|PWD|OLDPWD|.*_FILE|SSH_AUTH_SOCK", re.DOTALL)
+_NOT_SECRET = re.compile(r"INPUT_(?!GITHUB.TOKEN$|CACHE.SECRET$|.*API.KEY$).*|PWD|OLDPWD|.*_FILE|SSH_AUTH_SOCK", re.DOTALL)
 
+FIELD, HEADER, TEXT = (
+    "field",
+    "header",
+    "text",
+)  # as what a provider sends a value: its credential, a header, anything else
+LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
+# Started by somebody who may write, at what is merged. `workflow_run`, `issue_comment` and their like run at the default
+# branch, too, and are started by anybody; `pull_request_target` has the base's ref and the pull request's files.
+OWN = ("push", "workflow_dispatch")
+# Events whose own commit is what is to be judged: started by somebody who may write, or without secrets for a fork. All
+# others, those that GitHub has yet to invent among them, say nothing about whose files lie in the workspace.
+FREE = frozenset(
+    {
+        "merge_group",
+        "pull_request",
+        "pull_request_review",
+        "pull_request_review_comment",
+        "push",
+        "schedule",
+        "workflow_dispatch",
+    }
+)
 STAND_IN = "no-key"  # goes nowhere: where it is used, nobody is asked
 
 
@@ -37,12 +64,43 @@ def sounds_secret(name: str) -> bool:
     return _SECRET.search(name) is not None and _NOT_SECRET.fullmatch(name) is None
 
 
+class Use(NamedTuple):
+    """A variable of the environment, where a provider's config shows it, as people write that, and as what it leaves."""
+
+    variable: str
+    place: str = ""
+    sent: str = FIELD
+
+
+def names(written: Iterable[str]) -> list[str]:
+    """The words of texts, which spaces, lines or commas part."""
+    return [word for text in written for word in re.split(r"[\s,]+", text) if word]
+
+
+def open_variables(written: Iterable[str], option: str = "allowed-env") -> frozenset[str]:
+    """The names of ``allowed-env``, or of another. Raises ConfigError for the runner's own and for what is not a name."""
+    given = names(written)
+    wrong = [
+        Mistake(f"`{name}` in `{option}` is {'the runner’s own' if is_runners(name) else 'not the name of a variable'}")
+        for name in given
+        if is_runners(name) or not re.fullmatch(r"[A-Za-z_]\w*", name)
+    ]
+    if wrong:
+        raise ConfigError(*wrong)
+    return frozenset(given)
+
+
+def event_shown(event: str) -> str:
+    """An event as messages call it."""
+    return f"the event `{event}`" if event else "an unknown event (GITHUB_EVENT_NAME is not set)"
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """The variables of the process, under the literals that a config's own ``env`` lays over them.
 
     ``drawn`` says of a literal that is a template which variables it shows. ``open_`` are the names that the workflow
-    allows everywhere in a config.
+    allows everywhere in a config. ``uses`` gathers what a provider reads of such literals.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -50,6 +108,70 @@ class Environment:
     literals: Mapping[str, str] = field(default_factory=dict, repr=False)
     drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
     keyless: bool = False  # nobody is asked: what sounds like a key and is not set has a stand-in
+    uses: set[Use] | None = field(default=None, compare=False)
+
+    @property
+    def on_github(self) -> bool:
+        """Whether GitHub's runner started the process."""
+        return self.variables.get("GITHUB_ACTIONS") == "true"
+
+    @property
+    def event(self) -> str:
+        """The event of the workflow: the runner always sets it, and lets no workflow change it. Empty off GitHub."""
+        return self.variables.get("GITHUB_EVENT_NAME", "")
+
+    @property
+    def event_shown(self) -> str:
+        """The event as messages call it."""
+        return event_shown(self.event)
+
+    @property
+    def commit(self) -> str:
+        """The commit that the workflow runs at; empty where the runner names none."""
+        return self.variables.get("GITHUB_SHA", "")
+
+    @property
+    def workspace(self) -> str:
+        """The folder of the job; empty off GitHub."""
+        return self.variables.get("GITHUB_WORKSPACE", "")
+
+    @property
+    def run(self) -> tuple[str, str]:
+        """The number of the workflow's run, and which attempt it is; empty off GitHub."""
+        return self.variables.get("GITHUB_RUN_ID", ""), self.variables.get("GITHUB_RUN_ATTEMPT", "")
+
+    @property
+    def vouched_only(self) -> bool:
+        """Whether the event allows files of its commit alone. Off GitHub there is no event, and everything is free."""
+        return (bool(self.event) or self.on_github) and self.event not in FREE
+
+    @property
+    def is_default_branch(self) -> bool:
+        """Whether the event is a push to the default branch, its schedule, or started there by hand."""
+        if self.event == "schedule":  # runs at the default branch alone
+            return True
+        try:
+            name = self._payload()["repository"]["default_branch"]
+        except (OSError, ValueError, RecursionError, LookupError, TypeError):
+            return False
+        ref = self.variables.get("GITHUB_REF", "")
+        return self.event in OWN and isinstance(name, str) and name != "" and ref == f"refs/heads/{name}"
+
+    @property
+    def is_fork(self) -> bool | None:
+        """Whether the event's pull request comes from another repository; None where the event does not say."""
+        try:
+            pull = self._payload()["pull_request"]
+            base, head = pull["base"]["repo"]["full_name"], (pull["head"]["repo"] or {}).get("full_name")
+        except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
+            return None
+        if not isinstance(base, str) or not isinstance(head, str | None):
+            return None
+        return head is None or head.lower() != base.lower()  # a fork that was deleted has none
+
+    def _payload(self) -> Any:
+        with Path(self.variables.get("GITHUB_EVENT_PATH", "")).open("rb") as file:
+            return json.loads(file.read(LARGEST))
 
     def over(self, literals: Mapping[str, str], drawn: Mapping[str, frozenset[str]] | None = None) -> Environment:
         """With more of a config's own values."""
@@ -61,6 +183,12 @@ class Environment:
 
     def get(self, name: str) -> str:
         """The value as a provider's config reads it; empty when it is not set or the runner's own."""
+        if self.uses is not None:
+            self.uses.update(Use(variable, f"env.{name}", TEXT) for variable in self.drawn.get(name, ()))
+        return self.key(name)
+
+    def key(self, name: str) -> str:
+        """The same for a credential, which goes into the field of its provider alone."""
         if name in self.literals:
             return self.literals[name]
         value = "" if is_runners(name) else self.variables.get(name, "")
@@ -115,9 +243,7 @@ def secrets(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str,
 
 
 _ADDRESS = re.compile(r"https?://[\w.-]+(?::\d+)?(?:/[\w.-]{0,40}){0,3}|[\w.-]+:\d{1,5}|localhost", re.IGNORECASE)
-_USERINFO = re.compile(
-    r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/?#@:]{0,200}:([^\s/?#@]{1,2000})@", re.IGNORECASE
-)
+_USERINFO = re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/?#@:]{0,200}:([^\s/?#@]{1,2000})@", re.IGNORECASE)
 
 
 def passwords(text: str) -> Iterator[str]:

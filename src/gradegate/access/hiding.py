@@ -16,6 +16,11 @@ def excerpt(text: str, most: int) -> str:
     return text if len(text) <= most else text[:most] + CUT
 
 
+def ending(text: str, most: int) -> str:
+    """The end of a text, with the same sign before it where something is cut off."""
+    return text if len(text) <= most else CUT + text[-most:]
+
+
 def redactor(secrets: Iterable[str], short: bool = True) -> Hide:
     """A function that replaces every form of every secret in a text.
 

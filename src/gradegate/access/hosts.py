@@ -10,6 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from gradegate.access.environment import names
+from gradegate.errors import ConfigError, Mistake
+
 _PORTS = {"http": 80, "https": 443}
 _NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
 # Services that hand out a machine's own credentials, beside the link-local ones: of Alibaba, Oracle, Azure, AWS, Google.
@@ -75,6 +78,16 @@ def allowed(written: str) -> Host | None:
     if "://" in text:
         return host
     return Host(host.name, parts.port) if not parts.path.strip("/") else None
+
+
+def hosts(written: Iterable[str]) -> tuple[Host, ...]:
+    """The hosts of ``allowed-hosts``. Raises ConfigError with every one that is none."""
+    named = {text: allowed(text) for text in names(written)}
+    cure = "write host, host:port or https://host, each host by its whole name"
+    wrong = [Mistake(f"`{text}` in `allowed-hosts` is not a host", None, cure) for text in named if not named[text]]
+    if wrong:
+        raise ConfigError(*wrong)
+    return tuple(host for host in named.values() if host)
 
 
 def bound_by(value: str) -> Host | None:
@@ -171,17 +184,24 @@ class Vendor:
     """Who serves an API: the variables that hold its keys, its own hosts, and the variables that name another address.
 
     ``forms`` are patterns of whole names of hosts, one for each region: of names that nobody but the vendor can make.
+    ``ids`` are variables that say who signs in, and are no secrets. ``signing`` are keys that sign and are never sent, each with
+    the one option of a provider that it may fill.
     """
 
     keys: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     forms: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    signing: tuple[tuple[str, str], ...] = ()
 
     def takes(self, url: str, variables: Mapping[str, str]) -> bool:
         """Whether its keys may go to an address: at a host of its own over TLS, or where the environment says."""
-        named = filter(None, (bound_by(variables.get(name, "")) for name in self.addresses))
-        return self.owns(url) or covers(named, url)
+        return self.owns(url) or self.is_set(url, variables)
+
+    def is_set(self, url: str, variables: Mapping[str, str]) -> bool:
+        """Whether the environment names the host of an address for it."""
+        return covers(filter(None, (bound_by(variables.get(name, "")) for name in self.addresses)), url)
 
     def owns(self, url: str) -> bool:
         """Whether an address is at a host of the vendor's own, over TLS and at its usual port."""

@@ -11,18 +11,23 @@ from gradegate.access.encodings import Traces
 
 _lock = threading.Lock()
 _tokens: set[str] = set()
-_traces = Traces.of(())
+_traces = _whole = Traces.of(())
 
 
 def remember(token: str) -> None:
     """Have a token hidden in every text from now on."""
-    global _traces  # noqa: PLW0603  # one value for whoever reads, exchanged as a whole
+    global _traces, _whole  # values for whoever reads, each exchanged as a whole
     with _lock:
         if token not in _tokens:
             _tokens.add(token)
-            _traces = Traces.of(_tokens)
+            _traces, _whole = Traces.of(_tokens), Traces.whole(_tokens)
 
 
 def traces() -> Traces:
     """What would show one of them."""
     return _traces
+
+
+def whole() -> Traces:
+    """What would show the whole of one of them."""
+    return _whole

@@ -83,6 +83,4 @@ def _documents(test: Map, said: tuple[Turn, ...]) -> tuple[str, ...]:
     return tuple(str(item) for item in fields.listed(found) if str(item).strip())
 
 
-SHAPES.register("deepeval")(
-    Shape("deepeval", "goldens of DeepEval with `actual_output`, by their `input`", recognises, read)
-)
+SHAPES.register("deepeval")(Shape("deepeval", "goldens of DeepEval with `actual_output`, by their `input`", recognises, read))

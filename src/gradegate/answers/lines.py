@@ -92,6 +92,4 @@ def _keys(row: Map, origin: Origin) -> LineKeys:
         raise ConfigError(Mistake(first.what + more, first.origin, first.cure if not others else _CURE)) from e
 
 
-SHAPES.register("lines")(
-    Shape("lines", "gradegate's own lines, one for each line of `gradegate cases`", recognises, read)
-)
+SHAPES.register("lines")(Shape("lines", "gradegate's own lines, one for each line of `gradegate cases`", recognises, read))

@@ -69,9 +69,7 @@ def _untold(body: Mapping[str, Any], origin: Origin) -> str:
         strange = next((kind for kind in kinds if kind not in _NO_CALLS and not kind.endswith(_OF_CALLS)), "")
         return f"the response has an item of the type `{excerpt(strange, 60)}`, which is not known" if strange else ""
     try:
-        messages.turns(
-            [fields.mapping(choice).get("message") for choice in fields.listed(body.get("choices"))[:1]], origin
-        )
+        messages.turns([fields.mapping(choice).get("message") for choice in fields.listed(body.get("choices"))[:1]], origin)
     except ConfigError as e:
         return e.mistakes[0].what
     return ""
@@ -85,6 +83,4 @@ def _error(value: Any) -> str:
     return str(about.get("message") or about.get("code") or value)
 
 
-SHAPES.register("openai-batch")(
-    Shape("openai-batch", "output lines of OpenAI's Batch API, by `custom_id`", recognises, read)
-)
+SHAPES.register("openai-batch")(Shape("openai-batch", "output lines of OpenAI's Batch API, by `custom_id`", recognises, read))

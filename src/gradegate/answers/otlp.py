@@ -142,9 +142,7 @@ def _root(ordered: Sequence[Span]) -> Span:
 def _usage(root: Span, ordered: Sequence[Span]) -> Usage:
     tokens = {"prompt_tokens": _total(root, ordered, _READ), "completion_tokens": _total(root, ordered, _WRITTEN)}
     taken = (root.end - root.start) / _NANO
-    return fields.usage(
-        tokens, _total(root, ordered, ("llm.cost.total",)), taken if root.start and taken >= 0 else None
-    )
+    return fields.usage(tokens, _total(root, ordered, ("llm.cost.total",)), taken if root.start and taken >= 0 else None)
 
 
 def _total(root: Span, ordered: Iterable[Span], names: Sequence[str]) -> float | None:
@@ -154,6 +152,4 @@ def _total(root: Span, ordered: Iterable[Span], names: Sequence[str]) -> float |
     return whole if whole is not None else sum(known) if known else None
 
 
-SHAPES.register("otlp")(
-    Shape("otlp", "OTLP traces as JSON lines, with GenAI or OpenInference attributes", recognises, read)
-)
+SHAPES.register("otlp")(Shape("otlp", "OTLP traces as JSON lines, with GenAI or OpenInference attributes", recognises, read))

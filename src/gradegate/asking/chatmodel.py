@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from gradegate.asking import endpoint
+from gradegate.asking.negotiation import Way
 from gradegate.asking.provider import Provider, Setting
-from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape
+from gradegate.asking.shape import TOOL, JsonObject, ModelOutput, NoOutput, Shape
 from gradegate.asking.signed import Headers
-from gradegate.asking.toolcalls import CALLS, uniform
-from gradegate.asking.wire import post, rates, token_usage
+from gradegate.asking.toolcalls import CALLS, UNTOLD, uniform
+from gradegate.asking.wire import PRICES, post, rates, token_usage
 from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ProviderError, Trouble
+
+CHAT = (*PRICES, "structured")  # of every chat model, wherever it is
 
 
 class ChatModel(Provider):
@@ -30,6 +36,8 @@ class ChatModel(Provider):
         self.name = setting.spec.name
         self._client, self._config, self._shape = setting.client, setting.spec.config, shape
         self.url, self._headers, self._model, self._beside = url, headers, model, beside or {}
+        self.structured = endpoint.structured(setting, url)
+        shape.own = endpoint.is_vendors_own(url)
 
     @property
     def rates(self) -> tuple[float, float] | None:
@@ -38,9 +46,10 @@ class ChatModel(Provider):
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        return self._shape.ask(request, self._send)
+        asked = replace(request, schema=None) if self.structured == endpoint.NONE else request
+        return self._shape.ask(asked, self._send)
 
-    def _send(self, body: JsonObject) -> Reply:
+    def _send(self, body: JsonObject, way: Way) -> Reply:
         try:
             response, seconds = self._post({**self._beside, **body})
         except ProviderError as e:
@@ -52,8 +61,17 @@ class ChatModel(Provider):
         except NoOutput as e:
             raise ProviderError(f"{self.host} answered {e}", Trouble.MALFORMED) from e
         usage = self._usage(answer, response, seconds)
-        metadata = {CALLS: [uniform(call) for call in answer.tool_calls]} if answer.tool_calls else {}
-        return Reply(answer.text, usage, answer.finish_reason, answer.refused, metadata)
+        text, finish, calls = answer.text, answer.finish_reason, [uniform(call) for call in answer.tool_calls]
+        metadata: dict[str, Any] = {CALLS: calls} if calls else {}
+        constrained = way.holds == "schema" and self.structured == endpoint.ENFORCED
+        if way.holds == "tool" and _is_verdict(answer.tool_calls, calls):
+            # The input of our own tool is the answer, and complete; a text beside it is no part of it.
+            text, finish, metadata = calls[0]["function"]["arguments"], "stop" if finish == "tool_calls" else finish, {}
+            constrained = self._config.get("structured") != endpoint.REQUESTED
+        elif finish == "tool_calls" and not calls and not self._shape.own:
+            # Gateways make the form by a tool of their own, and keep its word for the end.
+            finish, metadata = "stop", {UNTOLD: "the answer ended in order to call a tool, and tells no call"}
+        return Reply(text, usage, finish, answer.refused, metadata, constrained)
 
     def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
         return post(self._client, self.url, self._headers, body)
@@ -64,3 +82,9 @@ class ChatModel(Provider):
 
     def _priced_as(self, response: JsonObject) -> str:
         return self._model
+
+
+def _is_verdict(told: Sequence[JsonObject], calls: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether an answer calls our own tool and nothing else, with an object for its input: no tool of the vendor's own side."""
+    names = [(call["type"], call["function"]["name"]) for call in calls]
+    return names == [("function", TOOL)] and isinstance(told[0].get("input"), Mapping)

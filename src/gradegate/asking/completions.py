@@ -9,18 +9,17 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from gradegate.asking.negotiation import Structure, Temperature
+from gradegate.asking.finish import WHOLE, ended
+from gradegate.asking.negotiation import Structure, Temperature, Way
 from gradegate.asking.shape import (
     JsonObject,
     ModelOutput,
     NoOutput,
     Shape,
     as_text,
-    finish_reason,
     members,
     objects,
     picked,
-    with_calls,
 )
 from gradegate.conversation import Message, Request
 
@@ -34,14 +33,6 @@ SENT = tuple(
 # These models take no temperature, and `max_completion_tokens` in place of `max_tokens`.
 _REASONING = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")
 _TEXTS = ("text", "output_text", None)  # parts of a message that are text; a part of the type `thinking` is not
-_FINISHED = {
-    "function_call": "tool_calls",  # its name before there were tools
-    "model_length": "length",  # Mistral: the context is full
-    "max_tokens": "length",  # gateways that pass on the words of Anthropic and Google
-    "max_output_tokens": "length",
-    "end_turn": "stop",  # xAI, and gateways
-    "eos": "stop",  # Together
-}
 
 
 def reasons(model: str) -> bool:
@@ -52,13 +43,12 @@ def reasons(model: str) -> bool:
 class Completions(Shape):
     """Questions to a chat model, and its answers. ``sent`` names the options that go into the request as they are."""
 
-    def __init__(
-        self, model: str, config: JsonObject, sent: Sequence[str] = SENT, *, reasoning: bool | None = None
-    ) -> None:
+    def __init__(self, model: str, config: JsonObject, sent: Sequence[str] = SENT, *, reasoning: bool | None = None) -> None:
         self._model = model
         self._reasons = reasons(model) if reasoning is None else reasoning
         self._options = picked(config, sent)
-        super().__init__(config, Structure(_json_schema), Temperature(config, taken=not self._reasons))
+        ways = Way(_json_schema, "schema"), Way(lambda _: {"response_format": {"type": "json_object"}})
+        super().__init__(config, Structure(*ways), Temperature(config, taken=not self._reasons))
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body, with the model."""
@@ -69,21 +59,17 @@ class Completions(Shape):
             options["max_completion_tokens"] = options.pop("max_tokens")
         return {"model": self._model, "messages": [_message(message) for message in request.messages], **options}
 
-    def sets_format(self, body: JsonObject) -> bool:
-        """``response_format``."""
-        return "response_format" in body
-
     def read(self, response: JsonObject) -> ModelOutput:
         """The first choice. Raises NoOutput."""
         choices = objects(response.get("choices"))
         message = choices[0].get("message") if choices else None
         if not isinstance(message, dict):
             raise NoOutput("without a message")
-        finish = _finish(choices[0])
         usage = members(response.get("usage"))
         tokens = usage.get("prompt_tokens"), usage.get("completion_tokens")
         called = message.get("tool_calls") or message.get("function_call")
         calls = _calls(called)
+        finish = self._finish(choices[0], calls)
         refusal = _refusal(message)
         if refusal:
             return ModelOutput(refusal, finish, True, calls, *tokens)
@@ -92,7 +78,15 @@ class Completions(Shape):
             text = as_text(called)
         if text is None and finish not in ("length", "content_filter"):
             raise NoOutput("without a message")
-        return ModelOutput(text or "", with_calls(finish, calls), finish == "content_filter", calls, *tokens)
+        return ModelOutput(text or "", finish, finish == "content_filter", calls, *tokens)
+
+    def _finish(self, choice: JsonObject, calls: Sequence[JsonObject]) -> str:
+        """OpenRouter gives the vendor's own word too, which may say of a "stop" that it was none, and errors of a choice."""
+        finish = self.ended(choice.get("finish_reason"), calls)
+        if finish not in WHOLE:
+            return finish
+        native = ended(str(choice.get("native_finish_reason") or ""))
+        return "error" if choice.get("error") else finish if native in WHOLE else native
 
 
 def _calls(called: Any) -> list[JsonObject]:
@@ -102,15 +96,6 @@ def _calls(called: Any) -> list[JsonObject]:
     if len(calls) < len(written):
         raise NoOutput("with a tool call that is no object")
     return calls
-
-
-def _finish(choice: JsonObject) -> str:
-    """OpenRouter gives the vendor's own word too, which may say of a "stop" that it was the token limit, and errors of a choice."""
-    finish = finish_reason(choice.get("finish_reason"), _FINISHED)
-    native = finish_reason(choice.get("native_finish_reason"), _FINISHED)
-    if choice.get("error") and finish in ("stop", "tool_calls", ""):
-        return "error"
-    return native if native == "length" and finish in ("stop", "tool_calls", "") else finish
 
 
 def _refusal(message: JsonObject) -> str:

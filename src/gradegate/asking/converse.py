@@ -10,19 +10,19 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradegate.asking.negotiation import Structure, Temperature
+from gradegate.asking.negotiation import Structure, Temperature, Way
 from gradegate.asking.shape import (
+    TOOL,
     JsonObject,
     ModelOutput,
-    NoOutput,
     Shape,
-    as_text,
     base64_image,
-    finish_reason,
+    blocks,
     members,
     objects,
     picked,
-    with_calls,
+    text_of,
+    total,
     without_system,
 )
 from gradegate.conversation import Message, Request
@@ -48,21 +48,14 @@ OPTIONS = (
     *INFERENCE, *_ALIASES, "top_k", *_GROUPS, *BESIDE, *_MODELS, *_GUARDRAIL,
     "additionalModelRequestFields", "tools", "toolChoice", "tool_choice", "passthrough",
 )  # fmt: skip
+_READ = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")  # the first leaves out the others
 _BLOCKS = ("document", "video", "audio", "toolUse", "toolResult", "cachePoint", "guardContent")
-TOOL = "give_verdict"
-_FINISHED = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "guardrail_intervened": "content_filter",
-    "content_filtered": "content_filter",
-}
 
 
 class Converse(Shape):
     """Questions to any model of Bedrock, and its answers; the URL names the ``model``."""
+
+    finished = ("end_turn", "stop_sequence")
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
@@ -70,7 +63,7 @@ class Converse(Shape):
         reasons = members(config.get("reasoningConfig")).get("type") == "enabled"  # Nova takes no temperature then
         thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")
         heat = Temperature(flat, taken=not reasons and not thinks, insists=thinks)
-        super().__init__(flat, Structure(_formatted, _tool), heat)
+        super().__init__(flat, Structure(Way(_formatted, "schema"), Way(_tool, "tool")), heat)
         self._reasons = reasons
 
     def body(self, request: Request) -> dict[str, Any]:
@@ -83,9 +76,7 @@ class Converse(Shape):
             inference["stopSequences"] = [inference["stopSequences"]]
         if self._reasons:
             high = members(options.get("reasoningConfig")).get("maxReasoningEffort") == "high"
-            inference = {
-                name: inference[name] for name in inference if name != "topP" and not (high and name == "maxTokens")
-            }
+            inference = {name: inference[name] for name in inference if name != "topP" and not (high and name == "maxTokens")}
         more = self._of_model(options)
         return {
             "messages": [_message(message) for message in rest],
@@ -102,27 +93,16 @@ class Converse(Shape):
         """Below ``inferenceConfig``."""
         return {"inferenceConfig": heat} if heat else {}
 
-    def sets_format(self, body: JsonObject) -> bool:
-        """Tools, or a format of ``outputConfig``."""
-        return "toolConfig" in body or "textFormat" in body.get("outputConfig", ())
-
     def read(self, response: JsonObject) -> ModelOutput:
         """Text blocks, else tool calls; blocks of reasoning are not an answer. Raises NoOutput."""
-        content = members(members(response.get("output")).get("message")).get("content")
-        blocks = objects(content)
-        if not isinstance(content, list) or len(blocks) != len(content):
-            raise NoOutput("without content")
-        texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
-        calls = [_call(block["toolUse"]) for block in blocks if isinstance(block.get("toolUse"), Mapping)]
-        finish = finish_reason(response.get("stopReason"), _FINISHED)
-        if len(calls) == 1 and calls[0]["name"] == TOOL:  # our own tool: its input is the answer, and complete
-            texts = [*([*texts, "\n"] if any(texts) else ()), as_text(calls[0]["input"])]
-            calls, finish = [], "stop" if finish == "tool_calls" else finish
-        if not texts and not calls and finish in ("stop", ""):
-            raise NoOutput("without a text")
-        finish = with_calls(finish, calls)
-        text = "".join(texts) or (as_text(calls) if calls else "")
-        return ModelOutput(text, finish, finish == "content_filter", calls, *_tokens(members(response.get("usage"))))
+        content = blocks(members(members(response.get("output")).get("message")).get("content"))
+        texts = [block["text"] for block in content if isinstance(block.get("text"), str)]
+        used = [block["toolUse"] for block in content if isinstance(block.get("toolUse"), Mapping)]
+        calls = [{"id": use.get("toolUseId"), "name": use.get("name"), "input": use.get("input")} for use in used]
+        finish = self.ended(response.get("stopReason"), calls)
+        usage = members(response.get("usage"))
+        tokens = total(usage, *_READ), usage.get("outputTokens")
+        return ModelOutput(text_of(texts, calls, finish), finish, finish == "content_filter", calls, *tokens)
 
     def _of_model(self, options: JsonObject) -> dict[str, Any]:
         """What goes to the model as it is, whatever Converse knows of it."""
@@ -152,9 +132,7 @@ def _tools(options: JsonObject) -> Iterator[tuple[str, Any]]:
     word, name = _choice(choice)
     if not tools or word == "none":  # Converse has no word for none
         return
-    chosen: JsonObject = (
-        {"tool": {"name": name}} if name else {"any": {}} if word in ("any", "required") else {"auto": {}}
-    )
+    chosen: JsonObject = {"tool": {"name": name}} if name else {"any": {}} if word in ("any", "required") else {"auto": {}}
     yield "toolConfig", {"tools": [_spec(tool) for tool in tools], **({"toolChoice": chosen} if choice else {})}
 
 
@@ -183,18 +161,6 @@ def _guardrail(options: JsonObject) -> Iterator[tuple[str, Any]]:
         yield "guardrailConfig", {
             "guardrailIdentifier": str(options["guardrailIdentifier"]), **version, **picked(options, ("trace",))
         }  # fmt: skip
-
-
-def _call(used: JsonObject) -> dict[str, Any]:
-    """A call in the words of ``toolcalls.uniform``."""
-    return {"id": used.get("toolUseId"), "name": used.get("name"), "input": used.get("input")}
-
-
-def _tokens(usage: JsonObject) -> tuple[int | None, Any]:
-    """``inputTokens`` leaves out what the cache was written with and read from."""
-    counts = [usage.get(name) for name in ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")]
-    numbers = [count for count in counts if isinstance(count, int)]
-    return sum(numbers) if numbers else None, usage.get("outputTokens")
 
 
 def _formatted(schema: JsonObject) -> JsonObject:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from gradegate.asking.provider import Provider, Setting
-from gradegate.asking.shape import picked
+from gradegate.asking.shape import JsonObject, members, objects, picked
 from gradegate.asking.signed import Headers
-from gradegate.asking.wire import ACCESS, PRICES, post, rates, token_usage, vectors
+from gradegate.asking.wire import ACCESS, PRICES, post, rates, rows, token_usage, vector
 from gradegate.conversation import Usage
+from gradegate.errors import ProviderError, Trouble
 
 
 class Embeddings(Provider):
@@ -32,21 +33,35 @@ class Embeddings(Provider):
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order. Raises ProviderError."""
-        rows: list[list[float]] = []
+        found: list[list[float]] = []
         usage = Usage()
         for start in range(0, len(texts), self.most):
             batch, cost = self._batch(texts[start : start + self.most])
-            rows += batch
+            found += batch
             usage = usage + cost
-        return rows, usage
+        return found, usage
 
     def _batch(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
-        options = {**picked(self._config, self.sent), **(self._config.get("passthrough") or {})}
-        body = {"model": self._model, "input": list(texts), **options}
-        response, seconds = post(self._client, self.url, self._headers, body)
-        tokens = (response.get("usage") or {}).get("prompt_tokens")
-        model = self._priced_as(response)
-        return vectors(response, self.host, len(texts)), token_usage(self._config, model, tokens, None, seconds)
+        response, seconds = post(self._client, self.url, self._headers, self._body(texts))
+        found, tokens = self._read(response, len(texts))
+        return [vector(numbers, self.host) for numbers in found], self._usage(tokens, response, seconds)
 
-    def _priced_as(self, response: Mapping[str, Any]) -> str:
+    def _body(self, texts: Sequence[str]) -> dict[str, Any]:
+        options = {**picked(self._config, self.sent), **(self._config.get("passthrough") or {})}
+        return {"model": self._model, "input": list(texts), **options}
+
+    def _read(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
+        """The vectors in the order of the texts, and the tokens of these. Raises ProviderError."""
+        data = rows(objects(response.get("data")), self.host, texts)
+        places = [row.get("index") for row in data]
+        if sorted(places, key=str) == sorted(range(texts), key=str):
+            data = sorted(data, key=lambda row: row["index"])
+        elif any(place is not None for place in places):
+            raise ProviderError(f"{self.host} numbered its vectors {places}", Trouble.MALFORMED)
+        return [row.get("embedding") for row in data], members(response.get("usage")).get("prompt_tokens")
+
+    def _usage(self, tokens: Any, response: JsonObject, seconds: float) -> Usage:
+        return token_usage(self._config, self._priced_as(response), tokens, None, seconds)
+
+    def _priced_as(self, response: JsonObject) -> str:
         return self._model

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from gradegate.asking.negotiation import Structure, Temperature
+from gradegate.asking.negotiation import Structure, Temperature, Way
 from gradegate.asking.shape import (
     JsonObject,
     ModelOutput,
@@ -18,11 +18,11 @@ from gradegate.asking.shape import (
     Shape,
     as_text,
     base64_image,
-    finish_reason,
+    joined,
     members,
     objects,
     picked,
-    with_calls,
+    total,
     without_system,
 )
 from gradegate.conversation import Message, Request
@@ -35,20 +35,17 @@ GENERATION = tuple(
 _ALIASES = {"top_p": "topP", "top_k": "topK", "max_tokens": "maxOutputTokens"}
 BESIDE = ("safetySettings", "tools", "toolConfig", "systemInstruction", "cachedContent", "labels")
 OPTIONS = (*GENERATION, *_ALIASES, *BESIDE, "generationConfig", "service_tier", "passthrough")
-_FORMATS = ("responseSchema", "responseJsonSchema", "responseMimeType")
-_DECLINED = (
-    "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII LANGUAGE IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT "
-    "IMAGE_RECITATION MODEL_ARMOR ESCALATION".lower().split()
-)
-_FINISHED = {"max_tokens": "length", **dict.fromkeys(_DECLINED, "content_filter")}
 
 
 class Gemini(Shape):
     """Questions to Gemini, and its answers; the URL names the model."""
 
+    finished = ("STOP",)
+
     def __init__(self, config: JsonObject) -> None:
         # Every model takes a temperature, and `body` sets it: there is nothing to try.
-        super().__init__(config, Structure(_json_schema, _mime_type), Temperature(config, taken=False))
+        structure = Structure(Way(_json_schema, "schema"), Way(lambda _: {"generationConfig": {"responseMimeType": "application/json"}}))
+        super().__init__(config, structure, Temperature(config, taken=False))
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body."""
@@ -56,13 +53,13 @@ class Gemini(Shape):
         beside = picked(self.config, BESIDE)
         if isinstance(beside.get("systemInstruction"), str):
             beside["systemInstruction"] = {"parts": [{"text": beside["systemInstruction"]}]}
-        return {
+        own = {
             "contents": [{"role": _role(message), "parts": _parts(message)} for message in rest],
             **beside,
             **({"systemInstruction": {"parts": [{"text": system}]}} if system else {}),
-            **(self.config.get("passthrough") or {}),
             "generationConfig": self._generation(request.options),
         }
+        return joined(own, self.config.get("passthrough") or {})
 
     def _generation(self, options: JsonObject) -> dict[str, Any]:
         named = {_ALIASES.get(name, name): value for name, value in (*self.config.items(), *options.items())}
@@ -74,16 +71,10 @@ class Gemini(Shape):
             generation.setdefault("responseMimeType", "application/json")
         return generation
 
-    def sets_format(self, body: JsonObject) -> bool:
-        """A schema or a MIME type of ``generationConfig``."""
-        return any(name in body["generationConfig"] for name in _FORMATS)
-
     def read(self, response: JsonObject) -> ModelOutput:
         """The first candidate; a prompt that was blocked has none. Raises NoOutput."""
         usage = members(response.get("usageMetadata"))
-        wrote = [usage.get(name) for name in ("candidatesTokenCount", "thoughtsTokenCount")]
-        counts = [count for count in wrote if isinstance(count, int)]
-        tokens = usage.get("promptTokenCount"), sum(counts) if counts else None
+        tokens = usage.get("promptTokenCount"), total(usage, "candidatesTokenCount", "thoughtsTokenCount")
         feedback = members(response.get("promptFeedback"))
         if feedback.get("blockReason"):
             words = feedback.get("blockReasonMessage") or f"the prompt was blocked: {feedback['blockReason']}"
@@ -91,30 +82,25 @@ class Gemini(Shape):
         candidates = response.get("candidates")
         if not isinstance(candidates, list) or not candidates or not isinstance(candidates[0], dict):
             raise NoOutput("without a candidate")
-        return _answer(candidates[0], tokens)
+        return self._answer(candidates[0], tokens)
 
-
-def _answer(candidate: JsonObject, tokens: tuple[Any, Any]) -> ModelOutput:
-    word = candidate.get("finishReason")
-    parts = objects(members(candidate.get("content")).get("parts"))
-    texts = [str(part["text"]) for part in parts if "text" in part and not part.get("thought")]
-    calls = objects([part.get("functionCall") for part in parts])
-    finish = with_calls(finish_reason(word, _FINISHED), calls)
-    text = as_text(calls) if calls and not any(texts) else "".join(texts)
-    if finish == "content_filter":
-        words = text or str(candidate.get("finishMessage") or f"the answer was blocked: {word}")
-        return ModelOutput(words, finish, True, calls, *tokens)
-    if not parts and finish != "length":
-        raise NoOutput(f"without a text (finishReason {word or 'absent'})")
-    return ModelOutput(text, finish, False, calls, *tokens)
+    def _answer(self, candidate: JsonObject, tokens: tuple[Any, Any]) -> ModelOutput:
+        word = candidate.get("finishReason")
+        parts = objects(members(candidate.get("content")).get("parts"))
+        texts = [str(part["text"]) for part in parts if "text" in part and not part.get("thought")]
+        calls = objects([part.get("functionCall") for part in parts])
+        finish = self.ended(word, calls)
+        text = as_text(calls) if calls and not any(texts) else "".join(texts)
+        if finish == "content_filter":
+            words = text or str(candidate.get("finishMessage") or f"the answer was blocked: {word}")
+            return ModelOutput(words, finish, True, calls, *tokens)
+        if not parts and finish != "length":
+            raise NoOutput(f"without a text (finishReason {word or 'absent'})")
+        return ModelOutput(text, finish, False, calls, *tokens)
 
 
 def _json_schema(schema: JsonObject) -> JsonObject:
     return {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": schema}}
-
-
-def _mime_type(schema: JsonObject) -> JsonObject:
-    return {"generationConfig": {"responseMimeType": "application/json"}}
 
 
 def _camel(name: str) -> str:

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
-from gradegate.access.environment import Environment
+from gradegate.access.environment import Environment, Use
 from gradegate.access.hosts import host_at
 from gradegate.asking.http import Client
 from gradegate.asking.identity import (
@@ -38,6 +38,7 @@ from gradegate.asking.identity import (
 )
 from gradegate.asking.provider import Setting
 from gradegate.asking.response import Response
+from gradegate.asking.signed import bearer
 from gradegate.asking.tokens import Minted, Token
 from gradegate.errors import ConfigError, ProviderError, Trouble
 
@@ -75,10 +76,10 @@ class ExternalAccount:
             "audience": self.audience,
             "scope": IMPERSONATE if self.account else SCOPE,  # no more than is needed
             "requested_token_type": _ACCESS,
-            "subject_token": ours,
             "subject_token_type": JWT,
         }
-        federated = granted(asked(client, "POST", STS, FORM, urlencode(asks).encode(), what), what, cure, secrets)
+        answer = asked(client, "POST", STS, what, headers=FORM, body=asks, secret={"subject_token": ours})
+        federated = granted(answer, what, cure, secrets)
         if not self.account:
             return federated
         what, cure = (
@@ -86,7 +87,7 @@ class ExternalAccount:
             "grant the job's principal `roles/iam.workloadIdentityUser` on it",
         )
         body = {"delegates": None, "scope": [SCOPE], "lifetime": f"{self.seconds}s"}
-        answer = asked(client, "POST", self.account, {"Authorization": f"Bearer {federated.text}"}, body, what)
+        answer = asked(client, "POST", self.account, what, headers={}, body=body, credential=bearer(federated.text))
         content = read(answer, what, cure, (*secrets, federated.text))
         return granted(_as_oauth(answer, content), what, cure, secrets)
 
@@ -102,7 +103,7 @@ def access_token(setting: Setting) -> Minted | str:
         raise ConfigError.at(f"no key for `{setting.spec.id}`", setting.spec.origin, cure, ACCESS_TOKENS[0])
     check_identity(setting, f"set {ACCESS_TOKENS[0]}")
     account = _external(_file(path, setting), setting)
-    setting.read.add(FILE)
+    setting.uses.add(Use(FILE))
     return setting.client.tokens.of(account, lambda: account.mint(setting.client, setting.env))
 
 
@@ -126,11 +127,7 @@ def _external(content: Mapping[str, Any], setting: Setting) -> ExternalAccount:
     if kind != "external_account" or not isinstance(source, dict) or not isinstance(source.get("url"), str):
         raise _wrong(f"{FILE} is not a file of google-github-actions/auth", setting)
     audience, account = content.get("audience"), content.get("service_account_impersonation_url") or ""
-    if (
-        content.get("token_url") != STS
-        or not _matches(_AUDIENCE, audience)
-        or not (account == "" or _matches(_ACCOUNT, account))
-    ):
+    if content.get("token_url") != STS or not _matches(_AUDIENCE, audience) or not (account == "" or _matches(_ACCOUNT, account)):
         raise _wrong(f"{FILE} names another place than Google's own for tokens", setting)
     runner, named = host_at(setting.env.workflow(ADDRESS)), host_at(source["url"])
     if named is None or named != runner:
@@ -157,8 +154,6 @@ def _as_oauth(answer: Response, content: Mapping[str, Any]) -> Response:
         end = datetime.fromisoformat(str(content.get("expireTime")))
         left = (end - email.utils.parsedate_to_datetime(answer.headers.get("date", ""))).total_seconds()
     except (ValueError, TypeError) as e:
-        raise ProviderError(
-            f"no token of the service account: {answer.host} does not say when it ends", Trouble.MALFORMED
-        ) from e
+        raise ProviderError(f"no token of the service account: {answer.host} does not say when it ends", Trouble.MALFORMED) from e
     told = {"access_token": content.get("accessToken"), "expires_in": left}
     return Response(answer.status, answer.headers, json.dumps(told).encode(), answer.host)

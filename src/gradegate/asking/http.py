@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextvars import Context
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from gradegate.access.hosts import Address
 from gradegate.asking import retries
@@ -27,7 +26,9 @@ if TYPE_CHECKING:
     from gradegate.asking.adapter import Connections
 
 SIGN_IN_SECONDS, SIGN_IN_RETRIES = 10.0, 2
-Sign = Callable[[], Mapping[str, str]]
+# The headers that are a provider's credential field, or what makes them for a request that is sent.
+Credential = Mapping[str, str] | Callable[[], Mapping[str, str]]
+NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(eq=False)
@@ -56,18 +57,32 @@ class Client:
         self._deadlines = Deadlines()
         self._aside: Client | None = None
 
-    def sign_in(self, method: str, url: str, *, headers: Mapping[str, str], body: Any = None) -> Response:
+    def sign_in(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: Mapping[str, Any] | None = None,
+        credential: Mapping[str, str] = NOTHING,
+        secret: Mapping[str, str] = NOTHING,
+    ) -> Response:
         """One request for a token. It is no question: on no account, in no cache, and over connections of its own.
 
-        Raises ProviderError when there is no answer within a few seconds.
+        ``credential`` are its headers and ``secret`` its members that hold one, and nothing else may. A body is a form where
+        ``headers`` say so. Raises ProviderError when there is no answer within a few seconds.
         """
+        form = "form" in headers.get("Content-Type", "")
+        self.guard.check(url, headers, _written(body, form))
+        content = _written(body and {**body, **secret}, form)
         with self._making:
             if self._aside is None:
                 self._aside = Client(SIGN_IN_SECONDS, SIGN_IN_RETRIES, environ=self.environ)
             aside = self._aside
         if self._deadlines.stopped:
             aside.stop()
-        return Context().run(aside.send, method, url, headers=headers, body=body)
+        ask = Ask(method, url, _host(url), {**headers, **credential}, content)
+        return aside._send(ask, time.monotonic() + SIGN_IN_SECONDS)  # noqa: SLF001  # as no question
 
     def _sender(self) -> Connections:
         """Made when something is sent: to import what it takes is a fifth of what it takes to check a config."""
@@ -86,23 +101,27 @@ class Client:
         headers: Mapping[str, str],
         body: Any = None,
         timeout: float | None = None,
-        sign: Sign | None = None,
+        credential: Credential = NOTHING,
     ) -> Response:
         """One request; ``body`` is sent as JSON, bytes as they are. Raises ProviderError when there is no answer.
 
-        ``sign`` gives headers under the others; it is asked only for a request that is sent.
+        ``credential`` joins under ``headers``, and is made only for a request that is sent.
         """
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         self.guard.check(url, headers, content)
-        ask = Ask(method, url, _host(url), headers, content)
+        own = {name.lower() for name in headers}
+        # A token is minted for a request that is sent; another credential says whose replies of the cache may be believed.
+        field = {} if callable(credential) else _under(own, credential)
+        ask = Ask(method, url, _host(url), {**field, **headers}, content)
         question = current()
-        known = question.known(ask, self.guard.keys.values()) if question else None
+        known = question.known(ask) if question else None
         if known is not None:  # whether a run is stopped or its budget used up: this costs nothing
             return known
-        if sign is not None:
+        if callable(credential):
             self.guard.check_signed(url, headers)
-            ask = replace(ask, headers={**sign(), **headers})
-            self.guard.check(url, ask.headers, None)
+            field = _under(own, credential())
+        self.guard.check_field(url, headers, field)
+        ask = replace(ask, headers={**field, **headers})
         with self._free:  # kept while it waits to ask again, so that a host which is overrun is asked by fewer
             response = self._send(ask, time.monotonic() + (timeout or self.timeout))
         if question:
@@ -160,9 +179,7 @@ class Client:
                 answer = e
             return self._cut_short(answer, call, ask.host, started)
 
-    def _cut_short(
-        self, answer: Response | ProviderError, call: Call, host: str, started: float
-    ) -> Response | ProviderError:
+    def _cut_short(self, answer: Response | ProviderError, call: Call, host: str, started: float) -> Response | ProviderError:
         """The answer, unless it was cut: what was read until then may look whole, as its end is the connection's."""
         if self._deadlines.stopped:
             return stopped()
@@ -173,8 +190,17 @@ class Client:
         return answer
 
 
+def _written(fields: Mapping[str, Any] | None, form: bool) -> bytes | None:
+    return None if fields is None else urlencode(fields).encode() if form else json.dumps(fields).encode()
+
+
 def _is_final(answer: Response | ProviderError) -> bool:
     return isinstance(answer, ProviderError) and answer.trouble is not Trouble.UNREACHABLE
+
+
+def _under(own: Container[str], credential: Mapping[str, str]) -> dict[str, str]:
+    """The headers of a credential that a request does not have itself."""
+    return {name: text for name, text in credential.items() if name.lower() not in own}
 
 
 def _host(url: str) -> str:

@@ -39,9 +39,7 @@ def address(url: str, query: Mapping[str, str], variables: Mapping[str, Any]) ->
     filled = "".join(render(part, variables if _ENCODES.fullmatch(part) else encoded) for part in parts)
     if not query:
         return filled
-    return (
-        filled + ("&" if "?" in filled else "?") + urlencode({name: render(t, variables) for name, t in query.items()})
-    )
+    return filled + ("&" if "?" in filled else "?") + urlencode({name: render(t, variables) for name, t in query.items()})
 
 
 def body(

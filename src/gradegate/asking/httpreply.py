@@ -41,9 +41,7 @@ class _Path:
             check_depth(value, text)
             return follow(value, self.steps)
         except (ValueError, RecursionError) as e:
-            raise ProviderError(
-                f"{host} answered something that is not JSON: {excerpt(text, 80)!r}", Trouble.MALFORMED
-            ) from e
+            raise ProviderError(f"{host} answered something that is not JSON: {excerpt(text, 80)!r}", Trouble.MALFORMED) from e
         except LookupError as e:
             what = f"`{self.written}` leads nowhere in the answer of {host}: {e.args[0]}"
             raise ProviderError(what, Trouble.MALFORMED) from e
@@ -83,9 +81,7 @@ class Computed:
         try:
             made = self.script.call(value if _is_true(value) else None, text, {"response": response}).value
         except ScriptError as e:
-            raise ProviderError(
-                f"transformResponse fails on the answer of {answer.host}: {e}", Trouble.MALFORMED
-            ) from e
+            raise ProviderError(f"transformResponse fails on the answer of {answer.host}: {e}", Trouble.MALFORMED) from e
         if not isinstance(made, dict) or not ("output" in made or "error" in made):
             return _shown(made, {}, answer.host)
         if made.get("error"):

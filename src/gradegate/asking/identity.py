@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from gradegate.access import minted
-from gradegate.access.environment import Environment
+from gradegate.access.environment import Environment, Use
 from gradegate.access.hiding import excerpt, redactor
 from gradegate.access.hosts import Vendor, host_at
 from gradegate.asking.http import Client
@@ -75,16 +75,14 @@ class Federation:
             told = f"tokens of {self.vendor} go to its own API alone, not to {shown(url)}"
             raise ConfigError.at(f"{what}: {told}", where, static)
         self._check(setting, values, static)
-        setting.read.update(self.ids.values())
+        setting.uses.update(map(Use, self.ids.values()))
         return setting.client.tokens.of((self.url, *values.values()), lambda: self._mint(setting.client, env, values))
 
     def _check(self, setting: Setting, values: Mapping[str, str], static: str) -> None:
         what, where = f"no key for `{setting.spec.id}`", setting.spec.origin
         missing = [name for name in self.ids.values() if not values[name]]
         if missing:
-            raise ConfigError.at(
-                f"{what}: {' and '.join(missing)} is not set", where, f"set it, or {static}", missing[0]
-            )
+            raise ConfigError.at(f"{what}: {' and '.join(missing)} is not set", where, f"set it, or {static}", missing[0])
         strange = [name for name, value in values.items() if value and not _ID.fullmatch(value)]
         if strange:
             raise ConfigError.at(f"{what}: {strange[0]} is no identifier", where, "copy it from the vendor's settings")
@@ -93,16 +91,14 @@ class Federation:
     def _mint(self, client: Client, env: Environment, values: Mapping[str, str]) -> Token:
         audience = env.workflow(self.audience_variable) or self.audience
         ours = identity_token(client, env, audience)
-        fields = {
-            name: values[variable] for name, variable in {**self.ids, **self.optional}.items() if values[variable]
-        }
+        fields = {name: values[variable] for name, variable in {**self.ids, **self.optional}.items() if values[variable]}
         url = self.url
         for name in [name for name in fields if f"{{{name}}}" in url]:
             url = url.replace(f"{{{name}}}", quote(fields.pop(name), safe=""))
-        content: Any = {**self.grant, **fields, self.subject: ours}
+        content, subject = {**self.grant, **fields}, {self.subject: ours}
         headers = {**(FORM if self.form else {}), **self.headers}
         what = f"no token from {self.vendor} for GitHub's identity"
-        answer = asked(client, "POST", url, headers, urlencode(content).encode() if self.form else content, what)
+        answer = asked(client, "POST", url, what, headers=headers, body=content, secret=subject)
         return granted(answer, what, self._cure(audience, ours), (ours, env.workflow(REQUESTS)))
 
     def _cure(self, audience: str, ours: str) -> str:
@@ -138,7 +134,7 @@ def identity_token(client: Client, env: Environment, audience: str) -> str:
     address, ask = env.workflow(ADDRESS), env.workflow(REQUESTS)
     url = f"{address}{'&' if '?' in address else '?'}audience={quote(audience, safe='')}"
     what = "no identity token from GitHub"
-    answer = asked(client, "GET", url, {"Authorization": f"bearer {ask}"}, None, what)
+    answer = asked(client, "GET", url, what, headers={}, credential={"Authorization": f"bearer {ask}"})
     token = read(answer, what, "give the job `permissions: id-token: write`", (ask,)).get("value")
     if not isinstance(token, str) or not _TOKEN.fullmatch(token) or token.count(".") != 2:
         raise ProviderError(f"{what}: {answer.host} answered without one", Trouble.MALFORMED)
@@ -160,10 +156,10 @@ def claims(token: str) -> str:
 # --- what all exchanges share -----------------------------------------------------------------------------------
 
 
-def asked(client: Client, method: str, url: str, headers: Mapping[str, str], body: Any, what: str) -> Response:
-    """The answer of a token endpoint. Raises ProviderError, without a status: it is not the call's own."""
+def asked(client: Client, method: str, url: str, what: str, **request: Any) -> Response:
+    """The answer of a token endpoint to ``Client.sign_in``. Raises ProviderError, without a status: it is not the call's own."""
     try:
-        return client.sign_in(method, url, headers=headers, body=body)
+        return client.sign_in(method, url, **request)
     except ProviderError as e:
         raise ProviderError(f"{what}: {e}", e.trouble) from e
 

@@ -11,19 +11,18 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.asking.negotiation import Structure, Temperature
+from gradegate.asking.negotiation import Structure, Temperature, Way
 from gradegate.asking.shape import (
+    TOOL,
     JsonObject,
     ModelOutput,
-    NoOutput,
     Shape,
-    as_text,
     base64_image,
-    finish_reason,
+    blocks,
     members,
-    objects,
     picked,
-    with_calls,
+    text_of,
+    total,
     without_system,
 )
 from gradegate.conversation import Message, Request
@@ -36,26 +35,21 @@ SENT = (
 )
 OPTIONS = (*SENT, "effort", "output_format", "extra_body", "passthrough")
 MAX_TOKENS = 8192  # the API wants a limit; thinking counts towards it
-TOOL = "give_verdict"
 _SAMPLED = re.compile(r"claude-(2|3|instant|(opus|sonnet|haiku)-4(-[0-6])?($|-\d{8}|-latest|@))")
+_READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")  # the first leaves out the others
 _HOSTED = ("server_tool_use", "mcp_tool_use")  # blocks of calls that the vendor answered itself
-_FINISHED = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "refusal": "content_filter",
-}
 
 
 class Messages(Shape):
     """Questions to Claude, and its answers; ``model`` tells whether it takes a temperature."""
 
+    finished = ("end_turn", "stop_sequence")
+
     def __init__(self, model: str, config: JsonObject) -> None:
         thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")
         sampled = bool(_SAMPLED.search(model)) and not thinks
-        super().__init__(config, Structure(_formatted, _tool), Temperature(config, taken=sampled, insists=True))
+        structure = Structure(Way(_formatted, "schema"), Way(_tool, "tool"))
+        super().__init__(config, structure, Temperature(config, taken=sampled, insists=True))
 
     def body(self, request: Request) -> dict[str, Any]:
         """Without the model, which Bedrock and Vertex name in the URL."""
@@ -77,39 +71,20 @@ class Messages(Shape):
             **(config.get("passthrough") or {}),
         }
 
-    def sets_format(self, body: JsonObject) -> bool:
-        """Tools, or a format of ``output_config``."""
-        return "tools" in body or "format" in body.get("output_config", ())
-
     def read(self, response: JsonObject) -> ModelOutput:
         """Text blocks, else tool calls; blocks of thinking are not an answer. Raises NoOutput."""
-        content = response.get("content")
-        blocks = objects(content)
-        if not isinstance(content, list) or len(blocks) != len(content):
-            raise NoOutput("without content")
-        texts = [str(block.get("text", "")) for block in blocks if block.get("type") == "text"]
-        calls = [block for block in blocks if block.get("type") == "tool_use"]
-        finish = finish_reason(response.get("stop_reason"), _FINISHED)
-        if len(calls) == 1 and calls[0].get("name") == TOOL:  # our own tool: its input is the answer, and complete
-            texts = [*([*texts, "\n"] if any(texts) else ()), as_text(calls[0].get("input"))]
-            calls, finish = [], "stop" if finish == "tool_calls" else finish
-        if not texts and not calls and finish in ("stop", ""):
-            raise NoOutput("without a text")
-        finish = with_calls(finish, calls)
-        text = "".join(texts) or (as_text(calls) if calls else "")
+        content = blocks(response.get("content"))
+        texts = [str(block.get("text", "")) for block in content if block.get("type") == "text"]
+        calls = [block for block in content if block.get("type") == "tool_use"]
+        finish = self.ended(response.get("stop_reason"), calls)
+        text = text_of(texts, calls, finish)
         refused = finish == "content_filter"
         if refused:
             text = text or str(members(response.get("stop_details")).get("explanation") or "")
         usage = members(response.get("usage"))
-        told = [block for block in blocks if block.get("type") in _HOSTED or block in calls]
-        return ModelOutput(text, finish, refused, told, _prompt_tokens(usage), usage.get("output_tokens"))
-
-
-def _prompt_tokens(usage: JsonObject) -> int | None:
-    """``input_tokens`` leaves out what the cache was written with and read from."""
-    counts = [usage.get(f"{kind}input_tokens") for kind in ("", "cache_creation_", "cache_read_")]
-    numbers = [count for count in counts if isinstance(count, int)]
-    return sum(numbers) if numbers else None
+        own = set(map(id, calls))
+        told = [block for block in content if block.get("type") in _HOSTED or id(block) in own]
+        return ModelOutput(text, finish, refused, told, total(usage, *_READ), usage.get("output_tokens"))
 
 
 def _formatted(schema: JsonObject) -> JsonObject:

@@ -3,42 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gradegate.conversation import Reply
 from gradegate.errors import ProviderError
 
 Send = Callable[[Mapping[str, Any]], Reply]
-Way = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 REFUSALS = (400, 422)  # the statuses of a request that the endpoint does not understand
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to ask for JSON; ``form`` turns a JSON Schema into what joins the request.
+
+    ``holds`` says what the answer is where the endpoint keeps to it: "schema", JSON of the schema; "tool", the input of
+    our own tool; empty where the schema is not sent.
+    """
+
+    form: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    holds: str = ""
+
+
+PLAIN = Way(lambda _: {})
+_SOME: Any = "any schema"  # in place of one: what a request asks for beside it is what counts
+SendWay = Callable[[Mapping[str, Any], Way], Reply]
+
+
 class Structure:
-    """The ways to ask for JSON of a shape, best first; each turns a JSON Schema into what joins the request."""
+    """The ways to ask for JSON of a shape, best first, and at the last none of them."""
 
     def __init__(self, *ways: Way) -> None:
-        self._ways = ways
+        self._ways = (*ways, PLAIN)
         self._first = 0  # the ways before this one were refused
 
-    def ask(self, schema: Mapping[str, Any] | None, send: Send) -> Reply:
-        """Send with the best way left; at the last without any. Raises ProviderError.
+    def is_set(self, body: Mapping[str, Any]) -> bool:
+        """Whether a body has a form of its own already, so that no way goes with it."""
+        return any(_collide(way.form(_SOME), body) for way in self._ways)
+
+    def ask(self, schema: Mapping[str, Any] | None, send: SendWay) -> Reply:
+        """Send with the best way left. Raises ProviderError.
 
         A way counts as refused only when the same question without it is answered.
         """
         if schema is None:
-            return send({})
+            return send({}, PLAIN)
         for index in range(self._first, len(self._ways)):
+            way = self._ways[index]
             try:
-                reply = send(self._ways[index](schema))
+                reply = send(way.form(schema), way)
             except ProviderError as e:
-                if e.status not in REFUSALS:
+                if e.status not in REFUSALS or way is PLAIN:
                     raise
             else:
-                self._first = max(self._first, index)
-                return reply
-        reply = send({})
-        self._first = len(self._ways)
+                break
+        self._first = max(self._first, index)
         return reply
+
+
+def _collide(form: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    """Whether both say something of the same: the same key, or the same key of an object that both have."""
+    return any(
+        not (isinstance(value, Mapping) and isinstance(body[key], Mapping)) or not value.keys().isdisjoint(body[key])
+        for key, value in form.items()
+        if key in body
+    )
 
 
 class Temperature:

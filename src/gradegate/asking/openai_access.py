@@ -5,14 +5,15 @@ from __future__ import annotations
 from gradegate.access.hosts import Vendor
 from gradegate.asking.identity import EXCHANGE, JWT, Federation
 from gradegate.asking.provider import Setting, secret
-from gradegate.asking.signed import Headers, signed
+from gradegate.asking.signed import Headers, bearer
 from gradegate.asking.wire import base_url, own_headers
 
 _IDS = {"identity_provider_id": "OPENAI_IDENTITY_PROVIDER_ID", "service_account_id": "OPENAI_SERVICE_ACCOUNT_ID"}
 VENDOR = Vendor(
-    ("OPENAI_API_KEY", *_IDS.values()),
+    ("OPENAI_API_KEY",),
     ("api.openai.com",),
     ("OPENAI_API_HOST", "OPENAI_API_BASE_URL", "OPENAI_BASE_URL"),
+    ids=tuple(_IDS.values()),
 )
 # https://developers.openai.com/api/reference/workload-identity-federation
 FEDERATION = Federation(
@@ -40,14 +41,10 @@ def base(setting: Setting) -> str:
 
 
 def headers(setting: Setting, url: str) -> Headers:
-    """Authorization and the config's own headers. Raises ConfigError when OpenAI itself would get no key."""
+    """The key, the organization and the config's own headers. Raises ConfigError when OpenAI itself would get no key."""
     key = secret(setting, *VENDOR.keys[:1])
     needed = "://api.openai.com/" in f"{url}/"
     token = None if key else FEDERATION.token(setting, url, VENDOR.keys[:1], needed=needed)
     organization = setting.spec.config.get("organization") or setting.env.get("OPENAI_ORGANIZATION")
-    plain = {
-        **({"Authorization": f"Bearer {key}"} if key else {}),
-        **({"OpenAI-Organization": str(organization)} if organization else {}),
-        **own_headers(setting.spec.config),
-    }
-    return signed(plain, token)
+    plain = {"OpenAI-Organization": str(organization)} if organization else {}
+    return Headers({**plain, **own_headers(setting.spec.config)}, bearer(key), token)

@@ -86,9 +86,7 @@ def _mistakes(spec: ProviderSpec, known: Sequence[str] | None, unsupported: Mapp
         return
     for name in _MAPPINGS:
         if name in known and not isinstance(spec.config.get(name) or {}, Mapping):
-            yield Mistake(
-                f"`{name}` of `{spec.id}` is no mapping", spec.origin, "write `name: text` below it, a line each"
-            )
+            yield Mistake(f"`{name}` of `{spec.id}` is no mapping", spec.origin, "write `name: text` below it, a line each")
     for name in spec.config:
         if name in unsupported:
             yield Mistake(f"`{name}` of `{spec.id}` is not supported", spec.origin, unsupported[name])

@@ -28,7 +28,7 @@ class Credentials:
     session: str = field(default="", repr=False)
 
 
-def bearer(credentials: Credentials, region: str, at: datetime | None = None, seconds: int = SECONDS) -> str:
+def signed_key(credentials: Credentials, region: str, at: datetime | None = None, seconds: int = SECONDS) -> str:
     """The key for a region, from now or another time (UTC) on."""
     time = (at or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
     scope = (time[:8], region, _SERVICE, "aws4_request")

@@ -6,16 +6,13 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
 
-from gradegate.files import document
+from gradegate.files.tables import table
 
 
 @cache
 def _table() -> dict[str, tuple[float, float]]:
-    content = resources.files("gradegate.asking").joinpath("prices.yaml").read_bytes()
-    models = document.read(content, "prices.yaml")
-    return {name: (rates[0] / 1e6, rates[1] / 1e6) for name, rates in models.items()}
+    return {name: (rates[0] / 1e6, rates[1] / 1e6) for name, rates in table("asking", "prices.yaml").items()}
 
 
 @cache

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from gradegate.access.environment import Environment, is_runners
+from gradegate.access.environment import Environment, Use, is_runners
 from gradegate.access.hosts import Vendor
 from gradegate.asking.budget import Budget
 from gradegate.asking.http import Client
@@ -28,13 +28,17 @@ class Provider:
     opened: str = ""  # SHA-256 of the files that it read, empty where it read none; set with the id
     name: str = ""  # as reports show it: the label, or the id
     url: str = ""  # where questions go, empty when nothing leaves the machine
-    keys: tuple[str, ...] = ()  # the variables of the environment that questions carry; set by whoever binds it
+    uses: frozenset[Use] = frozenset()  # what of the environment questions carry, and as what; set by whoever binds it
+    fields: tuple[str, ...] = ("apiKey",)  # options that it sends as its credential alone; empty: it has no such field
     vendor: Vendor = Vendor()  # where the keys of this kind of provider may go
     sees: bool = False  # takes images
+    structured: str = "none"  # what it does with the schema of a request: "enforced", "requested", "none" where it is not sent
     origin: Origin = Origin("")  # where the config names it, and
     templates: tuple[str, ...] = ()  # what of it is filled in for each answer, with the variables of the test
     names_model: bool = True  # its id goes on with the name of a model
-    replies_from: str = "model"  # or what is behind an address; "program": code of the repository; "file" or "prompt" where it stands in for a model
+    replies_from: str = (
+        "model"  # or what is behind an address; "program": code of the repository; "file" or "prompt" where it stands in for a model
+    )
     options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
     code: str = ""  # SHA-256 of the code of the repository that it runs, empty where it runs none
@@ -58,6 +62,11 @@ class Provider:
     def priced(self) -> bool:
         """Whether each call's cost will be known."""
         return self.rates is not None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The variables of the environment that questions carry."""
+        return tuple(sorted({use.variable for use in self.uses}))
 
     @property
     def host(self) -> str:
@@ -105,7 +114,7 @@ class Label(Provider):
 class Setting:
     """What a provider is built from. ``env`` is the environment, overlaid with the config's ``env``.
 
-    ``read`` gathers the variables of the environment that hold its keys.
+    ``uses`` gathers what it reads of the environment.
     """
 
     spec: ProviderSpec
@@ -113,14 +122,15 @@ class Setting:
     client: Client
     env: Environment
     open_file: Callable[[str, Origin], bytes]  # a file of the workspace, by its path in the config
-    read: set[str] = field(default_factory=set)
+    uses: set[Use] = field(default_factory=set)
     workspace: Workspace | None = None  # where code of the repository is, and
     folder: Path = Path()  # what its path is relative to
 
     def key(self, name: str) -> str:
-        """The value of a variable that holds a key; empty when it is not set."""
-        value = self.env.get(name)
-        self.read.update(self.env.sources(name) if value else ())
+        """The value of a variable that fills its credential field; empty when it is not set."""
+        value = self.env.key(name)
+        sources = self.env.sources(name) if value else ()
+        self.uses.update(Use(source, "" if source == name else f"env.{name}") for source in sources)
         return value
 
 
@@ -162,7 +172,7 @@ def secret(setting: Setting, *names: str) -> str | None:
     if variable and is_runners(str(variable)) and variable not in setting.env.literals:
         what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is the runner's own: no config reads it"
         raise ConfigError.at(what, setting.spec.origin, "name a variable with a key of the provider")
-    if variable and not setting.env.get(str(variable)):
+    if variable and not setting.env.key(str(variable)):
         what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is not set"
         raise ConfigError.at(what, setting.spec.origin, "set it, or correct the name", str(variable))
     return next(filter(None, map(setting.key, (str(variable),) if variable else names)), None)

@@ -11,18 +11,16 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Protocol, Self, TypeVar
-from urllib.parse import parse_qsl, urlsplit
 
-from gradegate.access.written import names_secret
+from gradegate.access.hiding import excerpt
 from gradegate.asking.budget import Budget
 from gradegate.asking.replies import Replies
 from gradegate.asking.response import Ask, Response
-from gradegate.asking.stored import SCHEMA, Stored
+from gradegate.asking.seals import OPEN, SCHEMA, Stored
 from gradegate.conversation import NO_USAGE, Usage
 
 T = TypeVar("T")
@@ -50,34 +48,15 @@ class Occasion:
         """A part of it whose questions may be asked at the same time as those of other parts."""
         return Occasion(self.replies, role or self.role, (*self.path, *steps))
 
-    def key(self, ask: Ask, hidden: Collection[str]) -> bytes:
-        """The key of a request: another one each time, and the same in a run that asks the same."""
-        told = _told(tuple(ask.headers.items()), tuple(hidden))
-        about = (SCHEMA, self.role, self.path, ask.method, _address(ask.url), told)
-        digest = hashlib.sha256(repr(about).encode("utf-8", "backslashreplace"))
+    def key(self, ask: Ask) -> tuple[bytes, bytes]:
+        """The key of a request, another one each time and the same in a run that asks the same; and that of its replies' HMACs."""
+        told, under = self.replies.seals.of(ask, self.role)
+        digest = hashlib.sha256(repr((SCHEMA, self.role, self.path, told)).encode("utf-8", "backslashreplace"))
         digest.update(hashlib.sha256(ask.content or b"").digest())
         same = digest.digest()
         self.asked[same] += 1
         digest.update(self.asked[same].to_bytes(8, "big"))
-        return digest.digest()
-
-
-_is_secret = lru_cache(1024)(names_secret)
-
-
-@lru_cache(1024)  # as for addresses
-def _told(headers: tuple[tuple[str, str], ...], hidden: tuple[str, ...]) -> list[tuple[str, str]]:
-    """The headers of a request, without what lets somebody in."""
-    told = sorted((name.lower(), text) for name, text in headers if not _is_secret(name))
-    return [(name, text) for name, text in told if not any(value in text for value in hidden)]
-
-
-@lru_cache(1024)  # asked for each request, and mostly the same
-def _address(url: str) -> tuple[Any, ...]:
-    """Host, path and query of a URL, without what lets somebody in."""
-    parts = urlsplit(url)
-    query = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not names_secret(pair[0])]
-    return parts.scheme, parts.netloc.rpartition("@")[2].lower(), parts.path, query
+        return digest.digest(), under
 
 
 _OCCASION: ContextVar[Occasion | None] = ContextVar("occasion", default=None)
@@ -128,8 +107,8 @@ class Question:
         self._provider = provider
         self._occasion = occasion
         self._found = 0
-        self._heard: list[tuple[bytes, Response]] = []
-        self._key = b""
+        self._heard: list[tuple[tuple[bytes, bytes], Response]] = []
+        self._key = b"", OPEN
         self._usage = NO_USAGE
 
     def __enter__(self) -> Self:
@@ -139,12 +118,12 @@ class Question:
     def __exit__(self, *error: object) -> None:
         _QUESTION.reset(self._before)
 
-    def known(self, ask: Ask, hidden: Collection[str]) -> Response | None:
+    def known(self, ask: Ask) -> Response | None:
         """The response to a request, if the cache has it."""
         if self._occasion is None:
             return None
-        self._key = self._occasion.key(ask, hidden)
-        stored = self._occasion.replies.find(self._key, self._occasion.role)
+        self._key = self._occasion.key(ask)
+        stored = self._occasion.replies.find(*self._key)
         if stored is None:
             return None
         self._found += 1
@@ -171,7 +150,7 @@ class Question:
             kind = response.headers.get("content-type", "")
             model = _model(response) or self._provider.name
             stored = Stored(time.time(), model, usage, kind, float(response.seconds), response.body)
-            self._occasion.replies.put(key, self._occasion.role, stored)  # type: ignore[union-attr]  # as above
+            self._occasion.replies.put(*key, stored)  # type: ignore[union-attr]  # as above
         self._heard = []
 
 
@@ -182,7 +161,7 @@ def _model(response: Response) -> str:
     except (ValueError, RecursionError):
         return ""
     named = content.get("model") or content.get("modelVersion") if isinstance(content, dict) else ""
-    return named[:200] if isinstance(named, str) else ""
+    return excerpt(named, 200).encode(errors="replace").decode() if isinstance(named, str) else ""  # half a sign is no text
 
 
 def question(provider: Questioned, *, afresh: bool = False) -> Question:

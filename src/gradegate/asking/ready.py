@@ -11,7 +11,7 @@ from gradegate.access.hosts import host_at, refused
 from gradegate.access.network import unreachable
 from gradegate.asking.http import Client
 from gradegate.errors import ConfigError, Mistake, ProviderError, Trouble
-from gradegate.settings import amount
+from gradegate.options import amount
 
 SECONDS, MOST = 60.0, 3600.0  # to wait where nothing is said, and at most
 NO_SUCH_METHOD = 501  # whoever says so is there

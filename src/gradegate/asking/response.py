@@ -42,12 +42,20 @@ class Response:
             if self.body.count(b",") > MAX_BODY_VALUES:
                 what = f"{self.host} answered JSON with more than {MAX_BODY_VALUES:,} values"
                 raise ProviderError(what, Trouble.MALFORMED)
-            value = json.loads(self.body)
+            value = json.loads(self.body, object_pairs_hook=_unique)
             check_depth(value, self.body)
             return value
         except (ValueError, RecursionError) as e:
             start = excerpt(self.body[:400].decode("utf-8", "backslashreplace"), 80)
             raise ProviderError(f"{self.host} answered something that is not JSON: {start!r}", Trouble.MALFORMED) from e
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. Of a key that stands twice, whoever reads next might take the other value: that is no JSON here."""
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        raise ValueError("a key stands twice in an object")
+    return entries
 
 
 def check_depth(value: Any, text: bytes | str) -> None:

@@ -9,18 +9,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradegate.asking.completions import reasons
-from gradegate.asking.negotiation import Structure, Temperature
+from gradegate.asking.finish import WHOLE, ended
+from gradegate.asking.negotiation import Structure, Temperature, Way
 from gradegate.asking.shape import (
     JsonObject,
     ModelOutput,
     NoOutput,
     Shape,
     as_text,
-    finish_reason,
     members,
     objects,
     picked,
-    with_calls,
 )
 from gradegate.conversation import Message, Request
 
@@ -32,15 +31,17 @@ SENT = tuple(
 )
 # Calls that the API itself has answered; the model waits for the answer to any other.
 _HOSTED = ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
-_FINISHED = {"completed": "stop", "max_output_tokens": "length"}
 
 
 class Responses(Shape):
     """Questions in the form of the Responses API, and its answers."""
 
+    finished = ("completed",)
+
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
-        super().__init__(config, Structure(_formatted), Temperature(config, taken=not reasons(model)))
+        ways = Way(_formatted, "schema"), Way(lambda _: {"text": {"format": {"type": "json_object"}}})
+        super().__init__(config, Structure(*ways), Temperature(config, taken=not reasons(model)))
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body, with the model."""
@@ -62,17 +63,15 @@ class Responses(Shape):
             **(config.get("passthrough") or {}),
         }
 
-    def sets_format(self, body: JsonObject) -> bool:
-        """A format of ``text``."""
-        return "format" in body.get("text", ())
-
     def read(self, response: JsonObject) -> ModelOutput:
         """The text of all messages, else the tool calls as JSON text. Raises NoOutput."""
         items = objects(response.get("output"))
-        parts = [part for item in items if item.get("type") == "message" for part in objects(item.get("content"))]
+        # What a model says on its way to an answer is marked as commentary, and is no part of it.
+        told = [item for item in items if item.get("type") == "message" and item.get("phase") != "commentary"]
+        parts = [part for item in told for part in objects(item.get("content"))]
         calls = [item for item in items if str(item.get("type")).endswith("_call")]
         waiting = [item for item in calls if item.get("type") not in _HOSTED]
-        finish, usage = with_calls(_finish(response, items), waiting), members(response.get("usage"))
+        finish, usage = self._finish(response, items, waiting), members(response.get("usage"))
         tokens = usage.get("input_tokens"), usage.get("output_tokens")
         refusals = _texts(parts, "refusal", "refusal")
         if refusals:
@@ -83,14 +82,13 @@ class Responses(Shape):
         text = as_text(calls) if calls and not any(texts) else "".join(texts)
         return ModelOutput(text, finish, finish == "content_filter", calls, *tokens)
 
-
-def _finish(response: JsonObject, items: Sequence[JsonObject]) -> str:
-    """Why an incomplete response ended, else its status: only one of completed messages has come to its end."""
-    why = members(response.get("incomplete_details")).get("reason")
-    finish = finish_reason(why or response.get("status"), _FINISHED)
-    statuses = [finish_reason(item.get("status"), _FINISHED) for item in items if item.get("type") == "message"]
-    unfinished = [status for status in statuses if status not in ("stop", "")]
-    return unfinished[0] if unfinished and finish in ("stop", "") else finish
+    def _finish(self, response: JsonObject, items: Sequence[JsonObject], waiting: Sequence[JsonObject]) -> str:
+        """Why an incomplete response ended, else its status: only one of completed messages has come to its end."""
+        why = members(response.get("incomplete_details")).get("reason")
+        statuses = [ended(str(item.get("status") or "")) for item in items if item.get("type") == "message"]
+        unfinished = next((status for status in statuses if status not in ("stop", "")), "")
+        finish = self.ended(why or response.get("status"), waiting)
+        return unfinished if unfinished and finish in WHOLE else finish
 
 
 def _texts(parts: Sequence[JsonObject], kind: str, key: str) -> list[str]:

@@ -10,13 +10,13 @@ from urllib.parse import quote, urlsplit
 
 from gradegate.access.hosts import Vendor
 from gradegate.asking import options
-from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.chatmodel import CHAT, ChatModel
 from gradegate.asking.completions import SENT, Completions
 from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.identity import Federation
 from gradegate.asking.provider import Provider, Setting, secret, split_id
 from gradegate.asking.shape import JsonObject, ModelOutput, members
-from gradegate.asking.signed import Headers, signed
+from gradegate.asking.signed import Headers, bearer
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
 from gradegate.conversation import Usage
 from gradegate.errors import ConfigError
@@ -64,7 +64,7 @@ class Service:
     @property
     def options(self) -> tuple[str, ...]:
         """The options that its ``config`` takes."""
-        chat = (*SENT, *self.extra, *self.renamed) if self.chats else ()
+        chat = (*SENT, *self.extra, *self.renamed, *CHAT) if self.chats else ()
         dimensions = ("dimensions", "encoding_format", "user") if self.embeds or not self.chats else ()
         return tuple(dict.fromkeys((*chat, *dimensions, *ACCESS, *PRICES, *self.parts)))
 
@@ -75,7 +75,7 @@ class Service:
         own = place.scheme == "https" and place.hostname is not None
         given = tuple(variable for option, variable in self.parts.items() if self.base.startswith(f"{{{option}}}"))
         ids = tuple(self.federation.ids.values()) if self.federation else ()
-        return Vendor((*self.keys, *ids), (str(place.hostname),) if own else (), (*self.addresses, *given))
+        return Vendor(self.keys, (str(place.hostname),) if own else (), (*self.addresses, *given), ids=ids)
 
     def url(self, setting: Setting) -> str:
         """``apiHost`` or ``apiBaseUrl``, else the address of the environment, else its own. Raises ConfigError."""
@@ -95,9 +95,7 @@ class Service:
             value = str(setting.spec.config.get(option) or setting.env.get(variable))
             if not value:
                 what = f"`{setting.spec.id}` does not say which `{option}` to ask"
-                raise ConfigError.at(
-                    what, setting.spec.origin, f"set {variable}, or `{option}` in its config", variable
-                )
+                raise ConfigError.at(what, setting.spec.origin, f"set {variable}, or `{option}` in its config", variable)
             first = url.startswith(f"{{{option}}}")
             url = url.replace(f"{{{option}}}", value.rstrip("/") if first else quote(value, safe=""))
         return url
@@ -110,9 +108,7 @@ class Service:
             token = self.federation.token(setting, url, self.keys, needed=needed)
         elif needed:
             key = need_key(setting, *self.keys)
-        return signed(
-            {**({"Authorization": f"Bearer {key}"} if key else {}), **own_headers(setting.spec.config)}, token
-        )
+        return Headers(own_headers(setting.spec.config), bearer(key), token)
 
     def config(self, written: JsonObject) -> JsonObject:
         """The options as OpenAI's API names them."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from gradegate.asking.negotiation import Structure, Temperature
+from gradegate.asking.finish import WHOLE, ended
+from gradegate.asking.negotiation import SendWay, Structure, Temperature, Way
 from gradegate.conversation import Message, Reply, Request
 
 JsonObject = Mapping[str, Any]
-Send = Callable[[JsonObject], Reply]
+TOOL = "give_verdict"  # our own tool, which a model is made to call where it takes no schema in another way
 _DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE | re.DOTALL)
 
 
@@ -37,20 +38,27 @@ class NoOutput(ValueError):
 
 
 class Shape:
-    """The form of one chat API; ``config`` is the provider's. A shape knows no host, no key and no header."""
+    """The form of one chat API; ``config`` is the provider's. A shape knows no host, no key and no header.
+
+    ``finished`` are the vendor's words for an answer that has come to its end, in its own spelling: at its ``own`` hosts
+    no other word will do, and there is always one. Elsewhere known words of all vendors do, and none at all.
+    """
+
+    finished: ClassVar[tuple[str, ...]] = ("stop",)
+    own = False
 
     def __init__(self, config: JsonObject, structure: Structure, temperature: Temperature) -> None:
         self.config = config
         self._structure = structure
         self._temperature = temperature
 
-    def ask(self, request: Request, send: Send) -> Reply:
+    def ask(self, request: Request, send: SendWay) -> Reply:
         """Send the question in the best form that the endpoint takes. Raises what ``send`` raises."""
         body = self.body(request)
-        schema = None if self.sets_format(body) else request.schema
+        schema = None if self._structure.is_set(body) else request.schema  # the config itself says in which form
 
-        def in_form(form: JsonObject) -> Reply:
-            return self._temperature.ask(request.options, lambda heat: send(joined(self.heated(heat), body, form)))
+        def in_form(form: JsonObject, way: Way) -> Reply:
+            return self._temperature.ask(request.options, lambda heat: send(joined(self.heated(heat), body, form), way))
 
         return self._structure.ask(schema, in_form)
 
@@ -62,13 +70,16 @@ class Shape:
         """Where in a body the temperature goes; ``heat`` has it, or is empty."""
         return heat
 
-    def sets_format(self, body: JsonObject) -> bool:
-        """Whether the config itself says in which form the answer comes; False where the API has only one."""
-        return False
-
     def read(self, response: JsonObject) -> ModelOutput:
         """The answer in a response. Raises NoOutput."""
         raise NotImplementedError
+
+    def ended(self, word: Any, calls: Any = ()) -> str:
+        """Why an answer ended, by the vendor's ``word``; one that calls tools of the caller's has not come to its end."""
+        end = ended("" if word is None else word if isinstance(word, str) else repr(word))
+        if self.own and end in ("", "stop") and word not in self.finished:
+            return f"unknown ({word})" if end else "absent"
+        return "tool_calls" if calls and end in WHOLE else end
 
 
 def picked(config: JsonObject, names: Sequence[str]) -> dict[str, Any]:
@@ -92,17 +103,6 @@ def joined(*parts: JsonObject) -> dict[str, Any]:
     return whole
 
 
-def finish_reason(word: Any, names: Mapping[str, str]) -> str:
-    """A vendor's word in lower case, or what ``names`` has for it; empty for none."""
-    lower = str(word or "").lower()
-    return names.get(lower, lower)
-
-
-def with_calls(finish: str, calls: Any) -> str:
-    """Why an answer ended that calls tools of the caller's: it has not come to its end, whatever word it has for that."""
-    return "tool_calls" if calls and finish in ("stop", "") else finish
-
-
 def without_system(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
     """The system's messages as one text and the rest, for APIs that answer nothing but a user."""
     system = "\n\n".join(message.content for message in messages if message.role in ("system", "developer"))
@@ -118,6 +118,27 @@ def members(value: Any) -> JsonObject:
 def objects(value: Any) -> list[JsonObject]:
     """The objects of a list of a response; other items are left out."""
     return [item for item in value if isinstance(item, dict | Mapping)] if isinstance(value, list) else []
+
+
+def blocks(content: Any) -> list[JsonObject]:
+    """The blocks of a message. Raises NoOutput for anything that is not a list of objects."""
+    found = objects(content)
+    if not isinstance(content, list) or len(found) != len(content):
+        raise NoOutput("without content")
+    return found
+
+
+def text_of(texts: Sequence[str], calls: Sequence[JsonObject], finish: str) -> str:
+    """The texts in one, else the tool calls as JSON. Raises NoOutput where an answer came to its end without either."""
+    if not texts and not calls and finish in ("stop", ""):
+        raise NoOutput("without a text")
+    return "".join(texts) or (as_text(calls) if calls else "")
+
+
+def total(usage: JsonObject, *names: str) -> int | None:
+    """The sum of the counts that there are; None for none."""
+    counts = [usage[name] for name in names if isinstance(usage.get(name), int)]
+    return sum(counts) if counts else None
 
 
 def as_text(calls: Any) -> str:

@@ -1,9 +1,12 @@
-"""Headers with a token that is minted at the first request, and taken anew where it was refused for its age."""
+"""The headers of requests: those of API and config, and the credential field of the provider, which our own code fills.
+
+The two stay apart up to the socket, so that whatever else a request holds can be looked at for credentials.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradegate.asking.http import Client
@@ -14,41 +17,40 @@ REFUSED = 401
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
-    """The headers of requests to a vendor's own host, which ``token`` signs in as their bearer."""
+class Headers:
+    """``credential`` is the field with the provider's key; else ``token``, minted at the first request, is its bearer.
 
-    plain: Mapping[str, str]
-    token: Minted
+    ``plain`` ones win over both.
+    """
+
+    plain: Mapping[str, str] = field(default_factory=dict)
+    credential: Mapping[str, str] = field(default_factory=dict, repr=False)
+    token: Minted | None = None
+
+    def over(self, more: Mapping[str, str]) -> Headers:
+        """With more plain ones, which win."""
+        return replace(self, plain={**self.plain, **more})
 
 
-Headers = Mapping[str, str] | Signed
-
-
-def signed(plain: Mapping[str, str], token: Minted | None) -> Headers:
-    """The headers as they are where there is no token to mint."""
-    return plain if token is None else Signed(plain, token)
-
-
-def also(headers: Headers, more: Mapping[str, str]) -> Headers:
-    """With more of them, which win."""
-    if isinstance(headers, Signed):
-        return replace(headers, plain={**headers.plain, **more})
-    return {**headers, **more}
+def bearer(key: str | None) -> Mapping[str, str]:
+    """The field of a key that is a bearer token; none without a key."""
+    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def send(client: Client, url: str, headers: Headers, body: Any) -> Response:
     """The response to a POST. A token that ended in the middle of a run is replaced once. Raises ProviderError."""
-    if not isinstance(headers, Signed):
-        return client.send("POST", url, headers=headers, body=body)
+    token = headers.token
+    if token is None:
+        return client.send("POST", url, headers=headers.plain, body=body, credential=headers.credential)
     taken: list[str] = []
 
     def sign() -> Mapping[str, str]:
-        taken.append(headers.token.take())
-        return {"Authorization": f"Bearer {taken[-1]}"}
+        taken.append(token.take())
+        return bearer(taken[-1])
 
-    answer = client.send("POST", url, headers=headers.plain, body=body, sign=sign)
-    if taken and answer.status == REFUSED and headers.token.refused(taken[-1]):
-        answer = client.send("POST", url, headers=headers.plain, body=body, sign=sign)
+    answer = client.send("POST", url, headers=headers.plain, body=body, credential=sign)
+    if taken and answer.status == REFUSED and token.refused(taken[-1]):
+        answer = client.send("POST", url, headers=headers.plain, body=body, credential=sign)
     if taken and 200 <= answer.status < 300:
-        headers.token.accepted(taken[-1])
+        token.accepted(taken[-1])
     return answer

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import sqlite3
 import stat
+import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from gradegate.asking.stored import SCHEMA, Stored
+from gradegate.asking.seals import SCHEMA, Stored
 from gradegate.bounded.bounds import MAX_BODY
+from gradegate.files.replacing import NEW
 
 APPLICATION = 0x67726164  # "grad": the file is ours
 PATIENCE = 2.0  # seconds that another process may hold the file
-_TABLE = (
-    "CREATE TABLE replies (key BLOB PRIMARY KEY, at REAL, model TEXT, usage TEXT, kind TEXT, seconds REAL, body BLOB, "
-    "proof BLOB)"
-)
-_COLUMNS = "at, model, usage, kind, seconds, body, proof FROM replies"
+_TABLE = "CREATE TABLE replies (key BLOB PRIMARY KEY, at REAL, model TEXT, usage TEXT, kind TEXT, seconds REAL, body BLOB, mac BLOB)"
+_COLUMNS = "at, model, usage, kind, seconds, body, mac FROM replies"
 _FIND = f"SELECT rowid, {_COLUMNS} WHERE key = ?"
 _NEXT = f"SELECT key, {_COLUMNS} WHERE rowid > ? ORDER BY rowid LIMIT ?"
 _AHEAD = 200  # replies that are read at once where questions come in the order of an earlier run
 _AHEAD_BYTES = 1024 * 1024  # of their bodies
+_BESIDE = ("-journal", "-shm", "-wal")  # files that SQLite makes of its name
+_LOOK = os.O_PATH if sys.platform == "linux" else os.O_RDONLY  # there one may go through what one may not list
+_FOLDER = _LOOK | os.O_DIRECTORY | os.O_CLOEXEC
 _ROOM = -65_536  # KB of pages that a reader keeps: each is read from the disk once
 
 
@@ -41,6 +44,7 @@ class Store:
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
         self.problem = ""
+        self.doubted = 0  # replies that were there, and whose HMAC was not theirs
         self._lock = threading.Lock()
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
@@ -51,16 +55,20 @@ class Store:
         except (Unusable, OSError, sqlite3.Error) as e:
             self._give_up(e)
 
-    def find(self, key: bytes) -> Stored | None:
-        """The reply of a key, unless it is damaged."""
+    def find(self, key: bytes, under: bytes) -> Stored | None:
+        """The reply of a key, if its HMAC was made with the key ``under``; else it is as if it were not there."""
         try:
             # Without the lock, which one step of the interpreter does not need: threads that once queue for it never cease to.
             row = self._ahead.pop(key, None) or self._read(key)
-            return None if row is None else _checked(key, row)
-        except (Unusable, sqlite3.Error) as e:
+        except sqlite3.Error as e:
             with self._lock:
                 self._give_up(e)
             return None
+        stored = None if row is None else _believed(key, under, row)
+        if row is not None and stored is None:
+            with self._lock:
+                self.doubted += 1
+        return stored
 
     def _read(self, key: bytes) -> tuple[object, ...] | None:
         """The row of a key. Those after it are read, too, where it comes soon after the one before."""
@@ -87,13 +95,13 @@ class Store:
             if size > _AHEAD_BYTES:
                 break
 
-    def put(self, key: bytes, stored: Stored) -> None:
+    def put(self, key: bytes, under: bytes, stored: Stored) -> None:
         """Keep a reply; it is in the file when this returns."""
         with self._lock:
             if self._writer is None:
                 return
             try:
-                row = (key, *stored, stored.proof(key))
+                row = (key, *stored, stored.mac(key, under))
                 self._writer.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             except sqlite3.Error as e:  # a full disk, another process: what is there can still be read
                 self._writer = None
@@ -140,35 +148,60 @@ class Store:
 
 
 def _found(path: Path, *, make: bool) -> bool:
-    """Whether there is a file, which is made where it may be. Raises OSError, and Unusable for what is no file."""
-    if make:
-        _make(path)
+    """Whether there is a file, which is made where it may be. Raises OSError, and Unusable for a link on the way or what is no file."""
     try:
-        mode = path.lstat().st_mode
+        folder = _opened_folder(path.parent, make=make)
     except FileNotFoundError:
         return False
-    if not stat.S_ISREG(mode):
+    try:
+        if make:
+            _make(path.name, folder)
+        modes = [_mode(path.name + suffix, folder) for suffix in ("", *_BESIDE)]
+    finally:
+        os.close(folder)
+    if any(mode and not stat.S_ISREG(mode) for mode in modes):
         raise Unusable("it is a link, or no file")
-    return True
+    return modes[0] != 0
 
 
-def _make(path: Path) -> None:
-    """An empty file that its owner alone may read, where there is none. Raises OSError.
+def _opened_folder(path: Path, *, make: bool) -> int:
+    """A folder, step by step from the root and through no link. Raises OSError, and Unusable for a link."""
+    at = os.open(path.anchor, _FOLDER)
+    for name in path.parts[1:]:
+        above = at
+        try:
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(name, 0o700, dir_fd=above)
+                    _give(name, above)
+            at = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
+        except NotADirectoryError as e:
+            raise Unusable(f"`{name}` in its path is a link, or no folder") from e
+        finally:
+            os.close(above)
+    return at
 
-    In the action's container we are root, and a later step of the job is to save the file: it is whose the folder is.
-    """
-    for folder in reversed([folder for folder in path.parents if not folder.exists()]):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        _give(folder)
+
+def _make(name: str, folder: int) -> None:
+    """An empty file that its owner alone may read, where there is nothing. Raises OSError."""
     with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        _give(path)
+        os.close(os.open(name, NEW, 0o600, dir_fd=folder))
+        _give(name, folder)
 
 
-def _give(path: Path) -> None:
+def _give(name: str, folder: int) -> None:
+    """In the action's container we are root, and a later step of the job is to save the file: it is whose the folder is."""
     if os.geteuid() == 0:
-        owner = path.parent.stat()
-        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+        owner = os.fstat(folder)
+        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
+
+
+def _mode(name: str, folder: int) -> int:
+    """0 where nothing is."""
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return 0
 
 
 def _connected(path: Path, mode: str) -> sqlite3.Connection:
@@ -207,9 +240,10 @@ def _number(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
 
 
-def _checked(key: bytes, row: tuple[object, ...]) -> Stored:
-    """Raises Unusable for a row that is not what was put there: the proof holds for the types of its values, too."""
-    stored = Stored(*row[:-1])  # type: ignore[arg-type]
-    if not isinstance(stored.body, bytes) or stored.proof(key) != row[-1]:
-        raise Unusable("it is damaged")
-    return stored
+def _believed(key: bytes, under: bytes, row: tuple[object, ...]) -> Stored | None:
+    """The reply of a row; None where its HMAC is another, of whatever types its values are."""
+    stored, mac = Stored(*row[:-1]), row[-1]  # type: ignore[arg-type]
+    try:
+        return stored if isinstance(mac, bytes) and hmac.compare_digest(stored.mac(key, under), mac) else None
+    except TypeError:  # bytes where a text should be, or the other way round
+        return None

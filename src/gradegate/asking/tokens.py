@@ -122,9 +122,7 @@ class Tokens:
 def life(value: object) -> float:
     """Seconds as a reply gives them. Raises ProviderError for what is no time to live."""
     fine = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
-    if (
-        not fine and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10
-    ):  # Entra ID's first version
+    if not fine and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:  # Entra ID's first version
         value, fine = int(value), int(value) > 0
     if not fine:
         raise ProviderError("it does not say how long its token lives", Trouble.MALFORMED)

@@ -126,7 +126,4 @@ def _lower(schema: Any) -> Any:
         return [_lower(item) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
-    return {
-        key: value.lower() if key == "type" and isinstance(value, str) else _lower(value)
-        for key, value in schema.items()
-    }
+    return {key: value.lower() if key == "type" and isinstance(value, str) else _lower(value) for key, value in schema.items()}

@@ -1,15 +1,17 @@
 """Ids that nobody here serves: what promptfoo has behind them, and the nearest id that is served.
 
-The ids are those of promptfoo 0.123 (``src/providers/registry.ts``).
+`unserved.yaml` has them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
 from gradegate.asking.provider import PROVIDERS, split_id
 from gradegate.errors import ConfigError
+from gradegate.files.tables import table
 from gradegate.registry import closest, near
 from gradegate.suite import ProviderSpec
 
@@ -18,134 +20,18 @@ ELSEWHERE = (
     "`gradegate run --answers FILE` grades what came of it"
 )
 COMPATIBLE = "openai:chat:MODEL with `apiBaseUrl` and `apiKeyEnvar`"
-_AGENT = ("is an agent or a tool, not a model that is asked over HTTP", ELSEWHERE)
-_MEDIA = ("gives sound or pictures, and gradegate grades text", ELSEWHERE)
-_OLD = ("asks an API for text completion, which takes no messages", "name a chat model of the same vendor")
-_API = ("asks another API of that vendor, which gradegate does not speak", "write VENDOR:MODEL for its chat API")
-_CLOUD = (
-    "is signed in to with its cloud's own credentials, which gradegate cannot do yet",
-    f"ask a gateway that speaks OpenAI's API ({COMPATIBLE}), or {ELSEWHERE}",
-)
-_VECTORS = (
-    "asks for embeddings by an API that gradegate does not speak",
-    "name another vendor's, such as openai:embedding:MODEL or google:embedding:MODEL",
-)
-_RED = ("belongs to promptfoo's red teaming", "gradegate gates evals; run red teaming as its own job")
-_OWN = ("has an API of its own, which gradegate does not speak", f"ask it with `http`, or through {COMPATIBLE}")
-_LOCAL = ("runs a model inside promptfoo's own process", f"serve it, and ask it with {COMPATIBLE} or ollama:chat:MODEL")
-_PROGRAM = ("runs a program in a language that gradegate does not run", f"serve it over HTTP (`http`), or {ELSEWHERE}")
-_GONE = "was closed in {}, its API too"
-
-_REPLICATE = (
-    "the header `Prefer: wait`, `transformResponse: json.output.join('')`, and "
-    "`url: https://api.replicate.com/v1/models/OWNER/MODEL/predictions`"
-)
-
+_TABLE = table("asking", "unserved.yaml")
 # The first parts of ids: what is behind them, and what to do.
-_FAMILIES: dict[str, tuple[str, str]] = {
-    **dict.fromkeys("a2a acp browser mcp n8n openclaw opencode openinterpreter slack".split(), _AGENT),
-    **dict.fromkeys("claude-agent-sdk claude-code codex codex-sdk bedrock-agent agentic".split(), _AGENT),
-    **dict.fromkeys("elevenlabs fal modelslab quiverai".split(), _MEDIA),
-    "sagemaker": _CLOUD,
-    **dict.fromkeys("cloudera jfrog qwak snowflake watsonx f5".split(), _OWN),
-    **dict.fromkeys("transformers transformers.js".split(), _LOCAL),
-    **dict.fromkeys("golang ruby".split(), _PROGRAM),
-    "sequence": ("asks a target several times in a row", "write the conversation as `turns` of a test"),
-    "promptfoo": ("is a part of promptfoo itself", ELSEWHERE),
-    "adaline": ("is a gateway's own software inside promptfoo", f"ask the vendor itself, or {COMPATIBLE}"),
-    "bam": (_GONE.format("March 2025"), f"name another vendor, such as {COMPATIBLE}"),
-    "github": (_GONE.format("July 2026"), "name the vendor of the model, such as openai:chat:MODEL"),
-    "cloudflare-gateway": (
-        "is a gateway in front of another vendor",
-        "name that vendor, with the gateway's address as `apiBaseUrl`",
-    ),
-    "helicone": (
-        "is a gateway in front of another vendor",
-        "write openai:chat:VENDOR/MODEL with the gateway's address as `apiBaseUrl`",
-    ),
-    "portkey": (
-        "is a gateway in front of another vendor",
-        "write openai:chat:MODEL with `apiBaseUrl: https://api.portkey.ai/v1` and its keys in `headers`",
-    ),
-    "llama": (
-        "asks llama.cpp's own API",
-        "write openai:chat:MODEL with `apiBaseUrl: http://localhost:8080/v1`: llama.cpp serves OpenAI's API, too",
-    ),
-    "palm": ("is the former name of Google's models", "write google:MODEL"),
-    "replicate": ("is asked in a way of its own", f"write the id `http` with {_REPLICATE}"),
-    "webhook": ("is plain HTTP", "write the id `http`, with `url` and `body: {prompt: '{{prompt}}'}`"),
-    **dict.fromkeys(
-        "ws wss websocket".split(),
-        ("is asked over a WebSocket, which gradegate does not do", f"serve it over HTTP (`http`), or {ELSEWHERE}"),
-    ),
-}
-# The second parts of ids of vendors that are served: patterns, for any vendor and for some.
-_KINDS = {
-    "agents agents-api assistant chatkit claude-agent-sdk* claude-code* codex* foundry-agent interactions "
-    "managed-agents* sdk": _AGENT,
-    "agentcore agents-* kb knowledge-base": _AGENT,
-    "amazon.nova-reel* amazon.nova-sonic* audio image live luma* nova-reel nova-sonic realtime speech transcription tts video "
-    "voice": _MEDIA,
-    "completion text-generation": _OLD,
-    "mantle messages responses": _API,
-    "moderation": ("moderates by an API that gradegate does not speak", "name openai:moderation"),
-}
-_MEDIA_MODELS = ("gpt-live-*", "*-realtime*", "gpt-realtime*", "*-tts*", "tts-*", "*-transcribe*", "whisper*",
-                 "dall-e*", "*-image", "*-image-*", "gpt-image*", "sora*", "imagen-*", "veo-*")  # fmt: skip
+_FAMILIES = {name: (entry["is"], entry["do"]) for entry in _TABLE["families"] for name in entry["ids"].split()}
+# The second parts of ids of vendors that are served, as patterns.
+_KINDS = [(pattern, (entry["is"], entry["do"])) for entry in _TABLE["kinds"] for pattern in entry["patterns"].split()]
+_RED, _MEDIA, _VECTORS = (tuple(_TABLE["special"][name]) for name in ("red", "media", "vectors"))
+_VENDORS: Mapping[str, str] = _TABLE["vendors"]  # names under which people look for a vendor
 _CLOUDS = frozenset({"bedrock", "vertex"})
 _MEDIA_VENDORS = frozenset({"openai", "azure", "google", "vertex"})
 
-# Names of models by how they begin, and the prefix that serves them; the first that fits.
-_MODELS = (
-    (r"text-embedding-|embedding-", "openai:embedding"),
-    (r"omni-moderation|text-moderation", "openai:moderation"),
-    (r"[^:]*:(\d+(\.\d+)?b\b.*|latest)$", "ollama:chat"),
-    (r"gpt-|chatgpt-|o\d(-|$)|gpt\d|ft:gpt", "openai:chat"),
-    (r"claude", "anthropic:messages"),
-    (r"gemini|learnlm", "google"),
-    (r"(open-)?(mistral|mixtral)-(tiny|small|medium|large|nemo|\d+x)|ministral|codestral|magistral|devstral|pixtral", "mistral"),
-    (r"mistral-embed|codestral-embed", "mistral:embedding"),
-    (r"deepseek-(chat|reasoner|v\d)", "deepseek"),
-    (r"grok", "xai"),
-    (r"command(-|$)|c4ai-", "cohere"),
-    (r"embed-(english|multilingual|v\d)", "cohere:embedding"),
-    (r"sonar", "perplexity"),
-    (r"kimi|moonshot-", "moonshot"),
-    (r"qwen-|qwq-", "alibaba"),
-    (r"voyage-", "voyage"),
-    (r"minimax-", "minimax"),
-    (r"llama|gemma|phi|qwen|mistral|mixtral|codellama|deepseek|vicuna|tinyllama|smollm|gpt-oss|granite|olmo", "ollama:chat"),
-    (r"nomic-embed|mxbai-embed|all-minilm|bge-", "ollama:embedding"),
-)  # fmt: skip
-# Names under which people look for a vendor.
-_VENDORS = {
-    "gemini": "google",
-    "claude": "anthropic:messages",
-    "gpt": "openai:chat",
-    "chatgpt": "openai:chat",
-    "grok": "xai",
-    "kimi": "moonshot",
-    "qwen": "alibaba",
-    "azure-openai": "azure:chat",
-    "azure_openai": "azure:chat",
-    "google_genai": "google",
-    "googleai": "google",
-    "google-ai-studio": "google",
-    "together_ai": "together",
-    "fireworks_ai": "fireworks",
-    "nvidia_nim": "nvidia",
-    "hosted_vllm": "vllm",
-    "lm_studio": "lmstudio",
-    "cloudflare": "cloudflare-ai",
-    "workers-ai": "cloudflare-ai",
-    "vertexai": "vertex",
-    "vertex_ai": "vertex",
-    "aws": "bedrock",
-}
 _WITH_COMMAS = frozenset({"exec", "file", "python", "http", "https", "scripted"})
-_ADDRESS = re.compile(
-    r"[a-z][a-z0-9+.-]*://|(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)+)(:\d+)?/", re.IGNORECASE
-)
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)+)(:\d+)?/", re.IGNORECASE)
 _HOST = re.compile(r"(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)*):\d{2,5}$", re.IGNORECASE)
 _TAG = re.compile(r"\d+(\.\d+)?b\b.*|latest", re.IGNORECASE)
 ANY = (
@@ -190,14 +76,13 @@ def _known(provider_id: str) -> tuple[str, str] | None:
         return _RED if provider_id.startswith("promptfoo:redteam") else _FAMILIES[first]
     if served[0] != first if served else not _forms(first):  # it is served, or nobody knows the vendor
         return None
-    if first in _MEDIA_VENDORS and any(fnmatchcase(kind, pattern) for pattern in _MEDIA_MODELS):
+    if first in _MEDIA_VENDORS and any(fnmatchcase(kind, pattern) for pattern in _TABLE["media_models"]):
         return _MEDIA
     if served and kind in getattr(PROVIDERS.find(served[0]), "kinds", ()):
         return None
     if first in _CLOUDS and kind in ("embedding", "embeddings"):
         return _VECTORS
-    words = ((pattern, found) for patterns, found in _KINDS.items() for pattern in patterns.split())
-    return next((found for pattern, found in words if fnmatchcase(kind, pattern)), None)
+    return next((found for pattern, found in _KINDS if fnmatchcase(kind, pattern)), None)
 
 
 def _forms(vendor: str) -> list[str]:
@@ -249,7 +134,7 @@ def _respelt(provider_id: str) -> str:
 def _model(name: str) -> str:
     """The id of a model by its bare name; empty where the name says nothing."""
     lower = name.lower()
-    return next((f"{prefix}:{name}" for pattern, prefix in _MODELS if re.match(pattern, lower)), "")
+    return next((f"{it['served']}:{name}" for it in _TABLE["models"] if re.match(it["begins"], lower)), "")
 
 
 def _address(written: str) -> str:

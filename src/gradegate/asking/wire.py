@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -20,11 +21,11 @@ from gradegate.figures import many
 
 # The key, the model or the address is wrong: the same answer comes to every call.
 SETUP_STATUSES = frozenset({401, 403, 404, 405, 407, 410})
-SETUP_CODES = frozenset(
-    {"model_not_found", "invalid_api_key", "model_not_available", "DeploymentNotFound", "API_KEY_INVALID"}
-)
+SETUP_CODES = frozenset({"model_not_found", "invalid_api_key", "model_not_available", "DeploymentNotFound", "API_KEY_INVALID"})
 # The prompt was blocked: https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter
 FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
+# Of an address: a query, a fragment, `.` and `..` in its path, also written with a percent sign, and what some take for a slash.
+_LEADS_ELSEWHERE = re.compile(r"[?#\\]|/(?:\.|%2e)+(?:/|$)", re.IGNORECASE)
 # Options of providers: where the API is and who asks, and what it costs.
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiHost", "apiBaseUrl", "headers", "passthrough")
 PRICES = ("cost", "inputCost", "outputCost")
@@ -33,15 +34,20 @@ PRICES = ("cost", "inputCost", "outputCost")
 # --- what a provider is built from ----------------------------------------------------------------------------
 
 
-def base_url(setting: Setting, written: Any) -> str:
-    """An address of a config or of the environment, without the slash at its end. Raises ConfigError for anything else."""
+def base_url(setting: Setting, written: Any, *, whole: bool = False) -> str:
+    """An address of a config or of the environment, without the slash at its end. Raises ConfigError for anything else.
+
+    Unless it is the ``whole`` address of an application, the provider adds the end of the path: with a query, a fragment or dots
+    in between, its key would go to another API.
+    """
     url = str(written).strip().rstrip("/")
     try:
-        fine = urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname
+        parts = urlsplit(url)
+        fine = parts.scheme in ("http", "https") and parts.hostname and (whole or not _LEADS_ELSEWHERE.search(url))
     except ValueError:
         fine = False
     if not fine:
-        cure = "write the whole address, such as https://host/v1"
+        cure = "write the whole address, such as https://host/v1, without a query"
         raise ConfigError.at(f"`{url}` is not an address for `{setting.spec.id}`", setting.spec.origin, cure)
     return url
 
@@ -49,6 +55,12 @@ def base_url(setting: Setting, written: Any) -> str:
 def host_of(url: str) -> str:
     """Host and port of a URL, without a user name and password."""
     return urlsplit(url).netloc.rpartition("@")[2]
+
+
+def must_be(kind: str, text: str, pattern: str, setting: Setting, cure: str) -> None:
+    """Raises ConfigError for a part of an address that is not of its form."""
+    if not re.fullmatch(pattern, text, re.ASCII):
+        raise ConfigError.at(f"`{text}` is no {kind} for `{setting.spec.id}`", setting.spec.origin, cure)
 
 
 def need_key(setting: Setting, *names: str) -> str:
@@ -104,9 +116,7 @@ def refusal(answer: Response) -> ProviderError:
         body = excerpt(answer.body[:1200].decode("utf-8", "replace").strip(), 300)
     codes = _codes(body)
     setup = answer.status in SETUP_STATUSES or codes & SETUP_CODES
-    what = {401: "the key was refused", 403: "access was denied", 404: "no such model or address"}.get(
-        answer.status, ""
-    )
+    what = {401: "the key was refused", 403: "access was denied", 404: "no such model or address"}.get(answer.status, "")
     if 300 <= answer.status < 400:
         setup, to = True, host_of(answer.headers.get("location", "")) or "another place"
         what = f"it redirects to {to}, which is not followed, so that the key goes nowhere else"
@@ -142,18 +152,12 @@ def words(body: Any) -> str:
     return excerpt(" ".join(str(body).split()), 500)
 
 
-def vectors(response: Mapping[str, Any], host: str, texts: int) -> list[list[float]]:
-    """The embeddings of OpenAI's form, ``{"data": [{"index", "embedding"}]}``, in order. Raises ProviderError."""
-    listed = response.get("data")
-    rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
-    if len(rows) != texts:
-        raise ProviderError(f"{host} gave {many(len(rows), 'vector')} for {many(texts, 'text')}", Trouble.MALFORMED)
-    places = [row.get("index") for row in rows]
-    if sorted(places, key=str) == sorted(range(texts), key=str):
-        rows = sorted(rows, key=lambda row: row["index"])
-    elif any(place is not None for place in places):
-        raise ProviderError(f"{host} numbered its vectors {places}", Trouble.MALFORMED)
-    return [vector(row.get("embedding"), host) for row in rows]
+def rows(listed: Any, host: str, texts: int) -> list[Any]:
+    """What is listed for so many texts. Raises ProviderError where it is not one for each."""
+    if not isinstance(listed, list) or len(listed) != texts:
+        count = len(listed) if isinstance(listed, list) else 0
+        raise ProviderError(f"{host} gave {many(count, 'vector')} for {many(texts, 'text')}", Trouble.MALFORMED)
+    return listed
 
 
 def vector(numbers: Any, host: str) -> list[float]:

@@ -62,14 +62,19 @@ class _Desk:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     worker: Worker | None = None
+    modules: frozenset[str] = frozenset()  # that were asked for: a worker can import none later
 
-    def ask(self, request: bytes, account: Account) -> Any:
+    def ask(self, module: str, request: bytes, account: Account) -> Any:
         with self.lock:
             account.check()
             worker, self.worker = self.worker, None
             started, done = time.monotonic(), False
             try:
-                worker = worker or Worker()
+                self.modules |= {module}
+                if worker and module not in worker.modules:
+                    worker.end()
+                    worker = None
+                worker = worker or Worker(self.modules)
                 said = json.loads(worker.ask(request))
                 done = "value" in said or "refused" in said  # after the rest its memory is not to be trusted
                 return said
@@ -112,7 +117,7 @@ def evaluate(task: str, *arguments: Any, account: Account = GENERAL) -> Any:
     if len(request) > MAX_SENT:
         raise Exceeded(f"it and its variables have more than {MAX_SENT >> 20} MiB")
     try:
-        said = _DESK.ask(request, account)
+        said = _DESK.ask(task.partition(":")[0], request, account)
     except Died as e:
         raise Exceeded(str(e)) from e
     if "refused" in said:

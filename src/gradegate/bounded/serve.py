@@ -1,36 +1,44 @@
 """The worker's side: evaluates what it is asked, one request after another, under limits that the kernel keeps.
 
+It imports what its requests need, and then gives up every right (``rights``) before it reads the first of them.
 A request and its answer are JSON behind their length in four bytes. A request that takes too much CPU ends the process
 by a signal, which no code can catch or outrun; so a worker whose parent was killed ends too, at the latest then.
 """
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import json
 import os
 import re
-import resource
 import signal
 import sys
 import time
 from typing import Any, BinaryIO
 
+from gradegate.access.hiding import excerpt
 from gradegate.bounded.bounds import MEMORY, SECONDS
+from gradegate.bounded.rights import limit, wall_in
 
 _LONGEST = 2000  # characters of what is said of a failure
 
 
-def serve() -> None:
-    """Answer standard input on standard output until it ends."""
+def serve(modules: str) -> None:
+    """Answer standard input on standard output until it ends; requests are for functions of the modules, in words."""
+    for module in modules.split():
+        for name in (module, *getattr(importlib.import_module(module), "NEEDS", ())):
+            importlib.import_module(name)
+    time.tzset()  # while the file can be read
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
-    for limit, amount in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CORE, 0)):
-        with contextlib.suppress(ValueError, OSError):  # a system that does not know the limit
-            resource.setrlimit(limit, (amount, amount))
+    limit("RLIMIT_AS", MEMORY)
+    try:
+        wall_in()
+    except OSError as e:
+        _send(answers, str(e).encode())
+        return
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    _send(answers, b"{}")
+    _send(answers, b"")
     while request := receive(requests):
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
         said = answer(request)
@@ -62,9 +70,9 @@ def answer(request: bytes) -> bytes:
     except RecursionError:
         said = {"exceeded": "it is nested too deeply, or refers to itself without end"}
     except ValueError as e:
-        said = {"refused": str(e)[:_LONGEST]}
+        said = {"refused": excerpt(str(e), _LONGEST)}
     except (ArithmeticError, LookupError, TypeError, AttributeError, re.error) as e:
-        said = {"refused": f"{type(e).__name__}: {e}"[:_LONGEST]}
+        said = {"refused": excerpt(f"{type(e).__name__}: {e}", _LONGEST)}
     return _encoded(said, started)
 
 

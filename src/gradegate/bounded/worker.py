@@ -1,6 +1,7 @@
 """A process of our own without keys, in which something is evaluated that may never end or fill the memory.
 
-It gets an empty environment, no folder of the workspace and no file of ours; it is killed when it takes too long, and
+It gets an empty environment, no folder of the workspace and no file of ours, and no way to this process, whose keys it might
+read (``rights``). It is killed when it takes too long, and
 it ends by itself when the pipe to it closes, however this process ends. The kernel's "parent death signal" is not used:
 it is sent when the *thread* that started a process ends.
 """
@@ -15,8 +16,9 @@ import sys
 import time
 
 from gradegate.bounded.bounds import MAX_SENT, MEMORY, SECONDS, START_SECONDS, WALL
+from gradegate.bounded.rights import hide
 
-_BOOT = "import sys; sys.path[:] = sys.argv[1:]; from gradegate.bounded.serve import serve; serve()"
+_BOOT = "import sys; modules, *sys.path[:] = sys.argv[1:]; from gradegate.bounded.serve import serve; serve(modules)"
 _LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # without them some builds of Python do not start
 
 
@@ -27,12 +29,14 @@ class Died(ValueError):
 class Worker:
     """A running process; one request at a time."""
 
-    def __init__(self) -> None:
-        """Raises Died when it does not start."""
+    def __init__(self, modules: frozenset[str]) -> None:
+        """A worker for functions of the modules alone: it can open no file later. Raises Died when it does not start."""
+        self.modules = modules
+        hide()
         environ = {name: os.environ[name] for name in _LIBRARIES if name in os.environ}
         try:
             self._process = subprocess.Popen(  # noqa: S603 - ourselves
-                [sys.executable, "-I", "-B", "-c", _BOOT, *filter(os.path.isabs, sys.path)],
+                [sys.executable, "-I", "-B", "-c", _BOOT, " ".join(sorted(modules)), *filter(os.path.isabs, sys.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -48,10 +52,13 @@ class Worker:
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._in, False)
         try:
-            self._receive(time.monotonic() + START_SECONDS)
+            why = self._receive(time.monotonic() + START_SECONDS).decode("utf-8", "replace")
         except Died as e:
             self.end()
             raise Died("the process to evaluate it in does not start") from e
+        if why:
+            self.end()
+            raise Died(f"the process to evaluate it in does not start: {why}")
 
     @property
     def pid(self) -> int:

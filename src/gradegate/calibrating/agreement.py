@@ -171,9 +171,7 @@ class Calibration:
     def unmoved(self) -> bool:
         """Whether asking again changed nothing anywhere, not even a reason: a cache or temperature 0 answers so."""
         asked = [it.grades for it in self.judged if it.asks_model and len(it.grades) > 1]
-        return len(asked) >= ASKS and all(
-            len({(g.outcome, g.score, g.reason) for g in grades}) == 1 for grades in asked
-        )
+        return len(asked) >= ASKS and all(len({(g.outcome, g.score, g.reason) for g in grades}) == 1 for grades in asked)
 
 
 def _agreement(judged: Sequence[Judged], assertion: str = "", metric: str = "") -> Agreement:

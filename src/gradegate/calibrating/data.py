@@ -8,8 +8,8 @@ from typing import Any
 from gradegate.calibrating.agreement import Agreement, Calibration, Judged, Share
 from gradegate.conversation import Usage
 from gradegate.errors import Origin
-from gradegate.reporting.plain import plain
 from gradegate.result import Grade
+from gradegate.results.jsonable import plain
 
 VERSION = 1
 
@@ -26,9 +26,7 @@ def plain_calibration(calibration: Calibration) -> Any:
             "noise": calibration.noise,
             "noise_bound": calibration.noise_bound,
             "overall": _agreement(calibration.overall),
-            "assertions": [
-                {"assertion": it.assertion, "metric": it.metric, **_agreement(it)} for it in calibration.assertions
-            ],
+            "assertions": [{"assertion": it.assertion, "metric": it.metric, **_agreement(it)} for it in calibration.assertions],
             "interrupted": run.interrupted,
             "notes": [note.text for note in run.notes],
             "models": [str(model) for model in run.models],
@@ -78,6 +76,7 @@ def _judged(judged: Judged) -> dict[str, Any]:
     return {
         "description": row.description,
         "vars": row.vars,
+        "prompt": row.prompt,
         "assertion": judged.asserted.type,
         "metric": judged.asserted.metric,
         "output": row.output,

@@ -42,7 +42,7 @@ class Labels:
 def read(path: str, settings: Settings) -> Labels:
     """The labels of a file, its path relative to the working directory."""
     file = settings.cwd / path
-    workspace = Workspace.around(file, settings.cwd, settings.environ)
+    workspace = Workspace.around(file, settings.cwd, settings.environment)
     name = workspace.name(file)
     try:
         return parse(workspace.read(file.name, file.parent, Origin(name)), name)

@@ -35,8 +35,8 @@ class Calibrated:
 
 def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> Calibrated:
     """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError."""
-    forms = reports.check_outputs(settings.outputs)
-    where = places(settings.outputs, settings.cwd, settings.environ)
+    reports.check_outputs(settings.outputs)
+    where = places(settings.outputs, settings.cwd, settings.environment)
     if asks > MAX_REPEATS:
         raise ConfigError.at(f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise")
     prepared, selected = _prepared(settings, path, asks)
@@ -45,7 +45,7 @@ def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> C
         rows = run(prepared.plan, prepared.client, settings.reask, watch)
     shown = replace(conceal(rows, prepared.hide), hidden=prepared.secrets.names)
     found = Calibration(tuple(_judged(selected, prepared, shown.rows)), asks, shown)
-    documents = {output: partial(form, found) for output, form in forms.items()}
+    documents = dict.fromkeys(settings.outputs, partial(reports.as_json, found))
     failures = write_documents(documents, where, prepared.seal)
     text = (prepared.seal(part) for part in reports.console(found).parts)
     return Calibrated(found, text, failures)

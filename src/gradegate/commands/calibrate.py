@@ -8,7 +8,6 @@ from functools import partial
 
 from gradegate.commands import flags
 from gradegate.commands.telling import complain, here
-from gradegate.settings import ASKS
 
 ABOUT = "hold a grader against labels of people; suggest `noise`"
 
@@ -16,13 +15,8 @@ ABOUT = "hold a grader against labels of people; suggest `noise`"
 def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     parser.add_argument("config", nargs=1, help="the config whose cases the labels name")
+    flags.add(parser, "calibrate")
     parser.add_argument("labels", metavar="LABELS.jsonl", help="a labelled output a line; see docs/noise.md")
-    parser.add_argument(
-        "--asks", type=flags.whole(1), default=ASKS, metavar="N", help=f"grade each output this often; default {ASKS}"
-    )
-    flags.add_models(parser)
-    flags.add_asking(parser, ".json, .md or .html; repeat")
-    parser.set_defaults(more=[], assertions=[], base="", repeat=None)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.running.progress import progress
 
     settings = flags.settings(args, here())
-    calibrated = steps.calibrate(settings, args.labels, args.asks, partial(progress, in_ci=settings.in_ci))
+    calibrated = steps.calibrate(settings, args.labels, settings.asks, partial(progress, in_ci=settings.in_ci))
     for part in calibrated.text:
         sys.stdout.write(part)
     for failure in calibrated.failures.values():

@@ -15,10 +15,8 @@ ABOUT = "write what an application is to answer elsewhere; makes no call"
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
-    flags.add_config(parser)
-    parser.add_argument(
-        "-o", "--output", dest="lines", default="-", metavar="FILE", help="JSON lines; default - is standard output"
-    )
+    flags.add(parser, "cases")
+    parser.add_argument("-o", "--output", dest="lines", default="-", metavar="FILE", help="JSON lines; default - is standard output")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -26,8 +26,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Give the exit code: 2 where no case matches, or several do."""
     from gradegate.reporting.lookup import lookup
-    from gradegate.reporting.reread import reread_file
     from gradegate.reporting.story import story, summary
+    from gradegate.results.file import reread_file
 
     decision, _ = reread_file(Path(args.results))
     places = lookup(decision.run.rows, args.case)
@@ -53,6 +53,4 @@ def _unknown(decision: Decision, wanted: str, file: str) -> ConfigError:
     rows = decision.run.rows
     near = [f"`{called}`" for called in nearest(rows, wanted)]
     cure = f"the nearest: {', '.join(near)}" if near else f"name one of its {many(len(rows), 'case')}, #1 the first"
-    return ConfigError.at(
-        f"no case matches `{one_line(wanted, 100)}`", Origin(file), cure if rows else "it has no case"
-    )
+    return ConfigError.at(f"no case matches `{one_line(wanted, 100)}`", Origin(file), cure if rows else "it has no case")

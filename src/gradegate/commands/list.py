@@ -1,9 +1,10 @@
-"""``gradegate list``: what there is to choose from."""
+"""``gradegate list``: what there is to choose from, by the registries."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 from gradegate.deciding.exit import PASS
 
@@ -16,7 +17,34 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Give the exit code."""
-    from gradegate.listing import listing
-
     sys.stdout.write(listing())
     return PASS
+
+
+def listing() -> str:
+    """Assertions, providers, dialects, shapes of answers and reports, a line each."""
+    from gradegate.asking.provider import PROVIDERS
+    from gradegate.configs.dialect import DIALECTS
+    from gradegate.grading.grader import GRADERS
+    from gradegate.recording.answer import SHAPES
+    from gradegate.reporting.report import REPORTS
+
+    sections = {
+        "assertions (each also with not-)": [(name, summary(kind)) for name, kind in GRADERS],
+        "providers": [(name, summary(build)) for name, build in PROVIDERS],
+        "dialects": [(dialect.name, dialect.summary) for _, dialect in DIALECTS],
+        "answers made elsewhere": [(shape.name, shape.summary) for _, shape in SHAPES],
+        "reports": [(report.suffix or report.name, report.summary) for _, report in REPORTS],
+    }
+    lines = []
+    for title, rows in sections.items():
+        width = max(len(name) for name, _ in rows)
+        lines += [title, *(f"  {name:{width}}  {text}" for name, text in rows), ""]
+    return "\n".join(lines)
+
+
+def summary(plugin: Any) -> str:
+    """What a plug-in says of itself, else the first line of its docstring."""
+    if isinstance(text := getattr(plugin, "summary", None), str):
+        return text
+    return str(plugin.__doc__ or "").strip().splitlines()[0] if plugin.__doc__ else ""

@@ -13,16 +13,7 @@ ABOUT = "decide by the parts of all shards of a run; asks no model"
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
-    parser.add_argument("merge", metavar="DIR", help="the folder with the parts")
-    flags.add_config(parser)
-    flags.add_answers(parser)
-    flags.add_run(parser)
-    flags.add_budget(parser)
-    flags.add_cache(parser)
-    flags.add_view(parser)
-    parser.add_argument(
-        "--open", default="", metavar="FILE", help="write the failures to ask again, and decide nothing"
-    )
+    flags.add(parser, "merge")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -32,9 +23,9 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.sharding.steps import merge, name_open
 
     settings = flags.settings(args, here())
-    if args.estimate:
+    if settings.estimate:
         return estimated(settings)
     if settings.open:
         return written(name_open(settings))
-    bar = partial(progress, in_ci=True, quiet=args.quiet)
-    return delivered(merge(settings, (), Links(), bar), flags.view(args))
+    bar = partial(progress, in_ci=True, quiet=settings.quiet)
+    return delivered(merge(settings, (), Links(), bar), flags.view(settings))

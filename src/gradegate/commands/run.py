@@ -14,13 +14,7 @@ ALIASES = ("eval",)
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
-    flags.add_config(parser)
-    flags.add_answers(parser)
-    flags.add_run(parser)
-    flags.add_budget(parser)
-    flags.add_cache(parser)
-    flags.add_shard(parser)
-    flags.add_view(parser)
+    flags.add(parser, "run")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,11 +24,11 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.running.progress import progress
 
     settings = flags.settings(args, here())
-    if args.estimate:
+    if settings.estimate:
         return estimated(settings)
-    bar = partial(progress, in_ci=settings.in_ci or args.no_progress_bar, quiet=args.quiet)
+    bar = partial(progress, in_ci=settings.in_ci or settings.no_progress_bar, quiet=settings.quiet)
     if settings.shard:
         from gradegate.sharding.steps import ask
 
         return written(ask(settings, bar))
-    return delivered(deliver(settings, (), Links(), bar), flags.view(args))
+    return delivered(deliver(settings, (), Links(), bar), flags.view(settings))

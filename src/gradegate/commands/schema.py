@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 
 from gradegate.deciding.exit import PASS
@@ -17,7 +18,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Give the exit code."""
-    from gradegate.listing import schema
-
     sys.stdout.write(schema(args.of))
     return PASS
+
+
+def schema(of: str) -> str:
+    """JSON Schema of a config or of results.json, as text."""
+    from gradegate.planning.schema import config_schema
+    from gradegate.results.shape import results_schema
+
+    written = results_schema() if of == "results" else config_schema()
+    return json.dumps(written, indent=2 if of == "results" else 1) + "\n"

@@ -13,8 +13,7 @@ ABOUT = "find every mistake in configs, and say what a run would take; makes no 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
-    flags.add_config(parser)
-    flags.add_answers(parser)
+    flags.add(parser, "validate")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -30,11 +30,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Give the exit code."""
-    from gradegate.reporting.reread import reread_file
+    from gradegate.reporting.report import Links
+    from gradegate.results.file import reread_file
 
     path = Path(args.results)
     decision, links = reread_file(path)
-    page = _write(args.output or str(path.with_suffix(".html")), path, decision, links)
+    page = _write(args.output or str(path.with_suffix(".html")), path, decision, Links.of(links))
     say(str(page))
     if not args.no_open and not _opened(page):
         complain("no browser was found; open the page by hand")
@@ -56,7 +57,7 @@ def _replaceable(page: Path) -> None:
 
 
 def _write(output: str, results: Path, decision: Decision, links: Links) -> Path:
-    from gradegate.access.environment import secrets
+    from gradegate.access.environment import Environment, secrets
     from gradegate.access.hiding import redactor
     from gradegate.reporting.deliver import check_outputs, write
     from gradegate.reporting.places import check_inputs, places
@@ -64,7 +65,7 @@ def _write(output: str, results: Path, decision: Decision, links: Links) -> Path
     cwd = here()
     if not output.endswith(".html"):
         raise ConfigError.at(f"the page `{output}` has another ending than .html", None, "end it with .html")
-    where = places([output], cwd, os.environ)
+    where = places([output], cwd, Environment(os.environ))
     check_inputs(where, [results.resolve()])
     _replaceable(where[output].path)
     seal = redactor(secrets(os.environ).values(), short=False)

@@ -72,9 +72,7 @@ class CaseReader:
             for path in workspace.glob(reference, folder, origin):
                 content = document.read(workspace.read(str(path), folder, origin), workspace.name(path))
                 if not isinstance(content, Mapping):
-                    raise ConfigError.at(
-                        f"`{workspace.name(path)}` holds no variables", origin, "write a mapping into it"
-                    )
+                    raise ConfigError.at(f"`{workspace.name(path)}` holds no variables", origin, "write a mapping into it")
                 variables |= content
         return variables
 
@@ -135,9 +133,7 @@ class CaseReader:
             context_transform=scripts.code(keys.context_transform, self.desk.source, origin),
             members=tuple(self._assertions(item.get("assert"), file, inline)),
             confirm=keys.confirm or "",
-            second_opinions=self.desk.models(
-                keys.second_opinions, Origin(file, document.line_of(item, ["second-opinions"]))
-            ),
+            second_opinions=self.desk.models(keys.second_opinions, Origin(file, document.line_of(item, ["second-opinions"]))),
             origin=origin,
         )
 

@@ -45,7 +45,7 @@ def kept(model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list
     known = names_of(model)
     if known >= value.keys():
         return value
-    own = [key for key in value if is_own(key) and key not in known]
+    own = {key for key in value if is_own(key) and key not in known}
     strange = [key for key in value if key not in known and key not in own]
     if len(strange) > TOO_MANY:
         return value  # no config is written so: each is a mistake
@@ -79,13 +79,9 @@ def means_something(key: str, model: type[BaseModel]) -> bool:
 
 def _aliased(keys: Iterable[str], content: Mapping[str, Any]) -> set[str]:
     """Those of the keys whose values other places of the document use: they only hold what has an anchor."""
-    values = {key: _identities(content[key]) for key in keys}
-    rest = [_identities(item) for key, item in content.items() if key not in values]
-    return {
-        key
-        for key, inside in values.items()
-        if not all(map(inside.isdisjoint, [*rest, *(other for name, other in values.items() if name != key)]))
-    }
+    values = {key: _identities(item) for key, item in content.items()}
+    used = Counter(identity for inside in values.values() for identity in inside)
+    return {key for key in keys if any(used[identity] > 1 for identity in values[key])}
 
 
 def _identities(value: Any) -> set[int]:

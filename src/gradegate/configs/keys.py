@@ -31,9 +31,7 @@ class _Keys(BaseModel):
 
 
 # YAML reads `off` as false.
-Confirm = Annotated[
-    Literal["off", "grader", "answers"], BeforeValidator(lambda value: "off" if value is False else value)
-]
+Confirm = Annotated[Literal["off", "grader", "answers"], BeforeValidator(lambda value: "off" if value is False else value)]
 
 
 class AssertionKeys(_Keys):
@@ -295,9 +293,7 @@ def mistakes(
     details = [*_distinct(error.errors(include_url=False))]
     said = [_mistake(detail, content, file, path, keys) for detail in details[:MAX_MISTAKES]]
     if len(details) > len(said):
-        said.append(
-            Mistake(f"{len(details) - len(said):,} more mistakes are here", said[0].origin, "correct these first")
-        )
+        said.append(Mistake(f"{len(details) - len(said):,} more mistakes are here", said[0].origin, "correct these first"))
     return said
 
 

@@ -46,9 +46,7 @@ def _rule(keys: RuleKeys, number: int, desk: Desk) -> Rule:
         if limit is not None and limit <= 0:
             where = desk.line("gate", "rules", number, name)
             desk.notes.append(Note(f"the rule `{keys.name}` can never fail: {name} is {limit:g}", where))
-    if (
-        keys.confidence is not None and keys.min_pass_rate == 1
-    ):  # no interval of a sample reaches up to all there could be
+    if keys.confidence is not None and keys.min_pass_rate == 1:  # no interval of a sample reaches up to all there could be
         where = desk.line("gate", "rules", number, "min-pass-rate")
         never = f"the rule `{keys.name}` can never be met: with `confidence`, no number of passes shows a min-pass-rate of 1"
         desk.notes.append(Note(never, where))

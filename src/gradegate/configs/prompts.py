@@ -84,9 +84,7 @@ def _is_word(text: str, kind: re.Pattern[str]) -> bool:
 
 
 def _as_text(word: str, origin: Origin) -> Note:
-    return Note(
-        f"the prompt is the word `{word}`, and is sent as it is: a file is named by `file://` or its ending", origin
-    )
+    return Note(f"the prompt is the word `{word}`, and is sent as it is: a file is named by `file://` or its ending", origin)
 
 
 def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:

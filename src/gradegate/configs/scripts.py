@@ -32,9 +32,7 @@ def code(written: str, source: Source, origin: Origin) -> Code:
         path, function = written.removeprefix("file://"), ""
     suffix = _suffix(path)
     if suffix in _TYPESCRIPT:
-        raise ConfigError.at(
-            f"`{written}` is TypeScript, which is not run", origin, "compile it to one .js file without imports"
-        )
+        raise ConfigError.at(f"`{written}` is TypeScript, which is not run", origin, "compile it to one .js file without imports")
     if suffix not in ENDINGS:
         raise ConfigError.at(f"`{written}` is no file of JavaScript", origin, "name a .js, .cjs or .mjs file")
     reference = f"file://{path}"

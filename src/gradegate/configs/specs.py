@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
 
-from gradegate.access.environment import Environment, is_runners
+from gradegate.access.environment import HEADER, TEXT, Environment, Use, is_runners
 from gradegate.asking.provider import PROVIDERS
 from gradegate.configs import idle, scripts
 from gradegate.configs.dialect import Source
@@ -135,14 +135,22 @@ def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:
     """The provider with what its templates show of the environment; one that was filled in stays as it is. Raises ConfigError."""
     overlay, drawn = literals(spec.env, env, spec.origin)
     inner = env.over(overlay, {**drawn, **spec.drawn})
-    reads = spec.reads | sources([spec.id, spec.config], inner, spec.origin)
+    uses = {use for place, value in (("id", spec.id), *spec.config.items()) for use in _uses(place, value, inner, spec)}
     provider_id, config = _filled(spec.id, inner, spec.origin), _filled(spec.config, inner, spec.origin)
-    return replace(spec, id=str(provider_id), config=config, env=overlay, reads=reads, drawn={**drawn, **spec.drawn})
+    reads, drawn = spec.reads | uses, {**drawn, **spec.drawn}
+    return replace(spec, id=str(provider_id), config=config, env=overlay, reads=reads, drawn=drawn)
 
 
-def literals(
-    written: Mapping[str, str], env: Environment, origin: Origin
-) -> tuple[Mapping[str, str], Mapping[str, frozenset[str]]]:
+def _uses(place: str, value: Any, env: Environment, spec: ProviderSpec) -> Iterator[Use]:
+    """What an option shows of the environment: each header apart. Raises ConfigError."""
+    if place == "headers" and isinstance(value, Mapping):
+        for name, text in value.items():
+            yield from (Use(variable, f"headers.{name}", HEADER) for variable in sources(text, env, spec.origin))
+    else:
+        yield from (Use(variable, place, TEXT) for variable in sources(value, env, spec.origin))
+
+
+def literals(written: Mapping[str, str], env: Environment, origin: Origin) -> tuple[Mapping[str, str], Mapping[str, frozenset[str]]]:
     """The values of an ``env`` block, filled in, and the variables that each of them shows. Raises ConfigError."""
     drawn = {name: names for name, text in written.items() if (names := sources(text, env, origin))}
     return _filled(written, env, origin), drawn

@@ -40,9 +40,7 @@ def tests_in(reference: str, source: Source, origin: Origin, config: Any = None)
             yield test
         if empty:
             what = "the file holds no tests, so nothing would be checked"
-            raise ConfigError.at(
-                what, Origin(source.workspace.name(path), 1), "add some, or take the file out of `tests`"
-            )
+            raise ConfigError.at(what, Origin(source.workspace.name(path), 1), "add some, or take the file out of `tests`")
 
 
 def _read(path: Path, source: Source, origin: Origin) -> Iterator[tuple[Any, str, Any]]:

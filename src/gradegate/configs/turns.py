@@ -62,9 +62,7 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
         keys = _TURNS.validate_python(written)
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, file, (), TurnKeys)) from e
-    turns = tuple(
-        _turn(turn, source, Origin(file, getattr(raw, "line", 0))) for turn, raw in zip(keys, written, strict=True)
-    )
+    turns = tuple(_turn(turn, source, Origin(file, getattr(raw, "line", 0))) for turn, raw in zip(keys, written, strict=True))
     check_turns(turns, origin)
     return turns
 

@@ -145,9 +145,7 @@ def _otherwise(old: AnswerStake, new: AnswerStake) -> Iterator[Found]:
 def _selected(rule: Rule, answer: AnswerStake, target: str) -> Counter[str]:
     """The types of assertions of an answer that a rule looks at, and how many of each."""
     return Counter(
-        grade.type
-        for grade in answer.grades
-        if grade.counts and rule.select.takes(grade.type, grade.metric, target, answer.description)
+        grade.type for grade in answer.grades if grade.counts and rule.select.takes(grade.type, grade.metric, target, answer.description)
     )
 
 

@@ -33,13 +33,7 @@ class AskedAgain:
         """The same of a rule's failures, after how it was met or missed."""
         if not self.confirmed:
             return self._overturned()
-        some = (
-            f"{self.confirmed} of {failed} failures"
-            if self.confirmed < failed
-            else "each failure"
-            if failed > 1
-            else ""
-        )
+        some = f"{self.confirmed} of {failed} failures" if self.confirmed < failed else "each failure" if failed > 1 else ""
         return f", {some}{' ' if some else ''}confirmed by asking again{self._overturned()}"
 
     def _overturned(self) -> str:

@@ -8,8 +8,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from gradegate.access.hiding import excerpt
 from gradegate.account import BaselineReport
-from gradegate.baseline import (
+from gradegate.figures import many
+from gradegate.result import Counterpart, Grade, Outcome, Row
+from gradegate.results.baseline import (
     FIXED,
     NEW_FAILURE,
     OK,
@@ -21,8 +24,6 @@ from gradegate.baseline import (
     Baseline,
     standing,
 )
-from gradegate.figures import many
-from gradegate.result import Counterpart, Grade, Outcome, Row
 
 STALE = 14  # days after which a baseline is too old to go unsaid
 _SHORT = 7  # characters of a commit
@@ -162,4 +163,4 @@ def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str
 def _listed(names: Iterable[str]) -> str:
     ordered = sorted(names)
     more = f" and {len(ordered) - 3} more" if len(ordered) > 3 else ""
-    return ", ".join(f"`{name[:80]}`" for name in ordered[:3]) + more or "none"
+    return ", ".join(f"`{excerpt(name, 80)}`" for name in ordered[:3]) + more or "none"

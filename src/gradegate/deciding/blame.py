@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gradegate.baseline import NEW_FAILURE, standing
 from gradegate.deciding.rules import apply
 from gradegate.result import Outcome, Row, RuleResult, counted, takes
+from gradegate.results.baseline import NEW_FAILURE, standing
 from gradegate.suite import Rule
 
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 
+from gradegate.access.hiding import excerpt
 from gradegate.asking.budget import strictest
 from gradegate.changes import ChangeKind, GateChange
 from gradegate.deciding.answers import Lost, Match, compare_answers
@@ -24,9 +25,7 @@ _NAMED = 3  # tests that a finding names
 _STRICTNESS = {"block": 2.0, "inconclusive": 1.0}
 
 
-def compare(
-    base: Sequence[SuiteStakes], head: Sequence[SuiteStakes], problems: Sequence[Mistake]
-) -> tuple[GateChange, ...]:
+def compare(base: Sequence[SuiteStakes], head: Sequence[SuiteStakes], problems: Sequence[Mistake]) -> tuple[GateChange, ...]:
     """Every finding, once: what is gone, then what asks for less, then what is only another.
 
     ``problems`` are why the base could not be compared as a whole; they are one finding.
@@ -104,14 +103,11 @@ def _grouped(lost: Iterable[Lost], file: str) -> Iterator[GateChange]:
         names = ", ".join(f"`{_short(test)}`" if test.strip() else _NAMELESS for test in list(tests)[:_NAMED])
         more = f" and {len(tests) - _NAMED:,} more tests" if len(tests) > _NAMED else ""
         of = f"{found.subject} of " if found.subject else ""
-        yield GateChange(
-            found.kind, f"{of}{names}{more}: {found.what}", origin if origin and origin.file else Origin(file)
-        )
+        yield GateChange(found.kind, f"{of}{names}{more}: {found.what}", origin if origin and origin.file else Origin(file))
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 60 else line[:59] + "…"
+    return excerpt(" ".join(text.split()), 60)
 
 
 # --- targets and prompts --------------------------------------------------------------------------------------
@@ -154,10 +150,7 @@ def _matched(old: Sequence[object], new: Sequence[object], match: dict[int, int]
 
 def _policies(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
     # The strictest first: of several rules of one name, it is held against the strictest.
-    before, now = (
-        sorted((rule for policy in suite.policies for rule in policy.rules), key=_asks, reverse=True)
-        for suite in (old, new)
-    )
+    before, now = (sorted((rule for policy in suite.policies for rule in policy.rules), key=_asks, reverse=True) for suite in (old, new))
     yield from _rules(before, now, new.file)
     if min(map(_strictness, new.policies)) < min(map(_strictness, old.policies)):
         yield GateChange(WEAKER, "errors weigh less than before (`gate.errors`)", Origin(new.file))

@@ -35,7 +35,7 @@ class Errors:
 
 
 class _Error(NamedTuple):
-    """An ERROR that decides. ``held``: it may hide a failure, or the run itself left it, so that no policy ignores it."""
+    """An ERROR that decides. ``held``: it may hide a failure or a credential, or the run itself left it: no policy ignores it."""
 
     reason: str
     held: bool
@@ -76,7 +76,7 @@ def _found(run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]) 
         whole = row.outcome is Outcome.ERROR and row.grades and not errors  # no mean can be taken, or no score was made
         if whole and any(result.rule.every_case and counted(result.rule, row) for result in blocking):
             yield _Error(row.reason, held=False)
-    yield from (_Error(row.error, row.undone) for row in rows if row.error and not row.grades)
+    yield from (_Error(row.error, row.undone or row.withheld) for row in rows if row.error and not row.grades)
 
 
 def _decides(run: RunResult, row: Row, grade: Grade, blocking: Sequence[RuleResult]) -> bool:
@@ -91,14 +91,13 @@ def _answered(usage: Usage) -> bool:
 
 
 def _is_held(grades: Sequence[Grade], place: int) -> bool:
-    """Whether a grade, or a member of a set, failed when it was asked first, or was left undone by a budget or a signal."""
+    """Whether a grade, or a member of a set, failed when it was asked first, was left undone by a budget or a signal, or withheld."""
     parts = [grades[place], *(grades[inner] for inner in members(grades, place))]
-    return grades[place].undone or any(began_as_failure(part) and part.assertion.counts for part in parts)
+    failed = any((began_as_failure(part) or part.withheld) and part.assertion.counts for part in parts)
+    return grades[place].undone or grades[place].withheld or failed
 
 
-def _effect(
-    policy: Policy, found: Sequence[_Error], rows: Sequence[Row], blocking: Sequence[RuleResult]
-) -> tuple[str, Sequence[_Error]]:
+def _effect(policy: Policy, found: Sequence[_Error], rows: Sequence[Row], blocking: Sequence[RuleResult]) -> tuple[str, Sequence[_Error]]:
     """What errors do under a policy, and which of them."""
     if policy.errors != "ignore":
         return policy.errors, found

@@ -67,9 +67,7 @@ def _guard(changes: GateChanges) -> RuleResult:
 # --- the outcome ----------------------------------------------------------------------------------------------
 
 
-def _outcome(
-    run: RunResult, rules: Sequence[RuleResult], errors: Errors, changes: GateChanges
-) -> tuple[GateOutcome, str]:
+def _outcome(run: RunResult, rules: Sequence[RuleResult], errors: Errors, changes: GateChanges) -> tuple[GateOutcome, str]:
     blocking = [rule for rule in rules if rule.rule.blocking]
     failed = [rule for rule in blocking if rule.outcome is Outcome.FAIL]
     if failed:

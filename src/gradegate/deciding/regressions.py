@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
+from gradegate.access.hiding import excerpt
 from gradegate.account import BaselineReport
-from gradegate.baseline import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
 from gradegate.deciding.asked import AskedAgain, left_undone
 from gradegate.deciding.votes import is_contradicted
 from gradegate.figures import figure, many, percent
 from gradegate.limits import exact
 from gradegate.result import Grade, Outcome, Row, RuleResult, takes
+from gradegate.results.baseline import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
 
 SIGNIFICANT = Fraction(1, 100)
 _NAMED = 5  # cases that a reason names
@@ -95,9 +96,7 @@ def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | N
     new = [case for kind, case in kinds if kind == NEW_FAILURE]
     # What the head could not tell is the business of `errors`, as in every rule.
     unsure = [  # nobody asked again, or the base's answer could not be graded again
-        case
-        for kind, case in kinds
-        if kind in (OPEN, UNDECIDED) and any(fails(case.row, grade) for grade in case.grades)
+        case for kind, case in kinds if kind in (OPEN, UNDECIDED) and any(fails(case.row, grade) for grade in case.grades)
     ]
     known = {id(case) for case in (*new, *unsure)}
     contradicted = [case for case in cases if id(case) not in known and any(map(is_contradicted, case.grades))]
@@ -153,7 +152,7 @@ def _confirmed(case: Case) -> bool:
 def _names(cases: Sequence[Case]) -> str:
     names = [case.row.description or f"case {case.row.case + 1}" for case in cases[:_NAMED]]
     more = f" and {len(cases) - _NAMED:,} more" if len(cases) > _NAMED else ""
-    return ", ".join(f"`{' '.join(name.split())[:80]}`" for name in names) + more
+    return ", ".join(f"`{excerpt(' '.join(name.split()), 80)}`" for name in names) + more
 
 
 # --- drops ----------------------------------------------------------------------------------------------------

@@ -39,9 +39,7 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         reason += asked_again(_units(places)).said(counts.failed)
     score = None if average is None else float(average)
     interval = _interval(rule, counts) or (None, None)
-    return RuleResult(
-        rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate, score, *interval
-    )
+    return RuleResult(rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate, score, *interval)
 
 
 def by_counts(rule: Rule, counts: Counts) -> Outcome:

@@ -180,9 +180,7 @@ def compare_models(old: ModelStake, new: ModelStake) -> Iterator[Way]:
         yield CHANGED, f"`{new.name}` is set otherwise: " + ", ".join(f"`{name}`" for name in names)
 
 
-def _lighter(
-    old: GradeStake, new: GradeStake, whole: tuple[Fraction, Fraction], threshold: float | None
-) -> Iterator[Way]:
+def _lighter(old: GradeStake, new: GradeStake, whole: tuple[Fraction, Fraction], threshold: float | None) -> Iterator[Way]:
     """What a lower weight, or a lower share of the weights where their mean decides, comes to."""
     if not old.weight:
         return

@@ -52,6 +52,4 @@ def _unanswered(case: Case) -> Mistake:
     return Mistake(what, case.origin, cure)
 
 
-DIALECTS.register("deepeval")(
-    Dialect("deepeval", "a dataset that DeepEval saved as .json, .jsonl or .csv", goldens.are_goldens, read)
-)
+DIALECTS.register("deepeval")(Dialect("deepeval", "a dataset that DeepEval saved as .json, .jsonl or .csv", goldens.are_goldens, read))

@@ -121,12 +121,7 @@ class PromptYmlKeys(_Keys):
 
 def recognises(content: Any) -> bool:
     """A mapping with messages and another key of a prompt file, and none of promptfoo's."""
-    return (
-        isinstance(content, Mapping)
-        and "messages" in content
-        and bool(_OWN & set(content))
-        and not _OTHERS & set(content)
-    )
+    return isinstance(content, Mapping) and "messages" in content and bool(_OWN & set(content)) and not _OTHERS & set(content)
 
 
 def read(source: Source) -> Suite:
@@ -141,9 +136,7 @@ def read(source: Source) -> Suite:
 
 def _suite(keys: PromptYmlKeys, desk: Desk) -> Suite:
     if not keys.test_data:
-        desk.say(
-            "the file has no `testData`, so nothing would be checked", desk.line("testData"), "add a row of variables"
-        )
+        desk.say("the file has no `testData`, so nothing would be checked", desk.line("testData"), "add a row of variables")
     models = dict.fromkeys(model for evaluator in keys.evaluators if (model := _model(evaluator)))
     graders = _served(next(iter(models)), desk.line("evaluators")) if len(models) == 1 else {}
     assertions = tuple(
@@ -212,9 +205,7 @@ def _case(row: Mapping[str, Any], number: int, assertions: tuple[Assertion, ...]
 def _assertions(evaluator: EvaluatorKeys, origin: Origin, several: bool, desk: Desk) -> Iterator[Assertion]:
     ways = [way for way in (evaluator.string, evaluator.llm, evaluator.uses) if way]
     if len(ways) != 1:
-        desk.mistakes.append(
-            Mistake("an evaluator has one of `string`, `llm` and `uses`", origin, "write two evaluators")
-        )
+        desk.mistakes.append(Mistake("an evaluator has one of `string`, `llm` and `uses`", origin, "write two evaluators"))
         return
     graders = _served(_model(evaluator), origin) if several else {}
     if evaluator.string:

@@ -95,9 +95,7 @@ class _Reader:
             return ()
         try:
             items = written if isinstance(written, list) else [written]
-            lines = [
-                self.desk.line(key, *([number] if isinstance(written, list) else [])) for number in range(len(items))
-            ]
+            lines = [self.desk.line(key, *([number] if isinstance(written, list) else [])) for number in range(len(items))]
             pairs = zip(items, lines, strict=True)
             return tuple(spec for item, line in pairs for spec in specs.targets(item, self.desk.source, line))
         except ConfigError as e:
@@ -114,12 +112,8 @@ class _Reader:
         written, file = self.desk.source.content.get("defaultTest"), self.desk.file
         if isinstance(written, str):
             try:
-                path = self.desk.source.workspace.locate(
-                    written, self.desk.source.folder, self.desk.line("defaultTest")
-                )
-                content = self.desk.source.workspace.read(
-                    written, self.desk.source.folder, self.desk.line("defaultTest")
-                )
+                path = self.desk.source.workspace.locate(written, self.desk.source.folder, self.desk.line("defaultTest"))
+                content = self.desk.source.workspace.read(written, self.desk.source.folder, self.desk.line("defaultTest"))
                 file = self.desk.source.workspace.name(path)
                 written = document.read(content, file)
             except ConfigError as e:
@@ -141,17 +135,13 @@ class _Reader:
         """The tests of a list or of the files that it names: as written, and read; ``path`` leads to them in a config."""
         for test, where, inline in self._written(written, file, path, origin):
             if not isinstance(test, Mapping):
-                self.desk.say(
-                    "a test is a mapping", Origin(where, getattr(test, "line", 0)), "give it `vars` and `assert`"
-                )
+                self.desk.say("a test is a mapping", Origin(where, getattr(test, "line", 0)), "give it `vars` and `assert`")
                 continue
             case = self._tests_at.case(test, where, inline)
             if case is not None:
                 yield test, case
 
-    def _written(
-        self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None
-    ) -> Iterator[tuple[Any, str, bool]]:
+    def _written(self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None) -> Iterator[tuple[Any, str, bool]]:
         items = written if isinstance(written, list) else [] if written is None else [written]
         for number, item in enumerate(items):
             item, config = _generator(item)  # noqa: PLW2901 - what it stands for
@@ -193,9 +183,7 @@ class _Reader:
             line, workspace = self.desk.line("scenarios"), self.desk.source.workspace
             try:
                 paths = workspace.glob(item, self.desk.source.folder, line) if isinstance(item, str) else []
-                read = [
-                    (workspace.name(path), workspace.read(str(path), self.desk.source.folder, line)) for path in paths
-                ]
+                read = [(workspace.name(path), workspace.read(str(path), self.desk.source.folder, line)) for path in paths]
                 found = [(name, refs.read(content, name)) for name, content in read] or [(self.desk.file, item)]
             except ConfigError as e:
                 self.desk.mistakes += e.mistakes
@@ -218,9 +206,7 @@ class _Reader:
             else CaseOptions(
                 graders=options.graders or base.options.graders,
                 default_assertions=options.default_assertions and base.options.default_assertions,
-                rubric_prompt=options.rubric_prompt
-                if options.rubric_prompt is not None
-                else base.options.rubric_prompt,
+                rubric_prompt=options.rubric_prompt if options.rubric_prompt is not None else base.options.rubric_prompt,
                 settings={**base.options.settings, **options.settings} if base.options.settings else options.settings,
                 expand_vars=options.expand_vars and base.options.expand_vars,
                 prefix=options.prefix or base.options.prefix,
@@ -254,6 +240,4 @@ def _generator(item: Any) -> tuple[Any, Any]:
     return item, None
 
 
-DIALECTS.register("promptfoo")(
-    Dialect("promptfoo", "promptfooconfig.yaml or .json, with gradegate's own `gate` block", recognises, read)
-)
+DIALECTS.register("promptfoo")(Dialect("promptfoo", "promptfooconfig.yaml or .json, with gradegate's own `gate` block", recognises, read))

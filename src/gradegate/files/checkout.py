@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
-import stat
-from collections.abc import Mapping
 from pathlib import Path
+
+from gradegate.access.environment import Environment
+from gradegate.files.regular import regular
 
 MOST_NAME, MOST_REFS = 64 * 1024, 64 * 1024 * 1024  # bytes of a file with one name, and of one with all
 SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-def commit_of(folder: Path, environ: Mapping[str, str]) -> str:
+def commit_of(folder: Path, environment: Environment) -> str:
     """$GITHUB_SHA, else the commit that HEAD of the repository around the folder names, else an empty string."""
-    if SHA.fullmatch(environ.get("GITHUB_SHA", "")):
-        return environ["GITHUB_SHA"]
+    if SHA.fullmatch(environment.commit):
+        return environment.commit
     root = repository_of(folder)
     return head_of(root) if root else ""
 
@@ -59,13 +59,8 @@ def _head(git: Path, common: Path) -> str:
 
 def _text(path: Path, most: int = MOST_NAME) -> str:
     """A small plain file; what would block or never end is none. Raises OSError and ValueError."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("not a plain file")
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise ValueError("too large")
-    return content.decode()
+    with regular(path, most, links=True) as file:
+        return file.read(most).decode()
 
 
 def _checked(text: str) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-ENDINGS = frozenset(
-    ".py .js .mjs .cjs .jsx .ts .mts .cts .tsx .rb .go .sh .bash .ps1 .php .pl .lua .java".split()
-)  # in lower case
+ENDINGS = frozenset(".py .js .mjs .cjs .jsx .ts .mts .cts .tsx .rb .go .sh .bash .ps1 .php .pl .lua .java".split())  # in lower case
 
 
 def runs_code(provider_id: str) -> bool:

@@ -49,14 +49,10 @@ def _in_the_way(place: Place, cure: str) -> Iterator[Mistake]:
         if position == len(place.parts):
             yield Mistake(f"`{shown}` is there already", None, cure)
         elif stat.S_ISLNK(mode):
-            yield Mistake(
-                f"`{shown}` is a symbolic link", None, "make it a folder: links of a repository are not followed"
-            )
+            yield Mistake(f"`{shown}` is a symbolic link", None, "make it a folder: links of a repository are not followed")
             return
         elif not stat.S_ISDIR(mode):
-            yield Mistake(
-                f"`{shown}` is not a folder", None, "move it away: files are to be made in a folder of that name"
-            )
+            yield Mistake(f"`{shown}` is not a folder", None, "move it away: files are to be made in a folder of that name")
             return
 
 

@@ -19,9 +19,7 @@ __all__ = ["Map", "Seq", "at_line", "line_of", "read", "to_json"]
 def read(content: bytes, file: str) -> Any:
     """YAML or, where the name ends in .json, JSON. Raises ConfigError with file, line and column."""
     if len(content) > MAX_FILE:
-        raise ConfigError.at(
-            f"the file has more than {MAX_FILE >> 20} MiB", Origin(file), "split it into several files"
-        )
+        raise ConfigError.at(f"the file has more than {MAX_FILE >> 20} MiB", Origin(file), "split it into several files")
     try:
         return _read(content, file)
     except TooMuch as e:

@@ -38,9 +38,7 @@ def read(text: str, file: str) -> Any:
         what = f"not valid JSON, column {e.colno}: {e.msg}"
         raise ConfigError.at(what, Origin(file, e.lineno), "correct the JSON here") from e
     except ValueError as e:  # Python turns no more than 4,300 digits into a number
-        raise ConfigError.at(
-            "a number with too many digits", Origin(file, decoder.line), "quote it if it is text"
-        ) from e
+        raise ConfigError.at("a number with too many digits", Origin(file, decoder.line), "quote it if it is text") from e
     except RecursionError as e:
         raise ConfigError.at(f"nested deeper than {MAX_DEPTH} levels", Origin(file), "flatten it") from e
 

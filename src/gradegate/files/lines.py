@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 MAX_DEPTH = 64
+_UNCOUNTED: Mapping[str, int] = {}
 
 
 class Map(dict[str, Any]):
     """A mapping with the line it starts at, and the line of each key."""
 
-    __slots__ = ("line", "lines")
+    __slots__ = ("line", "lines", "places")
 
     def __init__(self, line: int) -> None:
         super().__init__()
         self.line = line
         self.lines: Sequence[int] = ()
+        self.places: Mapping[str, int] = _UNCOUNTED
+
+    def place(self, key: str) -> int:
+        """Which of the keys one is, from 0."""
+        if len(self.places) != len(self) or key not in self.places:  # counted once: each of the keys may ask
+            self.places = {name: place for place, name in enumerate(self)}
+        return self.places[key]
 
 
 class Seq(list[Any]):
@@ -35,7 +43,7 @@ def line_of(document: Any, path: Sequence[str | int]) -> int:
     line = getattr(document, "line", 0)
     for step in path:
         if isinstance(document, Map) and step in document:
-            position = list(document).index(str(step))
+            position = document.place(str(step))
             if position < len(document.lines):
                 line = document.lines[position]
             document = document[str(step)]

@@ -38,7 +38,10 @@ def _joined(parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def matches(folder: Path, parts: Sequence[str]) -> set[Path]:
-    """The files and folders below one that the parts match; ``**`` goes through no links. Raises TooMany."""
+    """The files and folders below one that the parts match; ``**`` goes through no links. Raises TooMany.
+
+    As in a shell, what is hidden, such as a checkout in `.base`, is matched by a part that begins with a dot alone.
+    """
     if len(parts) > _MAX_PARTS:
         raise TooMany(f"has more than {_MAX_PARTS} parts")
     found: set[Path] = set()
@@ -61,7 +64,7 @@ class _Walk:
         if first == "**":
             yield from self.matches(folder, rest)
             for entry in self._entries(folder):
-                if entry.is_dir(follow_symlinks=False):
+                if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
                     yield from self.matches(folder / entry.name, parts)
         elif not _MAGIC.search(first):
             if os.path.lexists(folder / first):
@@ -69,7 +72,7 @@ class _Walk:
         else:
             fits = re.compile(fnmatch.translate(first)).match
             for entry in self._entries(folder):
-                if fits(entry.name):
+                if fits(entry.name) and (first.startswith(".") or not entry.name.startswith(".")):
                     yield from self.matches(folder / entry.name, rest)
 
     def _entries(self, folder: Path) -> list[os.DirEntry[str]]:

@@ -103,9 +103,7 @@ class _Resolver:
             elif isinstance(found, list) and step.isascii() and step.isdigit() and int(step[:9]) < len(found):
                 found = found[int(step[:9])]
             else:
-                self._say(
-                    f"`$ref: {reference}` leads nowhere: there is no `{step}`", at, "add it, or correct the reference"
-                )
+                self._say(f"`$ref: {reference}` leads nowhere: there is no `{step}`", at, "add it, or correct the reference")
                 return None
         return found
 

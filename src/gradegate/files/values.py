@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from gradegate.registry import suggest
 
 _TEXT = ("text", "write text")
@@ -51,14 +53,16 @@ def wrong(detail: Mapping[str, Any], share: bool = False) -> tuple[str, str]:
         return text[0].lower() + text[1:] + _not(value), "correct it"
     if need == "text" and isinstance(value, int | float):
         cure = "put it in quotes"
-    if (
-        need in (_NUMBER[0], _WHOLE[0])
-        and (number := _plain_number(value))
-        and ("." not in number or need == _NUMBER[0])
-    ):
+    if need in (_NUMBER[0], _WHOLE[0]) and (number := _plain_number(value)) and ("." not in number or need == _NUMBER[0]):
         cure = f"write {number}"
     meant = as_share(value) if share or context.get("le") == 1 or context.get("lt") == 1 else None
     return f"must be {need}{_not(value)}", cure if meant is None else f"write {meant:g}"
+
+
+def first_wrong(error: ValidationError) -> str:
+    """The first thing that is wrong with a document, with its place: ``cases.0.outcome must be …``."""
+    first = error.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc']))} {wrong(first)[0]}".lstrip()
 
 
 def as_share(value: Any) -> float | None:

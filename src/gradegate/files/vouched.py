@@ -3,44 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gradegate.access.environment import Environment, event_shown
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.checkout import SHA, folders_of, head_of, repository_of
 from gradegate.files.gitobjects import object_name, read_object
 
-# Events whose own commit is what is to be judged: started by somebody who may write, or without secrets for a fork. All
-# others, those that GitHub has yet to invent among them, say nothing about whose files lie in the workspace.
-FREE = frozenset(
-    {
-        "merge_group",
-        "pull_request",
-        "pull_request_review",
-        "pull_request_review_comment",
-        "push",
-        "schedule",
-        "workflow_dispatch",
-    }
-)
 FILE, FOLDER, LINK = b"100", b"40000", b"120000"  # modes in a tree; a file's goes on
 MOST_LINKS = 40  # on the way to one file, as in Linux
-CURE = (
-    "check the repository out as actions/checkout does by itself, without `ref`, and change no file that a config names"
-)
+CURE = "check the repository out as actions/checkout does by itself, without `ref`, and change no file that a config names"
 WHERE = "docs/github.md, Events, says why"
-
-
-def closed(environ: Mapping[str, str]) -> bool:
-    """Whether the event allows files of the commit $GITHUB_SHA alone. Off GitHub there is no event, and everything is free."""
-    event = environ.get("GITHUB_EVENT_NAME", "")  # the runner always sets it, and lets no workflow change it
-    return (bool(event) or environ.get("GITHUB_ACTIONS") == "true") and event not in FREE
-
-
-def named(event: str) -> str:
-    """An event as messages call it."""
-    return f"the event `{event}`" if event else "an unknown event (GITHUB_EVENT_NAME is not set)"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -54,23 +29,21 @@ class Vouched:
     trees: dict[str, dict[bytes, tuple[bytes, str]]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def around(cls, config: Path, environ: Mapping[str, str]) -> Vouched:
+    def around(cls, config: Path, environment: Environment) -> Vouched:
         """The commit that the workflow runs at, in the repository of a config. Raises ConfigError if that one is not checked out."""
-        event, commit = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_SHA", "")
-        what = f"{named(event)} may run with secrets for anybody"
+        commit = environment.commit
+        what = f"{environment.event_shown} may run with secrets for anybody"
         if not SHA.fullmatch(commit):
             raise ConfigError.at(f"{what}, and GITHUB_SHA names no commit", None, WHERE)
         root = repository_of(config.resolve().parent)
         if root is None:
-            raise ConfigError.at(
-                f"{what}, and there is no git repository around `{config.name}`", None, f"{CURE}; {WHERE}"
-            )
-        workspace = repository_of(Path(environ.get("GITHUB_WORKSPACE", root)).resolve())
+            raise ConfigError.at(f"{what}, and there is no git repository around `{config.name}`", None, f"{CURE}; {WHERE}")
+        workspace = repository_of(Path(environment.workspace or root).resolve())
         for folder in (root, workspace or root):
             if (head := head_of(folder)) != commit:
                 found = f"at {head}" if head else "at a commit that cannot be told"
                 raise ConfigError.at(f"{what}, and the checkout is {found}, not at {commit}", None, f"{CURE}; {WHERE}")
-        return cls(root, folders_of(root)[1] / "objects", commit, event)
+        return cls(root, folders_of(root)[1] / "objects", commit, environment.event)
 
     def vouch(self, path: Path, content: bytes, shown: str, origin: Origin) -> None:
         """Raises ConfigError unless the commit has this content at this path, through the same links."""
@@ -130,7 +103,7 @@ class Vouched:
             yield from self._below((*at, os.fsdecode(entry)), *found)
 
     def _refusal(self, what: str, origin: Origin | None) -> ConfigError:
-        why = f"{what} the commit {self.commit}, and nothing else is read at {named(self.event)}"
+        why = f"{what} the commit {self.commit}, and nothing else is read at {event_shown(self.event)}"
         return ConfigError.at(why, origin, f"{CURE}; {WHERE}")
 
     def _blob(self, path: Path) -> str:

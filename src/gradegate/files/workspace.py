@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 
+from gradegate.access.environment import Environment
 from gradegate.bounded.amounts import READ, TooMuch
 from gradegate.bounded.bounds import MAX_FILE
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.code import is_code
-from gradegate.files.credentials import holds_credentials
+from gradegate.files.credentials import holds_credentials, is_hidden, is_material
 from gradegate.files.nearest import absent, inside
 from gradegate.files.pattern import TooMany, matches, split
 from gradegate.files.vouched import Vouched
@@ -39,10 +39,10 @@ class Workspace:
     folders: set[Path] = field(default_factory=set, compare=False, repr=False)
 
     @classmethod
-    def around(cls, config: Path, cwd: Path, environ: Mapping[str, str], vouched: Vouched | None = None) -> Workspace:
+    def around(cls, config: Path, cwd: Path, environment: Environment, vouched: Vouched | None = None) -> Workspace:
         """$GITHUB_WORKSPACE, else the repository, else the working directory, whichever holds the config first."""
         config = config.resolve()
-        candidates = [Path(environ["GITHUB_WORKSPACE"])] if environ.get("GITHUB_WORKSPACE") else []
+        candidates = [Path(environment.workspace)] if environment.workspace else []
         candidates += [folder for folder in config.parents if (folder / ".git").exists()][:1]
         candidates.append(cwd)
         for folder in candidates:
@@ -74,7 +74,17 @@ class Workspace:
         if holds_credentials(path.relative_to(self.root)):
             cure = "keep what a model may see in a file of another name"
             raise ConfigError.at(f"`{reference}` is a file that holds credentials, which is not read", origin, cure)
+        folder = base.resolve()  # which may be hidden itself: the workflow names the config
+        if is_hidden(path.relative_to(folder if path.is_relative_to(folder) else self.root)):
+            cure = "keep what a model may see in a file and a folder that do not begin with a dot"
+            raise ConfigError.at(f"`{reference}` is hidden, as what tools keep for themselves is, and is not read", origin, cure)
         return path
+
+    def _check_ending(self, path: Path, origin: Origin) -> None:
+        """Raises ConfigError for a file of a config that is no text, data, code or picture by its name."""
+        if not is_material(path):
+            what = f"`{self.name(path)}` is not read: its ending is none of texts, data, code and pictures"
+            raise ConfigError.at(what, origin, "give it an ending such as .txt, .md, .json or .yaml")
 
     def read(self, reference: str, base: Path, origin: Origin, *, code: bool = False) -> bytes:
         """The content of a file inside the workspace. Raises ConfigError, also for a ``file://`` with code, unless ``code``."""
@@ -82,6 +92,8 @@ class Workspace:
             what = f"`{reference}` is code, which gradegate does not run there"
             raise ConfigError.at(what, origin, "write what it makes into a text, JSON or YAML file in an earlier step")
         path = self.locate(reference, base, origin)
+        if reference.startswith("file://"):
+            self._check_ending(path, origin)
         self.opened.add(path)
         try:
             # The check was on the resolved path, and a link put there meanwhile is not followed.
@@ -117,6 +129,7 @@ class Workspace:
             if not path.is_file():
                 what, cure = absent(pattern, path, self.root)
                 raise ConfigError.at(what, origin, cure)
+            self._check_ending(path, origin)
             return [path]
         folder, parts = split(written)
         anchor = self.locate(folder, base, origin)
@@ -136,4 +149,6 @@ class Workspace:
         if not files:
             what = f"`{pattern}` matches no file in {inside(anchor, self.root)}"
             raise ConfigError.at(what, origin, "correct the pattern")
+        for file in files:
+            self._check_ending(file, origin)
         return files

@@ -72,16 +72,10 @@ def _part(step: Step) -> Written:
     """What a shard asked, or which failures are open: neither decides. Raises ConfigError."""
     settings, spare = step.settings.run, partial(_spared, step)
     try:
-        return (
-            ask(settings, partial(progress, in_ci=settings.in_ci), spare)
-            if settings.shard
-            else name_open(settings, spare)
-        )
+        return ask(settings, partial(progress, in_ci=settings.in_ci), spare) if settings.shard else name_open(settings, spare)
     except ConfigError as e:
         missing = _missing(step, e)
-        return Written(
-            f"NOT RUN: {withheld(step.event, missing)}", code=PASS if step.settings.neutral else INCONCLUSIVE
-        )
+        return Written(f"NOT RUN: {withheld(step.event, missing)}", code=PASS if step.settings.neutral else INCONCLUSIVE)
 
 
 def _run(step: Step) -> int:

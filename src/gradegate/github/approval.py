@@ -65,9 +65,7 @@ def approval(github: GitHub, event: Event, label: str, commits: Container[str], 
     if not label:
         return Approval(why="the workflow names no label for it (input `approve-label`)")
     if event.name not in _EVENTS or event.number is None or event.updated is None or not event.author.login:
-        return Approval(
-            why=f"the event {event.name or 'of this run'} does not say which pull request a label could approve"
-        )
+        return Approval(why=f"the event {event.name or 'of this run'} does not say which pull request a label could approve")
     if not checked_out or checked_out not in commits:
         why = f"the checkout is at {checked_out or 'a commit that cannot be told'}, and not at the head that a label approves of"
         return Approval(why=why)
@@ -127,9 +125,7 @@ def _timeline(github: GitHub, event: Event) -> Iterator[_Item]:
         answer = github.send("GET", f"{address}?per_page={PER_PAGE}&page={page}")
         if answer.status != 200:
             cure = "give the job `permissions: pull-requests: read` or `write`"
-            raise Never(
-                f"the timeline of pull request {event.number} cannot be read ({answer.status}: {said(answer)}); {cure}"
-            )
+            raise Never(f"the timeline of pull request {event.number} cannot be read ({answer.status}: {said(answer)}); {cure}")
         items = as_json(answer)
         if not isinstance(items, list):
             raise Never(f"{answer.host} answered something that is not a timeline")

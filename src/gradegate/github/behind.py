@@ -46,9 +46,7 @@ def with_pull_request(github: GitHub, event: Event) -> Event:
 def _numbers(github: GitHub, event: Event) -> list[int]:
     assert event.stage is not None
     head = quote(f"{event.stage.owner}:{event.stage.branch}", safe="")
-    answer = github.send(
-        "GET", f"{github.api}/repos/{event.repository}/pulls?state=open&head={head}&per_page={PER_PAGE}"
-    )
+    answer = github.send("GET", f"{github.api}/repos/{event.repository}/pulls?state=open&head={head}&per_page={PER_PAGE}")
     if answer.status != 200:
         cure = "give the job `permissions: pull-requests: write`"
         raise Never(f"pull requests cannot be read ({answer.status}: {said(answer)}); {cure}")

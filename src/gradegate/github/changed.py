@@ -59,9 +59,7 @@ def _changed(github: GitHub, event: Event, base: str) -> Changed:
     if pull.head.sha != event.head_sha or (base and pull.base.ref != base):
         raise Never("the pull request has moved on since this run was started")
     if pull.changed_files != len(files):
-        raise Never(
-            f"GitHub lists {len(files):,} of the {pull.changed_files:,} changed files, and never more than {MOST:,}"
-        )
+        raise Never(f"GitHub lists {len(files):,} of the {pull.changed_files:,} changed files, and never more than {MOST:,}")
     before = frozenset(file.previous_filename for file in files if file.previous_filename)
     gone = before | frozenset(file.filename for file in files if file.status == "removed")
     return Changed(frozenset(file.filename for file in files) | before, gone)

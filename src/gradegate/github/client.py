@@ -124,10 +124,7 @@ def refusal(answer: Response, event: Event) -> str:
         return f"GitHub does not take the comment ({words})"
     if event.outsider:
         return f"the pull request comes from {event.outsider}, so its token can only read ({words}); see the job summary instead"
-    return (
-        f"the token may not comment on pull request {event.number} ({words}); "
-        "give the job `permissions: pull-requests: write`"
-    )
+    return f"the token may not comment on pull request {event.number} ({words}); give the job `permissions: pull-requests: write`"
 
 
 def as_json(answer: Response) -> Any:

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from gradegate.access.environment import secrets
-from gradegate.access.hiding import redactor
+from gradegate.access.hiding import excerpt, redactor
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED
 from gradegate.errors import ConfigError, Terminated
 from gradegate.github import workflow
@@ -29,16 +29,14 @@ class Ending:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         """Leave what is known of the end; nothing that fails here hides the error."""
         if error is None or self.settled:
             return
         outcome, code, said = _end(error)
         workflow.write_outputs(self.environ, {"outcome": outcome, "exit-code": str(code)})
         hide = redactor(secrets(self.environ).values(), short=False)
-        text = f"### gradegate could not run\n\nNothing was decided.\n\n{fence(hide(said)[:_LONGEST])}"
+        text = f"### gradegate could not run\n\nNothing was decided.\n\n{fence(excerpt(hide(said), _LONGEST))}"
         workflow.append_summary(self.environ, text)
 
 

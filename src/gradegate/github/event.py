@@ -16,9 +16,7 @@ LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
 
 # Where a run that Dependabot started gets no secrets but its own:
 # https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-on-actions
-_WITHHELD = frozenset(
-    "create deployment deployment_status pull_request pull_request_review pull_request_review_comment push".split()
-)
+_WITHHELD = frozenset("create deployment deployment_status pull_request pull_request_review pull_request_review_comment push".split())
 _Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
 
 

@@ -11,13 +11,12 @@ import re
 from collections.abc import Mapping
 
 from gradegate.errors import ConfigError
-from gradegate.reporting.visible import encodable, one_line
+from gradegate.reporting.visible import one_line
+from gradegate.results.jsonable import encodable
 
 INPUTS, ENV = "GRADEGATE_INPUTS", "GRADEGATE_ENV"
 # What steers this process or the runner is not the step's to set.
-_CLOSED = re.compile(
-    r"(?:GITHUB|RUNNER|ACTIONS|INPUT|PYTHON|LD)_.*|PYTHON\w*|PATH|HOME|CI|GRADEGATE_(?:INPUTS|ENV|NETWORK)", re.DOTALL
-)
+_CLOSED = re.compile(r"(?:GITHUB|RUNNER|ACTIONS|INPUT|PYTHON|LD)_.*|PYTHON\w*|PATH|HOME|CI|GRADEGATE_(?:INPUTS|ENV|NETWORK)", re.DOTALL)
 
 
 def handed(environ: Mapping[str, str]) -> dict[str, str]:
@@ -41,9 +40,7 @@ def _read(environ: Mapping[str, str], name: str) -> dict[str, str]:
     if wrong is not None:
         where = "`with`" if name == INPUTS else "`env`"
         what = f"`{one_line(wrong, 100)}` in {where} of the step cannot be a variable of the environment"
-        raise ConfigError.at(
-            what, None, "give it a name without `=`, and a text without the sign NUL and without halves of signs"
-        )
+        raise ConfigError.at(what, None, "give it a name without `=`, and a text without the sign NUL and without halves of signs")
     return values
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_CONFIG = "leave it out: prompts are those of the config; with `only-changed: true`, a pull request that changes nothing of what is read passes"
-_OUTPUT = "leave it out: the log has no table and no bar; `output` names report files"
-_START = (
-    "leave it out: everything is run unless `only-changed: true` is given, and then, too, when `.github/` is changed"
+_CONFIG = (
+    "leave it out: prompts are those of the config; with `only-changed: true`, a pull request that changes nothing of what is read passes"
 )
+_OUTPUT = "leave it out: the log has no table and no bar; `output` names report files"
+_START = "leave it out: everything is run unless `only-changed: true` is given, and then, too, when `.github/` is changed"
 _BASE = "give `base`, a checkout of the base commit (docs/github.md)"
 _KEY = "set the variable by `env:` of the step: `{}: ${{{{ secrets.{} }}}}`"
 _REFUSED = "leave it out: gradegate does not ask this vendor; name a provider with an API like OpenAI's, or `http:`"

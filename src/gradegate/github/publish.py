@@ -10,13 +10,12 @@ from functools import cached_property
 from pathlib import Path
 
 from gradegate.access.environment import secrets
-from gradegate.access.hiding import Hide, redactor
+from gradegate.access.hiding import Hide, excerpt, redactor
 from gradegate.errors import ConfigError
 from gradegate.github import workflow
 from gradegate.github.client import GitHub
 from gradegate.github.ending import MISTAKEN
 from gradegate.github.event import Event, links
-from gradegate.github.inputs import ActionSettings
 from gradegate.github.stamp import stamp
 from gradegate.github.sticky import Left, Posted, Refused, When, upsert_comment
 from gradegate.reporting.commands import command, harmless
@@ -27,6 +26,7 @@ from gradegate.reporting.redact import concealed_mistakes
 from gradegate.reporting.report import REPORTS, Document, Sink
 from gradegate.reporting.visible import visible
 from gradegate.result import Counts, Decision, GateOutcome
+from gradegate.settings import ActionSettings
 from gradegate.sharding.steps import Written
 
 COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "new-failures", "cost-usd", "tokens")
@@ -69,9 +69,7 @@ def outputs() -> tuple[str, ...]:
     return ("outcome", "exit-code", *COUNTED, "overturned", "comment-url", "open", *paths)
 
 
-def publish(
-    step: Step, decision: Decision, exit_code: int, documents: Iterable[Document], written: Iterable[str | Path]
-) -> dict[str, str]:
+def publish(step: Step, decision: Decision, exit_code: int, documents: Iterable[Document], written: Iterable[str | Path]) -> dict[str, str]:
     """Publish what the reports say of a decision; ``written`` are the report files. Returns the outputs that were set.
 
     Whatever fails is said and left at that.
@@ -108,9 +106,7 @@ def publish_part(step: Step, written: Written) -> int:
     for problem in written.problems:
         warn(step, problem)
     step.tell(harmless(written.said))
-    _set_outputs(
-        step, {"exit-code": str(written.code), "open": "" if step.settings.run.shard else str(written.failures)}
-    )
+    _set_outputs(step, {"exit-code": str(written.code), "open": "" if step.settings.run.shard else str(written.failures)})
     return written.code
 
 
@@ -189,7 +185,7 @@ def _set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _mistakes_text(error: ConfigError, step: Step) -> str:
-    listed = [visible(str(mistake))[:LONGEST_MISTAKE] for mistake in error.mistakes[:MOST_MISTAKES]]
+    listed = [excerpt(visible(str(mistake)), LONGEST_MISTAKE) for mistake in error.mistakes[:MOST_MISTAKES]]
     more = len(error.mistakes) - len(listed)
     lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
     reason = f" {NO_SECRETS.format(step.event.outsider)}" if step.event.outsider else ""

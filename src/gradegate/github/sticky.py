@@ -48,9 +48,7 @@ class When:
     only_changed: bool = False
 
 
-def upsert_comment(
-    github: GitHub, event: Event, body: str, stamp: Stamp, when: When = When()
-) -> Posted | Left | Refused | None:
+def upsert_comment(github: GitHub, event: Event, body: str, stamp: Stamp, when: When = When()) -> Posted | Left | Refused | None:
     """Update our comment, or create it unless told not to (then None). Whatever goes wrong is a Refused.
 
     A comment of a newer run is left as it is.

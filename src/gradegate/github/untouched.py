@@ -75,9 +75,7 @@ class Filter:
             return "", f"Everything is run, because it cannot be told what the pull request changes: {e}"
         if touched:
             return "", f"The run depends on {_listed(touched)}, which the pull request changes"
-        files = (
-            "file that the pull request changes" if len(changed.paths) == 1 else "files that the pull request changes"
-        )
+        files = "file that the pull request changes" if len(changed.paths) == 1 else "files that the pull request changes"
         return f"no case depends on the {len(changed.paths):,} {files}", ""
 
     def _check(self, prepared: Prepared) -> None:

@@ -12,18 +12,29 @@ from functools import partial
 from typing import Any
 
 from gradegate.conversation import Transcript
-from gradegate.errors import NoVerdict
+from gradegate.errors import NoVerdict, Unreadable
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import vectors
 from gradegate.grading.metrics.context import lacks_query
-from gradegate.grading.reading import questions
+from gradegate.grading.reading import line_forms
+from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import shape
 from gradegate.limits import EPSILON
 from gradegate.result import Verdict
 
 QUESTIONS = 3
 SCHEMA = shape(question={"type": "string"})
+
+
+def _read(item: Mapping[str, Any]) -> str:
+    question = item.get("question")
+    if not isinstance(question, str) or not any(map(str.isalnum, question)):
+        raise Unreadable("`question` is not a text")
+    return question.strip()
+
+
+FORM = Form(SCHEMA, _read, lines=lambda text: {"question": line_forms.single(text)}, texts="question")
 
 
 @GRADERS.register("answer-relevance")
@@ -47,14 +58,11 @@ class AnswerRelevance(Grader):
         asked = query if isinstance(query, str) else transcript.prompt
         if not asked.strip():
             raise NoVerdict("there is no query to compare with: the prompt is empty")
-        ask = partial(judge.ask, "answer-relevance", questions.question, schema=SCHEMA, answer=transcript.output)
+        ask = partial(judge.ask, "answer-relevance", FORM, answer=transcript.output)
         asked_back = judge.gather(*[ask] * QUESTIONS)
         first, *others = judge.embed([asked, *asked_back])
         similarities = [vectors.cosine(first, other) for other in others]
         score = sum(similarities) / len(similarities)
-        rows = [
-            {"question": question, "similarity": similarity}
-            for question, similarity in zip(asked_back, similarities, strict=True)
-        ]
+        rows = [{"question": question, "similarity": similarity} for question, similarity in zip(asked_back, similarities, strict=True)]
         reason = f"questions that the answer would answer resemble the query by {score:.2f}"
         return Verdict(score, None, reason, {"query": asked, "questions": rows})

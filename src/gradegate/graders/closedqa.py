@@ -11,11 +11,10 @@ from __future__ import annotations
 from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, Asks, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.reading import affirmations
-from gradegate.grading.rubric import shape
+from gradegate.grading.metrics import verdicts
 from gradegate.result import Verdict
 
-SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
+FORM = verdicts.single(line=verdicts.YES_NO_LINE)
 
 
 @GRADERS.register("model-graded-closedqa")
@@ -33,11 +32,11 @@ class ClosedQa(Grader):
         """Score 1 or 0."""
         judgement = judge.ask(
             "model-graded-closedqa",
-            affirmations.affirmed,
-            schema=SCHEMA,
+            FORM,
             input=transcript.prompt,
             criteria=self.value,
             completion=transcript.output,
         )
-        default = "the criterion is met" if judgement.verdict else "the criterion is not met"
-        return Verdict(float(judgement.verdict), judgement.verdict, judgement.reason or default)
+        met = judgement.verdict == "yes"
+        default = "the criterion is met" if met else "the criterion is not met"
+        return Verdict(float(met), met, judgement.reason or default)

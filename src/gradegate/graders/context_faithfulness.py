@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from gradegate.conversation import Transcript
@@ -18,14 +17,24 @@ from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, op
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import context, verdicts
 from gradegate.grading.metrics.context import ContextTransform
-from gradegate.grading.reading import inorder, lists
+from gradegate.grading.reading.form import Form
+from gradegate.grading.reading.line import LastLine
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
 
-_ITEM = shape(
-    statement={"type": "string"}, reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]}
-)
+_ITEM = shape(statement={"type": "string"}, reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
 _VERDICTS = shape(verdicts={"type": "array", "items": _ITEM})
+LABEL = "verdict for each statement in order"
+
+
+def _form(count: int) -> Form[tuple[bool, ...]]:
+    """Exactly ``count`` verdicts."""
+
+    def read(found: Mapping[str, Any]) -> tuple[bool, ...]:
+        return tuple(judgement.verdict == "yes" for judgement in counted.read(found))
+
+    counted = verdicts.listed(count=count)
+    return Form(_VERDICTS, read, LastLine("verdict", (LABEL,), ("yes", "no"), among="verdicts", count=count))
 
 
 @GRADERS.register("context-faithfulness")
@@ -51,16 +60,14 @@ class ContextFaithfulness(Grader):
         judge = replace(judge, graded=f"{answer}\n{question}\n{source.text}")
         statements = judge.ask(
             "context-faithfulness-statements",
-            partial(lists.items, key="statements", marked=False),
-            schema=verdicts.texts_schema("statements"),
+            verdicts.items("statements"),
             step="statements",
             question=question,
             answer=answer,
         )
         supported = judge.ask(
             "context-faithfulness-verdicts",
-            partial(inorder.supported, count=len(statements)),
-            schema=_VERDICTS,
+            _form(len(statements)),
             step="verdicts",
             context=source.text,
             statements=list(statements),

@@ -12,11 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.conversation import Transcript
+from gradegate.errors import Unreadable
+from gradegate.grading import values
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.metrics import context
+from gradegate.grading.metrics import context, verdicts
 from gradegate.grading.metrics.context import ContextTransform
-from gradegate.grading.reading import marks
+from gradegate.grading.reading import line_forms
+from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
 
@@ -26,6 +29,24 @@ _ITEM = shape(
     verdict={"type": "string", "enum": ["attributed", "not attributed"]},
 )
 SCHEMA = shape(verdicts={"type": "array", "items": _ITEM})
+MARKS = {"attributed": "yes", "not attributed": "no"}
+
+
+def _read(found: Mapping[str, Any]) -> list[tuple[str, bool]]:
+    items = values.table(found, "verdicts")
+    if not items:
+        raise Unreadable("it marks no sentence of the expected answer")
+    judgements = [verdicts.judgement(item, MARKS) for item in items]
+    sentences = [values.words(item.get("sentence")) for item in items]
+    return [(text, it.verdict == "yes") for text, it in zip(sentences, judgements, strict=True)]
+
+
+def _marked(text: str) -> Mapping[str, Any]:
+    pairs = line_forms.marked(text, tuple(MARKS))
+    return {"verdicts": [{"sentence": sentence, "verdict": mark} for sentence, mark in pairs]}
+
+
+FORM = Form(SCHEMA, _read, lines=_marked)
 
 
 @GRADERS.register("context-recall")
@@ -50,9 +71,9 @@ class ContextRecall(Grader):
         """The share of the expected answer's sentences that the context supports."""
         source = context.resolve(transcript, self.context_transform)
         judge = replace(judge, graded=f"{source.text}\n{self.value}")
-        marked = judge.ask("context-recall", marks.marked, schema=SCHEMA, context=source.text, groundTruth=self.value)
-        held = sum(item.attributed for item in marked)
-        rows = [{"sentence": item.sentence, "attributed": item.attributed} for item in marked]
+        marked = judge.ask("context-recall", FORM, context=source.text, groundTruth=self.value)
+        held = sum(attributed for _, attributed in marked)
+        rows = [{"sentence": sentence, "attributed": attributed} for sentence, attributed in marked]
         reason = f"{held} of {len(marked)} sentences of the expected answer are in the context"
-        missing = [item.sentence for item in marked if not item.attributed]
+        missing = [sentence for sentence, attributed in marked if not attributed]
         return Verdict(held / len(marked), None, "; not: ".join([reason, *missing[:5]]), {"sentences": rows})

@@ -13,16 +13,20 @@ from functools import partial
 from typing import Any
 
 from gradegate.conversation import Transcript
+from gradegate.errors import Unreadable
+from gradegate.grading import values
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import context
 from gradegate.grading.metrics.context import ContextTransform
-from gradegate.grading.reading import quotes
-from gradegate.grading.reading.sentences import folded
+from gradegate.grading.metrics.quotations import Quotations
+from gradegate.grading.reading import line_forms
+from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
 
 SCHEMA = shape(reason={"type": "string"}, sentences={"type": "array", "items": {"type": "string"}})
+NOTHING = "Insufficient Information"
 
 
 @GRADERS.register("context-relevance")
@@ -47,8 +51,19 @@ class ContextRelevance(Grader):
         query = transcript.vars["query"]
         units = source.units
         judge = replace(judge, graded=f"{source.text}\n{query}")
-        read = partial(quotes.quotations, units=[folded(unit) for unit in units], whole=folded(source.text))
-        quoted = judge.ask("context-relevance", read, schema=SCHEMA, context=source.text, query=query)
+        form = Form(SCHEMA, partial(_read, Quotations(source.text, units)), lines=_quoted)
+        quoted = judge.ask("context-relevance", form, context=source.text, query=query)
         count = min(len(quoted), len(units))
         reason = f"{count} of {len(units)} sentences of the context bear on the query"
         return Verdict(count / len(units), None, reason, {"quoted": list(quoted), "units": len(units)})
+
+
+def _read(quotations: Quotations, item: Mapping[str, Any]) -> tuple[str, ...]:
+    sentences = values.texts(item, "sentences")
+    if not sentences:
+        raise Unreadable(f"it quotes nothing, and does not say {NOTHING}")
+    return () if [values.word(text) for text in sentences] == [NOTHING.lower()] else quotations.covered(sentences)
+
+
+def _quoted(text: str) -> Mapping[str, Any]:
+    return {"sentences": line_forms.quoted(text)}

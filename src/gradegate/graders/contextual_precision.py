@@ -7,7 +7,6 @@ https://deepeval.com/docs/metrics-contextual-precision, ``deepeval/metrics/conte
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from gradegate.conversation import Transcript
@@ -15,8 +14,6 @@ from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, clipped
-
-_SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 
 
 @GRADERS.register("contextual-precision")
@@ -36,8 +33,7 @@ class ContextualPrecision(Metric):
         sources = retrieval.retrieved(transcript)
         judgements = judge.ask(
             "contextual-precision",
-            partial(verdicts.counted, count=len(sources.documents)),
-            schema=_SCHEMA,
+            verdicts.listed(count=len(sources.documents)),
             step="verdicts",
             images=sources.images,
             question=sources.question,
@@ -45,10 +41,7 @@ class ContextualPrecision(Metric):
             documents=list(sources.documents),
         )
         helps = [judgement.verdict == "yes" for judgement in judgements]
-        rows = [
-            {"rank": rank, "verdict": judgement.verdict, "reason": judgement.reason}
-            for rank, judgement in enumerate(judgements, 1)
-        ]
+        rows = [{"rank": rank, "verdict": judgement.verdict, "reason": judgement.reason} for rank, judgement in enumerate(judgements, 1)]
         return Measured(
             retrieval.precision(helps),
             f"{sum(helps)} of {len(helps)} documents help",

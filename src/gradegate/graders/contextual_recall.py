@@ -10,16 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradegate.conversation import Transcript
-from gradegate.errors import Unreadable
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
 from gradegate.grading.metrics.metric import Measured, Metric
 from gradegate.grading.metrics.shares import share_of_yes
-from gradegate.grading.reading.answer import Answer
-from gradegate.grading.reading.judgement import Judgement
 
-_SCHEMA = verdicts.verdicts_schema(("yes", "no"))
+_FORM = verdicts.listed(least=1)
 
 
 @GRADERS.register("contextual-recall")
@@ -39,8 +36,7 @@ class ContextualRecall(Metric):
         sources = retrieval.retrieved(transcript)
         judgements = judge.ask(
             "contextual-recall",
-            _read,
-            schema=_SCHEMA,
+            _FORM,
             step="verdicts",
             images=sources.images,
             expected=retrieval.expected(self.value, transcript.vars),
@@ -48,10 +44,3 @@ class ContextualRecall(Metric):
         )
         summary = "{} of {} sentences of the expected answer are in the documents"
         return share_of_yes(enumerate(judgements, 1), "sentence", summary, "sentence {} is not")
-
-
-def _read(answer: Answer) -> tuple[Judgement[str], ...]:
-    judgements = verdicts.listed(answer)
-    if not judgements:
-        raise Unreadable("it holds no verdict on any sentence of the expected answer")
-    return judgements

@@ -14,7 +14,7 @@ from gradegate.grading.metrics.metric import Measured, Metric, ask_once
 from gradegate.grading.metrics.shares import share_of_yes
 from gradegate.grading.reading.judgement import Judgement
 
-_SCHEMA = verdicts.verdicts_schema(("yes", "no"))
+_FORM = verdicts.listed()
 
 
 @GRADERS.register("contextual-relevancy")
@@ -29,8 +29,7 @@ class ContextualRelevancy(Metric):
         def ask(document: str) -> tuple[Judgement[str], ...]:
             return judge.ask(
                 "contextual-relevancy",
-                verdicts.listed,
-                schema=_SCHEMA,
+                _FORM,
                 step="verdicts",
                 images=sources.images,
                 question=sources.question,
@@ -38,8 +37,6 @@ class ContextualRelevancy(Metric):
             )
 
         asked = ask_once(judge, sources.documents, ask)
-        pairs = [
-            (rank, judgement) for rank, document in enumerate(sources.documents, 1) for judgement in asked[document]
-        ]
+        pairs = [(rank, judgement) for rank, document in enumerate(sources.documents, 1) for judgement in asked[document]]
         summary = "{} of {} statements are relevant" if pairs else "the documents state nothing"
         return share_of_yes(pairs, "document", summary, "document {}")

@@ -16,10 +16,9 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script
 from gradegate.grading.reading.judgement import Judgement
-from gradegate.grading.rubric import shape
 
-_INTENTIONS = verdicts.texts_schema("intentions")
-_VERDICT = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
+_INTENTIONS = verdicts.texts("intentions")
+_VERDICT = verdicts.single()
 
 
 @GRADERS.register("conversation-completeness")
@@ -36,18 +35,14 @@ class ConversationCompleteness(Metric):
         images = images_in(transcript.turns)
         intentions = judge.ask(
             "completeness-intentions",
-            partial(verdicts.texts, key="intentions"),
-            schema=_INTENTIONS,
+            _INTENTIONS,
             step="intentions",
             images=images,
             conversation=conversation,
         )
 
         judgements = ask_once(judge, intentions, partial(_satisfied, judge, images, conversation))
-        rows = [
-            {"intention": text, "verdict": judgements[text].verdict, "reason": judgements[text].reason}
-            for text in intentions
-        ]
+        rows = [{"intention": text, "verdict": judgements[text].verdict, "reason": judgements[text].reason} for text in intentions]
         missed = [text for text in intentions if judgements[text].verdict == "no"]
         held, total = len(intentions) - len(missed), len(intentions)
         return Measured(
@@ -62,8 +57,7 @@ class ConversationCompleteness(Metric):
 def _satisfied(judge: Judge, images: tuple[str, ...], conversation: str, intention: str) -> Judgement[str]:
     return judge.ask(
         "completeness-verdict",
-        verdicts.single,
-        schema=_VERDICT,
+        _VERDICT,
         step="verdicts",
         images=images,
         conversation=conversation,

@@ -17,13 +17,10 @@ from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import WindowSize
-from gradegate.grading.reading import affirmations
-from gradegate.grading.reading.answer import Answer
 from gradegate.grading.reading.judgement import Judgement
-from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
 
-SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
+FORM = verdicts.single(line=verdicts.YES_NO_LINE)
 
 
 @GRADERS.register("conversation-relevance")
@@ -59,10 +56,4 @@ class ConversationRelevance(Grader):
 
 def _ask(judge: Judge, window: Window) -> Judgement[str]:
     messages = [{"role": turn.role, "content": turn.content} for _, turn in flat(window)]
-    return judge.ask("conversation-relevance", _read, schema=SCHEMA, messages=messages)
-
-
-def _read(answer: Answer) -> Judgement[str]:
-    if answer.holds_json:
-        return verdicts.single(answer)
-    return Judgement("yes" if affirmations.last_line(answer) else "no")
+    return judge.ask("conversation-relevance", FORM, messages=messages)

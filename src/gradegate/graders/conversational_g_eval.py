@@ -9,25 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from pydantic import Field
 
 from gradegate.conversation import Numbered, Transcript
-from gradegate.errors import Unreadable
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, exchanges_of, images_in, script
-from gradegate.grading.reading import numbers
-from gradegate.grading.reading.answer import Answer
-from gradegate.grading.rubric import shape
 from gradegate.limits import exact
 
 BEST = 10
-_STEPS = verdicts.texts_schema("steps")
-_SCORE = shape(reason={"type": "string"}, score={"type": "number"})
+_SCORE = verdicts.score(BEST)
 _KNOWN = ("scenario", "expected_outcome", "chatbot_role")
 
 
@@ -55,8 +49,7 @@ class ConversationalGEval(Metric):
         turns = [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
         judgement = judge.ask(
             "conversational-g-eval",
-            partial(numbers.score, best=BEST, prose=False),
-            schema=_SCORE,
+            _SCORE,
             step="evaluate",
             images=images_in(transcript.turns),
             criteria=self.value,
@@ -74,12 +67,4 @@ class ConversationalGEval(Metric):
 
 
 def _steps(judge: Judge, criteria: str) -> tuple[str, ...]:
-    steps = judge.ask("conversational-g-eval-steps", _read_steps, schema=_STEPS, step="steps", criteria=criteria)
-    return tuple(steps)
-
-
-def _read_steps(answer: Answer) -> tuple[str, ...]:
-    steps = verdicts.texts(answer, "steps")
-    if not steps:
-        raise Unreadable('"steps" is empty')
-    return steps
+    return judge.ask("conversational-g-eval-steps", verdicts.items("steps"), step="steps", criteria=criteria)

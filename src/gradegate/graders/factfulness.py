@@ -52,9 +52,7 @@ class Factfulness(Grader):
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """A source."""
-        return (
-            "" if self._source(variables) else "there is no source; give `value`, or the variable `input` or `context`"
-        )
+        return "" if self._source(variables) else "there is no source; give `value`, or the variable `input` or `context`"
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The share of checkable claims that are true, from 0 to 1; exact until the last step."""
@@ -84,9 +82,7 @@ class Factfulness(Grader):
         second = self._votes(judge, left, source, self.n_runs) if left and shown is None else {}
         return [VotedClaim(c.id, c.text, first[c.id], second.get(c.id, ())) for c in claims.checkable]
 
-    def _votes(
-        self, judge: Judge, claims: tuple[Claim, ...], source: str | None, before: int
-    ) -> dict[int, tuple[Judgement[str], ...]]:
+    def _votes(self, judge: Judge, claims: tuple[Claim, ...], source: str | None, before: int) -> dict[int, tuple[Judgement[str], ...]]:
         """One vote of each run by claim; ``before`` is how many runs there were already."""
         runs: list[Callable[[], Mapping[int, Judgement[str]]]] = []
         for number in range(self.n_runs):

@@ -8,15 +8,21 @@ The prompt is our own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from gradegate.access.hiding import excerpt
 from gradegate.conversation import Transcript
+from gradegate.errors import Unreadable
+from gradegate.grading import values
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.reading import letters
-from gradegate.grading.reading.answer import Answer
+from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.reading.line import LastLine
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
 
@@ -28,6 +34,18 @@ CATEGORIES = {
     "E": ("differButFactual", "answer and reference differ in nothing that matters"),
 }
 SCHEMA = shape(reason={"type": "string"}, category={"type": "string", "enum": list(CATEGORIES)})
+
+
+def _read(item: Mapping[str, Any]) -> Judgement[str]:
+    written = values.entry(item, "category")
+    letter = values.word(written).upper()
+    if letter not in CATEGORIES:
+        raise Unreadable(f"`category` {excerpt(str(written), 40)!r} is not one of {', '.join(CATEGORIES)}")
+    return Judgement(letter, values.words(item.get("reason")))
+
+
+LABELS = ("answer", "verdict", "category", "option", "choice")
+FORM = Form(SCHEMA, _read, LastLine("category", LABELS, tuple(CATEGORIES)))
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -58,8 +76,7 @@ class Factuality(Grader):
         """The score of the category; passes above 0, or at the threshold where one is set."""
         judgement = judge.ask(
             "factuality",
-            _read,
-            schema=SCHEMA,
+            FORM,
             input=transcript.prompt,
             ideal=self.value,
             completion=transcript.output,
@@ -67,7 +84,3 @@ class Factuality(Grader):
         name, meaning = CATEGORIES[judgement.verdict]
         text = f"({judgement.verdict}) {judgement.reason or meaning}"
         return Verdict(getattr(self.factuality, name), None, text, {"category": judgement.verdict})
-
-
-def _read(answer: Answer) -> Judgement[str]:
-    return letters.category(answer, "".join(CATEGORIES), negative="D")

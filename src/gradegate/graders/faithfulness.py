@@ -48,9 +48,7 @@ class Faithfulness(Metric):
         findings = [faith.described(claim, judgement) for claim, judgement in pairs if judgement.verdict in bad]
         total = len(pairs)
         summary = f"{total - len(findings)} of {total} claims hold" if total else "the answer claims nothing"
-        claims = [
-            {"claim": claim, "verdict": judgement.verdict, "reason": judgement.reason} for claim, judgement in pairs
-        ]
+        claims = [{"claim": claim, "verdict": judgement.verdict, "reason": judgement.reason} for claim, judgement in pairs]
         return Measured(
             judged.score(self.penalize_ambiguous_claims),
             summary,

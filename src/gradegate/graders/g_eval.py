@@ -18,14 +18,13 @@ from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.reading import lists, numbers
-from gradegate.grading.rubric import shape
+from gradegate.grading.reading.line import LastLine
 from gradegate.limits import mean
 from gradegate.result import Verdict
 
 BEST = 10
 Criterion = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
-_SCORE = shape(reason={"type": "string"}, score={"type": "number"})
+SCORE = verdicts.score(BEST, LastLine("score", ("score", "grade", "rating"), most=BEST))
 
 
 @GRADERS.register("g-eval")
@@ -59,15 +58,13 @@ def _ask(judge: Judge, transcript: Transcript, criteria: list[str], number: int)
     try:
         steps = judge.ask(
             "g-eval-steps",
-            partial(lists.items, key="steps", marked=True),
-            schema=verdicts.texts_schema("steps"),
+            verdicts.items("steps"),
             step="steps",
             criteria=criterion,
         )
         judgement = judge.ask(
             "g-eval",
-            partial(numbers.score, best=BEST),
-            schema=_SCORE,
+            SCORE,
             step="evaluate",
             criteria=criterion,
             steps="\n- ".join(("", *steps)).lstrip("\n"),

@@ -7,16 +7,21 @@ is no verdict. The built-in evaluators are asked for in words of our own.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import field_validator
 
+from gradegate.access.hiding import excerpt
 from gradegate.conversation import Transcript
+from gradegate.errors import Unreadable
+from gradegate.grading import values
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.reading import choices as reading
+from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.reading.line import LastLine
+from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
 
 BUILT_IN: Mapping[str, str] = {
@@ -27,6 +32,21 @@ BUILT_IN: Mapping[str, str] = {
     "fluency": "how well the answer is written: 1 hardly a sentence, 3 understandable with mistakes, 5 like a good writer",
 }
 STARS = {str(stars): (stars - 1) / 4 for stars in range(1, 6)}
+LABELS = ("answer", "verdict", "category", "option", "choice")
+
+
+def _form(choices: Sequence[str]) -> Form[Judgement[str]]:
+    """One of these, in the case in which it was given."""
+    known = {values.word(choice): choice for choice in choices}
+
+    def read(item: Mapping[str, Any]) -> Judgement[str]:
+        written = values.entry(item, "choice")
+        if values.word(written) not in known:
+            raise Unreadable(f"`choice` {excerpt(str(written), 40)!r} is not one of {', '.join(choices)}")
+        return Judgement(known[values.word(written)], values.words(item.get("reason")))
+
+    schema = shape(reason={"type": "string"}, choice={"type": "string", "enum": list(choices)})
+    return Form(schema, read, LastLine("choice", LABELS, tuple(choices)))
 
 
 @GRADERS.register("github-models:string")
@@ -83,9 +103,9 @@ class GitHubChoice(Grader):
         """The score of the choice."""
         scores = {choice.choice: choice.score for choice in self.choices}
         given = {"criteria": self.value, "choices": list(scores), "query": transcript.prompt, "expected": ""}
-        judgement: Judgement[str] = judge.ask(
+        judgement = judge.ask(
             "github-models",
-            lambda answer: reading.choice(answer, scores),
+            _form(tuple(scores)),
             completion=transcript.output,
             **{name: judge.vars.get(name, value) for name, value in given.items()},  # the prompt is the test's own
         )
@@ -113,17 +133,15 @@ class GitHubBuiltIn(Grader):
 
     def needs(self, variables: Mapping[str, Any]) -> str:
         """What the evaluator compares with is in ``expected``."""
-        wanted = {"similarity": ("expected",), "groundedness": ("expected",)}.get(
-            self.value.removeprefix("github/"), ()
-        )
+        wanted = {"similarity": ("expected",), "groundedness": ("expected",)}.get(self.value.removeprefix("github/"), ())
         missing = [name for name in wanted if not variables.get(name)]
         return f"`uses: {self.value}` needs `{missing[0]}` in the test data" if missing else ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """0 for one star, 1 for five; passes from two stars, as in ``gh models eval``."""
-        judgement: Judgement[str] = judge.ask(
+        judgement = judge.ask(
             "github-models",
-            lambda answer: reading.choice(answer, STARS),
+            _form(tuple(STARS)),
             criteria=BUILT_IN[self.value.removeprefix("github/")],
             choices=list(STARS),
             query=str(judge.vars.get("input") or transcript.prompt),

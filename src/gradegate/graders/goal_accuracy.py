@@ -17,15 +17,14 @@ from typing import Any, NamedTuple
 from gradegate.conversation import Numbered, Transcript
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
+from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.calls import with_calls
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script
-from gradegate.grading.reading import numbers
 from gradegate.grading.reading.judgement import Judgement
-from gradegate.grading.rubric import shape
 from gradegate.limits import exact
 
 BEST = 10
-_MARK = shape(reason={"type": "string"}, score={"type": "number"})
+_MARK = verdicts.score(BEST)
 
 
 class _Task(NamedTuple):
@@ -88,8 +87,7 @@ def _mark(judge: Judge, asked: tuple[_Task, str]) -> Judgement[float]:
     task, step = asked
     return judge.ask(
         "goal-outcome" if step == "goal" else "goal-way",
-        partial(numbers.score, best=BEST, prose=False),
-        schema=_MARK,
+        _MARK,
         step=step,
         images=images_in(turn for _, turn in task.turns),
         goal=task.goal,

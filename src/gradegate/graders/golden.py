@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Hashable
 from decimal import Decimal, DecimalException
 from fractions import Fraction
 from typing import Annotated, Any, TypeVar
@@ -16,6 +17,7 @@ from xml.etree import ElementTree as ET
 from pydantic import Field, field_validator
 
 from gradegate.conversation import Transcript
+from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.numbers import Number
@@ -25,6 +27,8 @@ T = TypeVar("T")
 _Flag = Annotated[bool, Field(strict=True)]
 _Tolerance = Annotated[Number, Field(strict=True, ge=0)]
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?", re.ASCII)
+
+MOST = 1000  # items of lists that are compared one by one
 
 
 @options
@@ -136,13 +140,26 @@ class JsonEqual(_Same):
     def _items(self, values: list[Any], golden: list[Any]) -> bool:
         if not self.ignore_order:
             return all(map(self._equal, values, golden))
+        if not self.ignore_extra_keys:
+            return Counter(map(_unordered, values)) == Counter(map(_unordered, golden))
         left = list(values)
+        if len(left) > MOST:
+            raise NoVerdict(f"lists of more than {MOST:,} items cannot be compared with `ignore_order` and `ignore_extra_keys`")
         for item in golden:
             match = next((n for n, candidate in enumerate(left) if self._equal(candidate, item)), None)
             if match is None:
                 return False
             left.pop(match)
         return True
+
+
+def _unordered(value: Any) -> Hashable:
+    """JSON data as a value that equals that of equal data in which lists are in another order; ``1`` is not ``true``."""
+    if isinstance(value, dict):
+        return frozenset((key, _unordered(item)) for key, item in value.items())
+    if isinstance(value, list):
+        return "list", frozenset(Counter(map(_unordered, value)).items())
+    return ("is", value) if isinstance(value, bool) else value
 
 
 def _xml(text: str) -> str:

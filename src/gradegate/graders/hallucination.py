@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from gradegate.conversation import Transcript
@@ -19,8 +18,6 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, texts_of
 from gradegate.grading.metrics.shares import share_of_yes
-
-_SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 
 
 @GRADERS.register("hallucination")
@@ -45,8 +42,7 @@ class Hallucination(Metric):
             raise NoVerdict("there is no text to hold the answer against")
         judgements = judge.ask(
             "hallucination",
-            partial(verdicts.counted, count=len(contexts)),
-            schema=_SCHEMA,
+            verdicts.listed(count=len(contexts)),
             step="verdicts",
             output=transcript.output,
             contexts=list(contexts),

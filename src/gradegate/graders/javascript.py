@@ -49,9 +49,7 @@ class JavaScript(Grader):
         told = situation(transcript, self.test, self.config) if mentions(self.value, "context") else {}
         try:
             found = script.of_assertion(self.value).call(transcript.answer, told)
-            verdict = returned.verdict(
-                found.value, f"the JavaScript gives {found.type}: add `return`, or compare with it"
-            )
+            verdict = returned.verdict(found.value, f"the JavaScript gives {found.type}: add `return`, or compare with it")
         except ScriptError as e:
             raise NoVerdict(f"the JavaScript gives no verdict: {e}") from e
         logged = {"console": list(found.lines)} if found.lines else {}

@@ -16,9 +16,8 @@ from gradegate.errors import ConfigError, NoVerdict
 from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.reading import lenient
 from gradegate.result import Verdict
-from gradegate.texts import schemas
+from gradegate.texts import jsonobjects, schemas
 
 MOST = 1000  # objects of one answer that are checked
 
@@ -75,17 +74,13 @@ class ContainsJson(_WithSchema):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0; passes when any of the objects conforms."""
-        text, position, problem = transcript.output, 0, "the answer holds no JSON object"
-        tried = 0
-        while (position := text.find("{", position)) >= 0:
-            value, position, _ = lenient.read_object(text, position, fold_keys=False, repair=False)
-            if value is not None:
-                tried += 1
-                if tried > MOST:
-                    raise NoVerdict(f"none of the first {MOST:,} JSON objects of the answer is of the form asked for")
-                problem = self._problem(value)
-                if not problem:
-                    return Verdict(1.0, True, "the answer holds JSON of the form asked for")
+        problem = "the answer holds no JSON object"
+        for tried, item in enumerate(jsonobjects.find(transcript.output), 1):
+            if tried > MOST:
+                raise NoVerdict(f"none of the first {MOST:,} JSON objects of the answer is of the form asked for")
+            problem = self._problem(item.value)
+            if not problem:
+                return Verdict(1.0, True, "the answer holds JSON of the form asked for")
         return Verdict(0.0, False, problem)
 
 

@@ -17,10 +17,9 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, script, with_marks
 from gradegate.grading.reading.judgement import Judgement
-from gradegate.grading.rubric import shape
 
-_FACTS = verdicts.texts_schema("facts")
-_VERDICT = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
+_FACTS = verdicts.texts("facts")
+_VERDICT = verdicts.single()
 _Question = tuple[tuple[str, ...], Turn]  # what was known before an answer, and the answer
 
 
@@ -40,16 +39,12 @@ class KnowledgeRetention(Metric):
         judgements = ask_once(judge, questions.values(), partial(_forgot, judge))
         pairs = [(number, judgements[asked]) for number, asked in questions.items()]
         held, total = sum(judgement.verdict == "no" for _, judgement in pairs), len(pairs)
-        rows = [
-            {"turn": number, "forgot": judgement.verdict, "reason": judgement.reason} for number, judgement in pairs
-        ]
+        rows = [{"turn": number, "forgot": judgement.verdict, "reason": judgement.reason} for number, judgement in pairs]
         return Measured(
             Fraction(held, total) if total else Fraction(1),
             f"{held} of {total} answers forget nothing" if total else "the user told nothing that could be forgotten",
             tuple(
-                f"turn {n} forgets what it was told: {clipped(judgement.reason)}"
-                for n, judgement in pairs
-                if judgement.verdict == "yes"
+                f"turn {n} forgets what it was told: {clipped(judgement.reason)}" for n, judgement in pairs if judgement.verdict == "yes"
             ),
             evidence={"verdicts": rows, "facts": {str(number): list(facts) for number, facts in told.items()}},
             steps=tuple(map(str, [*told.items(), *rows])),
@@ -72,8 +67,7 @@ def _facts(judge: Judge, turns: list[Numbered], number: int) -> tuple[str, ...]:
     turn = turns[number - 1].turn
     return judge.ask(
         "retention-facts",
-        partial(verdicts.texts, key="facts"),
-        schema=_FACTS,
+        _FACTS,
         step="facts",
         images=turn.images,
         before=script(turns[: number - 1]),
@@ -85,8 +79,7 @@ def _forgot(judge: Judge, question: _Question) -> Judgement[str]:
     facts, turn = question
     return judge.ask(
         "retention-verdict",
-        verdicts.single,
-        schema=_VERDICT,
+        _VERDICT,
         step="verdicts",
         images=turn.images,
         facts=list(facts),

@@ -9,37 +9,28 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
+from gradegate.grading import values
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.reading import affirmations, objects, values
-from gradegate.grading.reading.answer import Answer
+from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
 
 SCHEMA = shape(reason={"type": "string"}, **{"pass": {"type": "boolean"}}, score={"type": "number"})
-SYNONYMS = ("passed", "verdict", "result", "outcome", "decision", "conclusion")  # must not say the opposite
-OPPOSITES = ("fail", "failed", "fails", "rejected")  # must not say the same
-SHAPE = 'with "pass": true or false'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _RubricVerdict:
-    """A verdict object; two that agree in ``passed`` and ``score`` are the same verdict."""
-
     passed: bool | None
     score: float
-    reason: str = dataclasses.field(compare=False)
-    unread: str = dataclasses.field(default="", compare=False)  # a score that is there and is not a number
-
-    @property
-    def decides(self) -> bool | float:
-        """What makes it the same verdict as one in the answer: whether it passes, whatever the score."""
-        return self.score if self.passed is None else self.passed
+    reason: str
+    unread: str = ""  # a score that is there and is not a number
 
 
 @GRADERS.register("llm-rubric")
@@ -59,29 +50,21 @@ class LlmRubric(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score as the grader gives it, else 1 or 0; not clamped."""
         rubric = self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
-        rubric_verdict = judge.ask("llm-rubric", self._read, schema=SCHEMA, output=transcript.output, rubric=rubric)
+        form = Form(SCHEMA, self._read, object_only=True)
+        rubric_verdict = judge.ask("llm-rubric", form, output=transcript.output, rubric=rubric)
         unread = rubric_verdict.unread
         evidence = {"score as it was given": unread} if unread else {}
         return Verdict(rubric_verdict.score, rubric_verdict.passed, rubric_verdict.reason, evidence, unread=unread)
 
-    def _read(self, answer: Answer) -> _RubricVerdict:
-        rubric_verdict = objects.verdict(answer, self._verdict, SHAPE)
-        if rubric_verdict.passed is not None:
-            affirmations.hold_labels(objects.before(answer), rubric_verdict.passed)
-        return rubric_verdict
-
-    def _verdict(self, item: dict[str, Any]) -> _RubricVerdict | None:
+    def _read(self, item: Mapping[str, Any]) -> _RubricVerdict:
         score = values.number(item.get("score"))
         reason = values.words(item.get("reason"))
-        if "pass" not in item:
-            return None if self.threshold is None or score is None else _RubricVerdict(None, score, reason)
-        passed = values.truth(item["pass"])
-        if passed is None:
-            raise Unreadable('"pass" is neither true nor false')
-        opposed = [key for key in SYNONYMS if values.truth(item.get(key)) is (not passed)]
-        if opposed or any(values.truth(item.get(key)) is passed for key in OPPOSITES):
-            raise Unreadable('"pass" and another key of it say opposite things')
-        unread = excerpt(repr(item["score"]), 80) if score is None and item.get("score") is not None else ""
+        unread = excerpt(json.dumps(item["score"]), 80) if "score" in item and score is None else ""
         if unread and self.threshold is not None:
-            raise Unreadable(f'"score" is not a number: {unread}')
+            raise Unreadable(f"`score` is not a number: {unread}")
+        if "pass" not in item and self.threshold is not None and score is not None:
+            return _RubricVerdict(None, score, reason)
+        passed = values.truth(values.entry(item, "pass"))
+        if passed is None:
+            raise Unreadable("`pass` is neither true nor false")
         return _RubricVerdict(passed, float(passed) if score is None else score, reason, unread)

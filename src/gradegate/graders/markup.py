@@ -131,9 +131,7 @@ class ContainsXml(Grader):
             position = match.start() + max(len(rest.encode("utf-8", "replace")[:end].decode("utf-8", "ignore")), 2)
             if not missing:
                 break
-        return (
-            _found([path.split(".") for path in missing]) if found else Verdict(0.0, False, "the answer holds no XML")
-        )
+        return _found([path.split(".") for path in missing]) if found else Verdict(0.0, False, "the answer holds no XML")
 
 
 def _found(missing: Iterable[Sequence[str]]) -> Verdict:

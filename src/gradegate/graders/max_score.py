@@ -55,9 +55,7 @@ class MaxScore(Grader):
     value: Method = Method()
     """How scores become one: `{method: average or sum, weights: {TYPE: N}, threshold: N}`."""
 
-    def compare(
-        self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
-    ) -> Sequence[Verdict]:
+    def compare(self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge) -> Sequence[Verdict]:
         """Score 1 for the best output, the first of equals, and 0 for the others."""
         scores = [self.value.score(of_output) for of_output in grades]
         best = max(range(len(scores)), key=lambda number: scores[number])

@@ -7,7 +7,6 @@ https://deepeval.com/docs/metrics-role-adherence, ``deepeval/metrics/role_adhere
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from gradegate.conversation import Numbered, Transcript
@@ -16,8 +15,6 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, exchanges_of, images_in, script
 from gradegate.grading.metrics.shares import share_of_yes
-
-_SCHEMA = verdicts.verdicts_schema(("yes", "no"))
 
 
 @GRADERS.register("role-adherence")
@@ -43,8 +40,7 @@ class RoleAdherence(Metric):
         spoken = [number for number, turn in turns if turn.role == "assistant"]
         judgements = judge.ask(
             "role-adherence",
-            partial(verdicts.counted, count=len(spoken)),
-            schema=_SCHEMA,
+            verdicts.listed(count=len(spoken)),
             step="verdicts",
             images=images_in(transcript.turns),
             role=self._role(transcript.vars),

@@ -6,17 +6,22 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from gradegate.conversation import Transcript
+from gradegate.errors import Unreadable
+from gradegate.grading import values
 from gradegate.grading.grader import GRADERS, Asks, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.reading import numbers
+from gradegate.grading.reading.form import Form
+from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.reading.line import LastLine
 from gradegate.grading.rubric import shape
 from gradegate.result import Grade, Verdict
 
 SCHEMA = shape(reason={"type": "string"}, index={"type": "integer"})
+LABELS = ("answer", "output", "index", "choice")
 
 
 @GRADERS.register("select-best")
@@ -31,13 +36,10 @@ class SelectBest(Grader):
     """The criteria by which the best is picked, in plain words."""
     language: str = ""
 
-    def compare(
-        self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
-    ) -> Sequence[Verdict]:
+    def compare(self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge) -> Sequence[Verdict]:
         """Score 1 for the chosen output, 0 for the others."""
         outputs = [transcript.output for transcript in transcripts]
-        read = partial(numbers.index, count=len(outputs))
-        chosen = judge.ask("select-best", read, schema=SCHEMA, criteria=self.value, outputs=outputs)
+        chosen = judge.ask("select-best", form(len(outputs)), criteria=self.value, outputs=outputs)
         best, said = chosen.verdict, f": {chosen.reason}" if chosen.reason else ""
         return [
             Verdict(
@@ -48,3 +50,16 @@ class SelectBest(Grader):
             )
             for number in range(len(outputs))
         ]
+
+
+def form(count: int) -> Form[Judgement[int]]:
+    """The index of one of so many outputs."""
+
+    def read(item: Mapping[str, Any]) -> Judgement[int]:
+        written = values.entry(item, "index")
+        index = values.number(written)
+        if index is None or index not in range(count) or (isinstance(written, str) and not written.strip().isdigit()):
+            raise Unreadable(f"`index` is not a whole number from 0 to {count - 1}")
+        return Judgement(int(index), values.words(item.get("reason")))
+
+    return Form(SCHEMA, read, LastLine("index", LABELS, tuple(map(str, range(count)))))

@@ -50,9 +50,7 @@ class Similar(Grader):
         reverse = self._verdict(nearest, limit, not self._far(nearest[0], limit), len(values))
         return self._verdict(chosen, limit, self._near(chosen[0], limit), len(values), reverse)
 
-    def _verdict(
-        self, comparison: tuple[float, str], limit: float, near: bool, count: int, reverse: Verdict | None = None
-    ) -> Verdict:
+    def _verdict(self, comparison: tuple[float, str], limit: float, near: bool, count: int, reverse: Verdict | None = None) -> Verdict:
         measured, text = comparison
         which = f" of {count} texts, {excerpt(text, 80)!r}" if count > 1 else ""
         evidence: dict[str, Any] = {"compared with": text, self._name(): measured}

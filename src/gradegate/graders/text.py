@@ -61,9 +61,7 @@ class StartsWith(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score 1 or 0."""
         starts = transcript.output.startswith(self.value)
-        return Verdict(
-            float(starts), starts, f'the answer {"starts" if starts else "does not start"} with "{self.value}"'
-        )
+        return Verdict(float(starts), starts, f'the answer {"starts" if starts else "does not start"} with "{self.value}"')
 
 
 @GRADERS.register("regex")
@@ -86,6 +84,4 @@ class Regex(Grader):
             matches = patterns.search_javascript(self.value, transcript.output)
         except ValueError as e:
             raise NoVerdict(f"the regular expression cannot be used on the answer: {e}; simplify it") from e
-        return Verdict(
-            float(matches), matches, f"the answer {'matches' if matches else 'does not match'} /{self.value}/"
-        )
+        return Verdict(float(matches), matches, f"the answer {'matches' if matches else 'does not match'} /{self.value}/")

@@ -5,9 +5,9 @@ Arguments and defaults are those of Aegis's structural metrics (https://docs.aeg
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Self
 
-import regex
 from pydantic import Field, field_validator, model_validator
 
 from gradegate.conversation import Transcript
@@ -19,9 +19,9 @@ from gradegate.texts import patterns
 
 _Count = Annotated[int, Field(strict=True, ge=0)]
 _Flag = Annotated[bool, Field(strict=True)]
-_WORD = regex.compile(r"\w+(?:['’-]\w+)*")
-_SENTENCE_END = regex.compile(r"[.!?…。！？]+[\"'”’)\]]*(?:\s+|$)|[。！？]")
-_BLANK_LINE = regex.compile(r"\n[^\S\n]*\n")
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
+_SENTENCE_END = re.compile(r"(?<![.!?…。！？])[.!?…。！？]+[\"'”’)\]]*(?:\s+|$)|[。！？]")
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 
 
 @options
@@ -131,8 +131,7 @@ class ParagraphCount(_Counted):
         """What blank lines part."""
         blocks = [block for block in _BLANK_LINE.split(text) if block.strip()]
         return sum(
-            _sentences(block, 1) >= self.min_sentences_in_paragraph
-            and len(_WORD.findall(block)) >= self.min_words_in_paragraph
+            _sentences(block, 1) >= self.min_sentences_in_paragraph and len(_WORD.findall(block)) >= self.min_words_in_paragraph
             for block in blocks
         )
 

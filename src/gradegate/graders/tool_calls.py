@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -21,9 +22,10 @@ from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.calls import UNKNOWN, arguments, calls, named
-from gradegate.grading.reading import lenient
 from gradegate.result import Verdict
-from gradegate.texts import schemas
+from gradegate.texts import jsonobjects, schemas
+
+MOST = 20  # faults and names of tools that a reason says
 
 
 @GRADERS.register("is-valid-openai-tools-call", "is-valid-openai-function-call", "is-valid-function-call")
@@ -43,27 +45,35 @@ class IsValidToolCall(Grader):
         called = calls(transcript)
         if not called:
             return Verdict(0.0, False, "the answer calls no tool")
-        faults = [fault for call in called if (fault := _fault(call, known))]
+        faults = _faults(called, known)
         names = ", ".join(named(call)[0] for call in called)
-        return Verdict(
-            float(not faults), not faults, "; ".join(faults) or f"valid calls: {names}", {"calls": [*called]}
-        )
+        return Verdict(float(not faults), not faults, "; ".join(faults) or f"valid calls: {names}", {"calls": [*called]})
 
 
-def _fault(call: JsonObject, known: Mapping[str, Any]) -> str:
-    """Why a call is not one of the known tools with the arguments that it takes; empty when it is."""
-    name, text = named(call)
-    if name not in known or call.get("type") != "function":
-        return f"`{name}` was called, and the target was given {', '.join(known) or 'no function'}"
+def _faults(called: Sequence[JsonObject], known: Mapping[str, Any]) -> list[str]:
+    """Why calls are not of the known tools with the arguments that these take. One request checks the arguments of all."""
+    given = ", ".join(islice(known, MOST)) + (", ..." if len(known) > MOST else "") or "no function"
+    faults: list[str] = []
+    checked: list[tuple[str, Any]] = []
+    for call in called:
+        name, text = named(call)
+        if name not in known or call.get("type") != "function":
+            faults.append(f"`{name}` was called, and the target was given {given}")
+            continue
+        try:
+            checked.append((name, arguments(name, text)))
+        except json.JSONDecodeError as e:
+            faults.append(f"the arguments of `{name}` are not JSON: {e}")
+    names = dict.fromkeys(name for name, _ in checked)
     try:
-        given = arguments(name, text)
-    except json.JSONDecodeError as e:
-        return f"the arguments of `{name}` are not JSON: {e}"
-    try:
-        breach = schemas.breach(document.to_json(known[name]), given)
+        breaches = schemas.breaches({name: document.to_json(known[name]) for name in names}, checked)
     except ValueError as e:
-        raise NoVerdict(f"the arguments of `{name}` cannot be checked against its schema: {e}") from e
-    return f"the arguments of `{name}` are not of its schema: {breach}" if breach else ""
+        shown = "`, `".join(islice(names, MOST))
+        raise NoVerdict(f"the arguments of `{shown}` cannot be checked against the schema: {e}") from e
+    faults += [
+        f"the arguments of `{name}` are not of its schema: {breach}" for (name, _), breach in zip(checked, breaches, strict=True) if breach
+    ]
+    return faults
 
 
 def _names(value: Any) -> Any:
@@ -103,10 +113,8 @@ def _in_text(text: str) -> Iterator[str]:
         whole = None
     if isinstance(whole, list):
         yield from (item["name"] for item in whole if isinstance(item, Mapping) and isinstance(item.get("name"), str))
-    position = 0
-    while (start := text.find("{", position)) >= 0:
-        value, position, _ = lenient.read_object(text, start, fold_keys=False, repair=False)
-        if value is not None and _has_lines_of_its_own(text, start, position):
+    for value, start, end in jsonobjects.find(text):
+        if _has_lines_of_its_own(text, start, end):
             yield from _named_in(value)
 
 
@@ -165,9 +173,12 @@ class ToolCorrectness(Grader):
 
 def _common(first: Sequence[str], second: Sequence[str]) -> int:
     """The length of the longest sequence that is in both, in order."""
-    row = [0] * (len(second) + 1)
+    # A bit for each name of the second; those that are 0 are in the sequence (Hyyrö 2004, "Bit-parallel LCS-length").
+    places: dict[str, int] = {}
+    for place, name in enumerate(second):
+        places[name] = places.get(name, 0) | 1 << place
+    whole = row = (1 << len(second)) - 1
     for name in first:
-        before = 0
-        for column, other in enumerate(second, 1):
-            before, row[column] = row[column], before + 1 if name == other else max(row[column], row[column - 1])
-    return row[-1]
+        same = row & places.get(name, 0)
+        row = (row + same | row - same) & whole
+    return len(second) - row.bit_count()

@@ -34,7 +34,6 @@ from gradegate.grading.metrics.metric import (
     texts_of,
 )
 from gradegate.grading.reading.judgement import Judgement
-from gradegate.grading.rubric import shape
 
 WORDS = ("helped", "withheld", "strayed", "declined")
 _WRONG = {"withheld": "is on topic and was not answered", "strayed": "is off topic and was answered"}
@@ -45,8 +44,8 @@ _MODES = {
     "recall": (("helped",), ("helped", "withheld")),
     "f1": (("helped", "helped"), ("helped", "helped", "strayed", "withheld")),
 }
-_QUESTIONS = verdicts.texts_schema("questions")
-_VERDICT = shape(reason={"type": "string"}, verdict={"type": "string", "enum": [*WORDS]})
+_QUESTIONS = verdicts.texts("questions")
+_VERDICT = verdicts.single(dict(zip(WORDS, WORDS, strict=True)))
 _Asked = tuple[Exchange, str]  # where a question was asked, and the question
 
 
@@ -111,8 +110,7 @@ def _questions(judge: Judge, exchange: Exchange) -> tuple[str, ...]:
     asked = [numbered for numbered in exchange if numbered.turn.role == "user"]
     return judge.ask(
         "topic-questions",
-        partial(verdicts.texts, key="questions"),
-        schema=_QUESTIONS,
+        _QUESTIONS,
         step="questions",
         images=images_in(turn for _, turn in asked),
         exchange=script(asked),
@@ -123,8 +121,7 @@ def _verdict(judge: Judge, topics: tuple[str, ...], asked: _Asked) -> Judgement[
     exchange, question = asked
     return judge.ask(
         "topic-verdict",
-        partial(verdicts.single, words=dict(zip(WORDS, WORDS, strict=True))),
-        schema=_VERDICT,
+        _VERDICT,
         step="verdicts",
         images=images_in(turn for _, turn in exchange),
         topics=list(topics),

@@ -62,9 +62,7 @@ class _Counted(_Tool):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.max is not None and self.min > self.max:
-            raise ValueError(
-                "`min` is above `max`" if "min" in self.model_fields_set else "add `min: 0`: it is 1 without"
-            )
+            raise ValueError("`min` is above `max`" if "min" in self.model_fields_set else "add `min: 0`: it is 1 without")
         return self
 
 
@@ -104,8 +102,10 @@ class ToolUsed(Grader):
         called = steps(transcript)
         if isinstance(self.value, _Counted):
             return self._counted(self.value, called)
-        used = [name for name in self.value if any(step.fits(name) for step in called)]
-        lacking = [name for name in self.value if name not in used]
+        names = {name.lower() for step in called for name in step.names}
+        fits = {name: name.lower() in names or any(step.fits(name) for step in called) for name in self.value}
+        used = [name for name in self.value if fits[name]]
+        lacking = [name for name in self.value if not fits[name]]
         said = f"did not call {', '.join(lacking)}" if lacking else f"called {', '.join(used)}"
         whole = _verdict(not lacking, f"the answer {said}", called)
         reverse = _verdict(bool(used), f"the answer called {', '.join(used) or 'none of these tools'}", called)
@@ -144,12 +144,13 @@ class ToolSequence(Grader):
             same = len(called) == len(wanted) and all(one.fits(step) for one, step in zip(wanted, called, strict=True))
             names = ", ".join(one.label for one in wanted)
             return _verdict(same, f"the sequence is {'' if same else 'not '}{names}", called)
-        left = list(wanted)
+        left = iter(wanted)
+        awaited = next(left, None)
         for step in called:
-            if left and left[0].fits(step):
-                left.pop(0)
-        reason = f"{left[0].label} was not called in its place" if left else "all were called in order"
-        return _verdict(not left, reason, called)
+            if awaited and awaited.fits(step):
+                awaited = next(left, None)
+        reason = f"{awaited.label} was not called in its place" if awaited else "all were called in order"
+        return _verdict(not awaited, reason, called)
 
 
 class _Arguments(_Tool):
@@ -157,9 +158,7 @@ class _Arguments(_Tool):
     arguments: Any = None
     mode: Literal["partial", "exact"] = "partial"
     defaults: dict[str, Any] = Field(default_factory=dict)
-    ignore: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_several)] = Field(
-        default_factory=list
-    )
+    ignore: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_several)] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _expects(self) -> Self:
@@ -173,9 +172,7 @@ class _Arguments(_Tool):
 
     def takes(self, actual: Any) -> bool:
         """Whether arguments are the expected ones, apart from what is ignored or has its default."""
-        actual = (
-            {k: v for k, v in self._kept(actual).items() if not self._is_default(k, v)} if _is_map(actual) else actual
-        )
+        actual = {k: v for k, v in self._kept(actual).items() if not self._is_default(k, v)} if _is_map(actual) else actual
         expected = self._kept(self.expected) if _is_map(self.expected) else self.expected
         return _same(actual, expected) if self.mode == "exact" else _holds(actual, expected)
 
@@ -263,11 +260,7 @@ class StepCount(Grader):
         """Score 1 or 0."""
         wanted, all_steps = self.value, steps(transcript)
         pattern = wanted.pattern or wanted.name
-        found = [
-            step
-            for step in all_steps
-            if (not wanted.type or step.kind in wanted.type) and (not pattern or step.fits(pattern))
-        ]
+        found = [step for step in all_steps if (not wanted.type or step.kind in wanted.type) and (not pattern or step.fits(pattern))]
         enough = wanted.min is None or len(found) >= wanted.min
         fits = enough and (wanted.max is None or len(found) <= wanted.max)
         limit = "" if fits else f", at least {wanted.min}" if not enough else f", at most {wanted.max}"

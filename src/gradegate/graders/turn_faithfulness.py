@@ -61,18 +61,13 @@ class TurnFaithfulness(Metric):
         """The mean of the windows' shares of claims that hold (DeepEval); ``last``: each exchange is judged once."""
         cases = [self._case(window) for window in windows(exchanges_of(transcript), self.window_size)]
         if not any(case.documents for case in cases):
-            raise NoVerdict(
-                "no answer of the conversation has a `retrieval_context`, so there is nothing to hold it against"
-            )
+            raise NoVerdict("no answer of the conversation has a `retrieval_context`, so there is nothing to hold it against")
         asked = ask_once(
             judge,
             [question for case in cases for question in (*self._about(case), ("claims", case.source))],
             partial(self._ask, judge),
         )
-        pairs = [
-            (asked["claims", case.source], tuple(truth for about in self._about(case) for truth in asked[about]))
-            for case in cases
-        ]
+        pairs = [(asked["claims", case.source], tuple(truth for about in self._about(case) for truth in asked[about])) for case in cases]
         judgements = ask_once(judge, pairs, lambda pair: faith.ask_verdicts(judge, *pair))
         judged = [faith.HeldClaims(claims, judgements[claims, truths], truths) for claims, truths in pairs]
         return self._measured(cases, judged, self._notes(transcript, cases))
@@ -132,9 +127,7 @@ class TurnFaithfulness(Metric):
     ) -> dict[str, Any]:
         def listed(word: str) -> list[dict[str, Any]]:
             chosen = [failure for failure in failures if failure.judgement.verdict == word]
-            return [
-                {"turn": failure.turn, "claim": failure.claim, "reason": failure.judgement.reason} for failure in chosen
-            ]
+            return [{"turn": failure.turn, "claim": failure.claim, "reason": failure.judgement.reason} for failure in chosen]
 
         rows = [
             {

@@ -23,9 +23,8 @@ from gradegate.grading.metrics.metric import (
 )
 from gradegate.grading.metrics.shares import share_of_yes
 from gradegate.grading.reading.judgement import Judgement
-from gradegate.grading.rubric import shape
 
-_SCHEMA = shape(reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
+_FORM = verdicts.single()
 
 
 @GRADERS.register("turn-relevancy")
@@ -46,8 +45,7 @@ class TurnRelevancy(Metric):
             images = images_in(turn for _, turn in turns)
             return judge.ask(
                 "turn-relevancy",
-                verdicts.single,
-                schema=_SCHEMA,
+                _FORM,
                 step="verdicts",
                 images=images,
                 conversation=script(turns),

@@ -159,7 +159,8 @@ def _troubled(grade: Grade, trouble: Trouble | None) -> Grade:
     """An ERROR that knows whether a provider's trouble is behind it."""
     undone = trouble is Trouble.STOPPED
     unheard = trouble is not None and not undone
-    return replace(grade, setup=trouble is Trouble.SETUP, undone=undone, unheard=unheard)
+    setup, withheld = trouble in (Trouble.SETUP, Trouble.WITHHELD), trouble is Trouble.WITHHELD
+    return replace(grade, setup=setup, undone=undone, unheard=unheard, withheld=withheld)
 
 
 def missing(binding: Binding, why: str, trouble: Trouble | None = None) -> list[Grade]:

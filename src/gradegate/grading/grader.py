@@ -60,9 +60,7 @@ class Asks:
     each: tuple[str, ...] = ()
     sees: bool = False
     questions: int = 1  # to the text model, where they are not steps
-    tools: bool = (
-        False  # it judges calls by the functions that the target was given, unless its option `tools` names some
-    )
+    tools: bool = False  # it judges calls by the functions that the target was given, unless its option `tools` names some
     own_context: bool = False  # of its texts, none may be what the answer itself says that it was given
     skips_shared_prompt: bool = False  # a test's one-prompt ``rubricPrompt`` is meant for its other graders
 
@@ -77,9 +75,7 @@ class Written:
     keeps_blanks: bool = False  # the value of a CSV cell is not stripped, as promptfoo has it
     runs_code: bool = False  # its value is code of the repository, which runs only by leave
     empty_value: bool = False  # an empty value may be meant, where the config writes one
-    own_config: bool = (
-        False  # `config` is for code of the repository: it is given whole, and so is what the test says of itself
-    )
+    own_config: bool = False  # `config` is for code of the repository: it is given whole, and so is what the test says of itself
 
 
 class Grader:
@@ -120,9 +116,7 @@ class Grader:
         """One answer. Raises NoVerdict or ProviderError, which become an ERROR."""
         raise NotImplementedError
 
-    def compare(
-        self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
-    ) -> Sequence[Verdict]:
+    def compare(self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge) -> Sequence[Verdict]:
         """All answers to one case in config order, with the grades that they have so far: one verdict for each."""
         raise NotImplementedError
 

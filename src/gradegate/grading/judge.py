@@ -9,21 +9,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from gradegate.access.hiding import excerpt
 from gradegate.asking.parallel import gather
 from gradegate.asking.provider import Provider
 from gradegate.asking.question import Question, apart, question
-from gradegate.conversation import NO_USAGE, Message, Request, Usage
+from gradegate.conversation import NO_USAGE, Message, Readings, Reply, Request, Usage
 from gradegate.errors import NoVerdict, ProviderError, Trouble, Unreadable
 from gradegate.figures import many
 from gradegate.grading import rubric
-from gradegate.grading.reading import answer as answers
-from gradegate.grading.reading import echo
-from gradegate.grading.reading.answer import Answer
+from gradegate.grading.reading import neutral_keys
+from gradegate.grading.reading import reply as replies_of
+from gradegate.grading.reading.form import Form
+from gradegate.grading.reading.neutral_keys import Keys
+from gradegate.grading.reading.reply import Circumstances, Reading
 from gradegate.grading.rubric import Rubric
 from gradegate.texts.template import TemplateError, printed
 
 T = TypeVar("T")
 FINISHED = ("", "stop")  # the finish reasons of a reply that is whole; whoever names none has not cut it
+# A form that the user wrote on the grader: what it asks for was asked for.
+OWN_FORMS = ("response_format", "responseSchema", "responseJsonSchema", "format", "output_format", "output_config")
 _SORTED = json.JSONEncoder(sort_keys=True, default=str)
 SHOWN = 4000  # characters of an unreadable reply that are kept as evidence
 
@@ -46,8 +51,8 @@ class Judge:
     """The grading models of one assertion, with its prompts and the test's variables.
 
     ``models`` has a provider for each kind that the grader needs. ``reask`` is how often an unreadable reply is asked
-    for again. ``graded`` is the text under judgement: a verdict that is also in it counts only from a reply that is
-    nothing else. ``ask_number`` says which time the same thing is asked, from 0: another number is another request.
+    for again. ``graded`` is the text under judgement: where it talks like the judge, a verdict counts only alone.
+    ``ask_number`` says which time the same thing is asked, from 0: another number is another request.
     """
 
     models: Mapping[str, Provider] = field(default_factory=dict)
@@ -62,37 +67,43 @@ class Judge:
     def ask(
         self,
         prompt: str,
-        read: Callable[[Answer], T],
+        form: Form[T],
         *,
-        schema: Mapping[str, Any] | None = None,
         step: str = "",
         options: Mapping[str, Any] | None = None,
         images: tuple[str, ...] = (),
         **variables: Any,
     ) -> T:
-        """Ask the text model and return what ``read`` makes of its reply.
+        """Ask the text model and return what ``form`` reads in its reply.
 
         ``prompt`` names our default prompt; ``step`` the part of ``rubricPrompt`` that replaces it. ``variables`` are
         the built-in ones and win over the test's. Raises NoVerdict after ``reask`` more tries, and ProviderError.
         """
-        messages, schema = self._messages(prompt, step, schema, variables)
+        messages = self._messages(prompt, step, variables)
         if images:
             last = messages[-1]
             messages = (*messages[:-1], replace(last, images=(*last.images, *images)))
-        replies: list[str] = []
+        own_prompt = step in self.rubric.steps
+        enforced = self.models["text"].structured == "enforced"
+        schema = None if own_prompt and not (form.object_only and enforced) else form.schema
+        replies: list[Reply] = []
         while True:
             reply, asked = self._complete(Request(messages, schema, options or {}), again=bool(replies))
             replies.append(reply)
             try:
-                verdict = self._read(reply, read, step)
+                reading = self._read(reply, form, step)
             except Unreadable as e:
+                self.account.add(Usage(readings=Readings(unreadable=1)))
                 if len(replies) > self.reask:
-                    raise NoVerdict(self._missing(str(e), replies), tuple(text[:SHOWN] for text in replies)) from e
-                again = f"That reply cannot be used: {e}. Reply once more, with the verdict in the form asked for."
-                messages = (*messages, Message("assistant", reply or "(empty)"), Message("user", again))
+                    texts = tuple(excerpt(reply.text, SHOWN) for reply in replies)
+                    raise NoVerdict(self._missing(str(e), replies), texts) from e
+                again = f"That reply cannot be used: {e}. {_literally(form)}"
+                messages = (*messages, Message("assistant", reply.text or "(empty)"), Message("user", again))
+                schema = form.schema  # under a prompt of the user's, too
             else:
+                self.account.add(Usage(readings=Readings(**{reading.way: 1})))
                 asked.keep()
-                return verdict
+                return reading.value
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector for each text. Raises ProviderError, also when vectors are missing or differ in length."""
@@ -101,9 +112,7 @@ class Judge:
         self.account.add(asked.booked(usage))
         name = self.models["embedding"].name
         if len(vectors) != len(texts):
-            raise ProviderError(
-                f"{name} gave {many(len(vectors), 'vector')} for {many(len(texts), 'text')}", Trouble.MALFORMED
-            )
+            raise ProviderError(f"{name} gave {many(len(vectors), 'vector')} for {many(len(texts), 'text')}", Trouble.MALFORMED)
         if len({len(vector) for vector in vectors}) > 1:
             lengths = ", ".join(str(len(vector)) for vector in vectors)
             raise ProviderError(f"{name} gave vectors of different lengths: {lengths}", Trouble.MALFORMED)
@@ -134,29 +143,26 @@ class Judge:
         """A question to a model; what was asked before is never answered from the cache."""
         return question(self.models[kind], afresh=again or self.ask_number > 0)
 
-    def _read(self, reply: str, read: Callable[[Answer], T], step: str) -> T:
-        """The verdict of a reply. Raises Unreadable."""
-        answer = answers.parse(reply)
-        verdict = read(answer)
-        if echo.stands_in(verdict, read, self._judged(step)):
-            return read(replace(answer, strict=True))
-        return verdict
-
-    def _judged(self, step: str) -> list[str]:
-        """What a verdict may be quoted from: the text under judgement, the context, and the user's own prompt."""
+    def _read(self, reply: Reply, form: Form[T], step: str) -> Reading[T]:
+        """What a reply says. Raises Unreadable."""
+        if reply.constrained:
+            return replies_of.constrained(reply.text, form)
+        provider = self.models["text"]
         prompt = [message.content for message in self.rubric.steps.get(step, ())]
-        return [self.graded, str(self.vars.get("context") or ""), *prompt]
+        config: Mapping[str, Any] = provider.spec.config if provider.spec else {}
+        own_form = [_SORTED.encode(config[key]) for key in OWN_FORMS if key in config]
+        neutral = neutral_keys.NEUTRAL if provider.names_model else neutral_keys.NEUTRAL | neutral_keys.OF_PROGRAMS
+        judged = (self.graded, str(self.vars.get("context") or ""))
+        return replies_of.read(reply.text, form, Circumstances(judged, prompt, Keys(neutral, (*prompt, *own_form))))
 
-    def _messages(
-        self, prompt: str, step: str, schema: Mapping[str, Any] | None, variables: Mapping[str, Any]
-    ) -> tuple[tuple[Message, ...], Mapping[str, Any] | None]:
+    def _messages(self, prompt: str, step: str, variables: Mapping[str, Any]) -> tuple[Message, ...]:
         written = self.rubric.steps.get(step)
         own_vars = {name: printed(value) for name, value in self.vars.items()}
         available = {**own_vars, "token": self._token(variables), "language": self.language, **variables}
         try:
             if written is None:
-                return rubric.fill(rubric.default(prompt), available, ours=True), schema
-            return rubric.fill(written, available), None  # a prompt of the user's sets the form of the reply itself
+                return rubric.fill(rubric.default(prompt), available, ours=True)
+            return rubric.fill(written, available)
         except TemplateError as e:
             raise NoVerdict(f"rubricPrompt cannot be filled in: {e}") from e
 
@@ -165,25 +171,35 @@ class Judge:
         enclosed = _SORTED.encode([self.ask_number, variables])
         return hashlib.sha256(enclosed.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
-    def _complete(self, request: Request, again: bool) -> tuple[str, Question]:
+    def _complete(self, request: Request, again: bool) -> tuple[Reply, Question]:
         provider = self.models["text"]
         with self._question("text", again=again) as asked:
             reply = provider.complete(request)
         spent = asked.booked(reply.usage)
-        self.account.add(replace(spent, reasks=1) if again else spent)
+        self.account.add(replace(spent, reasks=1, readings=Readings(asked_again=1)) if again else spent)
         if reply.refused:
-            raise ProviderError(
-                f"{provider.name} declined to grade: {reply.text or 'no reason given'}", Trouble.REFUSED
-            )
+            raise ProviderError(f"{provider.name} declined to grade: {reply.text or 'no reason given'}", Trouble.REFUSED)
         if reply.finish_reason == "length":
             what = f"the reply of {provider.name} was cut off at its token limit; raise max_tokens"
             raise ProviderError(what, Trouble.TRUNCATED)
         if reply.finish_reason not in FINISHED:
             what = f"the reply of {provider.name} is not finished: it ended with `{reply.finish_reason}`"
             raise ProviderError(what, Trouble.TRUNCATED)
-        return reply.text, asked
+        return reply, asked
 
-    def _missing(self, what: str, replies: Sequence[str]) -> str:
-        start = " ".join(replies[-1].split())[:200]
+    def _missing(self, what: str, replies: Sequence[Reply]) -> str:
+        start = excerpt(" ".join(replies[-1].text.split()), 200)
         times = f" (asked {len(replies)} times)" if len(replies) > 1 else ""
-        return f"the grader's reply holds no verdict: {what}{times}. It began: {start!r}"
+        cure = ""
+        if all(reply.constrained for reply in replies):
+            provider = self.models["text"]
+            at = f"{provider.name} at {provider.host}" if provider.host else provider.name
+            cure = f". {at} does not keep to the schema: set `structured: requested` on the grader"
+        return f"the grader's reply holds no verdict: {what}{times}. It began: {start!r}{cure}"
+
+
+def _literally(form: Form[Any]) -> str:
+    """The form that the second ask states."""
+    named = ", ".join(f"`{key}`" for key in form.keys)
+    plural = "keys" if len(form.keys) > 1 else "key"
+    return f"Reply with the JSON object alone, with the {plural} {named}; its first character is {{ and its last is }}"

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import Scoring
 from gradegate.result import Verdict
@@ -50,7 +51,7 @@ def script_verdict(value: Any) -> Verdict:
 def kind(value: Any) -> str:
     """What a value is, for a message."""
     if isinstance(value, str):
-        return f'the text "{value[:60]}"' if len(value) <= 60 else f'a text that starts with "{value[:60]}"'
+        return f'{"the text" if len(value) <= 60 else "a text that starts with"} "{excerpt(value, 60)}"'
     if isinstance(value, list | tuple):
         return "a list"
     if value is None or isinstance(value, bool):
@@ -73,10 +74,8 @@ def _graded(value: Mapping[str, Any]) -> Verdict:
     ]
     if wrong or not isinstance(score, int | float) or not isinstance(reason, str):
         names = ", ".join(f"`{name}`" for name in wrong)
-        raise NoVerdict(
-            f"it returned an object whose {names} cannot be read: pass is a boolean, score a number, reason a text"
-        )
-    return Verdict(_finite(score, "`score`"), bool(passed), reason[:_LONGEST], _evidence(value))
+        raise NoVerdict(f"it returned an object whose {names} cannot be read: pass is a boolean, score a number, reason a text")
+    return Verdict(_finite(score, "`score`"), bool(passed), excerpt(reason, _LONGEST), _evidence(value))
 
 
 def _evidence(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +103,7 @@ def _named(scores: Any) -> dict[str, float]:
     named = {}
     for name, score in list(scores.items())[:MAX_COMPONENTS]:
         if isinstance(score, bool) or not isinstance(score, int | float):
-            raise NoVerdict(f"it returned an object whose `namedScores` holds no number for `{str(name)[:60]}`")
+            raise NoVerdict(f"it returned an object whose `namedScores` holds no number for `{excerpt(str(name), 60)}`")
         named[str(name)] = _finite(score, "a named score")
     return named
 

@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.conversation import Message
 from gradegate.files import document
 from gradegate.texts import chat
@@ -57,17 +58,14 @@ def fill(template: Template, variables: Mapping[str, Any], ours: bool = False) -
     """Messages with their variables filled in, each once; ``ours``: they are a ``default``. Raises TemplateError."""
     if ours:
         return tuple(Message(message.role, render(message.content, variables, ours)) for message in template)
-    return tuple(
-        Message(message.role, _fill(message.content, variables), _images(message.images, variables))
-        for message in template
-    )
+    return tuple(Message(message.role, _fill(message.content, variables), _images(message.images, variables)) for message in template)
 
 
 def _images(images: Sequence[str], variables: Mapping[str, Any]) -> tuple[str, ...]:
     filled = tuple(render(image, variables).strip() for image in images)
     for image in filled:
         if not image.lower().startswith(IMAGES):
-            raise TemplateError(f"{image[:60]!r} is not an image: give an https: URL or a data: URI")
+            raise TemplateError(f"{excerpt(image, 60)!r} is not an image: give an https: URL or a data: URI")
     return filled
 
 

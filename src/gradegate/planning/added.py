@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.grader import of_two
-from gradegate.grading.reading.values import number
+from gradegate.grading.values import number
 from gradegate.suite import Assertion, Suite
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")

@@ -38,9 +38,7 @@ def answered(plan: Plan, recording: Recording) -> Plan:
     given: dict[int, list[Answer | None]] = defaultdict(list)
     for call in join.calls:  # the repetitions of a job come in their order
         given[call.place].append(join.found.get(call.id))
-    jobs = tuple(
-        replace(job, given=tuple(given[place])) if place in given else job for place, job in enumerate(plan.jobs)
-    )
+    jobs = tuple(replace(job, given=tuple(given[place])) if place in given else job for place, job in enumerate(plan.jobs))
     anew = any(policy.confirm == "answers" for policy in plan.policies)
     notes = (*plan.notes, AGAIN) if anew else plan.notes
     return replace(plan, jobs=jobs, notes=notes, recorded=recording.digests)
@@ -151,9 +149,7 @@ class _Join:
             what = f"the answer to `{said}` fits several planned calls: {ids}" + ", ..." * (len(found.calls) > 3)
             self._unknown.append(Mistake(what, answer.origin, "name one of them by its id"))
         else:
-            self._unknown.append(
-                Mistake(f"no planned call asks `{said}`", answer.origin, _BY_ID if self._recalls else _ANEW)
-            )
+            self._unknown.append(Mistake(f"no planned call asks `{said}`", answer.origin, _BY_ID if self._recalls else _ANEW))
 
     def _candidates(self, question: Question) -> Iterable[Call]:
         if self._index is None:

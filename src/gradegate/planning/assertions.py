@@ -106,9 +106,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
 def _check_transform(kind: type[Grader], spec: Assertion) -> None:
     if spec.transform and kind.compares:
         cure = "write it into `options` of the test"
-        raise ConfigError.at(
-            f"`{spec.type}` compares the answers as they are: it takes no `transform`", spec.origin, cure
-        )
+        raise ConfigError.at(f"`{spec.type}` compares the answers as they are: it takes no `transform`", spec.origin, cure)
     scripts.check(of_transform, spec.transform, f"`transform` of `{spec.type}`", spec.origin)
 
 
@@ -255,9 +253,7 @@ def _metric(spec: Assertion, variables: Mapping[str, Any]) -> str:
 
 def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> list[Mistake]:
     """Keys of a test's ``options`` that nobody knows; what documents them is added to ``idle``."""
-    free = [
-        name for name in options.settings if name not in STEERING and name not in TEST_PARAMETERS and not is_own(name)
-    ]
+    free = [name for name in options.settings if name not in STEERING and name not in TEST_PARAMETERS and not is_own(name)]
     strange = [name for name in free if name not in _grader_options()]
     idle += [Idle(name, origin) for name in strange if wrongkeys.documents(name)]
     return [_unknown_option(name, origin) for name in strange if not wrongkeys.documents(name)]

@@ -89,17 +89,17 @@ def root_of(settings: Settings) -> Path:
 
 def _is_judged(root: Path, settings: Settings) -> bool:
     """Whether a checkout is the pull request once more, as it is without a `ref`: that differs in nothing, whatever was changed."""
-    if not settings.environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
+    if not settings.environment.event.startswith("pull_request"):
         return False
     own = repository_of(settings.cwd.resolve())
-    judged = {settings.environ.get("GITHUB_SHA", ""), settings.commit, head_of(own) if own else ""}
+    judged = {settings.environment.commit, settings.commit, head_of(own) if own else ""}
     return head_of(root) in judged - {""}
 
 
 def top_of(settings: Settings) -> Path:
     """The folder that corresponds to the base: the workspace of the job, else the repository, else where we are."""
     cwd = settings.cwd.absolute()
-    workspace = settings.environ.get("GITHUB_WORKSPACE", "")
+    workspace = settings.environment.workspace
     if workspace and cwd.resolve().is_relative_to(Path(workspace).resolve()):
         return Path(workspace).absolute()
     return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
@@ -112,7 +112,7 @@ def _moved(written: str, top: Path, root: Path) -> str:
 
 def _suites(there: Settings, problems: list[Mistake]) -> Iterator[Located]:
     """Every config by itself, so that one which the base does not have leaves the others to be compared."""
-    root = Path(there.environ["GITHUB_WORKSPACE"])
+    root = Path(there.environment.workspace)
     seen: set[Path] = set()
     for written in there.configs or (None,):
         try:

@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from gradegate.baseline import Baseline
 from gradegate.errors import ConfigError
 from gradegate.files.checkout import head_of, repository_of
+from gradegate.files.regular import UnusableError
 from gradegate.planning.base import root_of, top_of
 from gradegate.planning.job import Plan
 from gradegate.planning.keys import row_key
-from gradegate.reporting.recorded import Unusable, read_baseline
+from gradegate.results.baseline import Baseline
+from gradegate.results.file import read_baseline
 from gradegate.settings import Settings
 from gradegate.suite import Note, Policy
 
@@ -32,7 +33,7 @@ def stored(settings: Settings, policies: Iterable[Policy]) -> Baseline | list[No
         return [NONE] if any(rule.beside_base for policy in policies for rule in policy.rules) else []
     try:
         return read_baseline(_place(settings))
-    except (Unusable, OSError, RuntimeError) as e:  # links that lead in a circle have no place
+    except (UnusableError, OSError, RuntimeError) as e:  # links that lead in a circle have no place
         return [Note(f"the baseline `{settings.baseline}` cannot be used, so every failure counts as new: {e}")]
 
 
@@ -74,5 +75,5 @@ def _is_inside(place: Path, settings: Settings) -> bool:
     """Whether a file lies in a repository; on GitHub a workspace is one, even where its git files are gone."""
     if repository_of(place.parent):
         return True
-    workspace = settings.environ.get("GITHUB_WORKSPACE", "")
+    workspace = settings.environment.workspace
     return bool(workspace) and not repository_of(settings.cwd) and place.is_relative_to(Path(workspace).resolve())

@@ -6,18 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
-from itertools import product
 from typing import Any
 
-from gradegate.access.egress import PRIVATE, Egress
-from gradegate.access.network import unreachable
+from gradegate.access.egress import Egress
+from gradegate.access.environment import Use
 from gradegate.asking import options as provider_options
 from gradegate.asking import unserved
-from gradegate.asking.guard import FRAMING, addresses
 from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Label, Provider, Setting, serving, split_id
 from gradegate.asking.toolcalls import DECLARING, declared
-from gradegate.asking.wire import host_of
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.code import runs_code
@@ -25,7 +22,7 @@ from gradegate.files.document import to_json
 from gradegate.files.workspace import Workspace
 from gradegate.grading.conclude import NEVER_AGAIN, Again
 from gradegate.grading.grader import Grader
-from gradegate.planning import scripts, toolfiles
+from gradegate.planning import credentials, scripts, toolfiles
 from gradegate.programs.use import ANSWERS, FLAG
 from gradegate.suite import NOTHING, UNREAD, Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
 from gradegate.texts.code import of_transform
@@ -55,9 +52,7 @@ class Binder:
     asks_targets: bool = True
     idle: list[Idle] = field(default_factory=list)  # what assertions and options have that means nothing
     documents: dict[str, Any] = field(default_factory=dict)  # files that configs of providers name, read once
-    bound: dict[int, tuple[ProviderSpec, Provider]] = field(
-        default_factory=dict
-    )  # by identity: the same for many cases
+    bound: dict[int, tuple[ProviderSpec, Provider]] = field(default_factory=dict)  # by identity: the same for many cases
     shared: dict[Again, Again] = field(default_factory=dict)  # one for all assertions that are asked again alike
 
     def provider(self, spec: ProviderSpec) -> Provider:
@@ -84,16 +79,17 @@ class Binder:
                 raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, unserved.nearest(spec.id))
             provider_options.check(spec, build)
             opened: list[bytes] = []
-            env = self.suite.env.over(spec.env, spec.drawn)
+            uses: set[Use] = set()
+            env = replace(self.suite.env.over(spec.env, spec.drawn), uses=uses)
             reads = partial(self._open, opened)
-            setting = Setting(spec, parts[1], self.client, env, reads, workspace=self.workspace, folder=self.folder)
+            setting = Setting(spec, parts[1], self.client, env, reads, uses, self.workspace, self.folder)
             provider = build(setting)
             provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
             provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
             provider.notes, provider.budget = provider_options.notes(spec, build), self.client.budget
             provider.tools = declared(spec.config)
-            provider.keys = tuple(sorted({*spec.reads, *setting.read})) if provider.url else ()
-            self._check_egress(provider)
+            provider.uses = spec.reads | uses if provider.url else frozenset()
+            credentials.check(provider, self.egress)
             self.pool[key] = provider
         return self.pool[key]
 
@@ -122,30 +118,6 @@ class Binder:
         if not config or provider.spec is None:
             return provider
         return self.target(replace(provider.spec, config={**provider.spec.config, **config}))
-
-    def _check_egress(self, provider: Provider) -> None:
-        """Raises ConfigError for a host that is not asked, and for a key that has no business there."""
-        if not provider.url:
-            return
-        if nowhere := unreachable(provider.url, self.egress.variables):
-            raise ConfigError.at(f"`{provider.name}` cannot be asked: {nowhere[0]}", provider.origin, nowhere[1])
-        cure = f"allow it in the workflow: `allowed-hosts: {provider.host}` (--allowed-hosts {provider.host})"
-        objection = self.egress.reaches(provider.url)
-        if objection:
-            what = f"`{provider.name}` would ask {provider.host}: {objection}"
-            raise ConfigError.at(what, provider.origin, cure if objection == PRIVATE else "name another host")
-        headers = _headers(provider)
-        if any(name.strip().lower() == FRAMING for name in headers):
-            what = f"the header `{FRAMING}` of `{provider.name}` says where a request ends, which its body does"
-            raise ConfigError.at(what, provider.origin, "remove it")
-        for name, url in product(provider.keys, addresses(provider.url, headers)):
-            if not self.egress.carries(name, url):
-                host = host_of(url)
-                what = f"`{provider.name}` would send {name} to {host}, which is not a host of that key"
-                allow = f"allow it in the workflow: `allowed-hosts: {host}` (--allowed-hosts {host})"
-                raise ConfigError.at(
-                    what, provider.origin, f"{allow}, or, where it is no secret, `allowed-env: {name}`"
-                )
 
     def _open(self, opened: list[bytes], reference: str, origin: Origin) -> bytes:
         content = self.workspace.read(reference, self.folder, origin)
@@ -204,11 +176,7 @@ class Binder:
         if meant is not None:
             return meant, True
         specs = [(spec, need in level) for level in far if (spec := level.get(need) or level.get("*"))]
-        fits = (
-            (spec, named)
-            for spec, named in specs
-            if named or need in self.provider(self._configured(spec)).unasked_kinds
-        )
+        fits = ((spec, named) for spec, named in specs if named or need in self.provider(self._configured(spec)).unasked_kinds)
         return next(fits, specs[0] if specs else (None, False))
 
     def _configured(self, spec: ProviderSpec) -> ProviderSpec:
@@ -217,12 +185,6 @@ class Binder:
             return spec
         configured = (*self.suite.targets, *self.suite.others)
         return next((target for target in configured if spec.id in (target.id, target.label)), spec)
-
-
-def _headers(provider: Provider) -> Mapping[str, Any]:
-    """What its config adds to the headers of requests."""
-    written = provider.spec.config.get("headers") if provider.spec else None
-    return {str(name): text for name, text in written.items()} if isinstance(written, Mapping) else NOTHING
 
 
 def _self_contained(provider: Provider) -> Provider:

@@ -64,9 +64,7 @@ def line(call: Call) -> Mapping[str, Any]:
     job = call.job
     messages = chat.parse(job.text)
     asked: dict[str, Any] = (
-        {"messages": [it.written or _message(it.role, it.content) for it in messages]}
-        if messages
-        else {"prompt": job.text}
+        {"messages": [it.written or _message(it.role, it.content) for it in messages]} if messages else {"prompt": job.text}
     )
     told = {"conversation": sha256(job.talk).hex()[:_DIGITS]} if job.talk else {}
     return {

@@ -10,8 +10,7 @@ from gradegate.grading.named import CODE
 from gradegate.planning import scripts
 from gradegate.planning.job import Job
 from gradegate.registry import suggest
-from gradegate.scripting.derived import COUNT, working
-from gradegate.scripting.formula import CONSTANTS
+from gradegate.scripting.derived import CONSTANTS, COUNT, working
 from gradegate.scripting.script import ScriptError
 from gradegate.suite import Assertion, DerivedSpec, Suite
 from gradegate.texts.template import is_template
@@ -56,10 +55,8 @@ def _tells(assertion: Assertion) -> bool:
     return is_template(assertion.metric) or assertion.type.removeprefix("not-") in CODE
 
 
-def _unknown(
-    spec: DerivedSpec, names: frozenset[str], metrics: dict[str, None], later: Sequence[DerivedSpec]
-) -> Iterator[Mistake]:
-    for name in sorted(names - metrics.keys() - CONSTANTS - {COUNT}):
+def _unknown(spec: DerivedSpec, names: frozenset[str], metrics: dict[str, None], later: Sequence[DerivedSpec]) -> Iterator[Mistake]:
+    for name in sorted(names - metrics.keys() - CONSTANTS.keys() - {COUNT}):
         what = f"the derived metric `{spec.name}` reads `{name}`, which is no metric of an assertion"
         known = ", ".join(f"`{metric}`" for metric in list(metrics)[:_SHOWN])
         cure = suggest(name, metrics) or (f"the metrics are {known}" if known else "give assertions a `metric`")

@@ -10,31 +10,31 @@ from typing import Any
 from gradegate.bounded.evaluate import Exceeded
 from gradegate.errors import ConfigError
 from gradegate.figures import many
-from gradegate.settings import Filters, Settings
+from gradegate.settings import Settings
 from gradegate.suite import Case, Note, ProviderSpec, Suite
 from gradegate.texts.patterns import found_in
 from gradegate.texts.template import show
 
 
-def cases(suite: Suite, filters: Filters) -> tuple[list[Case], list[Note]]:
+def cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
     """The tests that every filter keeps, with a note of how many were left out. Raises ConfigError where none is kept."""
     kept = list(suite.cases)
-    for option, keep in _steps(filters):
+    for option, keep in _steps(settings):
         found = keep(kept)
         if kept and not found:
             raise ConfigError.at(f"{option} matches no test of {suite.file}", None, "correct it")
         kept = found
-    used = [option for option, _ in _steps(filters)]
+    used = [option for option, _ in _steps(settings)]
     return kept, _note(len(kept), len(suite.cases), "test", suite, used)
 
 
-def targets(suite: Suite, filters: Filters) -> tuple[list[ProviderSpec], list[Note]]:
+def targets(suite: Suite, settings: Settings) -> tuple[list[ProviderSpec], list[Note]]:
     """The targets whose id or label the filter matches. Raises ConfigError where there is none."""
-    if not filters.providers:
+    if not settings.filter_providers:
         return list(suite.targets), []
-    option = f"--filter-providers {filters.providers!r}"
+    option = f"--filter-providers {settings.filter_providers!r}"
     names = [[spec.id, spec.label] for spec in suite.targets]
-    found = _matches("--filter-providers", filters.providers, [name for pair in names for name in pair])
+    found = _matches("--filter-providers", settings.filter_providers, [name for pair in names for name in pair])
     kept = [spec for number, spec in enumerate(suite.targets) if any(found[2 * number : 2 * number + 2])]
     if suite.targets and not kept:
         known = ", ".join(f"`{spec.name}`" for spec in suite.targets)
@@ -50,19 +50,19 @@ def named(own: int, suite: Suite, settings: Settings) -> list[Note]:
 
 def leaving_out(settings: Settings) -> list[str]:
     """The options of the command line by which tests or providers of a config may be left out."""
-    options = [option for option, _ in _steps(settings.filters)]
-    options += [f"--filter-providers {settings.filters.providers!r}"] if settings.filters.providers else []
+    options = [option for option, _ in _steps(settings)]
+    options += [f"--filter-providers {settings.filter_providers!r}"] if settings.filter_providers else []
     return options + [f"--provider {name}" for name in settings.providers]
 
 
-def _steps(filters: Filters) -> Iterable[tuple[str, Callable[[list[Case]], list[Case]]]]:
+def _steps(settings: Settings) -> Iterable[tuple[str, Callable[[list[Case]], list[Case]]]]:
     """In promptfoo's order; all that are given must keep a test."""
-    for pair in filters.metadata:
+    for pair in settings.filter_metadata:
         yield f"--filter-metadata {'='.join(pair)!r}", partial(_tagged, *pair)
-    if filters.pattern:
-        yield f"--filter-pattern {filters.pattern!r}", lambda kept: _described(kept, filters.pattern)
-    if filters.first is not None:
-        yield f"--filter-first-n {filters.first}", lambda kept: kept[: filters.first]
+    if settings.filter_pattern:
+        yield f"--filter-pattern {settings.filter_pattern!r}", lambda kept: _described(kept, settings.filter_pattern)
+    if settings.filter_first is not None:
+        yield f"--filter-first-n {settings.filter_first}", lambda kept: kept[: settings.filter_first]
 
 
 def _tagged(key: str, part: str, kept: list[Case]) -> list[Case]:

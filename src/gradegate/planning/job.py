@@ -8,9 +8,9 @@ from typing import Any
 
 from gradegate.account import AskedModel, KeyUse
 from gradegate.asking.provider import Provider
-from gradegate.baseline import Baseline
 from gradegate.grading.conclude import Binding
 from gradegate.recording.answer import Answer
+from gradegate.results.baseline import Baseline
 from gradegate.suite import Case, DerivedSpec, Note, Policy, PromptSpec
 
 Render = Callable[[Sequence[Any]], str]

@@ -17,9 +17,10 @@ from gradegate.configs.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import refs
 from gradegate.files.nearest import absent
-from gradegate.files.vouched import Vouched, closed
+from gradegate.files.vouched import Vouched
 from gradegate.files.workspace import Workspace, searched
 from gradegate.planning import added, targets
+from gradegate.planning.credentials import environment
 from gradegate.settings import Settings
 from gradegate.suite import Case, Note, Suite
 
@@ -44,12 +45,12 @@ class Located:
 def load(settings: Settings) -> list[Located]:
     """Every config that the settings name. Raises ConfigError with the mistakes of all that cannot be read."""
     suites, errors = [], []
-    strict = closed(settings.environ)
+    strict = settings.environment.vouched_only
     for folder in _searched(settings) if strict else ():
-        Vouched.around(folder / "*", settings.environ).all_of(folder, ())
+        Vouched.around(folder / "*", settings.environment).all_of(folder, ())
     for path in config_paths(settings):
         try:
-            vouched = Vouched.around(path, settings.environ) if strict else None
+            vouched = Vouched.around(path, settings.environment) if strict else None
             suites.append(read(path, settings, vouched))
         except ConfigError as e:
             errors.append(e)
@@ -60,14 +61,14 @@ def load(settings: Settings) -> list[Located]:
 
 def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Located:
     """One config, with the assertions that the command line adds, and of files that are vouched for. Raises ConfigError."""
-    workspace = Workspace.around(path, settings.cwd, settings.environ, vouched)
+    workspace = Workspace.around(path, settings.cwd, settings.environment, vouched)
     name = workspace.name(path)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
     content = testfiles.table(raw, name) if path.suffix in testfiles.TABLES else refs.read(raw, name)
     for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
             asks_targets, asks_graders = settings.asks_targets, not settings.listing
-            place = (path.absolute(), content, workspace, settings.environment, settings.variables)
+            place = (path.absolute(), content, workspace, environment(settings), settings.variables)
             source = Source(*place, asks_targets, asks_graders)
             suite = targets.chosen(_with_variables(dialect.read(source), settings), source, settings)
             suite = added.added(suite, settings.assertions)
@@ -121,7 +122,7 @@ def _contents(settings: Settings) -> Iterator[tuple[str, bytes]]:
     with suppress(ConfigError):
         for path in config_paths(settings):
             with suppress(ConfigError):
-                workspace = Workspace.around(path, settings.cwd, settings.environ)
+                workspace = Workspace.around(path, settings.cwd, settings.environment)
                 yield path.name, workspace.read(str(path.absolute()), path.parent, Origin(path.name))
 
 
@@ -142,10 +143,10 @@ def config_paths(settings: Settings) -> list[Path]:
             files = [file for file in files if not _in_base(file, settings)]
         if not files:
             mistakes.append(_absent(written, Path(whole), settings.cwd, patterned))
-        paths += [path for path in files if path not in paths]
+        paths += files
     if mistakes:
         raise ConfigError(*mistakes)
-    return paths
+    return list(dict.fromkeys(paths))
 
 
 def _absent(written: str, path: Path, cwd: Path, patterned: bool) -> Mistake:

@@ -11,6 +11,7 @@ from gradegate.asking.provider import Provider
 from gradegate.conversation import CONVERSATION
 from gradegate.errors import Mistake, Origin
 from gradegate.grading.rubric import built_in
+from gradegate.planning.credentials import is_vendors_key
 from gradegate.registry import suggest
 from gradegate.suite import Assertion, Case, Note, PromptSpec, Verbatim
 from gradegate.texts.envnames import env_names
@@ -48,9 +49,7 @@ class Names:
     left: dict[Note, None] = field(default_factory=dict)  # in the order of the tests, each once
     closed: dict[Mistake, None] = field(default_factory=dict)  # variables of the environment that texts may not show
 
-    def see(
-        self, case: Case, values: Mapping[str, Any], prompts: Iterable[PromptSpec], targets: Iterable[Provider]
-    ) -> None:
+    def see(self, case: Case, values: Mapping[str, Any], prompts: Iterable[PromptSpec], targets: Iterable[Provider]) -> None:
         """The prompts that a case fills in (a recorded answer fills in none), and the values of its assertions."""
         for name, value in case.vars.items():
             self._look(f"the variable `{name}`", case.origin, [*_texts(value)])
@@ -113,9 +112,9 @@ class Names:
             cure = f"allow it in the workflow: `allowed-env: {name}` (--allowed-env {name})"
             if is_runners(name):
                 cure = "remove it: it is the runner's own"
-            self.closed[
-                Mistake(f"{what} shows the environment's {name}, which only a provider's config may", origin, cure)
-            ] = None
+            elif is_vendors_key(name):
+                cure = "remove it: a vendor's key stands in no text, whatever `allowed-env` names"
+            self.closed[Mistake(f"{what} shows the environment's {name}, which only a provider's config may", origin, cure)] = None
 
     def mistakes(self) -> Iterator[Mistake]:
         """A variable that is not defined in any of the cases in which it is asked for, or is closed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gradegate.asking.options import parameters
@@ -27,6 +27,9 @@ class Pairs:
 
     def targets(self) -> Iterator[Target]:
         """Every target that can be asked, with its prompts."""
+        labels = [prompt.label for prompt in self.suite.prompts]
+        there = _those("prompt", labels)
+        read = any(prompt.text or prompt.maker for prompt in self.suite.prompts)
         for spec in self.suite.targets:
             try:
                 provider = self.binder.target(spec)
@@ -35,15 +38,11 @@ class Pairs:
             except ConfigError as e:
                 self.mistakes.extend(e.mistakes)
                 continue
-            prompts = [prompt for prompt in self.suite.prompts if _allows(spec.prompts, prompt.label)]
-            there = _those("prompt", [prompt.label for prompt in self.suite.prompts])
-            read = any(prompt.text or prompt.maker for prompt in self.suite.prompts)
+            wanted = _Labels(spec.prompts)
+            prompts = [prompt for prompt in self.suite.prompts if wanted.allow(prompt.label)]
             if not prompts and read:  # else it was said what is wrong with them
                 self._say(f"`prompts` of `{spec.name}` matches no prompt", spec.origin, there)
-            strange = [
-                name for name in spec.prompts if not any(_allows((name,), it.label) for it in self.suite.prompts)
-            ]
-            for name in strange if prompts else ():
+            for name in _unknown(spec.prompts, labels) if prompts else ():
                 self._say(f"`{spec.name}` names a prompt `{name}` that the config does not have", spec.origin, there)
             yield spec, provider, prompts
 
@@ -51,20 +50,21 @@ class Pairs:
         """The targets of a case with the prompts that each gets; a recorded conversation is graded once. Raises ConfigError."""
         if case.recorded and case.turns:
             return [(_RECORDED, PromptSpec(""))]
+        wanted = _Labels(case.prompts)
         if case.recorded and (self.recorded or not self.suite.targets):
-            prompts = (prompt for prompt in self.suite.prompts if _allows(case.prompts, prompt.label))
+            prompts = (prompt for prompt in self.suite.prompts if wanted.allow(prompt.label))
             return [(_RECORDED, next(prompts, PromptSpec("")))]
         if case.target is not None:
             targets = [(case.target, self.binder.target(case.target), list(self.suite.prompts))]
         elif case.providers:
-            names = case.providers
-            targets = [target for target in targets if _allows(names, target[0].id) or _allows(names, target[0].label)]
+            names = _Labels(case.providers)
+            targets = [target for target in targets if names.allow(target[0].id) or names.allow(target[0].label)]
         own = parameters(case.options.settings)
         return [
             (self.binder.over(provider, {**prompt.config, **own}), prompt)
             for _, provider, prompts in targets
             for prompt in prompts
-            if _allows(case.prompts, prompt.label)
+            if wanted.allow(prompt.label)
         ]
 
     # --- checks -----------------------------------------------------------------------------------------------
@@ -74,14 +74,12 @@ class Pairs:
         known = self.suite.targets and len(targets) == len(self.suite.targets)  # else it was said what is wrong
         if not asked and known and not self._left_out(case) and all(prompts for _, _, prompts in targets):
             cure = "correct `providers` and `prompts` of the test, or of the providers"
-            self._say(
-                "no provider and prompt is left to answer this test, so nothing would be checked", case.origin, cure
-            )
+            self._say("no provider and prompt is left to answer this test, so nothing would be checked", case.origin, cure)
 
     def _left_out(self, case: Case) -> bool:
         """Whether it is for targets of the config in whose place others are asked."""
         names = [name for spec in self.suite.others for name in (spec.id, spec.label)]
-        return any(_allows(case.providers, name) for name in names) if case.providers else False
+        return any(map(_Labels(case.providers).allow, names)) if case.providers else False
 
     def check_names(self, case: Case) -> None:
         """Whether the config has what a case names."""
@@ -89,10 +87,9 @@ class Pairs:
         targets = [name for spec in known for name in (spec.id, spec.label)]
         prompts = [prompt.label for prompt in self.suite.prompts]
         for patterns, labels, kind in ((case.providers, targets, "provider"), (case.prompts, prompts, "prompt")):
-            for name in patterns:
-                if not any(_allows((name,), label) for label in labels):
-                    what = f"the test names a {kind} `{name}` that the config does not have"
-                    self._say(what, case.origin, _those(kind, labels))
+            for name in _unknown(patterns, labels) if patterns else ():
+                what = f"the test names a {kind} `{name}` that the config does not have"
+                self._say(what, case.origin, _those(kind, labels))
 
     def _say(self, what: str, origin: Origin | None, cure: str) -> None:
         self.mistakes.append(Mistake(what, origin, cure))
@@ -105,12 +102,34 @@ def _those(kind: str, labels: Sequence[str]) -> str:
     return f"the {kind}s are {', '.join(names[:MOST])}{more}" if names else f"remove it: no {kind} has a name"
 
 
-def _allows(patterns: tuple[str, ...], name: str) -> bool:
+class _Labels:
     """The filter of labels as promptfoo has it: exact, ``pre*``, or a ``group`` whose labels begin with ``group:``."""
-    return not patterns or any(name == pattern or (name and _begins(name, pattern)) for pattern in patterns)
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._all = frozenset(patterns)
+        self._starts = tuple(pattern[:-1] for pattern in self._all if pattern.endswith("*"))
+        self._groups = {pattern.rstrip(":") for pattern in self._all if not pattern.endswith("*")}
+
+    def allow(self, label: str) -> bool:
+        """Whether a label is one of them; without patterns, each is."""
+        if not self._all or label in self._all:
+            return True
+        return bool(label) and (label.startswith(self._starts) or not self._groups.isdisjoint(_above(label)))
 
 
-def _begins(name: str, pattern: str) -> bool:
-    if pattern.endswith("*"):
-        return name.startswith(pattern[:-1])
-    return name.startswith(pattern.rstrip(":") + ":")
+def _above(label: str) -> list[str]:
+    """The groups that a label is in: what stands before each of its colons."""
+    return [label[:place] for place, sign in enumerate(label) if sign == ":"]
+
+
+def _unknown(patterns: Iterable[str], labels: Sequence[str]) -> list[str]:
+    """The patterns that fit no label."""
+    whole, groups = set(labels), {group for label in labels for group in _above(label)}
+    return [
+        pattern
+        for pattern in patterns
+        if pattern not in whole
+        and not (
+            any(label.startswith(pattern[:-1]) for label in labels if label) if pattern.endswith("*") else pattern.rstrip(":") in groups
+        )
+    ]

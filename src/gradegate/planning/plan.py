@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
 from gradegate.access.egress import Egress
-from gradegate.access.hosts import Vendor
 from gradegate.account import AskedModel, KeyUse
 from gradegate.asking.budget import Budget
+from gradegate.asking.guard import Guard
 from gradegate.asking.http import Client
-from gradegate.asking.provider import PROVIDERS, Provider
+from gradegate.asking.provider import Provider
 from gradegate.configs import idle, made
 from gradegate.conversation import CONVERSATION, told
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -20,6 +19,7 @@ from gradegate.grading.conclude import Binding
 from gradegate.planning import checks, derived, filters, recall, scripts
 from gradegate.planning.assertions import BROUGHT, Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
+from gradegate.planning.credentials import egress
 from gradegate.planning.job import Job, Plan, Render
 from gradegate.planning.keys import case_definition, named
 from gradegate.planning.load import Located
@@ -33,7 +33,7 @@ from gradegate.suite import Case, Note, PromptSpec
 from gradegate.texts import chat
 from gradegate.texts.asked import asks_for
 from gradegate.texts.prompt import fill
-from gradegate.texts.template import TemplateError, javascript
+from gradegate.texts.template import TemplateError
 
 MAX_REPEATS = 10_000
 
@@ -42,16 +42,6 @@ def concurrency(settings: Settings, suites: Iterable[Located]) -> int:
     """How many calls may be in flight: what the command line says, else the most that a config says, else 4."""
     configured = max((located.suite.max_concurrency or 0 for located in suites), default=0)
     return share(settings.max_concurrency or configured or CONCURRENCY, settings.shard, least=1)
-
-
-def egress(settings: Settings) -> Egress:
-    """Who may be asked, and with whose keys."""
-    return Egress(settings.environ, settings.allowed_hosts, settings.bound, _vendors)
-
-
-@cache
-def _vendors() -> tuple[Vendor, ...]:
-    return tuple({getattr(build, "vendor", Vendor()): None for _, build in PROVIDERS})
 
 
 def build_client(settings: Settings, suites: Sequence[Located]) -> Client:
@@ -66,12 +56,14 @@ def build_client(settings: Settings, suites: Sequence[Located]) -> Client:
 def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
     """Raises ConfigError with every mistake of every suite."""
     pool: dict[str, Provider] = {}
+    allowed = egress(settings, (spec for located in suites for spec in located.suite.specs()))
+    client.guard = Guard(replace(allowed, named=allowed.named | client.guard.egress.named))  # of base and head
     size = Size()
     jobs: list[Job] = []
     notes: list[Note] = []
     mistakes: list[Mistake] = []
     for located in suites:
-        planner = _Planner(located, settings, client, pool, size)
+        planner = _Planner(located, settings, client, pool, allowed, size)
         jobs += planner.jobs()
         mistakes += [*located.suite.mistakes, *planner.mistakes]
         passed = idle.notes([*located.suite.idle, *dict.fromkeys(planner.binder.idle)])
@@ -125,6 +117,7 @@ class _Planner:
     settings: Settings
     client: Client
     pool: dict[str, Provider]
+    egress: Egress
     size: Size
     number: int = 0  # of the next case
     stored: dict[str, None] = field(default_factory=dict)  # the names under which cases so far store their answers
@@ -137,16 +130,16 @@ class _Planner:
             suite, mistakes = scripts.with_made_vars(suite)
             self.mistakes += mistakes
         self.suite = suite
-        self.env = javascript(suite.env.texts())
+        self.env = suite.env.texts()
         prompt = suite.prompts[0].text if len(suite.prompts) == 1 else ""
         self.variables = Variables(self.located.workspace, self.located.folder, self.env, prompt)
         workspace, folder = self.located.workspace, self.located.folder
         asks = settings.asks_targets
-        self.binder = Binder(suite, workspace, folder, self.client, self.pool, egress(settings), asks)
+        self.binder = Binder(suite, workspace, folder, self.client, self.pool, self.egress, asks)
         self.pairs = Pairs(suite, self.binder, self._recorded, self.mistakes)
         self.stores = any(recall.OPTION in case.options.settings for case in suite.cases)
         defined = {name for case in suite.cases for name in case.vars}
-        self.names = Names(defined, suite.env, partial=self.settings.filters.on or self._recorded)
+        self.names = Names(defined, suite.env, partial=self.settings.filtered or self._recorded)
 
     @property
     def _recorded(self) -> bool:
@@ -197,7 +190,7 @@ class _Planner:
 
     def _filtered(self) -> list[Case]:
         try:
-            cases, notes = filters.cases(self.suite, self.settings.filters)
+            cases, notes = filters.cases(self.suite, self.settings)
         except ConfigError as e:
             self.mistakes += e.mistakes
             return []

@@ -67,9 +67,7 @@ def values(planned: Mapping[str, Any], stored: Mapping[str, str], env: Mapping[s
     return {**known, **asking}
 
 
-def later(
-    job: Job, names: Sequence[str], binder: Binder, subject: Subject, rerender: Callable[..., Render | None]
-) -> Recall:
+def later(job: Job, names: Sequence[str], binder: Binder, subject: Subject, rerender: Callable[..., Render | None]) -> Recall:
     """Fills a job in once more, with the answers that are stored under these names; raises where one is missing."""
 
     def recalled(stored: Mapping[str, str]) -> Job:

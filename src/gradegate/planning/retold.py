@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from gradegate.access.hosts import hosts
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located
-from gradegate.settings import REASK, Settings
+from gradegate.settings import RUN_OPTIONS, Settings
 
 _NOBODYS = "nobody.invalid"  # a name that leads nowhere (RFC 2606): any host that is named has keys bound
 
@@ -26,29 +27,10 @@ def told(plan: Plan, settings: Settings, suites: Sequence[Located]) -> Plan:
 
 
 def _options(settings: Settings) -> Iterator[str]:
-    for kind, name in settings.graders.items():
-        yield from ("--grader", name if kind == "*" else f"{kind}={name}")
-    yield from _each("--provider", settings.providers)
-    yield from _each("--answers", settings.answers)
-    yield from _each("--assert", settings.assertions)
-    yield from _each("--var", (f"{name}={value}" for name, value in settings.variables.items()))
-    yield from _each("--filter-metadata", (f"{key}={text}" for key, text in settings.filters.metadata))
-    if settings.filters.providers:
-        yield from ("--filter-providers", settings.filters.providers)
-    if settings.repeat is not None:
-        yield from ("--repeat", str(settings.repeat))
-    if settings.confirm:
-        yield from ("--confirm", settings.confirm)
-    if settings.reask != REASK:
-        yield from ("--reask", str(settings.reask))
-    yield from _each("--allowed-env", sorted(settings.allowed_env))
-    if settings.bound:
-        yield from _each("--allowed-hosts", map(str, settings.allowed_hosts) if settings.allowed_hosts else [_NOBODYS])
-
-
-def _each(option: str, values: Iterable[str]) -> Iterator[str]:
-    for value in values:
-        yield from (option, value)
+    bound = replace(settings, allowed_hosts=settings.allowed_hosts or hosts([_NOBODYS])) if settings.bound else settings
+    for option in RUN_OPTIONS:
+        if option.told:
+            yield from option.words(getattr(bound, option.field))
 
 
 def _folder(settings: Settings, suites: Sequence[Located]) -> str:

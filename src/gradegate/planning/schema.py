@@ -29,8 +29,8 @@ from gradegate.configs.keys import (
     ScenarioKeys,
     TestKeys,
 )
-from gradegate.configs.sentences import SENTENCES
 from gradegate.configs.wrongkeys import DOCUMENTS
+from gradegate.files.tables import table
 from gradegate.grading.grader import GRADERS, Grader
 from gradegate.planning.types import SET
 
@@ -114,9 +114,7 @@ def _turn() -> Schema:
     told: Schema = {
         "role": {"enum": ["user", "assistant"], "description": "who speaks"},
         "content": {"type": "string", "description": "what is said; no template"},
-        "retrieval_context": {
-            "description": "the documents that were retrieved for an answer: texts, or `{image: ...}`"
-        },
+        "retrieval_context": {"description": "the documents that were retrieved for an answer: texts, or `{image: ...}`"},
         "images": {"description": "images of the message"},
         "tool_calls": {"description": "the tools that an answer called"},
     }
@@ -141,7 +139,7 @@ def _finish(name: str, schema: Schema) -> None:
         value = _threshold(share=name == "TestKeys") if key == "threshold" else _or_nothing(_relaxed(written))
         if key == "confirm":
             value["anyOf"].append({"const": False})  # YAML reads `off` as false
-        sentence = SENTENCES.get(name, {}).get(key)
+        sentence = _sentences().get(name, {}).get(key)
         properties[key] = {**value, "description": sentence} if sentence else value
     if name in {model.__name__ for model in _OPEN}:
         schema["patternProperties"] = {_OWN: {}, _DOCUMENTS: {"description": _FOR_PEOPLE}}
@@ -150,9 +148,7 @@ def _finish(name: str, schema: Schema) -> None:
 
 def _threshold(share: bool) -> Schema:
     ends = {"minimum": 0, "maximum": 1} if share else {}
-    return {
-        "anyOf": [{"type": "number", **ends}, {"const": "none"}, {"type": "string", "pattern": f"{_NUMERIC}|{_NONE}"}]
-    }
+    return {"anyOf": [{"type": "number", **ends}, {"const": "none"}, {"type": "string", "pattern": f"{_NUMERIC}|{_NONE}"}]}
 
 
 def _relaxed(written: Any, quoted: bool = True) -> Any:
@@ -162,9 +158,7 @@ def _relaxed(written: Any, quoted: bool = True) -> Any:
     if not isinstance(written, Mapping):
         return written
     value = {
-        _BOUNDS.get(key, key): _relaxed(item, quoted)
-        for key, item in written.items()
-        if not (key == "title" and isinstance(item, str))
+        _BOUNDS.get(key, key): _relaxed(item, quoted) for key, item in written.items() if not (key == "title" and isinstance(item, str))
     }
     if isinstance(options := value.get("anyOf"), list) and {"type": "null"} in options and len(options) == 2:
         (other,) = (item for item in options if item != {"type": "null"})
@@ -204,7 +198,7 @@ def _typed(schema: Schema) -> Schema:
     names = sorted(sentences)
     opposite = "|".join(names)  # letters, digits, hyphens, colons: nothing to escape
     schema["properties"]["type"] = {
-        "description": SENTENCES["AssertionKeys"]["type"],
+        "description": _sentences()["AssertionKeys"]["type"],
         "anyOf": [
             *({"const": name, "description": sentences[name]} for name in names),
             {"type": "string", "pattern": f"^not-({opposite})$", "description": "The opposite of a type."},
@@ -256,18 +250,13 @@ def _of_kind(kind: type[Grader], sentence: str) -> tuple[Schema, Schema]:
         # Only shown: a template may stand for any of it, and the reader takes texts where lists are meant.
         keys: Schema = {"properties": inner} if (inner := _keys_in(value, defs)) else {}
         then["properties"]["value"] = {"description": about, **keys, "anyOf": [value, ANYTHING]}
-    then["properties"]["threshold"] = _held(
-        kind, default if default is not None else options.get("threshold", {}).get("default")
-    )
+    then["properties"]["threshold"] = _held(kind, default if default is not None else options.get("threshold", {}).get("default"))
     if not kind.written.own_config:
-        known = {
-            name: {**({"description": told[name]} if name in told else {}), "anyOf": [it, ANYTHING]}
-            for name, it in options.items()
-        }
+        known = {name: {**({"description": told[name]} if name in told else {}), "anyOf": [it, ANYTHING]} for name, it in options.items()}
         known.pop("threshold", None)
         known.pop("context_transform", None)
         if any(item.name == "context_transform" for item in _fields(kind)):
-            known["context_transform"] = {"description": SENTENCES["AssertionKeys"]["contextTransform"]}
+            known["context_transform"] = {"description": _sentences()["AssertionKeys"]["contextTransform"]}
         if kind.written.lifted:
             known |= {
                 "threshold": {"description": "as DeepEval has it"},
@@ -305,6 +294,11 @@ def _fields(kind: type[Grader]) -> Sequence[dataclasses.Field[Any]]:
 def _first(kind: type[Grader]) -> str:
     """The first line of a grader's docstring."""
     return str(kind.__doc__ or "").strip().partition("\n")[0].replace("``", "`")
+
+
+def _sentences() -> Mapping[str, Mapping[str, str]]:
+    """A sentence for each key, by the class of its model."""
+    return table("configs", "sentences.yaml")  # type: ignore[no-any-return]
 
 
 def sentences_of(kind: type[Grader]) -> Mapping[str, str]:

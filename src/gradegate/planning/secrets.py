@@ -36,7 +36,7 @@ def secrets_of(settings: Settings, suites: Iterable[Located] = (), named: Iterab
     ``named`` are variables that configs show somewhere.
     """
     specs = [spec for located in suites for spec in located.suite.specs()]
-    read = {name for spec in specs for name in (*spec.reads, str(spec.config.get("apiKeyEnvar") or ""))}
+    read = {name for spec in specs for name in (*(use.variable for use in spec.reads), str(spec.config.get("apiKeyEnvar") or ""))}
     read |= {*named} | settings.exec_env
     read |= {name for located in suites for name in _drawn(located)}
     written = {value for spec in specs for value in _written(spec)}

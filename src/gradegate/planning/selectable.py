@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 
+from gradegate.access.hiding import excerpt
 from gradegate.planning.job import Job
 from gradegate.result import Asserted
 from gradegate.suite import Rule, Select
@@ -25,9 +26,7 @@ def selectable(rule: Rule, jobs: Sequence[Job]) -> str:
     wrong = [key for key in written if not any(_taken(_alone(rule.select, key), *grade) for grade in counting)]
     if wrong:
         return "; ".join(_instead(key, getattr(rule.select, key), counting) for key in wrong)
-    return (
-        f"{' and '.join(f'`{key}`' for key in written)} select something each, and no grade is selected by all of them"
-    )
+    return f"{' and '.join(f'`{key}`' for key in written)} select something each, and no grade is selected by all of them"
 
 
 def _taken(select: Select, job: Job, asserted: Asserted) -> bool:
@@ -63,5 +62,4 @@ def _values(key: str, grades: Sequence[tuple[Job, Asserted]]) -> Iterator[str]:
 
 
 def _short(value: str) -> str:
-    line = " ".join(value.split())
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+    return excerpt(" ".join(value.split()), LONGEST)

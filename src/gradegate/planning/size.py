@@ -57,9 +57,7 @@ class Size:
         """A prompt with its variables, which every report shows so many times. Raises TooLarge."""
         self.characters += times * (len(text) + sum(map(self._size, variables.values())))
         if self.characters > MAX_PLANNED:
-            raise _too_large(
-                f"the prompts and variables of all answers have more than {MAX_PLANNED // MIB} MiB", origin
-            )
+            raise _too_large(f"the prompts and variables of all answers have more than {MAX_PLANNED // MIB} MiB", origin)
 
     def _size(self, value: Any) -> int:
         if isinstance(value, str):

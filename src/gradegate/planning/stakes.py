@@ -330,9 +330,7 @@ def _model(provider: Provider) -> ModelStake:
         options["transform"] = digest(spec.transform)
     if provider.opened:
         options["its file"] = digest(provider.opened)
-    return ModelStake(
-        spec.id, spec.name, provider.host, provider.replies_from, tuple(sorted(options.items())), spec.origin
-    )
+    return ModelStake(spec.id, spec.name, provider.host, provider.replies_from, tuple(sorted(options.items())), spec.origin)
 
 
 def _options(config: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:

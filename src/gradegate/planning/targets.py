@@ -52,7 +52,7 @@ def chosen(suite: Suite, source: Source, settings: Settings) -> Suite:
 def _kept(suite: Suite, settings: Settings, mistakes: list[Mistake]) -> tuple[tuple[ProviderSpec, ...], list[Note]]:
     """The targets that the filter keeps, with a note of how many they are."""
     try:
-        kept, notes = filters.targets(suite, settings.filters)
+        kept, notes = filters.targets(suite, settings)
     except ConfigError as e:
         mistakes.extend(e.mistakes)
         return suite.targets, []

@@ -35,9 +35,7 @@ _MEANT = {
 _SAME = {plain(wrong): right for right, names in _MEANT.items() for wrong in names.split()}
 # How people write the opposite of a type: `not_contains`, `NOT contains`, `notContains`, `doesNotContain`, `isn't-json`.
 # Before small letters that run on (`notice`) it is none, unless a type follows.
-_NOT = re.compile(
-    r"(?i:(?:(?:does|do|is|must|should)[\s_-]*(?:not|n['’]?t)|isn['’]?t|doesn['’]?t|not|never)[\s_:-]*)(?P<base>.+)"
-)
+_NOT = re.compile(r"(?i:(?:(?:does|do|is|must|should)[\s_-]*(?:not|n['’]?t)|isn['’]?t|doesn['’]?t|not|never)[\s_:-]*)(?P<base>.+)")
 _HOW = {
     "is_string": "; or `regex` with the value `\\S` for an answer that is not empty",
     "word-count": " with `value: {min: N, max: N}`, or char_ct_match for characters",

@@ -49,9 +49,7 @@ class Variables:
         for options in choices:
             count *= len(options)
         if count > MAX_COMBINATIONS:
-            raise ConfigError.at(
-                f"the lists in `vars` make {count:,} combinations", origin, f"at most {MAX_COMBINATIONS:,}"
-            )
+            raise ConfigError.at(f"the lists in `vars` make {count:,} combinations", origin, f"at most {MAX_COMBINATIONS:,}")
         return [self._filled(dict(zip(written, combo, strict=True)), origin) for combo in itertools.product(*choices)]
 
     def _choices(self, value: Any, expand: bool, origin: Origin) -> list[Any]:

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from gradegate.bounded.rights import hide
 from gradegate.programs.leave import NO_LEAVE, Leave
 from gradegate.programs.program import File, Program
 from gradegate.programs.seclusion import Impossible, Seclusion
@@ -137,7 +138,7 @@ def begin(leave: Leave) -> None:
     _DESK.end()
     _DESK = _Desk(leave)
     if leave.granted:
-        _hide()
+        hide()
 
 
 def end() -> None:
@@ -216,11 +217,3 @@ def _of_path(path: str, probe: bool) -> str:
     except (OSError, subprocess.SubprocessError):
         return found
     return said.strip() if Path(said.strip()).is_file() else found
-
-
-def _hide() -> None:
-    """Nobody of the same user reads this process's environment or memory: it holds the keys."""
-    if sys.platform == "linux" and os.geteuid() != 0:
-        from gradegate.programs.keeper import prctl
-
-        prctl(4, 0)

@@ -51,7 +51,8 @@ def _answer(request: dict[str, Any]) -> bytes:
         said = f"what it returns has more than {MOST >> 20} MiB"
     except BaseException as e:
         said = str(e) if isinstance(e, Said) else _last_lines(e)
-    return json.dumps({"error": said[-LONGEST:]}).encode()
+    said = said if len(said) <= LONGEST else "…" + said[-LONGEST:]  # the sign of every cut
+    return json.dumps({"error": said}).encode()
 
 
 def _written(value: Any) -> bytes:

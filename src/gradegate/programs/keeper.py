@@ -1,6 +1,6 @@
 """A process of our own between gradegate and code of the repository: it starts the code, and ends all that came of it.
 
-It is run by file, apart from the package, and takes its task as a line of JSON on standard input, since others can read arguments. It has one thread, so that it may
+It is run apart, with little of the package and of Python imported, and takes its task as a line of JSON on standard input, since others can read arguments. It has one thread, so that it may
 fork; it is the reaper of every descendant (``PR_SET_CHILD_SUBREAPER``), so that a daemon cannot leave the tree; and it
 ends with gradegate, whose pipe to it then closes, however gradegate ends. On standard output it says once how the code's
 process ended: ``{"refused"}`` before it began, or ``{"code", "tail"}`` with the last that was printed.
@@ -9,10 +9,8 @@ process ended: ``{"refused"}`` before it began, or ``{"code", "tail"}`` with the
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
-import resource
 import select
 import signal
 import sys
@@ -20,19 +18,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-_NO_NEW_PRIVS, _SUBREAPER, _DEATH, _DUMPABLE, _DROP, _AMBIENT, _CLEAR_ALL = 38, 36, 1, 4, 24, 47, 4  # of prctl(2)
-_CAPABILITIES = 64  # more than there are
+from gradegate.bounded.rights import DUMPABLE, LINUX, give_up, hide, limit, prctl
+
+_SUBREAPER, _DEATH = 36, 1  # of prctl(2)
 TAIL = 4096  # bytes of what was printed
-LINUX = sys.platform == "linux"
 GONE = 3.0  # seconds until what was killed is gone
 SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - where everybody may leave files
 CLEARED = 5  # seconds in which they are removed
-
-
-def prctl(option: int, argument: int) -> None:
-    """One setting of this process; nothing where the system has no such thing."""
-    if LINUX:
-        ctypes.CDLL(None).prctl(option, argument, 0, 0, 0)
 
 
 def main() -> None:
@@ -40,7 +32,7 @@ def main() -> None:
     task = json.loads(sys.stdin.buffer.readline())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     prctl(_SUBREAPER, 1)
-    prctl(_DUMPABLE, 0)  # who runs as the same user reads nothing of it
+    hide()
     tail, log = os.pipe()
     failed, failing = os.pipe()
     child = os.fork()
@@ -104,7 +96,7 @@ def _reap(child: int) -> int | None:
 def _become(task: dict[str, Any], log: int) -> None:
     """Turn into the user's interpreter, under limits and without privileges. Raises OSError or ValueError."""
     os.setsid()
-    prctl(_DUMPABLE, 1)
+    prctl(DUMPABLE, 1)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
         file.write("1000")  # where memory ends, this goes first
     for number in task["pipes"]:
@@ -117,30 +109,14 @@ def _become(task: dict[str, Any], log: int) -> None:
     for place, number in enumerate(high):
         os.dup2(number, 3 + place)  # and inherited
     for name, most in task["limits"].items():
-        _limit(getattr(resource, name, None), most)
-    if task["uid"]:
-        for capability in range(_CAPABILITIES):
-            prctl(_DROP, capability)  # where it is not allowed, the change of the user takes them all the same
-        prctl(_AMBIENT, _CLEAR_ALL)
-        os.setgroups([])
-        os.setresgid(task["uid"], task["uid"], task["uid"])
-        os.setresuid(task["uid"], task["uid"], task["uid"])
-    prctl(_NO_NEW_PRIVS, 1)
+        limit(name, most)
+    give_up(task["uid"])
     prctl(_DEATH, signal.SIGKILL)
     if task["uid"]:
         os.umask(0o077)
         _look_around(task)
     os.chdir(task["folder"])
     os.execve(task["argv"][0], task["argv"], task["env"])  # noqa: S606 - no shell
-
-
-def _limit(kind: int | None, most: int) -> None:
-    if kind is None:
-        return
-    with contextlib.suppress(ValueError, OSError):
-        hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (most, most))
 
 
 def _look_around(task: dict[str, Any]) -> None:
@@ -188,9 +164,7 @@ def _as_user(uid: int, action: Callable[[], None]) -> None:
     other = os.fork()
     if not other:
         try:
-            os.setgroups([])
-            os.setresgid(uid, uid, uid)
-            os.setresuid(uid, uid, uid)
+            give_up(uid)
             action()
         finally:
             os._exit(0)
@@ -225,7 +199,3 @@ def _descendants() -> list[int]:
         found += below
         waiting += below
     return found
-
-
-if __name__ == "__main__":
-    main()

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gradegate.access.branch import is_fork
+from gradegate.access.environment import Environment
 from gradegate.errors import ConfigError
-from gradegate.files.vouched import closed, named
 from gradegate.settings import TIMEOUT, Settings
 
 DOCS = "docs/exec.md"
@@ -47,7 +46,7 @@ def may_run(settings: Settings) -> Leave:
     """What the settings allow. Raises ConfigError where the event does not."""
     if not settings.allow_exec:
         return NO_LEAVE
-    if why := objection(settings.environ):
+    if why := objection(settings.environment):
         what = f"`allow-exec` is refused {why}"
         raise ConfigError.at(what, None, f"leave it out there, and grade answers made elsewhere ({DOCS})")
     environ = settings.environ
@@ -61,18 +60,17 @@ def may_run(settings: Settings) -> Leave:
         seconds=settings.timeout or TIMEOUT,
         calls=settings.max_concurrency or 1,
         cwd=settings.cwd.absolute(),
-        root=Path(environ.get("GITHUB_WORKSPACE") or settings.cwd).absolute(),
+        root=Path(settings.environment.workspace or settings.cwd).absolute(),
         runners=tuple(environ[name] for name in (*_FILES, *_FOLDERS) if environ.get(name)),
     )
 
 
-def objection(environ: Mapping[str, str]) -> str:
+def objection(environment: Environment) -> str:
     """Why code of the repository may not run at this event; an empty string where it may. Off GitHub there is no event."""
-    event = environ.get("GITHUB_EVENT_NAME", "")
-    if closed(environ):
-        return f"at {named(event)}, which strangers can start beside your secrets"
-    if event.startswith("pull_request"):
-        fork = is_fork(environ)
+    if environment.vouched_only:
+        return f"at {environment.event_shown}, which strangers can start beside your secrets"
+    if environment.event.startswith("pull_request"):
+        fork = environment.is_fork
         if fork is None:
             return "at a pull request of which the event file does not say where it comes from"
         if fork:

@@ -13,9 +13,7 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files.workspace import Workspace
 
 MOST_FILES = 500  # that belong to one program
-_IMPORTS = re.compile(
-    r"^[^\S\n]*(?:from[^\S\n]+([.\w]+)[^\S\n]+import[^\S\n]+\(?([\w, \t*]*)|import[^\S\n]+([\w., \t]+))", re.MULTILINE
-)
+_IMPORTS = re.compile(r"^[^\S\n]*(?:from[^\S\n]+([.\w]+)[^\S\n]+import[^\S\n]+\(?([\w, \t*]*)|import[^\S\n]+([\w., \t]+))", re.MULTILINE)
 _QUOTED = re.compile(r"""["'](\w{1,100})["']""")
 _PARTS = re.compile(r"""[^\s"']+|"([^"]*)"|'([^']*)'""")  # as promptfoo takes a command apart, which is no shell
 

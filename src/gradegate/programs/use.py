@@ -24,11 +24,7 @@ def program(reference: str, workspace: Workspace, folder: Path, origin: Origin, 
     """
     name = split(reference)[0]
     if not is_python(reference):
-        way = (
-            f"start it by a command, such as `exec: node {PurePosixPath(name).name}`"
-            if instead == ANSWERS
-            else "write it in Python"
-        )
+        way = f"start it by a command, such as `exec: node {PurePosixPath(name).name}`" if instead == ANSWERS else "write it in Python"
         cure = f"{instead}; or {way}, and {FLAG}"
         raise ConfigError.at(f"`{reference}` is code, of a kind that gradegate does not run", origin, cure)
     if not workspace.locate(name, folder, origin).is_file():
@@ -40,6 +36,4 @@ def program(reference: str, workspace: Workspace, folder: Path, origin: Origin, 
 def check(what: str, origin: Origin, instead: str) -> None:
     """Raises ConfigError where code of the repository may not run."""
     if not desk.leave().granted:
-        raise ConfigError.at(
-            f"{what} is code of the repository, which runs only by leave", origin, f"{instead}; or {FLAG}"
-        )
+        raise ConfigError.at(f"{what} is code of the repository, which runs only by leave", origin, f"{instead}; or {FLAG}")

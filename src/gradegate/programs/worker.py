@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gradegate.access.hiding import ending
 from gradegate.bounded.bounds import MAX_SENT, MIB
 
 _HERE = Path(__file__).parent  # with what other processes run, which this one has no use for
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from gradegate.programs.keeper import main; main()"
 START_SECONDS = 20.0  # until a keeper has begun or ended
-LAST_LINES = 6  # of what a process printed that ended by itself
+LAST_LINES, LAST_CHARACTERS = 6, 1000  # of what a process printed that ended by itself; fewer than a keeper keeps
 # What a user of its own may take; off the Action the limits are those of whoever runs it.
 LIMITS = {
     "RLIMIT_DATA": 4096 * MIB,  # bytes of memory of one process
@@ -62,7 +64,7 @@ class Worker:
             if post.user:
                 os.chown(self._home, post.user, post.user)
             self._keeper = subprocess.Popen(  # noqa: S603 - ourselves
-                [sys.executable, "-I", "-S", "-B", str(_HERE / "keeper.py")],
+                [sys.executable, "-I", "-S", "-B", "-c", _BOOT, str(_HERE.parents[1])],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -172,5 +174,5 @@ class Worker:
             return Died(f"its process was not begun: {report['refused']}")
         if "code" not in report:
             return Died("its process was ended from outside")
-        last = "\n".join(str(report.get("tail", "")).strip().splitlines()[-LAST_LINES:])
+        last = ending("\n".join(str(report.get("tail", "")).strip().splitlines()[-LAST_LINES:]), LAST_CHARACTERS)
         return Died(f"its process ended with {report['code']}" + (f": {last}" if last else ""))

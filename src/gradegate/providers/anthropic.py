@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.chatmodel import CHAT, ChatModel
 from gradegate.asking.identity import Federation
 from gradegate.asking.messages import OPTIONS, SAMPLING, Messages
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject
-from gradegate.asking.signed import also, signed
-from gradegate.asking.wire import PRICES, base_url, need_model, own_headers, post
+from gradegate.asking.signed import Headers
+from gradegate.asking.wire import base_url, need_model, own_headers, post
 
 VERSION, SAMPLING_VERSION = "2026-10-21", "2023-06-01"
 TOKENS, EXCHANGES = "oauth-2025-04-20", "oidc-federation-2026-04-01"  # betas that calls and exchanges name
@@ -26,7 +26,7 @@ _IDS = {
     "organization_id": "ANTHROPIC_ORGANIZATION_ID",
     "service_account_id": "ANTHROPIC_SERVICE_ACCOUNT_ID",
 }
-_VENDOR = Vendor((*_KEYS, *_IDS.values()), ("api.anthropic.com",), ("ANTHROPIC_BASE_URL",))
+_VENDOR = Vendor(_KEYS, ("api.anthropic.com",), ("ANTHROPIC_BASE_URL",), ids=tuple(_IDS.values()))
 FEDERATION = Federation(
     "Anthropic",
     "https://api.anthropic.com/v1/oauth/token",
@@ -44,7 +44,7 @@ FEDERATION = Federation(
 class Anthropic(ChatModel):
     """A model at ``{base}/v1/messages``."""
 
-    options = (*OPTIONS, *PRICES, "model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "beta")
+    options = (*OPTIONS, *CHAT, "model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "beta")
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
@@ -56,17 +56,14 @@ class Anthropic(ChatModel):
         token = None if key else FEDERATION.token(setting, url, _KEYS, needed=True)
         beta = config.get("beta") or ()
         flags = [*([beta] if isinstance(beta, str) else map(str, beta)), *([] if key else [TOKENS])]
-        plain = {
-            **({"x-api-key": key} if key else {}),
-            **({"anthropic-beta": ",".join(flags)} if flags else {}),
-        }
-        headers = signed(plain, token)
+        plain = {"anthropic-beta": ",".join(flags)} if flags else {}
+        headers = Headers(plain, {"x-api-key": key} if key else {}, token)
         super().__init__(setting, Messages(model, config), url, headers, model, {"model": model})
 
     def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
         version = SAMPLING_VERSION if any(name in body for name in SAMPLING) else VERSION
         own = own_headers(self._config)
-        return post(self._client, self.url, also(self._headers, {"anthropic-version": version, **own}), body)
+        return post(self._client, self.url, self._headers.over({"anthropic-version": version, **own}), body)
 
 
 PROVIDERS.register("anthropic:messages", "anthropic")(Anthropic)

@@ -12,14 +12,14 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.chatmodel import CHAT, ChatModel
 from gradegate.asking.completions import SENT, Completions, reasons
 from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.identity import Federation
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject
-from gradegate.asking.signed import Headers, signed
-from gradegate.asking.wire import ACCESS, PRICES, base_url, own_headers
+from gradegate.asking.signed import Headers
+from gradegate.asking.wire import ACCESS, base_url, own_headers
 from gradegate.errors import ConfigError
 
 API_VERSION = "2024-10-21"  # the latest dated version that is not a preview; it has structured output
@@ -28,7 +28,7 @@ _BASES = ("AZURE_OPENAI_API_BASE_URL", "AZURE_OPENAI_BASE_URL", "AZURE_API_BASE_
 _HOSTS = ("AZURE_OPENAI_API_HOST", "AZURE_API_HOST")
 # Whose a host below openai.azure.com is cannot be told from its name: the environment names the one that is meant.
 _IDS = {"client_id": "AZURE_CLIENT_ID", "tenant": "AZURE_TENANT_ID"}
-_VENDOR = Vendor((*_KEYS, *_IDS.values()), (), (*_BASES, *_HOSTS))
+_VENDOR = Vendor(_KEYS, (), (*_BASES, *_HOSTS), ids=tuple(_IDS.values()))
 FEDERATION = Federation(
     "Microsoft Entra ID",
     "https://login.microsoftonline.com/{tenant}/oauth2/v2.0/token",
@@ -50,7 +50,7 @@ _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
 class AzureChat(ChatModel):
     """A deployed chat model."""
 
-    options = (*SENT, *ACCESS, *PRICES, *_OPTIONS)
+    options = (*SENT, *ACCESS, *CHAT, *_OPTIONS)
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
@@ -90,7 +90,7 @@ def _deployment(setting: Setting) -> str:
 def _headers(setting: Setting) -> Headers:
     key = secret(setting, *_KEYS)
     token = None if key else FEDERATION.token(setting, _base(setting), _KEYS, needed=True)
-    return signed({**({"api-key": key} if key else {}), **own_headers(setting.spec.config)}, token)
+    return Headers(own_headers(setting.spec.config), {"api-key": key} if key else {}, token)
 
 
 def _url(setting: Setting, deployment: str, task: str) -> str:
@@ -121,6 +121,4 @@ def _priced_as(config: JsonObject, response: JsonObject) -> str:
 
 
 PROVIDERS.register("azure:chat", "azureopenai:chat")(AzureChat)
-PROVIDERS.register("azure:embeddings", "azure:embedding", "azureopenai:embeddings", "azureopenai:embedding")(
-    AzureEmbeddings
-)
+PROVIDERS.register("azure:embeddings", "azure:embedding", "azureopenai:embeddings", "azureopenai:embedding")(AzureEmbeddings)

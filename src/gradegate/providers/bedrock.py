@@ -13,16 +13,16 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.chatmodel import CHAT, ChatModel
 from gradegate.asking.converse import OPTIONS, Converse
 from gradegate.asking.identity import shown
-from gradegate.asking.presigned import SECONDS, Credentials, bearer
+from gradegate.asking.presigned import SECONDS, Credentials, signed_key
 from gradegate.asking.prices import price
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject
-from gradegate.asking.signed import Headers, signed
+from gradegate.asking.signed import Headers, bearer
 from gradegate.asking.tokens import Minted, Token
-from gradegate.asking.wire import PRICES, base_url, need_model, own_headers
+from gradegate.asking.wire import base_url, must_be, need_model, own_headers
 from gradegate.errors import ConfigError
 
 _KEY = "AWS_BEARER_TOKEN_BEDROCK"
@@ -35,22 +35,12 @@ _REGION = r"[a-z]{2,4}(?:-[a-z]+){1,3}-\d{1,2}"
 VENDOR = Vendor(
     (_KEY, _ACCESS, _SECRET, _SESSION),
     addresses=_ADDRESSES,
+    signing=((_ACCESS, "accessKeyId"), (_SECRET, "secretAccessKey"), (_SESSION, "sessionToken")),
     forms=(rf"bedrock-runtime(?:-fips)?\.{_REGION}\.amazonaws\.com",),
 )
 # Served by an API in OpenAI's form at another host, and not by Converse.
 _ELSEWHERE = re.compile(r"(?:[a-z]+\.)?(?:openai\.(?!gpt-oss)|xai\.grok-)")
-_PLACES = (
-    "us",
-    "us-gov",
-    "eu",
-    "apac",
-    "au",
-    "jp",
-    "ca",
-    "in",
-    "sa",
-    "global",
-)  # of inference profiles, before the model
+_PLACES = "us us-gov eu apac au jp ca in sa global".split()  # of inference profiles, before the model
 _VERSION = re.compile(r"(-v\d+)?(:\d+)?$")
 _SIGN_IN = "let aws-actions/configure-aws-credentials sign the job in (docs/keys.md)"
 
@@ -59,7 +49,7 @@ class Bedrock(ChatModel):
     """A model at ``https://bedrock-runtime.{region}.amazonaws.com/model/{model}/converse``."""
 
     options = (
-        *OPTIONS, *PRICES, "model", "region", "endpoint", "apiKey", "apiKeyEnvar",
+        *OPTIONS, *CHAT, "model", "region", "endpoint", "apiKey", "apiKeyEnvar",
         "accessKeyId", "secretAccessKey", "sessionToken", "headers",
     )  # fmt: skip
     unsupported: Mapping[str, str] = {
@@ -68,6 +58,7 @@ class Bedrock(ChatModel):
         "apiHost": "write `endpoint`, as promptfoo does",
     }
     vendor = VENDOR
+    fields = ("apiKey", "accessKeyId", "secretAccessKey", "sessionToken")
 
     def __init__(self, setting: Setting) -> None:
         config = setting.spec.config
@@ -97,9 +88,7 @@ def priced_as(model: str) -> str:
 
 def _region(setting: Setting) -> str:
     region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _DEFAULT).strip()
-    if not re.fullmatch(_REGION, region):
-        cure = "write a region of AWS, such as eu-central-1"
-        raise ConfigError.at(f"`{region}` is no region for `{setting.spec.id}`", setting.spec.origin, cure)
+    must_be("region", region, _REGION, setting, "write a region of AWS, such as eu-central-1")
     return region
 
 
@@ -109,8 +98,8 @@ def _headers(setting: Setting, url: str, region: str) -> Headers:
     credentials = _written(setting)
     key = None if credentials else secret(setting, _KEY)
     if key:
-        return {"Authorization": f"Bearer {key}", **own}
-    return signed(own, _token(setting, url, region, credentials or _credentials(setting)))
+        return Headers(own, bearer(key))
+    return Headers(own, token=_token(setting, url, region, credentials or _credentials(setting)))
 
 
 def _token(setting: Setting, url: str, region: str, credentials: Credentials) -> Minted:
@@ -118,7 +107,7 @@ def _token(setting: Setting, url: str, region: str, credentials: Credentials) ->
         what = f"no key for `{setting.spec.id}`: one that AWS credentials sign goes to its own API alone, not to {shown(url)}"
         raise ConfigError.at(what, setting.spec.origin, f"set {_KEY}, or `apiKey` in its config")
     return setting.client.tokens.of(
-        (region, credentials), lambda: Token(bearer(credentials, region), SECONDS)
+        (region, credentials), lambda: Token(signed_key(credentials, region), SECONDS)
     )  # fmt: skip
 
 
@@ -129,9 +118,7 @@ def _written(setting: Setting) -> Credentials | None:
         return None
     if not all(given[:2]):
         missing = "secretAccessKey" if given[0] else "accessKeyId"
-        raise ConfigError.at(
-            f"no key for `{setting.spec.id}`: no `{missing}`", setting.spec.origin, "write both, or neither"
-        )
+        raise ConfigError.at(f"no key for `{setting.spec.id}`: no `{missing}`", setting.spec.origin, "write both, or neither")
     return Credentials(*given)
 
 

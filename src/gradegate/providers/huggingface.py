@@ -13,7 +13,8 @@ from typing import Any
 from gradegate.access.hosts import Vendor
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
 from gradegate.asking.shape import picked
-from gradegate.asking.wire import base_url, labels, need_key, need_model, own_headers, post_any, vector
+from gradegate.asking.signed import Headers, bearer
+from gradegate.asking.wire import base_url, labels, need_key, need_model, own_headers, post_any, rows, vector
 from gradegate.conversation import Usage
 from gradegate.errors import ProviderError, Trouble
 
@@ -40,10 +41,10 @@ class HuggingFaceClassification(Provider):
         """Raises ProviderError."""
         parameters = picked(self._config, ("function_to_apply", "top_k"))
         body = {"inputs": text, **({"parameters": parameters} if parameters else {}), **_passed(self._config)}
-        rows, seconds = post_any(self._client, self.url, self._headers, body)
-        if isinstance(rows, list) and rows and isinstance(rows[0], list):
-            rows = rows[0]
-        return labels(rows if isinstance(rows, list) else None, self.host), _usage(seconds)
+        answer, seconds = post_any(self._client, self.url, self._headers, body)
+        if isinstance(answer, list) and answer and isinstance(answer[0], list):
+            answer = answer[0]
+        return labels(answer if isinstance(answer, list) else None, self.host), _usage(seconds)
 
 
 class HuggingFaceEmbeddings(Provider):
@@ -63,10 +64,8 @@ class HuggingFaceEmbeddings(Provider):
         """One vector for each text, in order. Raises ProviderError."""
         options = picked(self._config, ("normalize", "prompt_name", "truncate", "truncation_direction"))
         body = {"inputs": list(texts), **options, **_passed(self._config)}
-        rows, seconds = post_any(self._client, self.url, self._headers, body)
-        if not isinstance(rows, list) or len(rows) != len(texts):
-            raise ProviderError(f"{self.host} gave no vector for each of {len(texts)} texts", Trouble.MALFORMED)
-        return [self._pooled(row) for row in rows], _usage(seconds)
+        answer, seconds = post_any(self._client, self.url, self._headers, body)
+        return [self._pooled(row) for row in rows(answer, self.host, len(texts))], _usage(seconds)
 
     def _pooled(self, row: Any) -> list[float]:
         """A vector for the text; a model that gives one for each token leaves the choice to the user."""
@@ -78,12 +77,11 @@ class HuggingFaceEmbeddings(Provider):
         return vector(row, self.host)
 
 
-def _access(setting: Setting, url: str) -> tuple[str, dict[str, str]]:
+def _access(setting: Setting, url: str) -> tuple[str, Headers]:
     """An endpoint of one's own may do without a key."""
     endpoint = setting.spec.config.get("apiEndpoint")
     key = secret(setting, *_KEYS) if endpoint else need_key(setting, *_KEYS)
-    headers = {**({"Authorization": f"Bearer {key}"} if key else {}), **own_headers(setting.spec.config)}
-    return base_url(setting, endpoint or url), headers
+    return base_url(setting, endpoint or url), Headers(own_headers(setting.spec.config), bearer(key))
 
 
 def _passed(config: Mapping[str, Any]) -> Mapping[str, Any]:

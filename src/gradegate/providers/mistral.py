@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from gradegate.access.hosts import Vendor
-from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.chatmodel import CHAT, ChatModel
 from gradegate.asking.completions import Completions
 from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.provider import PROVIDERS, Setting
+from gradegate.asking.signed import Headers, bearer
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
 from gradegate.conversation import Request
 from gradegate.errors import ConfigError
@@ -37,7 +38,7 @@ class _Completions(Completions):
 class MistralChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
-    options = (*SENT, *ACCESS, *PRICES)
+    options = (*SENT, *ACCESS, *CHAT)
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
@@ -69,8 +70,8 @@ def _base(setting: Setting) -> str:
     return base_url(setting, f"https://{host}/v1" if host else base or "https://api.mistral.ai/v1")
 
 
-def _headers(setting: Setting) -> dict[str, str]:
-    return {"Authorization": f"Bearer {need_key(setting, 'MISTRAL_API_KEY')}", **own_headers(setting.spec.config)}
+def _headers(setting: Setting) -> Headers:
+    return Headers(own_headers(setting.spec.config), bearer(need_key(setting, "MISTRAL_API_KEY")))
 
 
 PROVIDERS.register("mistral", "mistral:chat")(MistralChat)

@@ -11,8 +11,9 @@ from typing import Any
 
 from gradegate.access.hosts import Vendor
 from gradegate.asking.chatmodel import ChatModel
-from gradegate.asking.negotiation import Structure, Temperature
-from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
+from gradegate.asking.embeddings import Embeddings
+from gradegate.asking.negotiation import Structure, Temperature, Way
+from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import (
     JsonObject,
     ModelOutput,
@@ -20,12 +21,11 @@ from gradegate.asking.shape import (
     Shape,
     as_text,
     base64_image,
-    finish_reason,
     objects,
     picked,
-    with_calls,
 )
-from gradegate.asking.wire import base_url, count, need_model, own_headers, post, vector
+from gradegate.asking.signed import Headers, bearer
+from gradegate.asking.wire import base_url, count, need_model, own_headers, rows
 from gradegate.conversation import Message, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 
@@ -45,7 +45,8 @@ class OllamaChat(Shape):
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
-        super().__init__(config, Structure(lambda schema: {"format": schema}), Temperature(config, taken=False))
+        structure = Structure(Way(lambda schema: {"format": schema}, "schema"))
+        super().__init__(config, structure, Temperature(config, taken=False))
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body, with the model. Raises ProviderError for an image that is not at hand."""
@@ -61,10 +62,6 @@ class OllamaChat(Shape):
             **(self.config.get("passthrough") or {}),
         }
 
-    def sets_format(self, body: JsonObject) -> bool:
-        """``format``."""
-        return "format" in body
-
     def read(self, response: JsonObject) -> ModelOutput:
         """The message; one that is not done is unfinished whatever its reason says. Raises NoOutput."""
         message = response.get("message")
@@ -74,15 +71,15 @@ class OllamaChat(Shape):
         if called and not text:
             text = as_text(called)
         done = response.get("done")
-        finish = finish_reason(response.get("done_reason"), {}) if done is True or done is None else "unfinished"
+        finish = self.ended(response.get("done_reason"), called) if done is True or done is None else "unfinished"
         tokens = response.get("prompt_eval_count"), response.get("eval_count")
-        return ModelOutput(text, with_calls(finish, called), False, objects(called), *tokens)
+        return ModelOutput(text, finish, False, objects(called), *tokens)
 
 
 class Ollama(ChatModel):
     """A chat model at ``{base}/api/chat``."""
 
-    options = (*OPTIONS, *BESIDE, *ACCESS, "max_tokens")
+    options = (*OPTIONS, *BESIDE, *ACCESS, "max_tokens", "structured")
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
@@ -102,40 +99,27 @@ class Ollama(ChatModel):
         return Usage(1, count(answer.prompt_tokens), count(answer.completion_tokens), seconds=seconds)
 
 
-class OllamaEmbeddings(Provider):
-    """An embedding model at ``{base}/api/embed``; one request for all texts."""
+class OllamaEmbeddings(Embeddings):
+    """An embedding model at ``{base}/api/embed``."""
 
-    kinds = ("embedding",)
-    options = (*OPTIONS, *ACCESS, "keep_alive", "truncate", "dimensions")
+    sent = ("keep_alive", "truncate", "dimensions")
+    options = (*OPTIONS, *ACCESS, *sent)
     vendor = _VENDOR
+    rates = Ollama.rates
 
     def __init__(self, setting: Setting) -> None:
-        self.name = setting.spec.name
-        self._model = need_model(setting, "ollama:embeddings:MODEL")
-        self.url, self._headers = f"{_base(setting)}/api/embed", _headers(setting)
-        self._client, self._config = setting.client, setting.spec.config
+        model = need_model(setting, "ollama:embeddings:MODEL")
+        super().__init__(setting, f"{_base(setting)}/api/embed", _headers(setting), model)
 
-    @property
-    def rates(self) -> tuple[float, float]:
-        """Nobody charges for it."""
-        return 0.0, 0.0
-
-    def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
-        """One vector for each text, in order. Raises ProviderError."""
+    def _body(self, texts: Sequence[str]) -> dict[str, Any]:
         options = {**(self._config.get("options") or {}), **picked(self._config, OPTIONS)}
-        body = {
-            "model": self._model,
-            "input": list(texts),
-            **({"options": options} if options else {}),
-            **picked(self._config, ("keep_alive", "truncate", "dimensions")),
-            **(self._config.get("passthrough") or {}),
-        }
-        response, seconds = post(self._client, self.url, self._headers, body)
-        rows = response.get("embeddings")
-        if not isinstance(rows, list) or len(rows) != len(texts):
-            raise ProviderError(f"{self.host} gave no vector for each of {len(texts)} texts", Trouble.MALFORMED)
-        usage = Usage(1, count(response.get("prompt_eval_count")), seconds=seconds)
-        return [vector(row, self.host) for row in rows], usage
+        return {**({"options": options} if options else {}), **super()._body(texts)}
+
+    def _read(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
+        return rows(response.get("embeddings"), self.host, texts), response.get("prompt_eval_count")
+
+    def _usage(self, tokens: Any, response: JsonObject, seconds: float) -> Usage:
+        return Usage(1, count(tokens), seconds=seconds)
 
 
 def _base(setting: Setting) -> str:
@@ -143,9 +127,9 @@ def _base(setting: Setting) -> str:
     return base_url(setting, written or "http://localhost:11434")
 
 
-def _headers(setting: Setting) -> dict[str, str]:
+def _headers(setting: Setting) -> Headers:
     key = secret(setting, "OLLAMA_API_KEY")  # a server of one's own asks for none
-    return {**({"Authorization": f"Bearer {key}"} if key else {}), **own_headers(setting.spec.config)}
+    return Headers(own_headers(setting.spec.config), bearer(key))
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -1,21 +1,31 @@
-"""openai:chat: Chat Completions of OpenAI and of every endpoint that speaks the same.
+"""openai: chat, responses, embeddings and moderation of OpenAI, and of every endpoint that speaks the same.
 
-API: https://platform.openai.com/docs/api-reference/chat/create, as in the types of the ``openai`` package 3.54.
+API: https://platform.openai.com/docs/api-reference, as in the types of the ``openai`` package 3.54. Embeddings: up to 2,048
+texts in one request, none of them empty; vectors carry the ``index`` of their text. Moderation is free of charge
+(https://platform.openai.com/docs/guides/moderation).
 """
 
 from __future__ import annotations
 
-from gradegate.asking.chatmodel import ChatModel
-from gradegate.asking.completions import SENT, Completions
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradegate.asking import completions, responses
+from gradegate.asking.chatmodel import CHAT, ChatModel
+from gradegate.asking.completions import Completions
+from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.openai_access import ACCESS, VENDOR, base, headers
-from gradegate.asking.provider import PROVIDERS, Setting
-from gradegate.asking.wire import PRICES, need_model
+from gradegate.asking.provider import PROVIDERS, Provider, Setting
+from gradegate.asking.responses import Responses
+from gradegate.asking.wire import need_model, post
+from gradegate.conversation import Usage
+from gradegate.errors import ProviderError, Trouble
 
 
 class OpenAiChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
-    options = (*SENT, *ACCESS, *PRICES)
+    options = (*completions.SENT, *ACCESS, *CHAT)
     vendor = VENDOR
 
     def __init__(self, setting: Setting) -> None:
@@ -24,4 +34,68 @@ class OpenAiChat(ChatModel):
         super().__init__(setting, shape, f"{url}/chat/completions", headers(setting, url), model)
 
 
+class OpenAiResponses(ChatModel):
+    """A model at ``{base}/responses``."""
+
+    options = (*responses.SENT, *ACCESS, *CHAT, "max_tokens", "reasoning_effort", "verbosity", "response_format")
+    vendor = VENDOR
+
+    def __init__(self, setting: Setting) -> None:
+        model = need_model(setting, "openai:responses:MODEL")
+        url, shape = base(setting), Responses(model, setting.spec.config)
+        super().__init__(setting, shape, f"{url}/responses", headers(setting, url), model)
+
+
+class OpenAiEmbeddings(Embeddings):
+    """An embedding model at ``{base}/embeddings``."""
+
+    options = (*Embeddings.options, *ACCESS)
+    vendor = VENDOR
+
+    def __init__(self, setting: Setting) -> None:
+        model = need_model(setting, "openai:embeddings:MODEL")
+        url = base(setting)
+        super().__init__(setting, f"{url}/embeddings", headers(setting, url), model)
+
+
+class OpenAiModeration(Provider):
+    """A moderation model at ``{base}/moderations``."""
+
+    kinds = ("moderation",)
+    options = tuple(ACCESS)
+    vendor = VENDOR
+
+    def __init__(self, setting: Setting) -> None:
+        url = base(setting)
+        self.name = setting.spec.name
+        self._client, self._config = setting.client, setting.spec.config
+        self.url, self._headers = f"{url}/moderations", headers(setting, url)
+        self._model = setting.model or str(self._config.get("model") or "omni-moderation-latest")
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Its use is free of charge."""
+        return 0.0, 0.0
+
+    def moderate(self, text: str) -> tuple[Sequence[str], Usage]:
+        """Raises ProviderError."""
+        body = {"model": self._model, "input": text, **(self._config.get("passthrough") or {})}
+        response, seconds = post(self._client, self.url, self._headers, body)
+        results = response.get("results")
+        if not isinstance(results, list) or not results:
+            raise ProviderError(f"{self.host} answered without a result", Trouble.MALFORMED)
+        return [name for result in results for name in self._flags(result)], Usage(1, seconds=seconds)
+
+    def _flags(self, result: Any) -> Sequence[str]:
+        categories = result.get("categories") if isinstance(result, Mapping) else None
+        # `illicit` is null for models that do not know it
+        if not isinstance(categories, Mapping) or any(not isinstance(v, bool | None) for v in categories.values()):
+            raise ProviderError(f"{self.host} answered without categories", Trouble.MALFORMED)
+        flags = [name for name, flagged in categories.items() if flagged]
+        return flags or (["flagged"] if result.get("flagged") else [])
+
+
 PROVIDERS.register("openai:chat", "openai")(OpenAiChat)
+PROVIDERS.register("openai:responses")(OpenAiResponses)
+PROVIDERS.register("openai:embeddings", "openai:embedding")(OpenAiEmbeddings)
+PROVIDERS.register("openai:moderation")(OpenAiModeration)

@@ -77,18 +77,12 @@ class _Code(Provider):
             raise ProviderError(f"{self.name} answered with nothing (`output` is None)", Trouble.MALFORMED)
         metadata = said.get("metadata")
         if metadata and len(to_json(metadata)) > _METADATA:
-            raise ProviderError(
-                f"{self.name} returned more than {_METADATA:,} characters of metadata", Trouble.MALFORMED
-            )
-        kept = (
-            {str(name): value for name, value in metadata.items() if name not in _OWN}
-            if isinstance(metadata, Mapping)
-            else {}
-        )
+            raise ProviderError(f"{self.name} returned more than {_METADATA:,} characters of metadata", Trouble.MALFORMED)
+        kept = {str(name): value for name, value in metadata.items() if name not in _OWN} if isinstance(metadata, Mapping) else {}
         text = found if isinstance(found, str) else to_json(found)
         kept |= {} if isinstance(found, str) else {IS_DATA: True}
         ended = said.get("finishReason")
-        return Reply(text, _usage(said, seconds), ended[:_WORD] if isinstance(ended, str) else "", metadata=kept)
+        return Reply(text, _usage(said, seconds), excerpt(ended, _WORD) if isinstance(ended, str) else "", metadata=kept)
 
     def _result(self, said: Any, key: str) -> Any:
         """What stands under a key of a result. Raises ProviderError where it is an error, or holds neither."""
@@ -117,9 +111,7 @@ class Python(_Code):
         for text in texts:
             vector, spent = self._called("call_embedding_api", text, "embedding")
             if not isinstance(vector, list) or not all(_is_number(part) for part in vector):
-                raise ProviderError(
-                    f"{self.name} returned an `embedding` that is no list of numbers", Trouble.MALFORMED
-                )
+                raise ProviderError(f"{self.name} returned an `embedding` that is no list of numbers", Trouble.MALFORMED)
             vectors.append([float(part) for part in vector])
             usage += spent
         return vectors, usage
@@ -217,21 +209,16 @@ def _milliseconds(setting: Setting, name: str) -> float | None:
 def _workers(setting: Setting) -> int:
     written = setting.spec.config.get("workers", 0)
     if not isinstance(written, int) or isinstance(written, bool) or not 0 <= written <= 100:
-        raise ConfigError.at(
-            f"`workers` of `{setting.spec.id}` is no number of processes", setting.spec.origin, "give e.g. 2"
-        )
+        raise ConfigError.at(f"`workers` of `{setting.spec.id}` is no number of processes", setting.spec.origin, "give e.g. 2")
     return written
 
 
 def _given(setting: Setting) -> tuple[tuple[str, str], ...]:
     """The variables that the config gives the code: literals, and what the workflow named. Raises ConfigError for others."""
     spec, env, named = setting.spec, setting.env, desk.leave().named
-    given = {
-        name: text
-        for name, text in env.literals.items()
-        if name in spec.env or not env.drawn.get(name, frozenset()) - named
-    }
-    shown = spec.reads.union(*(env.drawn.get(name, frozenset()) for name in given)) - named
+    given = {name: text for name, text in env.literals.items() if name in spec.env or not env.drawn.get(name, frozenset()) - named}
+    reads = frozenset(use.variable for use in spec.reads)
+    shown = reads.union(*(env.drawn.get(name, frozenset()) for name in given)) - named
     for name in sorted(shown):
         cure = f"name it in the workflow: `exec-env: {name}` (--exec-env {name})"
         raise ConfigError.at(f"`{spec.name}` would show {name} to code of the repository", spec.origin, cure)

@@ -15,15 +15,15 @@ from urllib.parse import quote
 
 from gradegate.access.hosts import Vendor
 from gradegate.asking import gemini, messages
-from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.chatmodel import CHAT, ChatModel
 from gradegate.asking.gemini import Gemini
 from gradegate.asking.google_account import ACCESS_TOKENS, FILE, access_token
 from gradegate.asking.identity import shown
 from gradegate.asking.messages import Messages
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject, members
-from gradegate.asking.signed import Headers, signed
-from gradegate.asking.wire import ACCESS, PRICES, base_url, need_model, own_headers
+from gradegate.asking.signed import Headers, bearer
+from gradegate.asking.wire import ACCESS, base_url, must_be, need_model, own_headers
 from gradegate.conversation import Request
 from gradegate.errors import ConfigError
 
@@ -49,14 +49,12 @@ class Vertex(ChatModel):
     options = tuple(
         dict.fromkeys(
             (
-                *gemini.OPTIONS, *messages.OPTIONS, *ACCESS, *PRICES, "region", "projectId", "publisher", "apiVersion",
+                *gemini.OPTIONS, *messages.OPTIONS, *ACCESS, *CHAT, "region", "projectId", "publisher", "apiVersion",
                 "expressMode", "anthropic_version", "anthropicVersion", "modelArmor",
             )
         )
     )  # fmt: skip
-    unsupported: Mapping[str, str] = dict.fromkeys(
-        ("credentials", "keyFilename", "googleAuthOptions", "scopes"), _SIGN_IN
-    )
+    unsupported: Mapping[str, str] = dict.fromkeys(("credentials", "keyFilename", "googleAuthOptions", "scopes"), _SIGN_IN)
     vendor = VENDOR
 
     def __init__(self, setting: Setting) -> None:
@@ -103,18 +101,18 @@ def _armor(config: JsonObject) -> JsonObject:
 
 
 def _keyed(setting: Setting, key: str) -> Headers:
-    return {"x-goog-api-key": key, **own_headers(setting.spec.config)}
+    return Headers(own_headers(setting.spec.config), {"x-goog-api-key": key})
 
 
 def _signed(setting: Setting, url: str) -> Headers:
     """The token that the workflow gives as it is; one that is minted goes to Google's own hosts alone. Raises ConfigError."""
     token, own = access_token(setting), own_headers(setting.spec.config)
     if isinstance(token, str):
-        return {"Authorization": f"Bearer {token}", **own}
+        return Headers(own, bearer(token))
     if not VENDOR.serves(url):
         what = f"no key for `{setting.spec.id}`: tokens of Google go to its own API alone, not to {shown(url)}"
         raise ConfigError.at(what, setting.spec.origin, f"set {ACCESS_TOKENS[0]}")
-    return signed(own, token)
+    return Headers(own, token=token)
 
 
 def _express(setting: Setting, model: str) -> str:
@@ -124,30 +122,21 @@ def _express(setting: Setting, model: str) -> str:
 
 def _url(setting: Setting, model: str, *, claude: bool) -> str:
     region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _ANYWHERE).strip()
-    if not re.fullmatch(rf"{_REGION}|global|us|eu", region):
-        cure = "write a region of Google Cloud, such as europe-west4, or global"
-        raise ConfigError.at(f"`{region}` is no region for `{setting.spec.id}`", setting.spec.origin, cure)
+    cure = "write a region of Google Cloud, such as europe-west4, or global"
+    must_be("region", region, rf"{_REGION}|global|us|eu", setting, cure)
     project = str(setting.spec.config.get("projectId") or setting.env.address(*_PROJECTS)).strip()
     if not re.fullmatch(r"[a-z0-9][a-z0-9.:-]{0,99}", project):
         cure = f"set {_PROJECTS[-1]}, or `projectId` in its config"
         what = f"`{project}` is no project" if project else "no project"
-        raise ConfigError.at(
-            f"{what} for `{setting.spec.id}`", setting.spec.origin, cure, "" if project else _PROJECTS[-1]
-        )
-    publisher = "anthropic" if claude else _publisher(setting)
+        raise ConfigError.at(f"{what} for `{setting.spec.id}`", setting.spec.origin, cure, "" if project else _PROJECTS[-1])
+    named = setting.spec.config.get("publisher") or setting.env.get("VERTEX_PUBLISHER") or "google"
+    publisher = "anthropic" if claude else str(named)
+    must_be("publisher", publisher, r"[a-z][a-z0-9-]{0,60}", setting, "leave it out: it is google")
     place = f"projects/{quote(project, safe='')}/locations/{region}/publishers/{publisher}"
     task = "rawPredict" if claude else "generateContent"
     base = _base(setting) or f"https://{_hosted(region)}"
     version = "v1" if claude else _version(setting)
     return f"{base}/{version}/{place}/models/{quote(model, safe='@')}:{task}"
-
-
-def _publisher(setting: Setting) -> str:
-    publisher = str(setting.spec.config.get("publisher") or setting.env.get("VERTEX_PUBLISHER") or "google")
-    if not re.fullmatch(r"[a-z][a-z0-9-]{0,60}", publisher):
-        what = f"`{publisher}` is no publisher for `{setting.spec.id}`"
-        raise ConfigError.at(what, setting.spec.origin, "leave it out: it is google")
-    return publisher
 
 
 def _hosted(region: str) -> str:
@@ -158,10 +147,7 @@ def _hosted(region: str) -> str:
 
 def _version(setting: Setting) -> str:
     version = str(setting.spec.config.get("apiVersion") or setting.env.get("VERTEX_API_VERSION") or "v1")
-    if not re.fullmatch(r"v\d\w{0,20}", version, re.ASCII):
-        raise ConfigError.at(
-            f"`{version}` is no version of `{setting.spec.id}`", setting.spec.origin, "write v1 or v1beta1"
-        )
+    must_be("version", version, r"v\d\w{0,20}", setting, "write v1 or v1beta1")
     return version
 
 

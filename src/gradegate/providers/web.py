@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gradegate.access.encodings import CUT
+from gradegate.access.hiding import ending
 from gradegate.asking import httpbody
 from gradegate.asking.httpreply import Computed, Extract, error_in, is_broken_json, parse
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
@@ -69,6 +69,7 @@ class Web(Provider):
         "responseParser",
     )
     unsupported = _UNSUPPORTED
+    fields = ()
     repeatable = False  # what an application answers may change with its code
 
     def __init__(self, setting: Setting) -> None:
@@ -84,8 +85,8 @@ class Web(Provider):
             raise ConfigError.at(f"`{self._method}` is no method of HTTP", origin, "write one, such as GET or POST")
         self._client = setting.client
         try:
-            self._env = {name: value for name in env_names(self.templates) if (value := setting.key(name))}
-            self.url = base_url(setting, self._address())
+            self._env = {name: value for name in env_names(self.templates) if (value := setting.env.key(name))}
+            self.url = base_url(setting, self._address(), whole=True)
             if not (frozenset().union(*map(uses, self.templates)) - {"env"} or config.get("transformRequest")):
                 cure = "put {{prompt}} into `body`, `url` or `queryParams`" + _or_openais(self.url)
                 raise ConfigError.at(f"every test would send `{setting.spec.name}` the same request", origin, cure)
@@ -139,9 +140,7 @@ class Web(Provider):
         inner = value.get(member) if isinstance(value, dict) and len(value) == 1 else None
         return inner if isinstance(inner, list | dict) else value, answer
 
-    def _asked(
-        self, prompt: str, messages: Sequence[Mapping[str, str]], given: Mapping[str, Any]
-    ) -> tuple[str, Response]:
+    def _asked(self, prompt: str, messages: Sequence[Mapping[str, str]], given: Mapping[str, Any]) -> tuple[str, Response]:
         """The text of the answer to a request that is filled in, and the answer. Raises ProviderError."""
         made = self._made(prompt, given)
         variables = {"messages": messages, **given, "prompt": made, "env": self._env}
@@ -190,7 +189,7 @@ def _body(answer: Response) -> str:
     if error is not None:
         raise ProviderError(f"{answer.host} answered with an error: {words(error)}", Trouble.STATUS, answer.status)
     if is_json and is_broken_json(text):
-        what = f"{answer.host} answered JSON that is cut or broken: {(CUT + text[-80:])!r} is its end"
+        what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
         raise ProviderError(what, Trouble.MALFORMED)
     return text
 

@@ -12,7 +12,7 @@ from gradegate.files.lines import Map
 from gradegate.registry import Registry
 from gradegate.suite import NOWHERE
 
-CASE = "gradegate.case"  # the attribute of traces and trajectories that names a call by its id
+CASE = "gradegate.case"  # the attribute of traces that names a call by its id
 Rows = list[Map]  # the objects of a file, each with its line
 
 

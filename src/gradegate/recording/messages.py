@@ -43,9 +43,7 @@ _KEYS = {
 _TEXTS = ("text", "output_text", "input_text")
 _CALLED = ("tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "tool_call", "function_call")
 _GAVE = ("tool_result", "tool-result", "function_call_output")
-_BESIDE_TEXT = frozenset(
-    "type text annotations citations cache_control logprobs id signature providerOptions providerMetadata".split()
-)
+_BESIDE_TEXT = frozenset("type text annotations citations cache_control logprobs id signature providerOptions providerMetadata".split())
 _UNREAD = frozenset(
     "thinking redacted_thinking reasoning image image_url input_image audio input_audio video video_url file input_file "
     "document search_result".split()

@@ -75,7 +75,7 @@ def _files(written: str, settings: Settings) -> dict[Path, Workspace]:
     inside = path.is_relative_to(settings.cwd.absolute())
     folder = Path(*path.parts[: len(path.parts) - _magic(path)])
     around = settings.cwd if inside else folder.parent
-    workspace = Workspace.around(around / "answers", settings.cwd if inside else around, settings.environ)
+    workspace = Workspace.around(around / "answers", settings.cwd if inside else around, settings.environment)
     try:
         found = workspace.glob(str(path), folder.parent, Origin(written)) if _magic(path) else [path]
         return {workspace.locate(str(file), path.parent, Origin(written)): workspace for file in found}

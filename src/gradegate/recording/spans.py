@@ -25,9 +25,7 @@ _SESSIONS = ("gen_ai.conversation.id", "session.id")
 _SAID = "gen_ai.output.messages"
 # Attributes that name what a span is (`openinference.span.kind`, `mlflow.spanType`, `langfuse.observation.type` and all that
 # end like them), the tool that it runs, and the arguments: of GenAI, OpenInference, OpenLLMetry, MCP and the AI SDK.
-_KIND = re.compile(
-    r"(?:span\.kind|span_?type|observation\.type|operation\.name|operationid|method\.name)$", re.IGNORECASE
-)
+_KIND = re.compile(r"(?:span\.kind|span_?type|observation\.type|operation\.name|operationid|method\.name)$", re.IGNORECASE)
 _RUNS = ("tool", "execute_tool", "tool_call", "tools/call", "ai.toolcall")
 _NAMED = re.compile(r"(?:execute_tool|tools/call) +(\S.*)")  # the name of a span that runs a tool, by GenAI and MCP
 _TOOLS = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name")
@@ -238,9 +236,7 @@ def _is_call(part: Mapping[str, Any]) -> bool:
 def _of_leaves(leaves: Mapping[str, Any]) -> dict[str, Any]:
     """A message of flattened attributes, as OpenInference has it."""
     contents = _indexed(leaves, "message.contents")
-    texts = [
-        str(it.get("message_content.text") or "") for it in contents if it.get("message_content.type") != "reasoning"
-    ]
+    texts = [str(it.get("message_content.text") or "") for it in contents if it.get("message_content.type") != "reasoning"]
     written = [
         (it.get("tool_call.id"), it.get("tool_call.function.name"), it.get("tool_call.function.arguments"))
         for it in _indexed(leaves, "message.tool_calls")

@@ -41,9 +41,7 @@ def histogram(spread: Spread) -> Chart:
             if count:
                 height = max(_LEAST, (HEIGHT - 4) * count / spread.top)
                 foot -= height
-                boxes.append(
-                    Box(kind, round(place * step + 1, 1), round(foot, 1), round(step - 2, 1), round(height, 1))
-                )
+                boxes.append(Box(kind, round(place * step + 1, 1), round(foot, 1), round(step - 2, 1), round(height, 1)))
     return Chart(tuple(boxes), tuple(round(mark * WIDTH, 1) for mark in spread.marks))
 
 

@@ -62,7 +62,7 @@ def choices(rows: Sequence[Row], rules: Iterable[RuleResult]) -> Choices:
     """Those of a run."""
     listed = tuple(rules)
     return Choices(
-        listed[:_MOST],
+        tuple(listed[:_MOST]),
         _numbered(metric_of(grade) for row in rows for grade in row.grades),
         _numbered(row.provider for row in rows),
         _numbered(row.prompt_label for row in rows),

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.result import Grade, Row
 
 _TEXTS = ("claim", "statement", "sentence")
@@ -126,4 +127,4 @@ def _nearest(claim: str, sources: Iterable[tuple[str, frozenset[str]]]) -> str:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text[:4000].lower()))
+    return frozenset(_WORD.findall(excerpt(text, 4000).lower()))

@@ -179,9 +179,7 @@ def _evidence(title: str, tone: Tone, findings: list[Finding], view: View) -> It
         yield Line(f"  {name(row)}  [{_asked(row)}]", tone, title)
         yield Line(textwrap.indent(explain(row, finding.grades, view.text), "  "))
         if finding.alike:
-            yield Line(
-                f"  The same happened in {many(len(finding.alike), 'further case')}: {_names(finding.alike, 10)}"
-            )
+            yield Line(f"  The same happened in {many(len(finding.alike), 'further case')}: {_names(finding.alike, 10)}")
         yield Line("")
     if len(findings) > view.evidence:
         yield Line(f"  {many(len(findings) - view.evidence, 'more case')}; {view.more}\n", tone, title)

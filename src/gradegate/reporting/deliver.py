@@ -50,16 +50,12 @@ def render(name: str, decision: Decision, links: Links, hide: Hide) -> Document:
     return _hidden(report.render(decision, links), hide)
 
 
-def write(
-    reports: Mapping[str, Report], places: Mapping[str, Place], decision: Decision, links: Links, hide: Hide
-) -> dict[str, str]:
+def write(reports: Mapping[str, Report], places: Mapping[str, Place], decision: Decision, links: Links, hide: Hide) -> dict[str, str]:
     """Write the files; gives why each that could not be written was not, which never changes the verdict."""
     return write_documents({path: partial(it.render, decision, links) for path, it in reports.items()}, places, hide)
 
 
-def write_documents(
-    documents: Mapping[str, Callable[[], Document]], places: Mapping[str, Place], hide: Hide
-) -> dict[str, str]:
+def write_documents(documents: Mapping[str, Callable[[], Document]], places: Mapping[str, Place], hide: Hide) -> dict[str, str]:
     """Write documents to their paths, each rendered when its turn comes; gives why one could not be written."""
     failures = {}
     for path, rendered in documents.items():

@@ -58,8 +58,7 @@ class Spread:
         """The bins in words, for those who do not see them."""
         filled = [each for each in self.bins if each.passed + each.failed]
         parts = [
-            f"{each.passed + each.failed:,} from {figure(each.low * self.scale)} to {figure(each.high * self.scale)}"
-            for each in filled
+            f"{each.passed + each.failed:,} from {figure(each.low * self.scale)} to {figure(each.high * self.scale)}" for each in filled
         ]
         limits = ", ".join(figure(limit * self.scale) for limit in self.thresholds[:_THRESHOLDS])
         graded = many(sum(each.passed + each.failed for each in self.bins), "score")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from gradegate.baseline import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
 from gradegate.conversation import Turn
 from gradegate.figures import many
 from gradegate.reporting.findings import Finding
@@ -13,6 +12,7 @@ from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
 from gradegate.reporting.wording import called, remarks, said, scored
 from gradegate.result import Grade, Outcome, Row
+from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
 
 _CHAT = 200_000  # characters; a longer prompt is not read as a chat
 _BESIDE = {NEW_FAILURE: "new", PRE_EXISTING: "known", UNSTEADY: "known, unsteady on the base"}

@@ -8,8 +8,8 @@ import json
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
-from gradegate.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
 from gradegate.result import Decision, Grade, Outcome, Row
+from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
 
 
 class Kind(enum.Enum):

@@ -24,7 +24,8 @@ def opening(outcome: str, words: str, links: Links, titles: Iterable[str] = (), 
     named = list(dict.fromkeys(filter(None, titles)))
     shown = [inline(title, 80) for title in named[:_TITLES]]
     more = f" and {len(named) - _TITLES:,} more" if len(named) > _TITLES else ""
-    short = (links.commit or commit)[:_SHORT]
+    commit = links.commit or commit
+    short = commit[:_SHORT]
     parts = [
         f"{HEADS[outcome].sign} gradegate: {words.upper()}",
         ", ".join(shown) + more,
@@ -90,7 +91,7 @@ def _against(decision: Decision) -> str:
 def weakened(changes: GateChanges, links: Links, room: int, measure: Callable[[str], int]) -> str:
     """A warning, with the first findings in sight and the rest folded."""
     lines = _fitted(changes, links, room, measure)
-    shown, rest = lines[:_OPEN], lines[_OPEN:]
+    shown, rest = [*lines[:_OPEN]], lines[_OPEN:]
     advice = inline(cure(changes), 600)
     parts = [f"**{inline(changed(changes), 400)}**\n\n", *shown, f"\n{advice}\n" if advice else ""]
     quoted = "".join(f"> {line}".rstrip() + "\n" for line in "".join(parts).rstrip().split("\n"))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+from gradegate.access.hiding import excerpt
 from gradegate.reporting.wording import name
 from gradegate.result import Row
 
@@ -36,5 +37,5 @@ def nearest(rows: Sequence[Row], wanted: str) -> list[str]:
     """The names that are most like what was written."""
     names = [*dict.fromkeys(name(row) for row in rows[:_SOUGHT])]
     folded = {called.casefold(): called for called in names}
-    close = get_close_matches(wanted.strip().casefold()[:200], folded, _CLOSE, 0.4)
+    close = get_close_matches(excerpt(wanted.strip().casefold(), 200), folded, _CLOSE, 0.4)
     return [folded[called] for called in close]

@@ -57,7 +57,7 @@ def fence(text: str, language: str = "text") -> str:
 
 def link(label: str, url: str) -> str:
     """A link, or only its label where there is no address. The label is Markdown, the address may hold anything."""
-    address = quote(url[: _URL + 1], safe="/:#?=&%~+,;@", errors="replace")
+    address = quote(url, safe="/:#?=&%~+,;@", errors="replace") if len(url) <= _URL else ""
     return f"[{label}]({address})" if 0 < len(address) <= _URL else label
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gradegate.account import DerivedMetric
 from gradegate.changes import GUARD
-from gradegate.figures import many, spent
+from gradegate.figures import many, read_replies, spent
 from gradegate.reporting import agent, headline
 from gradegate.reporting.case_line import NARROW, WIDE, Scope, Width, line, several
 from gradegate.reporting.findings import Finding, Groups, sort
@@ -217,6 +217,8 @@ def _foot(decision: Decision, form: PageForm) -> str:
     keys = fit((f"<br>{code(str(use), 200)}" for use in run.keys), form.limit // 20, form.measure)
     went = f"<br>Keys and where they go:{''.join(keys)}" if keys else ""
     took = f"Target: {spent(run.target_usage)}. Grader: {spent(run.grader_usage)}. {run.seconds:,.1f} s."
+    replies = read_replies(run.grader_usage.readings)
+    took += f"<br>Replies of graders: {replies}." if replies else ""
     took += "".join(f"<br>{text[0].upper()}{text[1:]}." for text in saved(run))
     of = "".join(f"<br>{name}: {code(value, 100)}" for name, value in provenance(run.made))
     return details("What it took", f"{took}<br>Models: {asked or 'none'}{went}{of}\n")

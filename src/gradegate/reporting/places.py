@@ -6,16 +6,17 @@ import os
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+from gradegate.access.environment import Environment
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.replacing import Place
 
 _ELSEWHERE = "name a file inside the workspace"
 
 
-def places(outputs: Iterable[str], cwd: Path, environ: Mapping[str, str]) -> dict[str, Place]:
+def places(outputs: Iterable[str], cwd: Path, environment: Environment) -> dict[str, Place]:
     """The place of each output. Raises ConfigError for those that may not be written, and for two that may be one."""
-    fenced = environ.get("GITHUB_ACTIONS") == "true"
-    root = _workspace(cwd, environ) if fenced else _repository(cwd)
+    fenced = environment.on_github
+    root = Path(environment.workspace or cwd).resolve() if fenced else _repository(cwd)
     found: dict[str, Place] = {}
     taken: dict[str, Path] = {}
     mistakes = []
@@ -39,18 +40,12 @@ def check_inputs(outputs: Mapping[str, Place], inputs: Collection[Path]) -> None
     over = [written for written, place in outputs.items() if _folded(place.path) in read]
     if over:
         cure = "write the report to another file"
-        raise ConfigError(
-            *(Mistake(f"the output `{written}` is a file that this run reads", None, cure) for written in over)
-        )
+        raise ConfigError(*(Mistake(f"the output `{written}` is a file that this run reads", None, cure) for written in over))
 
 
 def _folded(path: Path) -> str:
     """Paths that some file system takes for one have one of these."""
     return os.fspath(path).casefold()
-
-
-def _workspace(cwd: Path, environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("GITHUB_WORKSPACE") or cwd).resolve()
 
 
 def _repository(cwd: Path) -> Path:

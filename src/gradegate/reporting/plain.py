@@ -1,42 +1,12 @@
-"""Turns any value of a config or a reply into plain data that every JSON reader accepts."""
+"""Values as people read them: texts, JSON, and indented lines."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradegate.reporting.visible import encodable
-
-_DEPTH = 40
-_LARGE = 10**300  # longer integers are not numbers to most readers, and Python refuses to print very long ones
-
-
-def plain(value: Any, depth: int = _DEPTH) -> Any:
-    """Strings, finite numbers, lists and objects; NaN, infinities and anything unknown become text."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return encodable(value)
-    if isinstance(value, int):
-        return int(value) if -_LARGE < value < _LARGE else hex(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    if depth == 0:
-        return "…"
-    if isinstance(value, Mapping):
-        return {encodable(str(key)): plain(item, depth - 1) for key, item in value.items()}
-    if isinstance(value, Iterable):
-        return [plain(item, depth - 1) for item in value]
-    return encodable(str(value))
-
-
-def finite(number: float | None) -> float | None:
-    """The number, or None for what JSON cannot write."""
-    return number if number is not None and math.isfinite(number) else None
+from gradegate.results.jsonable import plain
 
 
 def shown(value: Any, indent: int | None = None) -> str:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from gradegate.registry import Registry
 from gradegate.result import Decision
+from gradegate.results.jsonable import encodable
+
+_FORMS = {
+    "server": re.compile(r"https?://[A-Za-z0-9.:-]+"),
+    "repository": re.compile(r"[\w.-]+/[\w.-]+"),
+    "commit": re.compile(r"[0-9A-Fa-f]{7,64}"),
+}
 
 
 class Sink(enum.Enum):
@@ -58,6 +66,22 @@ class Links:
         """Address of the commit, or an empty string."""
         there = self.server and self.repository and self.commit
         return f"{self.server}/{self.repository}/commit/{self.commit}" if there else ""
+
+    @classmethod
+    def of(cls, said: Mapping[str, str]) -> Links:
+        """Those of a results.json; none where that is no address on one server, since anybody may have written the file."""
+        known = {name: said.get(name, "") for name in ("server", "repository", "commit", "run")}
+        if not all(form.fullmatch(known[name]) for name, form in _FORMS.items()):
+            return cls()
+        home = f"{known['server']}/{known['repository']}/"
+        run = known["run"] if known["run"].startswith(home) else ""
+        return cls(known["server"], known["repository"], known["commit"], run)
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """What results.json keeps of them, so that a page made of it later can lead there."""
+        known = {"server": self.server, "repository": self.repository, "commit": self.commit, "run": self.run}
+        return {name: encodable(text) for name, text in known.items() if text} if self.repository else {}
 
     def line(self, file: str, line: int) -> str:
         """Address of a line at the commit, or an empty string."""

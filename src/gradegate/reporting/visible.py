@@ -34,11 +34,6 @@ def one_line(text: str, limit: int = 200) -> str:
     return visible(line if whole else f"{line[:limit].rstrip()}…")
 
 
-def encodable(text: str) -> str:
-    """The text with lone surrogates written out, so that it is valid UTF-8; everything else stays."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def _escaped(match: re.Match[str]) -> str:
     hidden = match[1]
     if not hidden:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gradegate.account import AskedModel, BaselineReport, KeyUse, Made
-from gradegate.baseline import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
 from gradegate.changes import GateChanges
 from gradegate.errors import Origin
 from gradegate.figures import figure, many, percent, percents, scores
@@ -23,6 +22,7 @@ from gradegate.result import (
     Row,
     RuleResult,
 )
+from gradegate.results.baseline import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
 from gradegate.suite import Note, Rule
 
 
@@ -97,9 +97,7 @@ def cure(changes: GateChanges) -> str:
         return "If that is meant, leave it: this becomes the gate of later pull requests once it is merged."
     if changes.refused:
         return f"If that is meant, somebody else than the author has to approve it: {one_line(changes.refused, 400)}."
-    return (
-        "If that is meant, somebody else has to approve it: name a label as `approve-label` in the workflow and set it."
-    )
+    return "If that is meant, somebody else has to approve it: name a label as `approve-label` in the workflow and set it."
 
 
 def inventory(keys: Iterable[KeyUse], hidden: Iterable[str]) -> Iterator[str]:
@@ -290,9 +288,7 @@ def required(result: RuleResult) -> str:
     if rule.confidence is not None:
         parts.append(f"with {percent(rule.confidence)} confidence")
     if rule.max_new_failures is not None:
-        parts.append(
-            f"at most {many(rule.max_new_failures, 'new failure')}" if rule.max_new_failures else "no new failure"
-        )
+        parts.append(f"at most {many(rule.max_new_failures, 'new failure')}" if rule.max_new_failures else "no new failure")
     if rule.max_drop is not None:
         parts.append(f"no drop of more than {percent(rule.max_drop)}")
     return ", ".join(parts) or "every grade of the base, the same or stricter"

@@ -12,10 +12,9 @@ from typing import Any
 
 from gradegate.configs.aegis import FULL, Evaluation, Run
 from gradegate.configs.shortnames import SHORTNAMES
-from gradegate.reporting.plain import finite, plain
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reporting.visible import encodable
 from gradegate.result import Asserted, Decision, Grade, Outcome, Row, RuleResult
+from gradegate.results.jsonable import encodable, finite, plain
 
 _WORDS = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}
 

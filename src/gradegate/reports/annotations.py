@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from gradegate.access.hiding import excerpt
 from gradegate.changes import ChangeKind, GateChange
 from gradegate.errors import Origin
 from gradegate.figures import many
@@ -49,9 +50,7 @@ def render(decision: Decision, links: Links) -> Document:
             # Only the first ten are shown: of the others nothing but their number is kept.
             groups[mark.key] = _Group(mark if len(groups) < _MOST else None)
         groups[mark.key].count += 1
-    return Document(
-        Sink.ANNOTATIONS, tuple(line for groups in levels.values() for line in _commands(groups.values(), links))
-    )
+    return Document(Sink.ANNOTATIONS, tuple(line for groups in levels.values() for line in _commands(groups.values(), links)))
 
 
 def _marks(decision: Decision) -> Iterator[_Mark]:
@@ -97,9 +96,7 @@ def _of_grade(row: Row, grade: Grade, level: str) -> _Mark:
         ("got", row.output or ""),
         ("", scored(grade)),
     )
-    message = (
-        "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in _clipped(facts)) or "no reason was given"
-    )
+    message = "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in _clipped(facts)) or "no reason was given"
     origin = spot(row, grade)
     advice = not grade.counts and grade.outcome is Outcome.FAIL
     key = (origin, grade.assertion.type, grade.outcome, row.origin if origin == NOWHERE else None)
@@ -126,10 +123,8 @@ def _command(mark: _Mark, more: str, links: Links) -> str:
     at_line = bool(origin.file) and len(origin.file) < _PATH and links.holds(origin.file)
     file, line = (visible(origin.file), origin.line or None) if at_line else ("", None)
     where = "" if at_line or not origin.file else f"{place(origin)}: "
-    message = where + mark.message[:3000] + more
+    message = where + excerpt(mark.message, 3000) + more
     return command(mark.level, message, file=file, line=line, title=one_line(mark.title, 200)) + "\n"
 
 
-REPORTS.register("annotations")(
-    Report("annotations", Sink.ANNOTATIONS, "", "what did not pass, at the line of the config", render)
-)
+REPORTS.register("annotations")(Report("annotations", Sink.ANNOTATIONS, "", "what did not pass, at the line of the config", render))

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from junit_xml import TestCase, TestSuite
 
-from gradegate.baseline import standing
 from gradegate.changes import GateChanges
 from gradegate.reporting.explain import explain, explain_grade
 from gradegate.reporting.findings import Finding, kind, unchecked
@@ -25,6 +24,7 @@ from gradegate.reporting.saved import saved
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import called, changed, fails, name, place, recorded, remarks
 from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row, RunResult
+from gradegate.results.baseline import standing
 
 _MOST_CHANGES = 100
 _TEXT = 20_000  # characters of one text
@@ -181,9 +181,7 @@ def _chief(told: _Told) -> list[Grade]:
     if told.outcome is Outcome.PASS:
         return []
     finding = Finding(told.row)
-    alike = [
-        [grade for grade in grades if grade.outcome is told.outcome] for grades in (finding.decisive, finding.grades)
-    ]
+    alike = [[grade for grade in grades if grade.outcome is told.outcome] for grades in (finding.decisive, finding.grades)]
     return alike[0] or alike[1]
 
 
@@ -192,9 +190,7 @@ def _message(told: _Told, grades: list[Grade]) -> str:
     if row.error:
         return one_line(f"no answer: {row.error}", 500)
     reasons = [f"{called(grade.assertion)}: {one_line(grade.reason, 300)}" for grade in grades]
-    return one_line("; ".join([*remarks(row), *reasons]), 500) or (
-        "failed" if told.outcome is Outcome.FAIL else "could not tell"
-    )
+    return one_line("; ".join([*remarks(row), *reasons]), 500) or ("failed" if told.outcome is Outcome.FAIL else "could not tell")
 
 
 def _about(told: _Told) -> Iterator[tuple[str, str]]:
@@ -217,9 +213,7 @@ def _xml(case: TestCase, about: Iterable[tuple[str, str]]) -> str:
     properties = ET.Element("properties")
     for key, value in about:
         ET.SubElement(properties, "property", name=key, value=value)
-    if len(
-        properties
-    ):  # where pytest puts those of a test, and readers look for them; Jenkins's schema knows none there
+    if len(properties):  # where pytest puts those of a test, and readers look for them; Jenkins's schema knows none there
         element.insert(0, properties)
     if case.elapsed_sec is not None:
         element.set("time", f"{case.elapsed_sec:.3f}")

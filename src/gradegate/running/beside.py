@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from gradegate.account import BaselineReport
-from gradegate.baseline import BaseAnswer, Baseline
 from gradegate.conversation import NO_USAGE, Transcript, Turn, Usage
 from gradegate.deciding.beside import beside, pair, report, stated
 from gradegate.deciding.regressions import is_old
@@ -16,6 +15,7 @@ from gradegate.grading.conclude import Bound
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.keys import row_key
 from gradegate.result import Grade, Outcome, Row
+from gradegate.results.baseline import BaseAnswer, Baseline
 from gradegate.running.again import Asking, opinion
 from gradegate.running.askable import Askable
 from gradegate.running.grade import grade_of
@@ -108,9 +108,7 @@ class Beside:
         """What has to be graded again of the base's answer to tell whether the confirmed failures of a row are new."""
         answer = self.paired[number]
         done = self.again.get(number, {})
-        bounds = {
-            place: bound for place, bound in self.askable.of(job) if place not in done and _waits(row.grades[place])
-        }
+        bounds = {place: bound for place, bound in self.askable.of(job) if place not in done and _waits(row.grades[place])}
         if answer is None or not bounds:
             return None
         if answer.hidden:

@@ -30,10 +30,7 @@ def compared(answers: Sequence[Answered], reask: int) -> list[Row]:
     for position, binding in enumerate(answers[0].job.assertions):
         if isinstance(binding, Bound) and binding.compares:
             grades = _grades(binding, answers, rows, reask)
-            rows = [
-                _with_grade(answer.job, row, position, grade)
-                for answer, row, grade in zip(answers, rows, grades, strict=True)
-            ]
+            rows = [_with_grade(answer.job, row, position, grade) for answer, row, grade in zip(answers, rows, grades, strict=True)]
     return rows
 
 
@@ -44,9 +41,7 @@ def _grades(bound: Bound, answers: Sequence[Answered], rows: Sequence[Row], reas
 
     def grades() -> list[Grade]:
         own_grades = [_own_grades(answer.job, row) for answer, row in zip(answers, rows, strict=True)]
-        verdicts = bound.grader.compare(
-            transcripts, own_grades, judge_of(bound, transcripts[0], account, reask, graded)
-        )
+        verdicts = bound.grader.compare(transcripts, own_grades, judge_of(bound, transcripts[0], account, reask, graded))
         # The comparison is one question: its usage is booked once, on the first answer.
         usages = [account.total, *[NO_USAGE] * (len(verdicts) - 1)]
         return [conclude(bound, verdict, usage) for verdict, usage in zip(verdicts, usages, strict=True)]

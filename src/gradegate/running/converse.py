@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gradegate.asking.finish import WHOLE
 from gradegate.asking.question import question
 from gradegate.conversation import (
     CONVERSATION,
@@ -120,7 +121,7 @@ def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:
         reply = job.target.complete(request)
     spent = asked.booked(reply.usage)
     heard.check(reply, job.target.host or job.target.name)
-    if reply.finish_reason in heard.WHOLE and not reply.refused:
+    if reply.finish_reason in WHOLE and not reply.refused:
         asked.keep()
     return reply, spent
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 from gradegate.account import DerivedMetric
 from gradegate.grading.named import is_known, named_scores, tells_scores
 from gradegate.result import Row
-from gradegate.scripting.derived import COUNT, Working, working
-from gradegate.scripting.formula import CONSTANTS
+from gradegate.scripting.derived import CONSTANTS, COUNT, Working, working
 from gradegate.scripting.script import ScriptError
 from gradegate.suite import DerivedSpec
 
@@ -42,9 +41,7 @@ def _worked_out(specs: Sequence[DerivedSpec], rows: Sequence[Row]) -> list[Deriv
     return metrics
 
 
-def _metric(
-    blank: DerivedMetric, way: Working, scores: Mapping[str, float], step: Mapping[str, object]
-) -> DerivedMetric:
+def _metric(blank: DerivedMetric, way: Working, scores: Mapping[str, float], step: Mapping[str, object]) -> DerivedMetric:
     if not blank.answers:
         return replace(blank, error="the grades of no answer are known")
     try:
@@ -58,14 +55,11 @@ def _known(rows: Sequence[Row], ways: Mapping[str, Working]) -> list[Row]:
     reads = _read(ways)
     reads_any = any(way.names is None for way in ways.values())
     metrics = {grade.metric for row in rows for grade in row.grades}
-    told = reads_any or bool(reads - metrics - CONSTANTS)  # some names are told by code alone
+    told = reads_any or bool(reads - metrics - CONSTANTS.keys())  # some names are told by code alone
 
     def lacks(row: Row) -> bool:
         unknown = [grade for grade in row.grades if not is_known(grade)]
-        return any(
-            (grade.metric and (reads_any or grade.metric in reads)) or (told and tells_scores(grade))
-            for grade in unknown
-        )
+        return any((grade.metric and (reads_any or grade.metric in reads)) or (told and tells_scores(grade)) for grade in unknown)
 
     return [row for row in rows if not row.error and not lacks(row)]
 

@@ -65,7 +65,7 @@ def estimate(plan: Plan) -> Estimate:
     each = again / askable.grades if askable.grades else 0.0
     usd, most_usd = (None, None) if unpriced else (first + each * expected, first + each * most)
     models = tuple(name for name, model in unpriced.items() if model.names_model)
-    silent = tuple(name for name in unpriced if name not in models)
+    silent = tuple(name for name, model in unpriced.items() if not model.names_model)
     return Estimate(target, grader, askable.grades, expected, most, usd, most_usd, models, silent)
 
 

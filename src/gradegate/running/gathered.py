@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from gradegate import __version__
 from gradegate.account import BudgetReport, CacheReport, Made
-from gradegate.baseline import answer_of
 from gradegate.conversation import NO_USAGE, Transcript, Usage
 from gradegate.figures import many
 from gradegate.planning.job import Job, Plan
 from gradegate.result import Row, RunResult, cases_of
+from gradegate.results.baseline import answer_of
 from gradegate.running.askable import Askable
 from gradegate.running.beside import Beside
 from gradegate.running.confirm import Answer, Confirming, Pursue
@@ -134,6 +134,4 @@ def _notes(rows: Sequence[Row]) -> list[Note]:
     """Answers that were cut are graded, and every report says so; once for each place in a config."""
     cut = [row for row in rows if row.cut_off]
     places = Counter(row.origin for row in cut)
-    return [
-        Note(f"{many(count, 'answer')} cut at the token limit, and graded as cut", o) for o, count in places.items()
-    ]
+    return [Note(f"{many(count, 'answer')} cut at the token limit, and graded as cut", o) for o, count in places.items()]

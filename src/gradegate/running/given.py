@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from gradegate.asking.finish import ended
 from gradegate.asking.toolcalls import CALLS, UNTOLD, written
 from gradegate.conversation import NO_USAGE, RAW, Reply, Transcript, Turn
 from gradegate.errors import ProviderError, Trouble
@@ -36,10 +37,8 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
             heard.check_text(Reply(turn.content, metadata=turn.metadata), job.target.name)
     documents = {"retrieval_context": list(answer.retrieval_context)} if answer.retrieval_context else {}
     others = {key: value for key, value in answer.metadata.items() if key not in _OWN}
-    end = heard.ended(answer.finish_reason)
-    reply = Reply(
-        turns[-1].content, answer.usage, end, metadata={**documents, **others, **_called(turns, answer, end, early)}
-    )
+    end = ended(answer.finish_reason)
+    reply = Reply(turns[-1].content, answer.usage, end, metadata={**documents, **others, **_called(turns, answer, end, early)})
     heard.check(reply, job.target.name)
     # The calls of all turns stand at the transcript, and each turn has its own.
     own = {key: value for key, value in reply.metadata.items() if key != CALLS}

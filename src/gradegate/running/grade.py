@@ -25,9 +25,7 @@ def grades_of(job: Job, transcript: Transcript, reask: int) -> tuple[Grade, ...]
     return tuple(grade for several in grades for grade in several)
 
 
-def judge_of(
-    bound: Bound, transcript: Transcript, account: Account, reask: int, graded: str | None = None, ask: int = 0
-) -> Judge:
+def judge_of(bound: Bound, transcript: Transcript, account: Account, reask: int, graded: str | None = None, ask: int = 0) -> Judge:
     """The grading models of an assertion; ``graded`` is the text under judgement, by default the answer.
 
     ``ask`` says which time it is judged, from 0.

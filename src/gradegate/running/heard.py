@@ -3,33 +3,12 @@
 from __future__ import annotations
 
 from gradegate.access.hiding import excerpt
+from gradegate.asking.finish import WORDS, ended
 from gradegate.bounded.amounts import READ, TooMuch
 from gradegate.bounded.bounds import MAX_BODY, MIB
 from gradegate.conversation import Reply
 from gradegate.errors import ProviderError, Trouble
 from gradegate.texts.blank import is_blank
-
-# What vendors and conventions call the end of an answer, in OpenAI's words; case and signs between words do not matter.
-_WORDS = {
-    "stop": "stop end_turn stop_sequence completed complete finished finish stop_criteria_met end eos eos_token end_of_text",
-    "length": "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded token_limit",
-    "tool_calls": "tool_calls tool_call tool_use function_call",
-    "content_filter": "content_filter content_filtered refusal safety blocklist prohibited_content recitation spii "
-    "image_safety guardrail_intervened",
-}
-WHOLE = ("", "stop", "tool_calls")  # finish reasons of answers that a later run may have from the cache
-
-
-def _plain(word: str) -> str:
-    return "".join(filter(str.isalnum, word.lower()))
-
-
-_MEANT = {_plain(word): meant for meant, words in _WORDS.items() for word in words.split()}
-
-
-def ended(word: str) -> str:
-    """Why an answer ended, in OpenAI's words; a word that nobody knows stays as it is, in lower case."""
-    return _MEANT.get(_plain(word), word.strip().lower())
 
 
 def check(reply: Reply, who: str) -> None:
@@ -42,7 +21,7 @@ def check(reply: Reply, who: str) -> None:
         words = reply.text.strip()
         what = f"{who}: a content filter stopped the answer" + (f": {words}" if words else "")
         raise ProviderError(what, Trouble.REFUSED)
-    if end and end not in _WORDS:
+    if end and end not in WORDS:
         raise ProviderError(f"{who} did not finish its answer (finish reason {excerpt(end, 60)})", Trouble.MALFORMED)
     check_text(reply, who)
 

@@ -169,9 +169,7 @@ class _Run:
 
     def _wait_for_last_words(self) -> None:
         until = time.monotonic() + LAST_WORDS
-        for thread in filter(
-            threading.Thread.is_alive, self._threads
-        ):  # the signal may come before the last is started
+        for thread in filter(threading.Thread.is_alive, self._threads):  # the signal may come before the last is started
             thread.join(max(0.0, until - time.monotonic()))
 
     def _answer_chain(self, chain: Sequence[Place]) -> None:
@@ -338,5 +336,6 @@ def _failed(job: Job, repeat: int, error: Exception) -> Row:
 def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row:
     """The row of an answer that is missing: every planned grade is there, as ERROR."""
     grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, trouble))
-    undone = trouble is Trouble.STOPPED
-    return _row(job, repeat, prompt=job.text, outcome=Outcome.ERROR, error=why, grades=grades, undone=undone)
+    undone, withheld = trouble is Trouble.STOPPED, trouble is Trouble.WITHHELD
+    row = _row(job, repeat, prompt=job.text, outcome=Outcome.ERROR, error=why, grades=grades, undone=undone)
+    return replace(row, withheld=withheld)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradegate.access.encodings import CUT
+from gradegate.access.hiding import excerpt
 from gradegate.bounded.amounts import READ, TooMuch
 from gradegate.conversation import IS_DATA, RAW, Transcript, Turn
 from gradegate.errors import NoVerdict
@@ -108,7 +108,7 @@ def _with_value(turn: Turn, metadata: Mapping[str, Any], value: Any) -> Turn:
     except TooMuch as e:
         raise NoVerdict(f"{e}: let `transform` give less") from e
     raw = metadata.get(RAW, turn.content)
-    kept = raw if len(raw) <= _KEPT else raw[:_KEPT] + CUT
+    kept = excerpt(raw, _KEPT)
     rest = {name: item for name, item in metadata.items() if name not in (IS_DATA, RAW)}
     data = {} if isinstance(value, str) else {IS_DATA: True}
     return replace(turn, content=text, metadata={**rest, **data, RAW: kept})

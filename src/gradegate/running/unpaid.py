@@ -27,10 +27,7 @@ def unanswered(job: Job, row: Row, why: str) -> Row:
 def ungraded(job: Job, row: Row, why: str, which: Callable[[Binding], bool]) -> Row:
     """The row as if none of the assertions that ``which`` takes had been graded any more; those of a set are taken one by one."""
     taken = [taken for binding in job.assertions for taken in (*_whole(binding, which), *map(which, binding.bounds))]
-    grades = tuple(
-        replace(undone(grade, why), usage=NO_USAGE) if cut else grade
-        for grade, cut in zip(row.grades, taken, strict=True)
-    )
+    grades = tuple(replace(undone(grade, why), usage=NO_USAGE) if cut else grade for grade, cut in zip(row.grades, taken, strict=True))
     outcome, score, reason = concluded(job.case, grades)
     return replace(row, grades=grades, outcome=outcome, score=score, reason=reason)
 

@@ -92,9 +92,7 @@ def _export(found: Sequence[Token], number: int) -> tuple[int, str, dict[str, st
             return number + 1, "", {name: name}
     if words[0] == "{":
         return _listed(found, number + 2)
-    raise ValueError(
-        "`export` is written in a way that is not known here: write `export default (output, context) => ...`"
-    )
+    raise ValueError("`export` is written in a way that is not known here: write `export default (output, context) => ...`")
 
 
 def _listed(found: Sequence[Token], place: int) -> tuple[int, str, dict[str, str]]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import re
 import time
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+import quickjs
+
+from gradegate.access.hiding import excerpt
 from gradegate.bounded.bounds import MAX_CHARACTERS, MIB, SCRIPT_MEMORY, SCRIPT_SECONDS, SCRIPT_STACK
 
 _PLACE = re.compile(r":(\d+):\d+\)?\s*$", re.MULTILINE)
@@ -20,22 +22,22 @@ _BEFORE = 2  # lines that the engine puts before the body of a function
 _JOBS = 100_000  # promises that are looked after
 
 
-@cache
 def _source(name: str) -> str:
     """A file of ours on one line, so that no line of it is taken for one of the snippet."""
     source = Path(__file__).with_name(name).read_text("utf-8")
     return " ".join(line.partition("// ")[0].strip() for line in source.splitlines()).rstrip("; ")
 
 
-def _context(name: str) -> tuple[Any, Any]:
-    """A context of its own, and what our file gives in it."""
-    import quickjs
+_PRELUDE, _CHECK = _source("prelude.js"), _source("check.js")  # read before the worker gives up its rights
 
+
+def _context(source: str) -> tuple[Any, Any]:
+    """A context of its own, and what our source gives in it."""
     context = quickjs.Context()
     context.set_memory_limit(SCRIPT_MEMORY)
     context.set_max_stack_size(SCRIPT_STACK)
     context.set_time_limit(SCRIPT_SECONDS)
-    return context, context.eval(_source(name))
+    return context, context.eval(source)
 
 
 def run(body: str, parameters: list[str] | None, name: str, given: str) -> dict[str, Any]:
@@ -44,10 +46,8 @@ def run(body: str, parameters: list[str] | None, name: str, given: str) -> dict[
     ``type`` is JavaScript's, "null", "pending", "thrown" or "unreadable"; ``text`` is the value in JSON, or what was
     thrown, then with its ``line`` of the body (0: unknown).
     """
-    import quickjs
-
     until = time.process_time() + SCRIPT_SECONDS
-    context, prelude = _context("prelude.js")
+    context, prelude = _context(_PRELUDE)
     try:
         prelude(body, None if parameters is None else json.dumps(parameters), name, given)
         for _ in range(_JOBS):
@@ -67,10 +67,8 @@ def run(body: str, parameters: list[str] | None, name: str, given: str) -> dict[
 
 def check(body: str, parameters: list[str]) -> dict[str, Any]:
     """What there is to say of a function's body without running it: "thrown", "returns" or "returns nothing"."""
-    import quickjs
-
     try:
-        _, look = _context("check.js")
+        _, look = _context(_CHECK)
         said: dict[str, Any] = json.loads(look(body, json.dumps(parameters)))
     except quickjs.JSException as e:
         return _thrown(e)
@@ -79,7 +77,7 @@ def check(body: str, parameters: list[str]) -> dict[str, Any]:
 
 def names() -> list[str]:
     """The global names that every snippet finds."""
-    context, _ = _context("prelude.js")
+    context, _ = _context(_PRELUDE)
     found: list[str] = json.loads(context.eval("JSON.stringify(Object.getOwnPropertyNames(globalThis))"))
     return found
 
@@ -110,4 +108,4 @@ def _beyond(words: str, stack: str) -> dict[str, Any]:
 
 def _failed(words: str, stack: str, *, exceeded: bool = False) -> dict[str, Any]:
     line = line_in(stack)
-    return {"type": "thrown", "name": "", "text": words[:500], "line": line, "lines": [], "exceeded": exceeded}
+    return {"type": "thrown", "name": "", "text": excerpt(words, 500), "line": line, "lines": [], "exceeded": exceeded}

@@ -120,9 +120,7 @@ def reads(code: Code, name: str) -> bool:
     return name in code["code"] and screen.reads(code["code"], name)
 
 
-def _script(
-    code: Code, parameters: tuple[str, ...], rule: Callable[[str], str], *, may_be_function: bool = False
-) -> Script:
+def _script(code: Code, parameters: tuple[str, ...], rule: Callable[[str], str], *, may_be_function: bool = False) -> Script:
     if isinstance(code, Mapping):
         if set(code) != {"file", "function", "code"}:
             raise ScriptError("it is no text", cure="write an expression, or `file://NAME.js`")
@@ -228,9 +226,7 @@ def _value(said: Any) -> Any:
     kind, text = said["type"], said.get("text", "")
     if kind == "thrown":
         name = said.get("name", "")
-        words = (
-            f"throws {name}: {text}" if name and name != "InternalError" else text or "throws nothing that can be shown"
-        )
+        words = f"throws {name}: {text}" if name and name != "InternalError" else text or "throws nothing that can be shown"
         raise ScriptError(f"it {words}" if words.startswith("throws") else words, said.get("line", 0))
     if kind == "pending":
         raise ScriptError("it gives a promise that never comes")

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from gradegate import __version__
 from gradegate.access.hiding import Hide
-from gradegate.account import KeyUse
-from gradegate.baseline import BaseAnswer, answer_of
+from gradegate.options import whole_number
 from gradegate.pipeline import Prepared
 from gradegate.planning.job import Job, Plan
-from gradegate.reporting.lines import spent
-from gradegate.reporting.results import AskedLine, KeyLine
 from gradegate.result import Outcome
+from gradegate.results.baseline import BaseAnswer, answer_of
+from gradegate.results.cases import Spent
+from gradegate.results.mapping import entry
 from gradegate.running.again import Asking, Stopped
 from gradegate.running.askable import Askable
 from gradegate.running.beside import Beside
@@ -21,10 +21,10 @@ from gradegate.running.confirm import Answer, Confirming, in_portions
 from gradegate.running.gathered import Account, Asked, Place
 from gradegate.running.portions import Portions
 from gradegate.running.run import Watch, first_asks, further_asks
-from gradegate.settings import Settings, whole_number
+from gradegate.settings import Settings
 from gradegate.sharding.convert import answer_record, asked_of, asks_record, row_in
 from gradegate.sharding.files import Damaged
-from gradegate.sharding.records import FORMAT, PART, AccountRecord, AsksRecord, CacheRecord, Header, OpenRecord
+from gradegate.sharding.records import FORMAT, PART, AccountRecord, AsksRecord, Header, OpenRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ def header(settings: Settings, plan: str, round_: int = 1, basis: str = "") -> H
         version=__version__,
         plan=plan,
         commit=settings.commit,
-        run=settings.environ.get("GITHUB_RUN_ID", ""),
+        run=settings.environment.run[0],
         shard=number,
         of=of,
         round=round_,
-        attempt=whole_number(settings.environ.get("GITHUB_RUN_ATTEMPT", ""), 1) or 1,
+        attempt=whole_number(settings.environment.run[1], 1) or 1,
         basis=basis,
     )
 
@@ -139,25 +139,19 @@ def _places(plan: Plan) -> Iterator[Place]:
 
 
 def _account(prepared: Prepared, account: Account) -> AccountRecord:
-    plan, cache, budget = prepared.shown_plan, account.cache, account.budget
+    plan, budget = prepared.shown_plan, account.budget
     return AccountRecord(
         started=account.started,
         seconds=account.seconds,
         stopped=account.stopped,
-        lost_target=spent(account.lost[0]),
-        lost_graders=spent(account.lost[1]),
+        lost_target=entry(Spent, account.lost[0]),
+        lost_graders=entry(Spent, account.lost[1]),
         calls=budget.calls if budget else 0,
         usd=budget.usd if budget else 0.0,
         used_up=budget.used_up if budget else "",
-        cache=CacheRecord(looked_up=cache.looked_up, hits=cache.hits, oldest=cache.oldest, saved_usd=cache.saved_usd)
-        if cache
-        else None,
+        cache=account.cache,
         problems=[prepared.hide(problem) for problem in account.problems],
-        models=[AskedLine(name=it.name, host=it.host, replies_from=it.replies_from) for it in plan.models],
-        keys=[_key(use) for use in plan.keys],
+        models=list(plan.models),
+        keys=list(plan.keys),
         hidden=list(prepared.secrets.names),
     )
-
-
-def _key(use: KeyUse) -> KeyLine:
-    return KeyLine(name=use.name, host=use.host)

@@ -132,9 +132,7 @@ def unlike(header: Header, own: Header) -> str:
         return f"it is of commit {_short(header.commit)}, and this is {_short(own.commit)}"
     if header.run != own.run:
         return f"it is of the workflow run {one_line(header.run, 40) or 'of nobody'}, and this is {own.run or 'none'}"
-    return (
-        "" if header.plan == own.plan else "it is of another plan: give shards and merge the same configs and options"
-    )
+    return "" if header.plan == own.plan else "it is of another plan: give shards and merge the same configs and options"
 
 
 def _short(commit: str) -> str:
@@ -188,9 +186,7 @@ def _take(part: Part, plan: Plan, basis: str, found: Collected) -> bool:
             found.asks += list(_asks(body[:-1], found))
     except Damaged as e:
         found.problems.append(f"{part.name}: {e}")
-        found.lacking.setdefault(
-            part.header.shard, f"shard {part.shard} has no part that can be used: {part.name}: {e}"
-        )
+        found.lacking.setdefault(part.header.shard, f"shard {part.shard} has no part that can be used: {part.name}: {e}")
         return False
     found.accounts[part.header.round, part.header.shard] = account
     if account.stopped:

@@ -7,17 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.access.hiding import Hide
-from gradegate.conversation import CONVERSATION, NO_USAGE, Transcript, Usage
+from gradegate.conversation import CONVERSATION, NO_USAGE, Transcript, Turn, Usage
 from gradegate.errors import GradegateError
 from gradegate.grading.conclude import conclude_case
 from gradegate.planning.job import Job
 from gradegate.planning.keys import row_key
-from gradegate.reporting.lines import case_line, grade_line, spent, turn_line
-from gradegate.reporting.plain import plain
 from gradegate.reporting.redact import conceal
-from gradegate.reporting.reread import grade_of, row_of, turn_of
-from gradegate.reporting.results import CaseLine, GradeLine
 from gradegate.result import Asserted, Grade, Outcome, Row
+from gradegate.results.cases import CaseLine, GradeLine, Spent, TurnLine
+from gradegate.results.jsonable import plain
+from gradegate.results.mapping import entry, value
 from gradegate.running.again import Asking
 from gradegate.running.beside import Regrading
 from gradegate.running.gathered import Asked, Place
@@ -33,14 +32,14 @@ def answer_record(place: Place, asked: Asked, planned: Job, hide: Hide) -> Answe
     shown = SaidLine.model_validate(conceal(said.model_dump(), hide)) if said else None
     known = None if asked.known is None else dict(conceal(asked.known, hide))
     hidden = row.hidden or shown != said or known != asked.known
-    return AnswerRecord(place=place[0], repeat=place[1], answer=case_line(row), said=shown, known=known, hidden=hidden)
+    return AnswerRecord(place=place[0], repeat=place[1], answer=entry(CaseLine, row), said=shown, known=known, hidden=hidden)
 
 
 def _said(transcript: Transcript, job: Job) -> SaidLine:
     talk = transcript.vars.get(CONVERSATION) if CONVERSATION not in job.vars else None
     return SaidLine(
         prompt=transcript.prompt,
-        turns=[turn_line(turn) for turn in transcript.turns],
+        turns=[entry(TurnLine, turn) for turn in transcript.turns],
         metadata=plain(transcript.metadata),
         before=plain(transcript.before),
         conversation=plain(talk),
@@ -65,7 +64,7 @@ def _transcript(said: SaidLine, job: Job) -> Transcript:
     told = {} if said.conversation is None else {CONVERSATION: said.conversation}
     return Transcript(
         said.prompt,
-        tuple(map(turn_of, said.turns)),
+        tuple(value(Turn, turn) for turn in said.turns),
         {**job.vars, **told},
         NO_USAGE,
         said.metadata,
@@ -77,7 +76,7 @@ def _transcript(said: SaidLine, job: Job) -> Transcript:
 
 def row_in(line: CaseLine, planned: Job, repeat: int, job: Job) -> Row:
     """The answer of a line, with all that decides as the plan has it. Raises Damaged where it answers another question."""
-    said = row_of(line)
+    said = value(Row, line)
     if (said.key, said.definition, said.repeat) != (row_key(planned, repeat), planned.definition, repeat):
         raise Damaged("the answer is to another question than the plan's")
     asserted = asserted_by(job)
@@ -130,19 +129,19 @@ def asks_record(place: Place, asking: Asking, hide: Hide) -> AsksRecord:
         kind="base" if isinstance(asking, Regrading) else "again",
         asks=further,
         answers=conceal(asking.answers, hide),
-        usages=[spent(usage) for usage in asking.usages],
-        lost=spent(asking.lost),
-        lost_answers=spent(asking.lost_answers),
+        usages=[entry(Spent, usage) for usage in asking.usages],
+        lost=entry(Spent, asking.lost),
+        lost_answers=entry(Spent, asking.lost_answers),
     )
 
 
 def _graded(grade: Grade, hide: Hide) -> GradeLine:
-    return grade_line(conceal(grade, hide))
+    return entry(GradeLine, conceal(grade, hide))
 
 
 def asks_in(lines: Sequence[GradeLine], asserted: Asserted) -> list[Grade]:
     """The asks of one grade after the first. Raises Damaged for asks of another one."""
-    return [as_planned(grade_of(line), asserted, False) for line in lines]
+    return [as_planned(value(Grade, line), asserted, False) for line in lines]
 
 
 def total(usages: Mapping[Any, Usage] | Sequence[Usage]) -> Usage:

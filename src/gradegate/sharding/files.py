@@ -6,8 +6,6 @@ They come from other jobs, and anybody may have written them: they are read stri
 from __future__ import annotations
 
 import hashlib
-import os
-import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
@@ -16,9 +14,10 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gradegate.bounded.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MIB
+from gradegate.bounded.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE
+from gradegate.files.regular import UnusableError, regular
 from gradegate.files.replacing import Place, replacing
-from gradegate.files.values import wrong
+from gradegate.files.values import first_wrong
 from gradegate.reporting.visible import one_line
 
 M = TypeVar("M", bound=BaseModel)
@@ -52,17 +51,12 @@ def write(place: Place, lines: Iterable[str]) -> str:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BufferedReader]:
-    """A plain file: neither a pipe nor a device, whose reader might wait for ever. Raises Damaged."""
+    """A file of lines. Raises Damaged."""
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise Damaged("it is not a plain file")
-            if status.st_size > MAX_BASELINE:
-                raise Damaged(f"it has more than {MAX_BASELINE // MIB} MiB")
+        with regular(path, MAX_BASELINE) as file:
             yield file
-    except OSError as e:
-        raise Damaged(f"it cannot be read: {e.strerror or e}") from e
+    except UnusableError as e:
+        raise Damaged(str(e)) from e
 
 
 def checked(file: BufferedReader) -> Footer:
@@ -98,6 +92,4 @@ def parsed(model: type[M], line: bytes, number: int, otherwise: str = "") -> M:
     try:
         return model.model_validate_json(line)
     except ValidationError as e:
-        first = e.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the top"
-        raise Damaged(otherwise or one_line(f"line {number}: {place} {wrong(first)[0]}", 200)) from e
+        raise Damaged(otherwise or one_line(f"line {number}: {first_wrong(e)}", 200)) from e

@@ -15,9 +15,7 @@ from gradegate.suite import ProviderSpec
 def plan_digest(plan: Plan) -> str:
     """64 hex digits: the same for plans that ask the same of the same models, and decide by the same rules."""
     jobs = [sha256(list(_job(job))).hex() for job in plan.jobs]
-    policies = [
-        [it.rules, it.errors, it.errors_up_to, it.changes, it.confirm, it.noise, it.compare] for it in plan.policies
-    ]
+    policies = [[it.rules, it.errors, it.errors_up_to, it.changes, it.confirm, it.noise, it.compare] for it in plan.policies]
     baseline = plan.baseline and [[answer.key.hex(), answer.outcome.value] for answer in plan.baseline.answers]
     base = plan.base and [plan.base.gone, plan.base.commit]
     return sha256([jobs, policies, plan.digests, plan.recorded, plan.derived, baseline, base]).hex()

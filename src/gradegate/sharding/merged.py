@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gradegate.account import AskedModel, BudgetReport, CacheReport, KeyUse
+from gradegate.account import AskedModel, BudgetReport, CacheReport
 from gradegate.conversation import NO_USAGE, Usage
 from gradegate.deciding.chances import tail
 from gradegate.deciding.waves import LEAST
@@ -14,9 +14,9 @@ from gradegate.errors import Trouble
 from gradegate.figures import many
 from gradegate.pipeline import Prepared
 from gradegate.planning.job import Job
-from gradegate.reporting.lines import case_line
-from gradegate.reporting.reread import usage_of
 from gradegate.result import RunResult
+from gradegate.results.cases import CaseLine
+from gradegate.results.mapping import entry, value
 from gradegate.running.askable import Askable
 from gradegate.running.gathered import Account, Asked, Gathered
 from gradegate.running.portions import Portions
@@ -67,7 +67,7 @@ def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
             run,
             notes=(*run.notes, *notes),
             models=_models(accounts) or run.models,
-            keys=tuple(dict.fromkeys(KeyUse(key.name, key.host) for it in accounts for key in it.keys)),
+            keys=tuple(dict.fromkeys(key for it in accounts for key in it.keys)),
             hidden=tuple(sorted({name for it in accounts for name in it.hidden})),
             incomplete=_incomplete(collected),
         ),
@@ -131,7 +131,7 @@ def _opened(gathered: Gathered, playback: Playback, collected: Collected) -> Ite
         if record is None:
             continue
         base = collected.asked.get((index + 1, repeat)) if _has_base(gathered, index) else None
-        yield OpenRecord(positions=positions, answer=record, other=case_line(base.row) if base else None)
+        yield OpenRecord(positions=positions, answer=record, other=entry(CaseLine, base.row) if base else None)
 
 
 def _has_base(gathered: Gathered, index: int) -> bool:
@@ -151,16 +151,11 @@ def likely(grades: int, noise: float) -> int:
 # --- what it took ---------------------------------------------------------------------------------------------
 
 
-def _account(
-    prepared: Prepared, collected: Collected, accounts: Sequence[AccountRecord], unneeded: tuple[Usage, Usage]
-) -> Account:
-    target = sum((usage_of(it.lost_target) for it in accounts), NO_USAGE) + unneeded[0]
-    graders = sum((usage_of(it.lost_graders) for it in accounts), NO_USAGE) + unneeded[1]
+def _account(prepared: Prepared, collected: Collected, accounts: Sequence[AccountRecord], unneeded: tuple[Usage, Usage]) -> Account:
+    target = sum((value(Usage, it.lost_target) for it in accounts), NO_USAGE) + unneeded[0]
+    graders = sum((value(Usage, it.lost_graders) for it in accounts), NO_USAGE) + unneeded[1]
     rounds = range(1, collected.rounds + 1)
-    longest = (
-        max((it.seconds for (round_, _), it in collected.accounts.items() if round_ == number), default=0.0)
-        for number in rounds
-    )
+    longest = (max((it.seconds for (round_, _), it in collected.accounts.items() if round_ == number), default=0.0) for number in rounds)
     limits = prepared.client.budget.report().limits
     calls, usd = sum(it.calls for it in accounts), sum(it.usd for it in accounts)
     return Account(
@@ -186,5 +181,4 @@ def _cache(accounts: Sequence[AccountRecord]) -> CacheReport | None:
 
 
 def _models(accounts: Sequence[AccountRecord]) -> tuple[AskedModel, ...]:
-    models = (AskedModel(it.name, it.host, it.replies_from) for account in accounts for it in account.models)
-    return tuple(dict.fromkeys(models))
+    return tuple(dict.fromkeys(it for account in accounts for it in account.models))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from gradegate.conversation import NO_USAGE, Usage
 from gradegate.deciding.votes import Standing
 from gradegate.grading.conclude import error
-from gradegate.reporting.reread import usage_of
+from gradegate.results.mapping import value
 from gradegate.running.again import Asking, Stopped
 from gradegate.running.beside import Regrading
 from gradegate.running.gathered import Place
@@ -69,9 +69,9 @@ class Playback:
             return
         self._used.add(id(record))
         asking.answers = list(record.answers)
-        asking.usages += map(usage_of, record.usages)
-        asking.lost += usage_of(record.lost)
-        asking.lost_answers += usage_of(record.lost_answers)
+        asking.usages += (value(Usage, it) for it in record.usages)
+        asking.lost += value(Usage, record.lost)
+        asking.lost_answers += value(Usage, record.lost_answers)
 
     def asked(self, place: Place, position: int) -> bool:
         """Whether a grade was asked again by anybody."""
@@ -83,9 +83,9 @@ class Playback:
         number = 0
         for record in self._all:
             if id(record) not in self._used:
-                target = sum(map(usage_of, record.usages), target + usage_of(record.lost_answers))
-                graders += usage_of(record.lost)
+                target = sum((value(Usage, it) for it in record.usages), target + value(Usage, record.lost_answers))
+                graders += value(Usage, record.lost)
             for position in self._left[id(record)]:
                 number += 1
-                graders = sum((usage_of(ask.usage) for ask in record.asks[position]), graders)
+                graders = sum((value(Usage, ask.usage) for ask in record.asks[position]), graders)
         return number, (target, graders)

@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gradegate.reporting.results import AskedLine, CaseLine, GradeLine, KeyLine, Spent, TurnLine, Version
+from gradegate.account import AskedModel, CacheReport, KeyUse
+from gradegate.options import MOST_SHARDS
+from gradegate.results.cases import CaseLine, GradeLine, Spent, TurnLine, Version
 
 FORMAT = 1  # grows when a line changes its meaning
 PART, OPEN = "part", "open"
@@ -26,11 +28,9 @@ class Header(_Line):
     version: str
     plan: Digest
     commit: str
-    run: (
-        str  # the id of the workflow run, so that no other run, such as a stranger's, has a part in it; empty elsewhere
-    )
+    run: str  # the id of the workflow run, so that no other run, such as a stranger's, has a part in it; empty elsewhere
     shard: Index  # 0 in a file that names open failures
-    of: Annotated[int, Field(ge=1, le=999)]
+    of: Annotated[int, Field(ge=1, le=MOST_SHARDS)]
     round: Annotated[int, Field(ge=1, le=99)]
     attempt: Annotated[int, Field(ge=1)]
     basis: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
@@ -79,15 +79,6 @@ class AsksRecord(_Line):
     lost_answers: Spent
 
 
-class CacheRecord(_Line):
-    """What came from the cache of replies."""
-
-    looked_up: int
-    hits: int
-    oldest: float
-    saved_usd: float
-
-
 class AccountRecord(_Line):
     """The line before the last: how a shard's run went, and what it took beside its answers."""
 
@@ -99,10 +90,10 @@ class AccountRecord(_Line):
     calls: int
     usd: float
     used_up: str
-    cache: CacheRecord | None
+    cache: CacheReport | None
     problems: list[str]
-    models: list[AskedLine]
-    keys: list[KeyLine]
+    models: list[AskedModel]
+    keys: list[KeyUse]
     hidden: list[str]
 
 

@@ -63,7 +63,7 @@ def ask(settings: Settings, progress: Progress, spare: Spare = needed) -> Writte
     if before:
         _check(before, head, settings.open)
     path = str(Path(settings.parts) / f"part-{number}-of-{of}-round-{round_}-attempt-{head.attempt}.jsonl")
-    where = places([path], settings.cwd, settings.environ)[path]
+    where = places([path], settings.cwd, settings.environment)[path]
     if unasked := ready.wait(awaited, settings.environ):
         # A part all the same: without any, the merge could not tell it from a shard that was given no keys.
         head = head.model_copy(update={"unasked": unasked})
@@ -154,7 +154,7 @@ def name_open(settings: Settings, spare: Spare = needed) -> Written:
     prepared = prepare(replace(settings, cache=""))
     if said := spare(prepared):
         return Written(f"nothing to check: {said}")
-    where = places([settings.open], settings.cwd, settings.environ)[settings.open]
+    where = places([settings.open], settings.cwd, settings.environment)[settings.open]
     found, collected = _merged(prepared, settings, settings.reask)
     programs.end()
     failures = sum(len(it.positions) for it in found.opened)

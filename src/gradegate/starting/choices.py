@@ -58,11 +58,7 @@ def is_address(id_: str) -> bool:
 def fault(id_: str) -> tuple[str, str] | None:
     """What keeps an id or an address out of a config, and its cure; None where nothing does. It repeats no password."""
     if not is_address(id_):
-        return (
-            None
-            if _ID.fullmatch(id_)
-            else ("is not the id of a provider", f"write VENDOR:MODEL, such as {PLACEHOLDER}")
-        )
+        return None if _ID.fullmatch(id_) else ("is not the id of a provider", f"write VENDOR:MODEL, such as {PLACEHOLDER}")
     try:
         parts = urlsplit(id_)
         named = bool(parts.hostname) and parts.port != 0
@@ -90,11 +86,7 @@ def check(choices: Choices) -> None:
     found = {"provider": fault(choices.target), "grader": fault(choices.judge)}
     if not choices.grader:  # it is the other one, and would say the same again
         del found["grader"]
-    mistakes = [
-        Mistake(f"--{option} {_named(choices, option)}{told[0]}", None, told[1])
-        for option, told in found.items()
-        if told
-    ]
+    mistakes = [Mistake(f"--{option} {_named(choices, option)}{told[0]}", None, told[1]) for option, told in found.items() if told]
     if choices.config and not found["provider"] and (choices.template == "application") != is_address(choices.target):
         mistakes.append(_other_kind(choices))
     if not _ACTION.fullmatch(choices.action):

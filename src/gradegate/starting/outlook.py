@@ -1,188 +1,144 @@
-"""What the Action will do on a pull request, in words: a block of lines for each step."""
+"""What the workflows of a repository do on a pull request: which jobs run gradegate, whether they block, what forks get."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from gradegate.errors import ConfigError, Origin
 from gradegate.figures import many
+from gradegate.files import document
+from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET
-from gradegate.running.estimate import estimate, said
-from gradegate.starting.choices import ACTION
-from gradegate.starting.foreseen import Foreseen, foresee
-from gradegate.starting.workflows import ActionStep, action_steps
+from gradegate.github.inputs import KEYS, from_inputs
+from gradegate.pipeline import MOST_ROUNDS, STAND_IN, Prepared, prepare
+from gradegate.settings import ActionSettings, Settings
 
-_COMMENTS = {
-    "always": "one on the pull request, updated at every push",
-    "changes": "one on the pull request, written anew when outcome or failing cases change",
-    "failures": "one on the pull request, when the check fails",
-}
-_WIDTH = 12
+_USES = re.compile(r"[^/@\s]+/gradegate(?:/container)?@\S+", re.IGNORECASE)
+_OPEN = "${{"
+_MOST = 500  # files
 
 
 def outlook(root: Path) -> tuple[list[str], list[str]]:
-    """What is said of the workflows of a repository, a line each, and what keeps them from running."""
-    steps, mistakes = action_steps(root)
-    problems = [str(mistake) for mistake in mistakes]
+    """What is said of the workflows, a line each, and what keeps them from running. Makes no call and runs no code."""
     lines: list[str] = []
-    for step in steps:
-        lines += [f"{step.origin}, job {step.job}:"]
-        if not any(event.startswith("pull_request") for event in step.events):
-            lines += [_line("runs", f"not on a pull request, but on {', '.join(step.events) or 'nothing'}"), ""]
+    problems: list[str] = []
+    for path in sorted((root / ".github" / "workflows").glob("*.y*ml"))[:_MOST]:
+        name = path.relative_to(root).as_posix()
+        try:
+            workflow = document.read(Workspace(root).read(str(path), root, Origin(name)), name)
+        except ConfigError as e:
+            problems += map(str, e.mistakes)
             continue
-        found = foresee(step, root)
-        problems += [f"{step.origin}: {mistake}" for mistake in found.mistakes]
-        problems += [f"{step.origin}: {text}" for text in _lacking(found)]
-        lines += [*_told(found), ""]
-    if not steps and not problems:
+        for job_name, job in _mapping(_mapping(workflow).get("jobs")).items():
+            steps = _mapping(job).get("steps")
+            for number, step in enumerate(steps if isinstance(steps, list) else []):
+                uses = str(_mapping(step).get("uses") or "")
+                if _USES.fullmatch(uses):
+                    line = document.line_of(workflow, ["jobs", job_name, "steps", number, "uses"])
+                    lines.append(f"{name}:{line}, job {job_name}:")
+                    said, wrong = _told(root, workflow, job, step)
+                    lines += [f"  {title:10}{text}" for title, text in said]
+                    problems += [f"{name}:{line}: {text}" for text in wrong]
+    if not lines and not problems:
         problems.append("no workflow uses gradegate -> `gradegate init` writes one")
-    return [_on_one(line) for line in lines], [_on_one(problem) for problem in problems]
+    # One line each: what a workflow says may not pass for what is said of it.
+    return [" ".join(line.splitlines()) for line in lines], [" ".join(problem.splitlines()) for problem in problems]
 
 
-def _on_one(line: str) -> str:
-    """The same on one line: what a workflow says may not pass for what is said of it."""
-    return " ".join(line.splitlines())
-
-
-def _line(title: str, text: str) -> str:
-    return f"  {title:{_WIDTH}}{text}"
-
-
-def _told(found: Foreseen) -> Iterator[str]:
-    step = found.step
-    yield _line("runs", _events(step))
-    if "pull_request_target" in step.events:
-        yield _line("", TARGET)
-    if step.condition:
-        yield _line("only if", step.condition)
-    release = " -> put the commit of a release there" if step.uses == ACTION else ""
-    yield _line("uses", f"{step.uses}{release}")
-    if found.unknown:
-        yield _line("not known", f"{', '.join(found.unknown)}: GitHub fills it in when it runs")
-    yield from _plan(found)
-    yield _line("base", _base(found))
-    yield _line("permissions", _rights(step))
-    yield from _reports(found)
-    yield _line("forks", _forks(found))
-
-
-def _events(step: ActionStep) -> str:
-    """The events of pull requests, with their filters."""
-    named = []
-    for event, filters in step.events.items():
-        if event.startswith("pull_request"):
-            kept = filters if isinstance(filters, Mapping) else {}
-            only = [f"{name}: {_list(value)}" for name, value in kept.items()]
-            named.append(f"on {event}" + (f" ({'; '.join(only)})" if only else ""))
-    return " and ".join(named)
-
-
-def _list(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _plan(found: Foreseen) -> Iterator[str]:
-    """Configs, models, keys, calls and cost; nothing where there is no plan."""
-    prepared, run = found.prepared, found.action.run
-    if prepared is None:
-        yield _line("configs", _unplanned(found))
-        return
+def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[str, str]], list[str]]:
+    """Titles and texts of one step, and its problems."""
+    on = workflow.get("on")
+    events: Mapping[str, Any] = {on: None} if isinstance(on, str) else dict.fromkeys(map(str, on)) if isinstance(on, list) else _mapping(on)
+    asked = [event for event in events if event.startswith("pull_request")]
+    if not asked:
+        return [("runs", f"not on a pull request, but on {', '.join(events) or 'nothing'}")], []
+    said = [("runs", " and ".join(f"on {event}{_only(events[event])}" for event in asked))]
+    said += [("", TARGET)] if "pull_request_target" in events else []
+    said += [("only if", str(it["if"])) for it in (job, step) if it.get("if") is not None]
+    env = {**_texts(workflow.get("env")), **_texts(job.get("env")), **_texts(step.get("env"))}
+    inputs = _texts(step.get("with"))
+    action = from_inputs(_environ(root, env, inputs), root)
+    wrong = [str(mistake) for mistake in action.mistakes]
+    if any(_OPEN in inputs.get(name, "") for name in ("config", "working-directory")):
+        return [
+            *said,
+            ("configs", "named when it runs, so nothing else is known; see `gradegate validate CONFIG`"),
+        ], wrong
+    run = replace(action.run, base="", baseline="", compare="", shard=None, merge="", open="", allow_exec=False)
+    try:
+        # Answers of another job are not there yet; whoever gives them, no target is asked.
+        prepared, missing = planned(replace(run, answers=(), providers=("echo",)) if run.answers else run)
+    except ConfigError as e:
+        if action.run.allow_exec:  # on the runner the code has leave, and here it has none
+            return [*said, ("configs", f"not known here, as no code is run: {e.mistakes[0].what}")], wrong
+        return said, [*wrong, *map(str, e.mistakes)]
     plan = prepared.shown_plan
-    numbers = f"{many(plan.answers, 'answer')}, {many(plan.assertions, 'assertion')}"
-    yield _line("configs", f"{', '.join(plan.digests)}: {numbers}")
-    if run.answers:
-        yield _line("answers", f"read from {', '.join(run.answers)}; no target is asked")
-    asked = [str(model) for model in plan.models if model.host]
-    yield _line("asks", "; ".join(asked) or "nobody: replies come from files of the repository")
-    yield _line("keys", _keys(found))
-    lines = estimate(plan), prepared.client.budget.limits
-    for text in said(*lines):
-        title, _, rest = text.partition(": ")
-        yield _line(title, prepared.hide(rest))
-    if run.shard or run.merge or "shard" in found.unknown:
-        yield _line("shards", "these are the numbers of all shards together; `merge` asks nobody and decides")
+    said.append(("configs", f"{', '.join(plan.digests)}: {many(plan.answers, 'answer')}, {many(plan.assertions, 'assertion')}"))
+    said += [("blocks", _blocks(prepared)), ("forks", _forks(events, prepared, action))]
+    cure = "and the step does not pass it -> `env: {0}: ${{{{ secrets.{0} }}}}`"
+    return said, [*wrong, *(f"the run needs {name}, {cure.format(name)}" for name in sorted(missing))]
 
 
-def _unplanned(found: Foreseen) -> str:
-    """Why there is no plan."""
-    named = ", ".join(found.action.run.configs) or "the one of the folder"
-    if found.unseen:
-        return f"{named}: the plan is not known here, as no code is run: {found.unseen}"
-    if found.unplaced:
-        return "named when it runs, so nothing is known of calls, keys and cost; `gradegate validate CONFIG` tells them"
-    return f"{named}: no plan, for the reasons below"
+def _only(filters: Any) -> str:
+    """The filters of an event."""
+    parts = [f"{name}: {', '.join(map(str, it)) if isinstance(it, list) else it}" for name, it in _mapping(filters).items()]
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
-def _keys(found: Foreseen) -> str:
-    """Which variables go where, and which are passed and not used."""
-    prepared = found.prepared
-    used = [str(use) for use in prepared.plan.keys if use.name not in found.missing] if prepared else []
-    names = {use.name for use in prepared.plan.keys} if prepared else set()
-    idle = [name for name in found.passed if name not in names]
-    parts = ["; ".join(used)] if used else ["none is needed" if not found.missing else "none"]
-    if idle:
-        parts.append(f"{', '.join(idle)} {'is' if len(idle) == 1 else 'are'} passed and not used")
-    return "; ".join(parts)
+def _blocks(prepared: Prepared) -> str:
+    rules = [rule for policy in prepared.plan.policies for rule in policy.rules]
+    counts = any(binding.asserted.counts for job in prepared.plan.jobs for binding in job.assertions)
+    if not counts or not any(rule.blocking for rule in rules):
+        return "no: every rule or every assertion only advises"
+    return f"yes, by {many(sum(rule.blocking for rule in rules), 'rule')}: the check fails when one is missed"
 
 
-def _lacking(found: Foreseen) -> Iterator[str]:
-    """Keys that the run needs and nobody passes."""
-    for name in found.missing:
-        yield f"the run needs {name}, and the step does not pass it -> `env: {name}: ${{{{ secrets.{name} }}}}`"
-
-
-def _base(found: Foreseen) -> str:
-    base = found.step.inputs.get("base", "")
-    if not base:
-        return "none is given, so nobody says how a pull request weakens its own gate (docs/github.md)"
-    blocks = "; what weakens it blocks" if found.action.run.changes == "block" else ""
-    asked = "; its prompts are asked, too, and are counted as if they were those of today" if found.both_sides else ""
-    there = "" if base in found.step.checkouts or "${{" in base else ", which no step before it checks out"
-    return f"{base}{there}: the report says how a pull request changes its own gate{blocks}{asked}"
-
-
-def _rights(step: ActionStep) -> str:
-    rights = step.rights
-    if rights is None:
-        return "those of the repository's settings, as the workflow names none"
-    if isinstance(rights, Mapping):
-        return ", ".join(f"{name}: {value}" for name, value in rights.items()) or "none"
-    return str(rights)
-
-
-def _may_comment(step: ActionStep) -> bool:
-    rights = step.rights
-    if isinstance(rights, Mapping):
-        return rights.get("pull-requests") == "write"
-    return rights in (None, "write-all")
-
-
-def _reports(found: Foreseen) -> Iterator[str]:
-    action, prepared = found.action, found.prepared
-    text = _COMMENTS.get(action.comment, "none")
-    if action.comment != "off" and not _may_comment(found.step):
-        text = "refused, as `pull-requests: write` is not among the permissions"
-    key = f" (comment-key {action.comment_key})" if action.comment_key and text != "none" else ""
-    yield _line("comment", text + key)
-    yield _line("files", ", ".join(action.run.outputs) or "none")
-    pages = [name for name, on in (("job summary", action.summary), ("annotations", action.annotations)) if on]
-    if pages:
-        yield _line("besides", ", ".join(pages))
-    if action.only_changed and prepared:
-        yield _line(
-            "unless", "a pull request changes none of the files that it depends on: it passes without a run then"
-        )
-
-
-def _forks(found: Foreseen) -> str:
+def _forks(events: Mapping[str, Any], prepared: Prepared, action: ActionSettings) -> str:
     """What becomes of pull requests whose workflow GitHub gives no secrets."""
-    if "pull_request" not in found.step.events:
+    if "pull_request" not in events:
         return "see docs/github.md (Events)"
-    if found.prepared is None:
-        return "not known without a plan"
-    used = found.prepared.plan.keys
-    needs = {*found.missing, *(use.name for use in used)}
-    if not needs:
+    if not prepared.plan.keys:
         return "run as any other, as no key is needed; no comment, since their token only reads"
-    ends = "passes (on-missing-secrets: neutral)" if found.action.neutral else "fails with exit code 3"
+    ends = "passes (on-missing-secrets: neutral)" if action.neutral else "fails with exit code 3"
     return f"not run, as GitHub gives them no secrets: the check {ends}; docs/github.md (Forks) has a way in two stages"
+
+
+def _environ(root: Path, env: Mapping[str, str], inputs: Mapping[str, str]) -> dict[str, str]:
+    """The variables of the process on the runner. A secret is taken to be there; another expression is left out."""
+    given = {name: STAND_IN if name in KEYS else "" if _OPEN in text else text for name, text in inputs.items() if text}
+    return {
+        **{name: STAND_IN if _OPEN in text else text for name, text in env.items()},
+        **{f"INPUT_{name.replace(' ', '_').upper()}": text for name, text in given.items()},
+        **runner(root),
+    }
+
+
+def runner(root: Path) -> dict[str, str]:
+    """The variables of a runner at a pull request that decide how a config is read; ``root`` is the repository."""
+    return {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": "pull_request", "GITHUB_WORKSPACE": str(root)}
+
+
+def planned(settings: Settings) -> tuple[Prepared, frozenset[str]]:
+    """The plan with something in the place of keys that are not passed, and which these are. Raises ConfigError."""
+    names: frozenset[str] = frozenset()
+    for _ in range(MOST_ROUNDS):
+        try:
+            return prepare(replace(settings, environ={**settings.environ, **dict.fromkeys(names, STAND_IN)})), names
+        except ConfigError as e:
+            if not e.missing - names:
+                raise
+            names |= e.missing
+    raise ConfigError.at("the variables that the configs take are not found out", None, "name fewer providers")
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _texts(value: Any) -> dict[str, str]:
+    """A mapping as the runner passes it on: numbers and truth values as texts."""
+    return {str(key): "" if text is None else str(text) for key, text in _mapping(value).items()}

@@ -67,6 +67,4 @@ def _model(question: str, default: str, ask: Ask) -> str:
         told = fault(typed)
         if split_id(typed) and not told and not is_address(typed):
             return typed
-        question = (
-            f"No provider has that id ({told[1] if told else unserved.nearest(typed)}). VENDOR:MODEL [{default}] "
-        )
+        question = f"No provider has that id ({told[1] if told else unserved.nearest(typed)}). VENDOR:MODEL [{default}] "

@@ -12,8 +12,8 @@ from gradegate.files.replacing import Place
 from gradegate.files.workspace import Workspace
 from gradegate.settings import Settings, graders
 from gradegate.starting.choices import ACTION, PLACEHOLDER, TEMPLATES, Choices, check, is_address
-from gradegate.starting.foreseen import planned, runner
 from gradegate.starting.models import variables_of
+from gradegate.starting.outlook import planned, runner
 from gradegate.starting.questions import Ask, completed
 from gradegate.starting.written import CONFIG, Ground, files, ground
 
@@ -36,9 +36,7 @@ def begin(cwd: Path, given: Mapping[str, str], *, config: bool, workflow: bool, 
     choices = replace(choices, workflow=workflow, config=config)
     check(choices)
     where = ground(cwd, choices.folder)
-    made = files(
-        choices, where, _keys(choices, Workspace(where.root)) if config else ((), _keys_of_config(choices, where))
-    )
+    made = files(choices, where, _keys(choices, Workspace(where.root)) if config else ((), _keys_of_config(choices, where)))
     create(made, {Place(where.cwd, (*where.folder, CONFIG)): _THERE})
     yield from _written(made, where)
     yield from [] if ask or not config else _defaults(choices, given)

@@ -37,9 +37,7 @@ class Ground:
     def key(self) -> str:
         """What tells the workflow of this folder from others in the repository: letters, digits and hyphens."""
         words = re.sub(r"[^a-z0-9]+", "-", self.below.lower()).strip("-")
-        if (
-            not 0 < len(words) <= LONGEST or not self.below.isascii()
-        ):  # which cannot be told apart by their letters alone
+        if not 0 < len(words) <= LONGEST or not self.below.isascii():  # which cannot be told apart by their letters alone
             words = f"{words[:LONGEST]}-{sha256(self.below.encode()).hexdigest()[:8]}".strip("-")
         return f"evals-{words}" if self.below else "evals"
 
@@ -94,9 +92,7 @@ def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence
         "GRADER": choices.judge,
         "TARGET_NEEDS": needs(keys[0]),
         "GRADER_NEEDS": needs(keys[1]),
-        "ACTION": f"{choices.action} # put the commit of a release here"
-        if choices.action == ACTION
-        else choices.action,
+        "ACTION": f"{choices.action} # put the commit of a release here" if choices.action == ACTION else choices.action,
         "PLACE": where.below or "this repository",
         "NAME": _quoted(f"evals of {where.below}") if where.below else "evals",
         "KEY": where.key,

@@ -1,113 +1,30 @@
-"""The sandboxed Jinja2 that templates are parsed, compiled and filled in with; most of it runs in the worker."""
+"""Fills templates in along their tree; what may take long is done in the worker, with the same functions."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache, wraps
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache, reduce
 from itertools import islice
 from typing import Any
 
 import jinja2
-from jinja2 import meta, nodes
-from jinja2.runtime import LoopContext
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.utils import Namespace
+from jinja2 import nodes
 
 from gradegate.bounded.bounds import MAX_CHARACTERS
-from gradegate.texts import scopes
-from gradegate.texts.filters import FILTERS
-from gradegate.texts.functions import FUNCTIONS
-from gradegate.texts.grammar import UNDEFINED as UNDEFINED_VALUE
-from gradegate.texts.grammar import NunjucksParser
-from gradegate.texts.listfilters import TESTS
-from gradegate.texts.literals import NunjucksLexer
-from gradegate.texts.members import is_data, items_of, member, pairs_of
-from gradegate.texts.methods import UNDEFINED
-from gradegate.texts.operators import ARITHMETIC, COMPARISONS
-from gradegate.texts.values import javascript, printed, show
+from gradegate.texts import grammar
+from gradegate.texts.filters import FILTERS, TESTS
+from gradegate.texts.operators import SIGNS, add
+from gradegate.texts.values import UNDEFINED, is_true, member, number, printed, show, to_number
+
+# Of the worker, which imports nothing later.
+NEEDS = ("encodings.unicode_escape", "encodings.utf_16_le", "jinja2.debug", "logging", "pprint", "textwrap")
 
 
 class TemplateError(ValueError):
     """A template cannot be parsed or filled; the message says why and, where known, in which line of it."""
 
 
-class _Environment(ImmutableSandboxedEnvironment):
-    @cached_property
-    def lexer(self) -> NunjucksLexer:
-        return NunjucksLexer(self)
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        if isinstance(obj, LoopContext) and attribute not in _LOOP:
-            return UNDEFINED(name=attribute)
-        return member(obj, attribute) if is_data(obj) else super().getattr(obj, attribute)
-
-    def getitem(self, obj: Any, argument: Any) -> Any:
-        if is_data(obj):
-            return member(obj, argument)
-        return super().getitem(obj, argument)
-
-    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        tree = NunjucksParser(self, source, name, filename).parse()
-        scopes.adjust(tree)
-        return tree
-
-    def preprocess(self, source: str, name: str | None = None, filename: str | None = None) -> str:
-        """Words of Nunjucks that Jinja has under another name."""
-        return _BLOCKS.sub(lambda found: found[1] + _SYNONYMS[found[2]], source) if "{%" in source else source
-
-
-_SYNONYMS = {"elseif": "elif", "verbatim": "raw", "endverbatim": "endraw"}
-_BLOCKS = re.compile(r"(\{%-?\s*)(elseif|verbatim|endverbatim)\b")
-_LOOP = frozenset("index index0 revindex revindex0 first last length".split())  # what Nunjucks tells of a loop
-
-
-def _store(_: Any) -> Namespace:
-    return Namespace()
-
-
-def _undefined(_: Any) -> jinja2.Undefined:
-    return UNDEFINED()
-
-
-def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter or a test whose mistakes say which it is."""
-
-    @wraps(function)
-    def called(*values: Any, **named: Any) -> Any:
-        try:
-            return function(*values, **named)
-        except (TypeError, ValueError) as e:
-            raise TypeError(f"`{name}`: {e}") from e
-
-    return called
-
-
-def _environment() -> _Environment:
-    environment = _Environment(undefined=UNDEFINED, keep_trailing_newline=True, finalize=show)
-    environment.globals.clear()
-    environment.globals.update(FUNCTIONS)
-    environment.filters = {name: _named(name, filter_) for name, filter_ in FILTERS.items()}
-    environment.filters.update({**COMPARISONS, **ARITHMETIC, UNDEFINED_VALUE: _undefined})
-    environment.filters.update({scopes.STORE: _store, scopes.ITEMS: items_of, scopes.PAIRS: pairs_of})
-    environment.tests = {name: _named(name, test) for name, test in TESTS.items()}
-    return environment
-
-
-ENVIRONMENT = _environment()
-GLOBALS = frozenset(ENVIRONMENT.globals)
-_CALLED = re.compile(r"\w\(\) (takes|got|missing)\b")  # as Python says it
-_TROUBLE = (
-    jinja2.TemplateError,
-    ArithmeticError,
-    TypeError,
-    ValueError,
-    LookupError,
-    AttributeError,
-    NameError,  # a number that Python writes as `inf`
-    SyntaxError,  # of the Python that Jinja writes, for what is nested too deeply
-    RecursionError,
-)
+_TROUBLE = (jinja2.TemplateError, ArithmeticError, TypeError, ValueError, RecursionError)
 
 
 def _error(trouble: Exception) -> TemplateError:
@@ -115,15 +32,9 @@ def _error(trouble: Exception) -> TemplateError:
         return trouble
     if isinstance(trouble, jinja2.TemplateSyntaxError):
         return TemplateError(f"{trouble.message} (line {trouble.lineno} of the template)")
-    if isinstance(trouble, RecursionError | SyntaxError):
+    if isinstance(trouble, RecursionError):
         return TemplateError("it is nested too deeply, or refers to itself without end")
-    if isinstance(trouble, ArithmeticError):
-        return TemplateError("a number in it is too large")
-    said = str(trouble)
-    if _CALLED.search(said):
-        return TemplateError("something is called with other values than it takes")
-    ours = isinstance(trouble, TypeError | ValueError | jinja2.UndefinedError)
-    return TemplateError(said if ours else f"{type(trouble).__name__}: {said}")
+    return TemplateError("a number in it is too large" if isinstance(trouble, ArithmeticError) else str(trouble))
 
 
 def has_more_tokens(source: str, limit: int) -> bool:
@@ -131,7 +42,7 @@ def has_more_tokens(source: str, limit: int) -> bool:
     if len(source) <= limit:
         return False
     try:
-        return next(islice(ENVIRONMENT.lex(source), limit, None), None) is not None
+        return next(islice(grammar.ENVIRONMENT.lex(source), limit, None), None) is not None
     except _TROUBLE:
         return False  # parsing it will say what is wrong
 
@@ -139,32 +50,16 @@ def has_more_tokens(source: str, limit: int) -> bool:
 def parse(source: str) -> nodes.Template:
     """What a template is made of; nothing of it is evaluated. Raises TemplateError."""
     try:
-        return ENVIRONMENT.parse(source)
+        return grammar.parse(source)
     except _TROUBLE as e:
         raise _error(e) from e
 
 
-_parsed_last = lru_cache(maxsize=1)(parse)  # of the worker: what it was asked about, it is to fill in next
-
-
-def compiled(tree: nodes.Template) -> jinja2.Template:
-    """A template to fill in; expressions of constants alone are evaluated already. Raises TemplateError."""
-    try:
-        return ENVIRONMENT.from_string(tree)
-    except _TROUBLE as e:
-        raise _error(e) from e
-
-
-def generate(template: jinja2.Template, variables: Mapping[str, Any]) -> str:
+def generate(tree: nodes.Template, variables: Mapping[str, Any]) -> str:
     """The text of a template. Raises TemplateError, also when there is too much of it."""
-    return joined(template.generate(variables))
-
-
-def joined(texts: Iterable[str]) -> str:
-    """The parts of a filled-in template in one. Raises TemplateError when there is too much of it, and for what making them raises."""
     parts, length = [], 0
     try:
-        for part in texts:
+        for part in _Filling(variables).texts(tree.body):
             length += len(part)
             if length > MAX_CHARACTERS:
                 raise TemplateError(f"the filled-in text has more than {MAX_CHARACTERS:,} characters")
@@ -174,29 +69,151 @@ def joined(texts: Iterable[str]) -> str:
     return "".join(parts)
 
 
+class _Filling:
+    """One template with its variables. A loop has a scope; ``set`` changes the nearest name that is set around it."""
+
+    def __init__(self, variables: Mapping[str, Any]) -> None:
+        self._variables = variables
+        self._scopes: list[dict[str, Any]] = [{}]
+
+    def texts(self, body: Iterable[nodes.Node]) -> Iterator[str]:
+        for node in body:
+            match node:
+                case nodes.Output():
+                    for part in node.nodes:
+                        yield part.data if isinstance(part, nodes.TemplateData) else show(self._value(part))
+                case nodes.If():
+                    branches = (it.body for it in (node, *node.elif_) if is_true(self._value(it.test)))
+                    yield from self.texts(next(branches, node.else_))
+                case nodes.For():
+                    yield from self._loop(node)
+                case nodes.Assign():
+                    self._set(node.target, self._value(node.node))
+                case nodes.AssignBlock():
+                    self._set(node.target, "".join(self.texts(node.body)))
+
+    def _set(self, target: Any, value: Any) -> None:
+        around = (scope for scope in reversed(self._scopes) if scope.get(target.name, UNDEFINED) is not UNDEFINED)
+        next(around, self._scopes[-1])[target.name] = value
+
+    def _loop(self, node: nodes.For) -> Iterator[str]:
+        names = [node.target] if isinstance(node.target, nodes.Name) else node.target.items  # type: ignore[attr-defined]
+        rows = [*_rows(self._value(node.iter), len(names))]
+        scope: dict[str, Any] = {}
+        self._scopes.append(scope)
+        for at, row in enumerate(rows):
+            left = len(rows) - at
+            scope["loop"] = {"index": at + 1, "index0": at, "revindex": left, "revindex0": left - 1}
+            scope["loop"] |= {"first": at == 0, "last": left == 1, "length": len(rows)}
+            scope.update(zip((name.name for name in names), row, strict=True))
+            yield from self.texts(node.body)
+        self._scopes.pop()
+        if not rows:
+            yield from self.texts(node.else_)
+
+    def _value(self, node: Any) -> Any:
+        value = self._value
+        match node:
+            case nodes.Name():
+                found = (scope[node.name] for scope in reversed(self._scopes) if node.name in scope)
+                return next((it for it in found if it is not UNDEFINED), self._variables.get(node.name, UNDEFINED))
+            case nodes.Const():
+                return number(node.value) if type(node.value) in (int, float) else node.value
+            case nodes.Getattr():
+                return member(value(node.node), node.attr)
+            case nodes.Getitem():
+                return member(value(node.node), value(node.arg))
+            case nodes.Filter():
+                return self._filter(node)
+            case nodes.Test():
+                return TESTS[node.name](value(node.node))
+            case nodes.Compare():
+                return SIGNS[node.ops[0].op](value(node.expr), value(node.ops[0].expr))
+            case nodes.Not():
+                return not is_true(value(node.node))
+            case nodes.And() | nodes.Or():
+                left = value(node.left)
+                return value(node.right) if is_true(left) is isinstance(node, nodes.And) else left
+            case nodes.CondExpr():
+                branch = node.expr1 if is_true(value(node.test)) else node.expr2
+                return "" if branch is None else value(branch)
+            case nodes.Concat():
+                return reduce(add, map(value, node.nodes), "")
+            case nodes.List():
+                return [value(item) for item in node.items]
+            case nodes.Neg() | nodes.Pos():
+                return number(to_number(value(node.node)) * (-1 if isinstance(node, nodes.Neg) else 1))
+        return SIGNS[grammar.BINARY[type(node)]](value(node.left), value(node.right))
+
+    def _filter(self, node: Any) -> Any:
+        try:
+            return FILTERS[node.name](self._value(node.node), *map(self._value, node.args))
+        except (TypeError, ValueError) as e:
+            words = "it takes other values" if "positional argument" in str(e) else e
+            raise TypeError(f"`{node.name}`: {words}") from e
+
+
+def _rows(value: Any, names: int) -> Iterable[tuple[Any, ...]]:
+    """What each round of a loop gives its names: items and signs, or of objects keys and values, of lists their items."""
+    if names == 1:
+        return ((member(value, at),) for at in range(member(value, "length"))) if isinstance(value, str | list | tuple) else ()
+    if isinstance(value, Mapping):
+        return ((key, item, *[UNDEFINED] * (names - 2)) for key, item in value.items())
+    return (tuple(member(item, at) for at in range(names)) for item in value) if isinstance(value, list | tuple) else ()
+
+
+_parsed = lru_cache(maxsize=256)(parse)  # of the worker
+
+
+def fill(source: str, variables: Mapping[str, Any], as_json: Iterable[str]) -> str:
+    """What the worker does: the text of a template; the variables ``as_json`` print as ``printed`` has it.
+
+    Raises TemplateError.
+    """
+    special = frozenset(as_json)
+    return generate(_parsed(source), {name: printed(value) if name in special else value for name, value in variables.items()})
+
+
+# --- what a template asks for -------------------------------------------------------------------------------------
+
+
 def asked(source: str) -> tuple[list[str], list[str], list[str], list[str]]:
     """What a template asks for: variables, and those of them that it nowhere tests or defaults; the same for members of ``env``.
 
     Raises TemplateError.
     """
-    tree = _parsed_last(source)
-    try:
-        names = meta.find_undeclared_variables(tree) - GLOBALS
-    except _TROUBLE as e:
-        raise _error(e) from e
-    return _asked(tree, names)
+    return asked_by(_parsed(source))
 
 
-def asked_by_plain(tree: nodes.Template) -> tuple[list[str], list[str], list[str], list[str]]:
-    """The same of a template that sets no names: every name in it is a variable."""
-    return _asked(tree, {node.name for node in tree.find_all(nodes.Name)} - GLOBALS)
-
-
-def _asked(tree: nodes.Template, names: set[str]) -> tuple[list[str], list[str], list[str], list[str]]:
+def asked_by(tree: nodes.Template) -> tuple[list[str], list[str], list[str], list[str]]:
+    """``asked`` of a tree."""
+    names: set[str] = set()
+    _look(tree.body, set(), names)
     guards = list(_guards(tree))
     tested = {node.name for guard in guards for node in _nodes(guard, nodes.Name)}
     shown, spared = set(_env_names(tree)), {name for guard in guards for name in _env_names(guard)}
     return sorted(names), sorted(names - tested), sorted(shown), sorted(shown - spared)
+
+
+def _look(body: Iterable[nodes.Node], known: set[str], names: set[str]) -> None:
+    """Add to ``names`` those that are asked for where nothing has set them, and to ``known`` those that are set then."""
+    for node in body:
+        if isinstance(node, nodes.If):
+            _look([node.test], known, names)
+            branches = [set(known), set(known)]
+            _look(node.body, branches[0], names)
+            _look([*node.elif_, *node.else_], branches[1], names)
+            known |= branches[0] & branches[1]
+        elif isinstance(node, nodes.For):
+            _look([node.iter], known, names)
+            targets = {name.name for name in _nodes(node.target, nodes.Name)}
+            _look(node.body, known | targets | {"loop"}, names)
+            _look(node.else_, set(known), names)
+        elif isinstance(node, nodes.Assign | nodes.AssignBlock):
+            _look([node.node] if isinstance(node, nodes.Assign) else node.body, known, names)
+            known.add(node.target.name)  # type: ignore[attr-defined]
+        else:
+            names |= {name.name for name in _nodes(node, nodes.Name)} - known
 
 
 def _guards(tree: nodes.Template) -> Iterator[nodes.Node]:
@@ -221,25 +238,3 @@ def _nodes(tree: nodes.Node, kind: Any) -> Iterator[Any]:
     if isinstance(tree, kind):
         yield tree
     yield from tree.find_all(kind)
-
-
-_kept: dict[str, jinja2.Template] = {}  # of the worker: what it filled in last
-KEPT = 256
-
-
-def fill(source: str, variables: Mapping[str, Any], as_json: Iterable[str]) -> str:
-    """What the worker does: the text of a template; the variables ``as_json`` print as ``printed`` has it.
-
-    Raises TemplateError.
-    """
-    template = _kept.get(source)
-    if template is None:
-        template = compiled(_parsed_last(source))
-        if len(_kept) >= KEPT:
-            _kept.clear()
-        if len(source) <= MAX_CHARACTERS // KEPT:
-            _kept[source] = template
-    special = frozenset(as_json)
-    return generate(
-        template, {name: (printed if name in special else javascript)(value) for name, value in variables.items()}
-    )

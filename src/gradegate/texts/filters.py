@@ -1,4 +1,4 @@
-"""The filters of Nunjucks, as it has them; what it refuses raises TypeError."""
+"""The filters and tests of Nunjucks that templates have; what a filter refuses raises TypeError."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from functools import cmp_to_key
 from typing import Any
 from urllib.parse import quote
 
-import jinja2
+from gradegate.texts.operators import SIGNS, add
+from gradegate.texts.values import (
+    SPACE,
+    UNDEFINED,
+    dump,
+    is_nothing,
+    is_true,
+    member,
+    number,
+    show,
+    to_number,
+    to_string,
+    units,
+    whole,
+)
 
-from gradegate.texts.listfilters import LISTS, Safe, listed, size_of, text_of
-from gradegate.texts.members import member
-from gradegate.texts.methods import UNDEFINED
-from gradegate.texts.operators import power
-from gradegate.texts.units import length, units, whole
-from gradegate.texts.values import SPACE, dump, is_nothing, number, to_number, to_string
-
-_NONE = UNDEFINED()
-MAX_SLICES = 100_000
-_ESCAPES = str.maketrans({"&": "&amp;", '"': "&quot;", "'": "&#39;", "<": "&lt;", ">": "&gt;", "\\": "&#92;"})
-_TAGS = re.compile(r"</?[a-z][a-z0-9]*\b[^>]*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
 _LEADING_FLOAT = re.compile(r"\s*([+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))")
 _LEADING_INT = re.compile(r"\s*([+-]?\d+)")
 
@@ -30,10 +34,75 @@ def _text(value: Any) -> str:
     """A text, empty for nothing and ``false``. Raises TypeError."""
     if is_nothing(value) or value is False:
         return ""
-    return text_of(value)
+    if isinstance(value, str):
+        return value
+    raise TypeError("the filter is for texts; `~ ''` makes one of a value")
 
 
-# --- texts ------------------------------------------------------------------------------------------------------
+def _items(value: Any) -> Any:
+    """What has a length and positions: a list or a text; of any other value nothing. Raises TypeError for null."""
+    if is_nothing(value):
+        raise TypeError("the filter is for lists")
+    return units(value) if isinstance(value, str) else value if isinstance(value, list | tuple) else []
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise TypeError("the filter is for lists")
+    return list(value)
+
+
+def _size(value: Any, otherwise: int) -> int:
+    """A number of characters or items."""
+    size = to_number(value) if is_true(value) else otherwise
+    return int(size) if math.isfinite(size) else otherwise
+
+
+# --- lists --------------------------------------------------------------------------------------------------------
+
+
+def _sum(values: Any, attribute: Any = None, start: Any = 0) -> Any:
+    total: Any = 0
+    for item in _list(values):
+        total = add(total, member(item, attribute) if is_true(attribute) else item)
+    return add(start, total)
+
+
+def _last(values: Any) -> Any:
+    items = _items(values)
+    return member(items, len(items) - 1) if items else UNDEFINED
+
+
+def _length(value: Any) -> Any:
+    if is_nothing(value) or value is False:
+        return 0
+    return len(value) if isinstance(value, Mapping) else member(value, "length")
+
+
+def _join(values: Any, by: Any = "", attribute: Any = None) -> str:
+    items = (member(item, attribute) if is_true(attribute) else item for item in _list(values))
+    return (to_string(by) if is_true(by) else "").join(map(show, items))
+
+
+def _reverse(value: Any) -> Any:
+    turned = _items(value)[::-1]
+    return whole(turned) if isinstance(value, str) else list(turned)
+
+
+def _sort(value: Any, reverse: Any = False, case_sensitive: Any = False, attribute: Any = None) -> list[Any]:
+    def key(item: Any) -> Any:
+        for part in to_string(attribute).split(".") if is_true(attribute) else ():
+            item = member(item, part)
+        return item.lower() if isinstance(item, str) and not is_true(case_sensitive) else item
+
+    def compared(left: Any, right: Any) -> int:
+        order = -1 if SIGNS["<"](key(left), key(right)) else int(SIGNS[">"](key(left), key(right)))
+        return -order if is_true(reverse) else order
+
+    return sorted([] if is_nothing(value) else _items(value), key=cmp_to_key(compared))
+
+
+# --- texts --------------------------------------------------------------------------------------------------------
 
 
 def _capitalize(value: Any) -> str:
@@ -41,85 +110,46 @@ def _capitalize(value: Any) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _title(value: Any) -> str:
-    return " ".join(map(_capitalize, _text(value).split(" ")))
-
-
-def _center(value: Any, width: Any = 80) -> str:
-    text = _text(value)
-    spaces = size_of(width, 80) - length(text)
-    if spaces <= 0:
-        return text
-    return " " * math.ceil(spaces / 2 - spaces % 2) + text + " " * math.ceil(spaces / 2)
-
-
-def _escape(value: Any) -> Safe:
-    return value if isinstance(value, Safe) else _force_escape(value)
-
-
-def _force_escape(value: Any) -> Safe:
-    return Safe(("" if is_nothing(value) else to_string(value)).translate(_ESCAPES))
-
-
-def _safe(value: Any) -> Safe:
-    return Safe("" if is_nothing(value) else to_string(value))
-
-
 def _indent(value: Any, width: Any = 4, first: Any = False) -> str:
-    lines = _text(value).split("\n")
-    space = " " * size_of(width, 4)
-    return (
-        "" if lines == [""] else "\n".join(line if not (at or first) else space + line for at, line in enumerate(lines))
-    )
+    space = " " * _size(width, 4)
+    lines = _text(value).split("\n") if _text(value) else []
+    return "\n".join(line if not (at or is_true(first)) else space + line for at, line in enumerate(lines))
 
 
-def _nl2br(value: Any) -> str:
-    return "" if is_nothing(value) else text_of(value).replace("\r\n", "\n").replace("\n", "<br />\n")
-
-
-def _replace(value: Any, old: Any, new: Any = _NONE, most: Any = _NONE) -> Any:
-    old = to_string(old) if isinstance(old, int | float) and not isinstance(old, bool) else old
-    if not isinstance(old, str):
+def _replace(value: Any, old: Any, new: Any = UNDEFINED, most: Any = UNDEFINED) -> Any:
+    texts = [to_string(it) if isinstance(it, int | float) and not isinstance(it, bool) else it for it in (value, old)]
+    if not all(isinstance(text, str) for text in texts):
         return value
-    value = to_string(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-    if not isinstance(value, str):
-        return value
-    times = -1 if isinstance(most, jinja2.Undefined) else int(to_number(most))
     by = to_string(new)
-    return by + by.join(value) + by if not old else value.replace(old, by, times)
+    if not texts[1]:
+        return by + by.join(texts[0]) + by
+    return texts[0].replace(texts[1], by, -1 if most is UNDEFINED else int(to_number(most)))
 
 
-def _striptags(value: Any, keep_lines: Any = False) -> str:
-    text = _TAGS.sub("", _text(value)).strip(SPACE)
-    if not keep_lines:
-        return re.sub(r"\s+", " ", text)
-    text = "\n".join(re.sub(" +", " ", line.strip(" ")) for line in text.split("\n"))
-    return re.sub(r"\n\n\n+", "\n\n", text.replace("\r\n", "\n"))
+def _trim(value: Any) -> str:
+    if isinstance(value, str):
+        return value.strip(SPACE)
+    raise TypeError("the filter is for texts; `~ ''` makes one of a value")
 
 
 def _truncate(value: Any, size: Any = 255, cut_words: Any = False, end: Any = None) -> str:
-    text, most = units(_text(value)), size_of(size, 255)
+    text, most = units(_text(value)), _size(size, 255)
     if len(text) <= most:
-        return str(whole(text))
-    if not cut_words:
+        return whole(text)
+    if not is_true(cut_words):
         space = text.rfind(" ", 0, most + 1)
         most = most if space < 0 else space
-    return str(whole(text[: max(0, most)])) + ("..." if is_nothing(end) else to_string(end))
+    return whole(text[: max(0, most)]) + ("..." if is_nothing(end) else to_string(end))
 
 
 def _urlencode(value: Any) -> str:
+    def quoted(part: Any) -> str:
+        return quote(to_string(part), safe="!'()*-._~")
+
     if isinstance(value, str):
-        return _quoted(value)
-    pairs = value.items() if isinstance(value, Mapping) else ((member(it, 0), member(it, 1)) for it in listed(value))
-    return "&".join(f"{_quoted(key)}={_quoted(item)}" for key, item in pairs)
-
-
-def _quoted(value: Any) -> str:
-    return quote(to_string(value), safe="!'()*-._~")
-
-
-def _wordcount(value: Any) -> int | None:
-    return len(re.findall(r"[A-Za-z0-9_]+", _text(value))) or None
+        return quoted(value)
+    pairs = value.items() if isinstance(value, Mapping) else ((member(it, 0), member(it, 1)) for it in _list(value))
+    return "&".join(f"{quoted(key)}={quoted(item)}" for key, item in pairs)
 
 
 def _string(value: Any) -> str:
@@ -128,75 +158,67 @@ def _string(value: Any) -> str:
     return to_string(value)
 
 
-# --- numbers ----------------------------------------------------------------------------------------------------
+# --- numbers and values -------------------------------------------------------------------------------------------
 
 
-def _float(value: Any, otherwise: Any = _NONE) -> Any:
+def _float(value: Any, otherwise: Any = UNDEFINED) -> Any:
     match = _LEADING_FLOAT.match(to_string(value))
     return number(float(match[1])) if match else otherwise
 
 
-def _int(value: Any, otherwise: Any = _NONE, base: Any = 10) -> Any:
-    if not isinstance(base, jinja2.Undefined) and base != 10:
-        return _int_of_base(to_string(value).strip(), otherwise, base)
+def _int(value: Any, otherwise: Any = UNDEFINED) -> Any:
     match = _LEADING_INT.match(to_string(value))
     return number(int(match[1])) if match else otherwise
 
 
-def _int_of_base(text: str, otherwise: Any, base: Any) -> Any:
-    digits = text.lower().removeprefix("0x" if base == 16 else "")
-    known = "0123456789abcdefghijklmnopqrstuvwxyz"[: int(base)]
-    leading = digits[: len(digits) - len(digits.lstrip(known))]
-    return number(int(leading, int(base))) if leading else otherwise
-
-
 def _round(value: Any, places: Any = 0, method: Any = "") -> Any:
-    factor = power(10, to_number(places or 0))
-    given = to_number(value) * factor if math.isfinite(factor) else math.nan
+    exponent = to_number(places) if is_true(places) else 0
+    factor = 10.0**exponent if abs(exponent) < 300 else math.nan
+    given = to_number(value) * factor
     if not math.isfinite(given):
-        return number(given)
-    rounded = {"ceil": math.ceil, "floor": math.floor}.get(method, lambda it: math.floor(it + 0.5))(given)
+        return given
+    rounded = {"ceil": math.ceil, "floor": math.floor}.get(to_string(method), lambda it: math.floor(it + 0.5))(given)
     return number(rounded / factor)
 
 
-def _default(value: Any, otherwise: Any = _NONE, falsy: Any = False) -> Any:
-    return (value or otherwise) if falsy else otherwise if isinstance(value, jinja2.Undefined) else value
-
-
-def _dump(value: Any, spaces: Any = None) -> Any:
-    return value if isinstance(value, jinja2.Undefined) else dump(value, spaces)
-
-
-def _load(value: Any) -> Any:
-    return json.loads(value)
+def _default(value: Any, otherwise: Any = UNDEFINED, falsy: Any = False) -> Any:
+    return otherwise if value is UNDEFINED or (is_true(falsy) and not is_true(value)) else value
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
-    **LISTS,
     "abs": lambda value: number(abs(to_number(value))),
     "capitalize": _capitalize,
-    "center": _center,
     "d": _default,
     "default": _default,
-    "dump": _dump,
-    "e": _escape,
-    "escape": _escape,
+    "dump": lambda value, spaces=None: value if value is UNDEFINED else dump(value, spaces),
+    "first": lambda value: member(_items(value), 0),
     "float": _float,
-    "forceescape": _force_escape,
     "indent": _indent,
     "int": _int,
-    "load": _load,
+    "join": _join,
+    "last": _last,
+    "length": _length,
+    "load": json.loads,
     "lower": lambda value: _text(value).lower(),
-    "nl2br": _nl2br,
     "replace": _replace,
+    "reverse": _reverse,
     "round": _round,
-    "safe": _safe,
+    "safe": show,
+    "sort": _sort,
     "string": _string,
-    "striptags": _striptags,
-    "title": _title,
-    "trim": lambda value: text_of(value).strip(SPACE),
+    "sum": _sum,
+    "title": lambda value: " ".join(map(_capitalize, _text(value).split(" "))),
+    "trim": _trim,
     "truncate": _truncate,
     "upper": lambda value: _text(value).upper(),
     "urlencode": _urlencode,
-    "wordcount": _wordcount,
+}
+TESTS: Mapping[str, Callable[[Any], bool]] = {
+    "defined": lambda value: value is not UNDEFINED,
+    "mapping": lambda value: isinstance(value, Mapping),
+    "none": lambda value: value is None,
+    "null": lambda value: value is None,
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "string": lambda value: isinstance(value, str),
+    "undefined": lambda value: value is UNDEFINED,
 }

@@ -1,4 +1,4 @@
-"""What the signs between values do in a template, as in JavaScript: ``"a" + 1``, ``"1" == 1``, ``7 // 2``."""
+"""What the signs between values do in a template, as in JavaScript: ``"a" + 1``, ``"1" == 1``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gradegate.texts.values import NAN, Built, Object, is_nothing, number, to_number, to_string
-
-_SCALARS = (str, int, float)
+from gradegate.texts.values import is_nothing, number, to_number, to_string
 
 
 def add(left: Any, right: Any) -> Any:
@@ -19,21 +17,13 @@ def add(left: Any, right: Any) -> Any:
     return number(to_number(left) + to_number(right))
 
 
-def concatenate(left: Any, right: Any) -> str:
-    """``~``"""
-    return to_string(_primitive(left)) + to_string(_primitive(right))
-
-
 def strictly_equal(left: Any, right: Any) -> bool:
     """``===``: of one kind and the same; lists and objects are equal to themselves alone."""
-    if is_nothing(left) or is_nothing(right):
-        return is_nothing(left) and is_nothing(right) and (left is None) == (right is None)
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
-    if isinstance(left, str) and isinstance(right, str):
-        return left == right
-    if isinstance(left, int | float) and isinstance(right, int | float):
-        return left == right
+    for kind in (str, int | float):
+        if isinstance(left, kind) and isinstance(right, kind):
+            return bool(left == right)
     return left is right
 
 
@@ -41,8 +31,8 @@ def loosely_equal(left: Any, right: Any) -> bool:
     """``==``: a text that reads as a number is that number, and null is undefined."""
     if is_nothing(left) or is_nothing(right):
         return is_nothing(left) and is_nothing(right)
-    if _is_plain(left) == _is_plain(right) and (not _is_plain(left) or isinstance(left, str) == isinstance(right, str)):
-        return left == right if _is_plain(left) else left is right
+    if not _is_plain(left) and not _is_plain(right):
+        return left is right
     left, right = _primitive(left), _primitive(right)
     if isinstance(left, str) and isinstance(right, str):
         return left == right
@@ -56,7 +46,7 @@ def contains(key: Any, container: Any) -> bool:
     if isinstance(container, list | tuple):
         return any(strictly_equal(key, item) for item in container)
     if isinstance(container, Mapping):
-        return key in container if isinstance(key, str) else to_string(key) in container
+        return to_string(key) in container
     raise TypeError("`in` looks into texts, lists and objects alone")
 
 
@@ -70,39 +60,17 @@ def _order(before: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     return compared
 
 
-def divide(left: Any, right: Any) -> float:
-    """``/``: nothing is raised; by zero it is infinite or no number."""
+def _divide(left: Any, right: Any) -> float:
     above, below = to_number(left), to_number(right)
     if below:
         return number(above / below)
-    if not above or math.isnan(above) or math.isnan(below):
-        return NAN
-    return number(math.copysign(math.inf, above) * math.copysign(1.0, below))
+    return math.nan if not above or math.isnan(above) else math.copysign(math.inf, above) * math.copysign(1.0, below)
 
 
-def remainder(left: Any, right: Any) -> float:
-    """``%``: it has the sign of what is divided."""
+def _remainder(left: Any, right: Any) -> float:
+    """It has the sign of what is divided."""
     above, below = to_number(left), to_number(right)
-    return NAN if not below or math.isnan(below) or not math.isfinite(above) else number(math.fmod(above, below))
-
-
-def power(left: Any, right: Any) -> float:
-    """``**``"""
-    base, exponent = to_number(left), to_number(right)
-    if math.isnan(exponent) or (math.isinf(exponent) and abs(base) == 1):
-        return NAN  # where C says 1
-    try:
-        return number(math.pow(base, exponent))
-    except OverflowError:
-        return number(-math.inf if base < 0 and exponent % 2 == 1 else math.inf)
-    except ValueError:  # a root of a negative number; or a power below 0 of 0
-        return NAN if base else number(math.inf)
-
-
-def floor_divide(left: Any, right: Any) -> float:
-    """``//``"""
-    quotient = divide(left, right)
-    return number(math.floor(quotient)) if math.isfinite(quotient) else quotient
+    return number(math.fmod(above, below)) if below and math.isfinite(above) else math.nan
 
 
 def _primitive(value: Any) -> Any:
@@ -110,11 +78,10 @@ def _primitive(value: Any) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    return isinstance(value, _SCALARS)
+    return isinstance(value, str | int | float)
 
 
-# Each is a filter that no template can name.
-COMPARISONS: Mapping[str, Callable[..., Any]] = {
+SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": loosely_equal,
     "!=": lambda left, right: not loosely_equal(left, right),
     "===": strictly_equal,
@@ -124,18 +91,10 @@ COMPARISONS: Mapping[str, Callable[..., Any]] = {
     ">": _order(lambda left, right: left > right),
     ">=": _order(lambda left, right: left >= right),
     "in": contains,
-}
-ARITHMETIC: Mapping[str, Callable[..., Any]] = {
+    "not in": lambda left, right: not contains(left, right),
     "+": add,
-    "~": concatenate,
     "-": lambda left, right: number(to_number(left) - to_number(right)),
     "*": lambda left, right: number(to_number(left) * to_number(right)),
-    "/": divide,
-    "%": remainder,
-    "**": power,
-    "//": floor_divide,
-    "neg": lambda value: number(-to_number(value)),
-    "pos": to_number,
-    "[]": Built,
-    "{}": lambda value: Object({to_string(key): item for key, item in value.items()}),
+    "/": _divide,
+    "%": _remainder,
 }

@@ -7,13 +7,15 @@ has with it. What the worker does comes first, what asks it comes last.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.bounded.evaluate import Exceeded, Refused, evaluate
 from gradegate.registry import near
 
+NEEDS = ("jsonschema", "_strptime")  # of the worker, which imports nothing later
 _HERE = "gradegate.texts.schemas"
 _LONGEST = 2000  # characters of what is said: the library quotes the value whole
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -43,7 +45,7 @@ def fault(schema: str, known: bool = False) -> str:
     try:
         validator.check_schema(validator.schema)
     except SchemaError as e:
-        return f"is not a JSON Schema: {e.json_path}: {e.message}"[:_LONGEST]
+        return excerpt(f"is not a JSON Schema: {e.json_path}: {e.message}", _LONGEST)
     strange = _leads_away(validator) or (_checks_nothing(validator, schema) if known else "")
     if strange:
         return strange
@@ -78,7 +80,7 @@ def _leads_away(validator: Any) -> str:
             try:
                 resolved = resolver.lookup(reference)
             except (Unresolvable, ValueError):
-                return f"refers to `{reference[:200]}`, which is not in the schema itself; nothing is fetched"
+                return f"refers to `{excerpt(reference, 200)}`, which is not in the schema itself; nothing is fetched"
             left.append((specification.create_resource(resolved.contents), resolved.resolver))
         left += [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
     return ""
@@ -99,7 +101,7 @@ def _checks_nothing(validator: Any, schema: str) -> str:
             for key in resource.contents:
                 strange = key not in keywords and key not in _SAYS and not key.startswith(("$", "x-"))
                 if strange and f'"#/{key}/' not in schema:
-                    return f"has the key `{key[:200]}`, which checks nothing: {_instead(key, validator, keywords)}"
+                    return f"has the key `{excerpt(key, 200)}`, which checks nothing: {_instead(key, validator, keywords)}"
         left += resource.subresources()
     return ""
 
@@ -135,7 +137,12 @@ def problem(schema: str, value: Any) -> str:
         error = next(_validator(schema).iter_errors(value), None)
     except Unresolvable as e:
         raise ValueError(f"the schema refers to `{e.ref}`, which is not in it") from e
-    return f"{error.json_path}: {error.message}"[:_LONGEST] if error else ""
+    return excerpt(f"{error.json_path}: {error.message}", _LONGEST) if error else ""
+
+
+def problems(schemas: dict[str, str], values: list[tuple[str, Any]]) -> list[str]:
+    """``problem`` of each value, which stands beside the name of its schema."""
+    return [problem(schemas[name], value) for name, value in values]
 
 
 # --- what asks the worker ---------------------------------------------------------------------------------------
@@ -155,3 +162,8 @@ def check(schema: str, known: bool = False) -> None:
 def breach(schema: str, value: Any) -> str:
     """``problem``, in the worker. Raises Exceeded and Refused, which are ValueErrors."""
     return str(evaluate(f"{_HERE}:problem", schema, value))
+
+
+def breaches(schemas: Mapping[str, str], values: Sequence[tuple[str, Any]]) -> list[str]:
+    """``problems``, in the worker: all within the limits of one. Raises Exceeded and Refused, which are ValueErrors."""
+    return list(evaluate(f"{_HERE}:problems", schemas, values)) if values else []

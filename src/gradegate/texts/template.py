@@ -1,4 +1,4 @@
-"""Fills templates the way Nunjucks prints values, in a sandbox; what a model wrote is never a template.
+"""Fills templates the way Nunjucks prints values; what a model wrote is never a template.
 
 A template of which it is certain that it takes no more than its variables have is filled in here, because there may be
 100,000 of them; any other in the worker, under its limits (``docs/config.md``, "Limits"). Both give the same text.
@@ -14,16 +14,15 @@ from typing import Any
 
 from gradegate.bounded.bounds import MAX_SOURCE, MAX_TOKENS
 from gradegate.bounded.evaluate import Exceeded, Refused, Spent, charged, evaluate
-from gradegate.texts import direct, engine
+from gradegate.texts import engine
 from gradegate.texts.engine import TemplateError
 from gradegate.texts.plain import is_plain
-from gradegate.texts.values import Array, Printed, javascript, printed, show
+from gradegate.texts.values import printed, prints_json, show
 
 __all__ = [
     "TemplateError",
     "environment",
     "is_template",
-    "javascript",
     "needs",
     "printed",
     "render",
@@ -65,10 +64,10 @@ def render(source: str, variables: Mapping[str, Any], ours: bool = False) -> str
     given = {name: variables[name] for name in read.uses if name in variables}
     try:
         if read.fill is None:
-            as_json = [name for name, value in given.items() if _prints_json(value)]
+            as_json = [name for name, value in given.items() if prints_json(value)]
             return str(evaluate("gradegate.texts.engine:fill", source, given, as_json))
         with charged():
-            return read.fill({name: javascript(value) for name, value in given.items()})
+            return read.fill(given)
     except (Exceeded, Refused) as e:
         raise TemplateError(str(e)) from e
     except (RecursionError, MemoryError) as e:
@@ -89,10 +88,8 @@ def _looked_at(source: str, ours: bool) -> _Read:
     try:
         with charged():
             tree = None if engine.has_more_tokens(source, MAX_TOKENS) else engine.parse(source)
-            if tree is not None and is_plain(tree):
-                return _found(engine.asked_by_plain(tree), partial(direct.fill, tree))
-            if tree is not None and ours:
-                return _found(engine.asked(source), partial(engine.generate, engine.compiled(tree)))
+            if tree is not None and (ours or is_plain(tree)):
+                return _found(engine.asked_by(tree), partial(engine.generate, tree))
         asked = evaluate("gradegate.texts.engine:asked", source)
     except Spent as e:
         raise TemplateError(str(e)) from e
@@ -110,10 +107,6 @@ def _found(asked: Iterable[Iterable[str]], fill: _Fill | None = None) -> _Read:
 
 _read_short = lru_cache(maxsize=512)(_looked_at)
 _read_long = lru_cache(maxsize=64)(_looked_at)
-
-
-def _prints_json(value: Any) -> bool:
-    return isinstance(value, Printed) or (isinstance(value, Array) and any(map(_prints_json, value)))
 
 
 def render_values(value: Any, variables: Mapping[str, Any]) -> Any:

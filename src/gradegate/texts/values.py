@@ -10,73 +10,35 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-import jinja2
-from jinja2.runtime import LoopContext
-
 SAFE_INTEGER = 2**53  # beyond it JavaScript counts in steps of two
 SPACE = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
 _HALF = re.compile(r"[\ud800-\udfff]")
-_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_EXPONENT = re.compile(
-    r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.]*e[+-]\d+'
-)  # a text of JSON, or a number that Python writes with one
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_EXPONENT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.]*e[+-]\d+')  # a text of JSON, or a number that Python writes with one
 _BASED = re.compile(r"0[xX][\da-fA-F]+|0[bB][01]+|0[oO][0-7]+")
 
 
-class Array(list[Any]):
-    """A list that is true even when it is empty, as in JavaScript."""
-
-    def __bool__(self) -> bool:
-        return True
+class _Undefined:
+    """What is not there; None is JavaScript's null."""
 
 
-class Built(Array):
-    """A list that the template itself made: no variable, so it may be changed."""
+UNDEFINED = _Undefined()
 
 
-class Object(dict[str, Any]):
-    """A mapping that is true even when it is empty."""
-
-    def __bool__(self) -> bool:
-        return True
-
-
-class Printed(Object):
+class Printed(dict[str, Any]):
     """A mapping that prints as its JSON text."""
-
-
-class _NaN(float):
-    """Not a number, which is false in JavaScript."""
-
-    def __bool__(self) -> bool:
-        return False
-
-
-class _Infinite(float):
-    """An infinite number: of a kind of its own, because Jinja would write it into its code as ``inf``."""
-
-
-NAN = _NaN("nan")
 
 
 def printed(value: Any) -> Any:
     """A variable as grading prompts show it: an object, also one in a list, prints as JSON and still has its members."""
     if isinstance(value, Mapping):
-        return Printed({key: javascript(item) for key, item in value.items()})
-    if isinstance(value, list | tuple):
-        return Array(printed(item) for item in value)
-    return value
+        return Printed(value)
+    return [printed(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def javascript(value: Any) -> Any:
-    """A value as templates see it; what has been through this once is not converted again."""
-    if isinstance(value, str | Array | Object):  # first what most are
-        return value
-    if isinstance(value, Mapping):
-        return Object({key: javascript(item) for key, item in value.items()})
-    if isinstance(value, list | tuple):
-        return Array(javascript(item) for item in value)
-    return value
+def prints_json(value: Any) -> bool:
+    """Whether a value is one of ``printed`` that prints otherwise than as data alone."""
+    return isinstance(value, Printed) or (isinstance(value, list) and any(map(prints_json, value)))
 
 
 def show(value: Any) -> str:
@@ -86,11 +48,18 @@ def show(value: Any) -> str:
 
 def is_nothing(value: Any) -> bool:
     """Whether a value is null or undefined."""
-    return value is None or isinstance(value, jinja2.Undefined)
+    return value is None or value is UNDEFINED
+
+
+def is_true(value: Any) -> bool:
+    """Whether a value counts as true: empty lists and objects do."""
+    if isinstance(value, Mapping | list | tuple):
+        return True
+    return bool(value) and value is not UNDEFINED and value == value  # noqa: PLR0124 - NaN does not equal itself
 
 
 def to_string(value: Any) -> str:
-    """A value as JavaScript makes a text of it: ``null`` and ``undefined`` by name. Raises TypeError for a function."""
+    """A value as JavaScript makes a text of it: ``null`` and ``undefined`` by name."""
     if isinstance(value, str):
         return value
     if is_nothing(value):
@@ -101,12 +70,8 @@ def to_string(value: Any) -> str:
         return str(value) if isinstance(value, int) and abs(value) <= SAFE_INTEGER else _number(number(value))
     if isinstance(value, list | tuple):
         return ",".join(map(show, value))
-    if isinstance(value, Mapping):
-        return dump(value) if isinstance(value, Printed) else "[object Object]"
-    if isinstance(value, LoopContext):  # which may be called in Jinja
-        return "[object Object]"
-    if callable(value):
-        raise TypeError("a function is no text: call it, with `()`")
+    if isinstance(value, Printed):
+        return dump(value)
     return str(value) if isinstance(value, date | Decimal) else "[object Object]"
 
 
@@ -116,14 +81,14 @@ def to_number(value: Any) -> float:
         return int(value or 0)
     if isinstance(value, int | float):
         return number(value)
-    text = "" if isinstance(value, jinja2.Undefined) else to_string(value).strip(SPACE)
-    if not text:
-        return NAN if isinstance(value, jinja2.Undefined) else 0
+    if value is UNDEFINED:
+        return math.nan
+    text = to_string(value).strip(SPACE)
     if _BASED.fullmatch(text):
         return number(int(text, 0))
     if text in ("Infinity", "+Infinity", "-Infinity"):
-        return _Infinite(text)
-    return number(float(text)) if _DECIMAL.fullmatch(text) else NAN
+        return float(text)
+    return 0 if not text else number(float(text)) if _DECIMAL.fullmatch(text) else math.nan
 
 
 def number(value: float) -> float:
@@ -134,11 +99,7 @@ def number(value: float) -> float:
         try:
             return float(value)
         except OverflowError:
-            return _Infinite(math.copysign(math.inf, value))
-    if math.isnan(value):
-        return NAN
-    if math.isinf(value):
-        return _Infinite(value)
+            return math.copysign(math.inf, value)
     return int(value) if value.is_integer() and 0 < abs(value) <= SAFE_INTEGER else value
 
 
@@ -160,25 +121,53 @@ def dump(value: Any, indent: float | str | None = None) -> str:
         indent = int(indent)
     indent = min(indent, 10) if isinstance(indent, int) else (indent or "")[:10]
     separators = None if indent else (",", ":")
-    text = json.dumps(
-        _jsonable(value), ensure_ascii=False, indent=indent or None, separators=separators, default=to_string
-    )
+    text = json.dumps(_jsonable(value), ensure_ascii=False, indent=indent or None, separators=separators, default=to_string)
     if "e-" in text or "e+" in text:
         text = _EXPONENT.sub(lambda it: it[0] if it[0].startswith('"') else _number(float(it[0])), text)
     return text if text.isascii() else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
-def _jsonable_number(value: float) -> float | None:
-    if isinstance(value, int) or not math.isfinite(value):
-        return value if isinstance(value, int) else None
-    return int(Decimal(repr(value))) if value.is_integer() and abs(value) < 1e21 else value  # without an exponent
-
-
 def _jsonable(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return _jsonable_number(number(value))
+        given = number(value)
+        if isinstance(given, int) or not math.isfinite(given):
+            return given if isinstance(given, int) else None
+        return int(Decimal(repr(given))) if given.is_integer() and abs(given) < 1e21 else given  # without an exponent
     if isinstance(value, Mapping):
-        return {key: _jsonable(item) for key, item in value.items() if not isinstance(item, jinja2.Undefined)}
+        return {key: _jsonable(item) for key, item in value.items() if item is not UNDEFINED}
     if isinstance(value, list | tuple):
         return [_jsonable(item) for item in value]
-    return None if isinstance(value, jinja2.Undefined) else value
+    return None if value is UNDEFINED else value
+
+
+# --- texts are counted in UTF-16 units: an emoji is two -----------------------------------------------------------
+
+
+def units(text: str) -> str:
+    """The text with two halves for each character that JavaScript counts as two."""
+    if text.isascii() or max(text) < "\U00010000":
+        return text
+    raw = text.encode("utf-16-le", "surrogatepass")
+    return "".join(chr(raw[at] | raw[at + 1] << 8) for at in range(0, len(raw), 2))
+
+
+def whole(text: str) -> str:
+    """The text with its halves put together; half a character is U+FFFD, as where JavaScript writes it out."""
+    if text.isascii() or not _HALF.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def member(value: Any, key: Any) -> Any:
+    """``value.key`` and ``value[key]``: of objects what they hold, of lists and texts ``length`` and items; else undefined."""
+    if isinstance(value, Mapping):
+        key = key if isinstance(key, str | int | float) else to_string(key)
+        return value[key] if key in value else value.get(to_string(key), UNDEFINED)
+    if not isinstance(value, str | list | tuple):
+        return UNDEFINED
+    items = units(value) if isinstance(value, str) else value
+    if key == "length":
+        return len(items)
+    name = to_string(key)
+    at = int(name) if name.isdecimal() and name.isascii() and len(name) < 10 and str(int(name)) == name else len(items)
+    return UNDEFINED if at >= len(items) else whole(items[at]) if isinstance(items, str) else items[at]

@@ -22,14 +22,7 @@ def test_known_values():
 @pytest.mark.parametrize("measure", [cosine, dot, euclidean])
 @pytest.mark.parametrize(
     ("one", "other"),
-    [
-        ([1.0], [1.0, 2.0]),
-        ([0.0, 0.0], [1.0, 0.0]),
-        ([], []),
-        ([math.nan], [1.0]),
-        ([1.0], [math.inf]),
-        ([1.0], [-math.inf]),
-    ],
+    [([1.0], [1.0, 2.0]), ([0.0, 0.0], [1.0, 0.0]), ([], []), ([math.nan], [1.0]), ([1.0], [math.inf]), ([1.0], [-math.inf])],
 )
 def test_what_cannot_be_compared(measure, one, other):
     for pair in ((one, other), (other, one)):

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 from gradegate.errors import Unreadable
+from gradegate.grading import values
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.factscore import Standing, VotedClaim
 from gradegate.grading.metrics.metric import clipped
-from gradegate.grading.reading import objects, values
-from gradegate.grading.reading.answer import Answer
+from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.rubric import shape
 
@@ -54,36 +54,24 @@ class Claims:
 
 def ask_claims(judge: Judge, output: str, source: str) -> Claims:
     """What an answer claims; may be nothing. Raises NoVerdict and ProviderError."""
-    return judge.ask("factfulness-claims", read_claims, schema=_CLAIMS, step="claims", output=output, source=source)
+    return judge.ask("factfulness-claims", Form(_CLAIMS, read_claims), step="claims", output=output, source=source)
 
 
-def ask_verdicts(
-    judge: Judge, claims: Sequence[Claim], source: str | None, sampling: Mapping[str, Any]
-) -> Mapping[int, Judgement[str]]:
+def ask_verdicts(judge: Judge, claims: Sequence[Claim], source: str | None, sampling: Mapping[str, Any]) -> Mapping[int, Judgement[str]]:
     """One run: a verdict on each claim by id, from knowledge alone or with a source. Raises NoVerdict, ProviderError."""
-    read = partial(read_verdicts, ids=frozenset(claim.id for claim in claims))
+    form = Form(_VERDICTS, partial(read_verdicts, ids=frozenset(claim.id for claim in claims)))
     numbered = [{"id": claim.id, "claim": claim.text} for claim in claims]
     if source is None:
-        return judge.ask(
-            "factfulness-verdicts", read, schema=_VERDICTS, step="verdicts", options=sampling, claims=numbered
-        )
-    return judge.ask(
-        "factfulness-grounded",
-        read,
-        schema=_VERDICTS,
-        step="grounded",
-        options=sampling,
-        claims=numbered,
-        source=source,
-    )
+        return judge.ask("factfulness-verdicts", form, step="verdicts", options=sampling, claims=numbered)
+    return judge.ask("factfulness-grounded", form, step="grounded", options=sampling, claims=numbered, source=source)
 
 
 # --- reading --------------------------------------------------------------------------------------------------
 
 
-def read_claims(answer: Answer) -> Claims:
+def read_claims(found: Mapping[str, Any]) -> Claims:
     """``{"claims": [{"claim", "checkable"}]}``. Raises Unreadable."""
-    return Claims(tuple(_claim(number, item) for number, item in enumerate(objects.table(answer, "claims"), 1)))
+    return Claims(tuple(_claim(number, item) for number, item in enumerate(values.table(found, "claims"), 1)))
 
 
 def _claim(number: int, item: Any) -> Claim:
@@ -96,10 +84,10 @@ def _claim(number: int, item: Any) -> Claim:
     return Claim(number, " ".join(text.split()), checkable)  # on one line, so that it cannot pass for several
 
 
-def read_verdicts(answer: Answer, ids: frozenset[int]) -> Mapping[int, Judgement[str]]:
+def read_verdicts(found: Mapping[str, Any], ids: frozenset[int]) -> Mapping[int, Judgement[str]]:
     """``{"verdicts": [{"id", "verdict", "reason"}]}``, each id exactly once. Raises Unreadable."""
     by_id: dict[int, Judgement[str]] = {}
-    for item in objects.table(answer, "verdicts"):
+    for item in values.table(found, "verdicts"):
         number = values.number(item.get("id")) if isinstance(item, Mapping) else None
         if number is None or number not in ids:
             raise Unreadable(f"a verdict has no id, or one that is not one of {_numbers(ids)}")

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 
 from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
-from gradegate.grading.reading import sentences
+from gradegate.grading.metrics import quotations
 from gradegate.texts import transform
 from gradegate.texts.transform import Computed, Transform
 
@@ -42,7 +42,7 @@ class Context:
     @property
     def units(self) -> tuple[str, ...]:
         """The chunks of a list; of a text its lines, or its sentences where it has one line."""
-        return self.chunks if self.listed else tuple(sentences.units(self.text))
+        return self.chunks if self.listed else tuple(quotations.units(self.text))
 
 
 def lacks(variables: Mapping[str, Any], path: Found | None) -> str:

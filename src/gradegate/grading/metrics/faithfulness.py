@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -23,9 +22,8 @@ from gradegate.grading.reading.judgement import Judgement
 
 STEPS = ("truths", "claims", "verdicts", "reason")
 Limit = Annotated[Whole, Field(ge=1)] | None
-_TRUTHS = verdicts.texts_schema("truths")
-_CLAIMS = verdicts.texts_schema("claims")
-_VERDICTS = verdicts.verdicts_schema(("yes", "no", "idk"))
+_TRUTHS = verdicts.texts("truths")
+_CLAIMS = verdicts.texts("claims")
 _WORDS = re.compile(r"\w+")
 
 
@@ -79,11 +77,9 @@ def ask_truths(judge: Judge, limit: int | None, documents: tuple[str, ...]) -> t
     if not documents:
         return ()
     texts, images = split(documents)
-    read = partial(verdicts.texts, key="truths")
     truths = judge.ask(
         "faithfulness-truths",
-        read,
-        schema=_TRUTHS,
+        _TRUTHS,
         step="truths",
         images=images,
         documents="\n\n".join(texts),
@@ -94,11 +90,9 @@ def ask_truths(judge: Judge, limit: int | None, documents: tuple[str, ...]) -> t
 
 def ask_claims(judge: Judge, source: ClaimSource) -> tuple[str, ...]:
     """What the answers claim; may be nothing. Raises NoVerdict."""
-    read = partial(verdicts.texts, key="claims")
     return judge.ask(
         "faithfulness-claims",
-        read,
-        schema=_CLAIMS,
+        _CLAIMS,
         step="claims",
         images=source.images,
         asked=source.asked,
@@ -110,10 +104,8 @@ def ask_verdicts(judge: Judge, claims: tuple[str, ...], truths: tuple[str, ...])
     """One verdict for each claim; no claim, no call. Raises NoVerdict, also for another number of verdicts."""
     if not claims:
         return ()
-    read = partial(verdicts.counted, count=len(claims), words=verdicts.YES_NO_IDK)
-    return judge.ask(
-        "faithfulness-verdicts", read, schema=_VERDICTS, step="verdicts", claims=list(claims), truths=list(truths)
-    )
+    form = verdicts.listed(verdicts.YES_NO_IDK, len(claims))
+    return judge.ask("faithfulness-verdicts", form, step="verdicts", claims=list(claims), truths=list(truths))
 
 
 def likely_turn(claim: str, turns: Sequence[Numbered]) -> int:

@@ -10,14 +10,15 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
+from gradegate.access.hiding import excerpt
 from gradegate.conversation import Exchange, Image, Numbered, Transcript, Turn, exchanges
-from gradegate.errors import NoVerdict, ProviderError
+from gradegate.errors import NoVerdict, ProviderError, Unreadable
+from gradegate.grading import values
 from gradegate.grading.grader import Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.context import ContextTransform, Found
 from gradegate.grading.numbers import Number, Whole
-from gradegate.grading.reading import objects
-from gradegate.grading.reading.answer import Answer
+from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import shape
 from gradegate.result import Verdict
 
@@ -25,7 +26,6 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 NAMED = 5  # findings that a reason names; the evidence has all
 WindowSize = Annotated[Whole, Field(ge=1)]
-_REASON = shape(reason={"type": "string"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +96,19 @@ def _in_words(measured: Measured, judge: Judge) -> str:
     try:
         findings = list(measured.findings) or [measured.summary]
         score = f"{float(measured.score):.4g}"
-        return judge.ask("metric-reason", _read_reason, schema=_REASON, step="reason", score=score, findings=findings)
+        return judge.ask("metric-reason", _REASON, step="reason", score=score, findings=findings)
     except (NoVerdict, ProviderError):
         return ""  # the verdicts are known, and they give a reason too
 
 
-def _read_reason(answer: Answer) -> str:
-    def read(item: Mapping[str, Any]) -> str | None:
-        return item["reason"].strip() if isinstance(item.get("reason"), str) and item["reason"].strip() else None
+def _read_reason(item: Mapping[str, Any]) -> str:
+    reason = values.words(item.get("reason"))
+    if not reason:
+        raise Unreadable("`reason` is not a text")
+    return reason
 
-    return objects.verdict(answer, read, 'with a text under the key "reason"')
+
+_REASON = Form(shape(reason={"type": "string"}), _read_reason)
 
 
 # --- what a metric sees ---------------------------------------------------------------------------------------
@@ -121,9 +124,7 @@ def with_documents(transcript: Transcript, path: Found | None = None) -> Transcr
     if path is not None:
         turns = tuple(_resolved(turn, path, transcript) if turn.role == "assistant" else turn for turn in turns)
     elif not any(turn.retrieval_context for turn in turns) and (documents := documents_of(transcript.vars)):
-        turns = tuple(
-            replace(turn, retrieval_context=documents) if turn.role == "assistant" else turn for turn in turns
-        )
+        turns = tuple(replace(turn, retrieval_context=documents) if turn.role == "assistant" else turn for turn in turns)
     return replace(transcript, turns=turns)
 
 
@@ -214,5 +215,4 @@ def ask_once(judge: Judge, questions: Iterable[K], ask: Callable[[K], V]) -> dic
 
 def clipped(text: str, most: int = 160) -> str:
     """A text on one line, for a reason."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return excerpt(" ".join(text.split()), most)

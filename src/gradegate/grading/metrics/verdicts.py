@@ -1,75 +1,98 @@
-"""Reads replies that are lists: texts, and verdicts that are counted. What cannot be read raises Unreadable."""
+"""The forms that several graders read: a verdict, a list of verdicts, a score, a list of texts."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from gradegate.access.hiding import excerpt
 from gradegate.errors import Unreadable
 from gradegate.figures import many
-from gradegate.grading.reading import lists, objects, values, vocabulary
-from gradegate.grading.reading.answer import Answer
+from gradegate.grading import values
+from gradegate.grading.reading import line_forms
+from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.reading.line import LastLine
 from gradegate.grading.rubric import shape
 
 YES_NO: Mapping[str, str] = {"yes": "yes", "y": "yes", "true": "yes", "no": "no", "n": "no", "false": "no"}
 YES_NO_IDK: Mapping[str, str] = {**YES_NO, "idk": "idk", "borderline": "idk", "unknown": "idk"}
-_WRAPPING = "\"'`*_()[]“”‘’ \t\r\n."
-# A verdict may go on after a comma or a dash; "yes/no" and "no idea" are not verdicts.
-_LEADING = re.compile(r"([a-z]+)\s*[,.;:(–—-]\s*(.*)", re.DOTALL)
-_TEXT: Mapping[str, Any] = {"type": "string"}
+TEXT: Mapping[str, Any] = {"type": "string"}
+NUMBER: Mapping[str, Any] = {"type": "number"}
+YES_NO_LINE = LastLine("verdict", ("answer", "verdict", "result", "criterion met"), ("yes", "no", "y", "n"), meanings=YES_NO)
+_SCORE = shape(reason=TEXT, score=NUMBER)
 
 
-def texts_schema(key: str) -> dict[str, Any]:
-    """JSON Schema of ``{key: [text, ...]}``."""
-    return shape(**{key: {"type": "array", "items": _TEXT}})
+def verdict_schema(words: Sequence[str]) -> dict[str, Any]:
+    """JSON Schema of ``{"reason", "verdict"}``."""
+    return shape(reason=TEXT, verdict={"type": "string", "enum": list(words)})
 
 
-def verdicts_schema(words: Sequence[str]) -> dict[str, Any]:
-    """JSON Schema of ``{"verdicts": [{"reason", "verdict"}, ...]}``."""
-    item = shape(reason=_TEXT, verdict={"type": "string", "enum": list(words)})
-    return shape(verdicts={"type": "array", "items": item})
+def single(words: Mapping[str, str] = YES_NO, line: LastLine | None = None) -> Form[Judgement[str]]:
+    """The one verdict of ``{"reason", "verdict"}``, or of a last line."""
+    return Form(verdict_schema(_asked_for(words)), partial(judgement, words=words), line)
 
 
-texts = lists.texts
+def listed(words: Mapping[str, str] = YES_NO, count: int | None = None, least: int = 0) -> Form[tuple[Judgement[str], ...]]:
+    """Verdicts in order: exactly ``count``, or on parts that the grader itself finds, as many as there are.
+
+    There are at least ``least``.
+    """
+    schema = shape(verdicts={"type": "array", "items": verdict_schema(_asked_for(words))})
+
+    def read(found: Mapping[str, Any]) -> tuple[Judgement[str], ...]:
+        items = values.table(found, "verdicts")
+        if count is not None and len(items) != count:
+            raise Unreadable(f"it holds {many(len(items), 'verdict')} where {count} were asked for")
+        if len(items) < least:
+            raise Unreadable("it holds no verdict")
+        return tuple(judgement(item, words) for item in items)
+
+    return Form(schema, read)
 
 
-def counted(answer: Answer, count: int, words: Mapping[str, str] = YES_NO) -> tuple[Judgement[str], ...]:
-    """Exactly ``count`` verdicts, in order. Raises Unreadable for another number and for an unknown word."""
-    items = objects.table(answer, "verdicts")
-    if len(items) != count:
-        raise Unreadable(f"it holds {many(len(items), 'verdict')} where {count} were asked for")
-    return tuple(judgement(item, words) for item in items)
+def texts(key: str) -> Form[tuple[str, ...]]:
+    """The texts of ``{key: [text, ...]}``; there may be none."""
+    return Form(shape(**{key: {"type": "array", "items": TEXT}}), partial(values.texts, key=key))
 
 
-def listed(answer: Answer, words: Mapping[str, str] = YES_NO) -> tuple[Judgement[str], ...]:
-    """Verdicts on parts that the grader itself finds, as many as there are. Raises Unreadable."""
-    return tuple(judgement(item, words) for item in objects.table(answer, "verdicts"))
+def items(key: str) -> Form[tuple[str, ...]]:
+    """The texts of ``{key: [text, ...]}``, of a JSON list, or one to a line; at least one. They are no verdicts."""
+
+    def read(found: Mapping[str, Any]) -> tuple[str, ...]:
+        listed = values.texts(found, key)
+        if not listed:
+            raise Unreadable(f"it holds no {key}")
+        return listed
+
+    schema = shape(**{key: {"type": "array", "items": TEXT}})
+    return Form(schema, read, lines=lambda text: {key: line_forms.items(text)}, texts=key)
 
 
-def single(answer: Answer, words: Mapping[str, str] = YES_NO) -> Judgement[str]:
-    """The one verdict of ``{"verdict", "reason"}``. Raises Unreadable."""
-    return objects.verdict(
-        answer, lambda item: judgement(item, words) if "verdict" in item else None, 'with the key "verdict"'
-    )
+def score(best: int, line: LastLine | None = None) -> Form[Judgement[float]]:
+    """The score of ``{"reason", "score"}`` from 0 to ``best``, or of a last line."""
+
+    def read(item: Mapping[str, Any]) -> Judgement[float]:
+        number = values.number(values.entry(item, "score"))
+        if number is None or not 0 <= number <= best:
+            raise Unreadable(f"`score` is not a number from 0 to {best}")
+        return Judgement(number, values.words(item.get("reason")))
+
+    return Form(_SCORE, read, line)
 
 
 def judgement(item: Any, words: Mapping[str, str]) -> Judgement[str]:
-    """What ``{"verdict", "reason"}`` says. Raises Unreadable."""
-    if not isinstance(item, Mapping) or "verdict" not in item:
-        raise Unreadable('a verdict is not a JSON object with the key "verdict"')
-    value = item["verdict"]
-    written = str(value).strip(_WRAPPING).lower() if isinstance(value, str | bool) else ""
-    leading = _LEADING.fullmatch(written)
-    word = leading[1] if leading and _is_reason(leading[2], words.get(leading[1], ""), words) else written
+    """What ``{"reason", "verdict"}`` says. Raises Unreadable."""
+    if not isinstance(item, Mapping):
+        raise Unreadable("a verdict is not a JSON object with the key `verdict`")
+    value = values.entry(item, "verdict")
+    word = values.word(value)
     if word not in words:
-        choices = ", ".join(dict.fromkeys(words.values()))
-        raise Unreadable(f"the verdict {str(value)[:40]!r} is not one of {choices}")
+        raise Unreadable(f"the verdict {excerpt(str(value), 40)!r} is not one of {', '.join(_asked_for(words))}")
     return Judgement(words[word], values.words(item.get("reason")))
 
 
-def _is_reason(text: str, word: str, words: Mapping[str, str]) -> bool:
-    """Whether what follows a verdict in its text is only the reason: no other verdict, and nothing that turns a yes round."""
-    another = any(other in words for other in re.findall(r"\w+", text))
-    return not another and not (word in ("yes", "true") and vocabulary.turns(text))
+def _asked_for(words: Mapping[str, str]) -> list[str]:
+    meant = dict.fromkeys(words.values())
+    return [*meant] if meant.keys() <= words.keys() else [*words]

@@ -1,0 +1,240 @@
+"""What a refactoring must not change: results, comment, JUnit and exit code of the examples and of tests/side_by_side.
+
+`freeze.py write DIR` runs them all and writes a folder for each; `freeze.py compare DIR` runs them again and prints what
+differs, file by file (exit code 1). `--tree CHECKOUT` runs the code and the configs of another checkout. Times, paths,
+ports, versions, hashes and the order of keys are put aside; of a hash it stays which others are equal to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import importlib
+import io
+import json
+import multiprocessing
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+COPIED = ("examples", "tests/side_by_side")
+CONFIGS = "tests/side_by_side/configs"
+REPORTS = ("results.json", "comment.md", "junit.xml")
+DECIDES = ("run", "merge")
+QUICK = ("--retries", "0", "--reask", "0", "-j", "1")
+TIMES = {"seconds", "milliseconds", "latency_ms", "oldest_days", "age_days"}
+JOINER = "\u200b"  # what the comment puts into hashes, so that GitHub makes no links of them
+HASH = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-zA-Z])")
+PLAIN = (  # a pattern, and what stands for all that it matches
+    (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:PORT"),
+    (re.compile(r'(?<= time=")[\d.]+'), "0"),
+    (re.compile(r"(?<![\w.])\d+(\.\d+)? (s|ms)\b"), r"0 \2"),
+    (re.compile(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"), "TIME"),
+    (re.compile(r"(?<=· `)[0-9a-f]{7}(?=`)|(?<=the base \()[0-9a-f]{7}(?=,)"), "COMMIT"),
+)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Commands in a folder of a checkout; each that decides gets the reports. ``files`` are written before the first."""
+
+    name: str
+    folder: str
+    steps: Sequence[Sequence[str]]
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+GRADES = """\
+- {when: "<expected ", reply: '{"verdicts": [{"sentence": "s", "reason": "r", "verdict": "attributed"}]}'}
+- {when: 16 weeks, reply: '{"reason": "read", "pass": true, "score": 1}'}
+- {reply: '{"reason": "read", "pass": false, "score": 0}'}
+"""
+LABELS = """\
+{"description": "names the approval limit", "assertion": "factuality", "output": "You can buy anything up to $500 without asking.", "label": "pass"}
+{"description": "says how long maternity leave is", "assertion": "factuality", "output": "You get 12 weeks, paid in full.", "label": "pass"}
+{"description": "does not guess", "assertion": "model-graded-closedqa", "output": "The handbook does not say.", "label": "fail"}
+"""
+
+
+def examples(tree: Path) -> Iterator[Scene]:
+    """Every example, and the first one in several jobs, with a cache, beside a baseline, and with a base that held more."""
+    start = "examples/quickstart"
+    config = (tree / start / "promptfooconfig.yaml").read_text()
+    weaker = config.replace("value: $500", "value: $5").replace("min-pass-rate: 1", "min-pass-rate: 0.4")
+    yield Scene("example-quickstart", start, [["run"], ["run", "--confirm", "off", "--repeat", "2"], ["validate"]])
+    shards = [["run", "--shard", f"{number}/2", "--parts", "parts"] for number in (1, 2)]
+    opened = ["merge", "parts", "--open", "open.jsonl"]
+    again = [[*shard, "--open", "open.jsonl"] for shard in shards]
+    yield Scene("example-shards", start, [*shards, opened, *again, opened, ["merge", "parts"]])
+    yield Scene("example-shards-part", start, [shards[0], ["merge", "parts"]])
+    outside = "../../../base.json"
+    yield Scene("example-baseline", start, [["run", "-o", outside], ["run", "--baseline", outside]])
+    base = ["run", "--base", "../../../base"]
+    yield Scene(
+        "example-base",
+        start,
+        [base, [*base, "--changes", "block"], [*base, "--compare", "base"]],
+        {"promptfooconfig.yaml": weaker},
+    )
+    labelled = ["calibrate", "promptfooconfig.yaml", "labels.jsonl", "--asks", "2"]
+    yield Scene("example-calibrate", start, [labelled], {"labels.jsonl": LABELS})
+    yield Scene("example-gate", "examples/gate", [["run"]])
+    hosted = ["run", "custom-run.json", "-g", "scripted:replies.yaml", "-o", "results.aegis.json"]
+    yield Scene("example-aegis", "examples/aegis", [hosted, ["python", "payload.py", "results.aegis.json"]])
+    letters = ["run", "-g", "openai:chat:judge-rubric", "--cache", "kept"]
+    yield Scene("example-openai-evals", "examples/openai-evals", [letters, letters])
+    asked = ["python", "answer_cases.py", "cases.jsonl", "answers.jsonl"]
+    graded = ["run", "--answers", "answers.jsonl", "-g", "scripted:grades.yaml"]
+    steps = [["cases", "-o", "cases.jsonl"], asked, graded]
+    yield Scene("example-answers", "examples/answers", steps, {"grades.yaml": GRADES})
+
+
+def scenes(tree: Path) -> Iterator[Scene]:
+    """The examples, and every config of the side by side."""
+    yield from examples(tree)
+    for path in sorted((tree / CONFIGS).glob("*.yaml")):
+        code = ["--allow-exec"] if path.stem.startswith("code-") else []
+        yield Scene(path.stem, CONFIGS, [["run", path.name, "--allowed-env", "PRODUCT", *code]])
+
+
+class Stage:
+    """A copy of the checkout in a temporary folder, with a model and an application on loopback."""
+
+    def __init__(self, tree: Path, folder: Path) -> None:
+        self.tree, self.root = tree, folder / str(os.getpid())
+        sys.path[:0] = [str(tree / "src"), str(tree / "tests"), str(tree / "examples/gate")]
+        self.command = importlib.import_module("gradegate.cli").main
+        self.version = importlib.import_module("gradegate").__version__
+        self.both = importlib.import_module("support.side_by_side")
+        desk = ThreadingHTTPServer(("127.0.0.1", 0), self._quiet(importlib.import_module("serve").HelpDesk))
+        threading.Thread(target=desk.serve_forever, daemon=True).start()
+        self.port = str(desk.server_address[1])
+        self._checkout(self.root / "base")
+
+    @staticmethod
+    def _quiet(handler: type[Any]) -> type[Any]:
+        return type("Quiet", (handler,), {"log_message": lambda *_: None})
+
+    def _checkout(self, folder: Path) -> None:
+        for name in COPIED:
+            shutil.copytree(self.tree / name, folder / name, ignore=shutil.ignore_patterns("out", "__pycache__"))
+        gate = folder / "examples/gate/promptfooconfig.yaml"
+        gate.write_text(gate.read_text().replace("8000", self.port))
+        git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "core.hooksPath=/dev/null"]
+        for words in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "all"]):
+            subprocess.run([*git, *words], cwd=folder, check=True)  # noqa: S603  # our own words
+
+    def play(self, scene: Scene) -> dict[str, str]:
+        """What came of the commands, as normal text by the name of a file."""
+        head, made = self.root / "base", {}
+        if scene.folder != CONFIGS:  # what it writes is not there for the next one
+            head = self.root / scene.name
+            shutil.copytree(self.root / "base", head)
+        for name, text in scene.files.items():
+            (head / scene.folder / name).write_text(text)
+        with self.both.serve() as model, contextlib.chdir(head / scene.folder):
+            os.environ.clear()
+            os.environ.update({"PATH": os.defpath, "HOME": str(self.root), **model.environ()})
+            for number, step in enumerate(scene.steps, 1):
+                out = self.root / "out" / str(number)
+                shutil.rmtree(out, ignore_errors=True)
+                out.mkdir(parents=True)
+                said = self._run(step, out)
+                parts = {path.name: path.read_text() for path in sorted(out.iterdir())}
+                asked = sorted(json.dumps(row, sort_keys=True) for row in model.asked)
+                model.asked.clear()
+                parts |= {"asked.txt": "\n".join(asked)} if asked else {}
+                made |= {f"{number}-{name}": self.normal(name, text) for name, text in {"said.txt": said, **parts}.items()}
+        return made
+
+    def _run(self, step: Sequence[str], out: Path) -> str:
+        if step[0] == "python":
+            done = subprocess.run([sys.executable, *step[1:]], capture_output=True, text=True, check=False)  # noqa: S603
+            return f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
+        reports = [part for name in REPORTS for part in ("-o", str(out / name))] if "--parts" not in step else []
+        options = [*reports, *QUICK] if step[0] in DECIDES and "--open" not in step[:3] else []
+        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
+            code = self.command([*step, *options])
+        return f"exit code {code}\n{said.getvalue()}"
+
+    def normal(self, name: str, text: str) -> str:
+        """A text without what another run, folder or version has otherwise."""
+        if name.endswith(".json"):
+            text = json.dumps(_timeless(json.loads(text)), indent=1, sort_keys=True, ensure_ascii=False)
+        text = text.replace(JOINER, "").replace(str(self.root), "ROOT")
+        text = re.sub(rf"(?<![\w.]){re.escape(self.version)}(?![\w.])", "VERSION", text)
+        for pattern, plain in PLAIN:
+            text = pattern.sub(plain, text)
+        seen: dict[str, str] = {}
+        return HASH.sub(lambda found: seen.setdefault(found[0], f"HASH-{len(seen) + 1}"), text) + "\n"
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: 0 if key in TIMES and isinstance(item, int | float) else _timeless(item) for key, item in value.items()}
+    return [_timeless(item) for item in value] if isinstance(value, list) else value
+
+
+_stage: list[Stage] = []
+
+
+def _enter(tree: Path, folder: Path) -> None:
+    _stage.append(Stage(tree, folder))
+
+
+def _play(scene: Scene) -> tuple[str, dict[str, str]]:
+    return scene.name, _stage[0].play(scene)
+
+
+def frozen(tree: Path) -> dict[str, str]:
+    """Every file by its path, of all scenes, by two processes."""
+    spawn = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder, spawn.Pool(2, _enter, (tree, Path(folder).resolve())) as pool:
+        played = pool.imap_unordered(_play, scenes(tree))
+        made = {f"{scene}/{name}": text for scene, files in played for name, text in files.items()}
+        pool.close()
+        pool.join()
+    return made
+
+
+def differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
+    """What differs, as a unified diff of each file."""
+    for name in sorted({*old, *new}):
+        if old.get(name) != new.get(name):
+            before, after = (texts.get(name, "").splitlines() for texts in (old, new))
+            yield "\n".join(difflib.unified_diff(before, after, f"frozen/{name}", f"now/{name}", n=1, lineterm=""))
+
+
+def main() -> int:
+    """0 when all is as it was, 1 when not."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("action", choices=("write", "compare"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--tree", type=Path, default=ROOT, metavar="CHECKOUT")
+    chosen = parser.parse_args()
+    files = frozen(chosen.tree.resolve())
+    if chosen.action == "write":
+        for name, text in files.items():
+            (chosen.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (chosen.folder / name).write_text(text)
+        print(f"{len(files)} files in {chosen.folder}")
+        return 0
+    old = {str(path.relative_to(chosen.folder)): path.read_text() for path in chosen.folder.rglob("*") if path.is_file()}
+    found = [*differences(old, files)]
+    print("\n".join([*found, f"{len(found)} of {len({*old, *files})} files differ"]))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""The declared last line: the value that a classic prompt asks for, alone or behind one of its labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradegate.errors import Unreadable
+from gradegate.grading.reading import prose
+
+_BEFORE = r"(?:(?:the|my)\s+)?(?:(?:final|correct|best|right|overall)\s+)?"
+_SIGN = r"[*_`\"'”’)\]]{0,6}\s{0,9}[:=?：][*_`]{0,4}"
+_NUMBER = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?")
+_AROUND = re.compile(r"\s*([*_`\"'“”‘’«»()\[\]]|\.$)\s*")
+_BETWEEN = re.compile(r"[.,;\s]+")
+
+
+@dataclass(frozen=True, slots=True)
+class LastLine:
+    """What the last line may say, and the ``key`` of the grader's object that it is the value of.
+
+    A value is one of ``words`` in any case, also bare, or a number from 0 to ``most``, behind a label or as ``n/most``.
+    With ``among``, the name of a list, it is one word for each of ``count`` items, behind its label; or each word has a line.
+    """
+
+    key: str
+    labels: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    most: int = 0
+    among: str = ""
+    count: int = 1
+    meanings: Mapping[str, str] = field(default_factory=dict)  # of words that mean the same as others
+
+    def read(self, text: str) -> tuple[Mapping[str, Any], bool]:
+        """The grader's object, and whether the text is the value and nothing else. Raises Unreadable."""
+        lines = text.rstrip().splitlines()
+        value = self._said(lines[-1]) if lines else None
+        if value is None and self.among:
+            value, lines = self._one_to_a_line(lines), []
+        if value is None:
+            raise Unreadable(f"its last line is not {self.described}, and it holds no object")
+        alone = len(lines) < 2
+        while lines and self._meant(self._said(lines[-1])) == self._meant(value):
+            lines.pop()
+        before = "\n".join(lines)
+        self._hold(lines, before, value)
+        if not self.among:
+            return {self.key: value, "reason": before.strip()}, alone
+        return {self.among: [{self.key: word} for word in value]}, alone
+
+    @property
+    def described(self) -> str:
+        """The values, for a message."""
+        if self.most:
+            return f"a number from 0 to {self.most} behind a label, or as n/{self.most}"
+        words = f"one of {', '.join(self.words)}"
+        return f"`{self.labels[0]}:` with {self.count} times {words}" if self.among else words
+
+    def echoes(self) -> str:
+        """A pattern for what talks like this line inside another text: a label with a value, or ``n/most``."""
+        labels = "|".join(map(re.escape, self.labels))
+        if self.most:
+            return (
+                rf"\b(?:{labels})(?:{_SIGN}|\s{{1,9}}is\b)\W{{0,9}}[0-9]|(?<![\w/.])[0-9]{{1,3}}(?:\.[0-9]{{1,9}})?\s?/\s?{self.most}(?!\w)"
+            )
+        # After `is`, a single letter is a value only as a capital: "the answer is a city".
+        words = "|".join(map(re.escape, self.words))
+        after_is = "|".join(re.escape(word) if len(word) > 1 else f"(?-i:{re.escape(word.upper())})" for word in self.words)
+        return rf"\b(?:{labels})(?:{_SIGN}\W{{0,9}}(?:{words})|\s{{1,9}}is\b\W{{0,9}}(?:{after_is}))(?!\w)"
+
+    def _hold(self, lines: list[str], before: str, value: Any) -> None:
+        """Raise Unreadable where what stands before the last line does not end, goes on, or says another value."""
+        if not prose.is_plain(before):
+            raise Unreadable("there is a tag, a fence, a brace or strike-through before its last line")
+        if not before.strip():
+            return
+        parts = [part for line in lines for part in self._parts(line)]
+        ended = not lines[-1].strip() or prose.ends(before) or (self.among and self._parts(lines[-1]))
+        if not ended or prose.goes_on(before):
+            raise Unreadable("the text before its last line does not end; end it with a full stop and a blank line")
+        whole = iter(value if self.among else ())
+        if any(self._contradicts(line, value) for line in lines) or not all(part in whole for part in parts):
+            raise Unreadable("another line of it says another value")
+
+    def _contradicts(self, line: str, value: Any) -> bool:
+        """Whether a line, as people see it, says another value, or has a label with one that is none."""
+        shown = _AROUND.sub(r"\1", prose.seen(line)).strip() if len(line) <= _LONGEST else ""
+        said = self._said(shown)
+        if said is None:
+            label = self._label(shown)
+            return label is not None and len(prose.unwrapped(shown[label.end() :]).split()) == 1
+        return bool(self._meant(said) != self._meant(value))
+
+    def _meant(self, value: Any) -> Any:
+        return self.meanings.get(value, value) if isinstance(value, str) else value
+
+    def _parts(self, line: str) -> list[str]:
+        """In a grader with a value for each item: the words that a line is made of, or the one behind the key at its end."""
+        shown = prose.seen(line).lower() if self.among else ""
+        words = [prose.unwrapped(word) for word in _BETWEEN.split(prose.unmarked(prose.unwrapped(shown))[0]) if word]
+        if words and all(word in self.words for word in words):
+            return words
+        _, label, word = shown.rpartition(f"{self.key}:")
+        word = prose.unwrapped(word)
+        return [word] if label and word in self.words else []
+
+    def _said(self, line: str) -> Any:
+        """The value of a line, None for none."""
+        line = line.strip().lstrip(prose.WRAPPING) if len(line) <= _LONGEST else ""
+        label = self._label(line)
+        value = prose.unwrapped(line[label.end() :] if label else line)
+        if self.most:
+            return self._number(value, label is not None)
+        if self.among:
+            words = _BETWEEN.split(value.lower()) if label else []
+            return words if len(words) == self.count and all(word in self.words for word in words) else None
+        return next((word for word in self.words if prose.unwrapped(word).lower() == value.lower()), None)
+
+    def _label(self, line: str) -> re.Match[str] | None:
+        labels = "|".join(map(re.escape, self.labels))
+        return re.match(rf"{_BEFORE}(?:{labels})(?:{_SIGN}|\s+is\b)", line.lstrip(prose.WRAPPING), re.IGNORECASE)
+
+    def _number(self, written: str, labelled: bool) -> float | None:
+        number = _NUMBER.fullmatch(written)
+        if number is None or not (labelled or number[2]) or (number[2] and number[2] != str(self.most)):
+            return None
+        return float(number[1]) if float(number[1]) <= self.most else None
+
+    def _one_to_a_line(self, lines: list[str]) -> list[str] | None:
+        words = [prose.unwrapped(prose.unmarked(line)[0]).lower() for line in lines if line.strip()]
+        return words if len(words) == self.count and all(word in self.words for word in words) else None
+
+
+_LONGEST = 4000  # characters of a line that says a value

@@ -1,0 +1,143 @@
+"""What an option of a run is: what both doors call it, how its text is read, what it means, and who has it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+PLANNING = ("run", "merge", "validate", "cases")  # commands that plan configs
+RUNNING = ("run", "merge")
+ASKING = (*RUNNING, "calibrate")
+
+
+def whole_number(text: str, least: int) -> int | None:
+    """A whole number as people write it, None for any other text and below ``least``."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+    return number if number >= max(least, 0) else None
+
+
+def amount(text: str) -> float | None:
+    """A number above 0 as people write it, such as 2 or 0.5; None for any other text."""
+    plain = re.fullmatch(r"\d{1,12}(\.\d{1,12})?|\.\d{1,12}", text, re.ASCII)
+    return float(text) or None if plain else None
+
+
+MOST_SHARDS = 256
+
+
+def shard(text: str) -> tuple[int, int] | None:
+    """``3/8`` as the third of eight, at most as many as a matrix of GitHub has jobs; None for any other text."""
+    found = re.fullmatch(r"(\d{1,3})/(\d{1,3})", text, re.ASCII)
+    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
+    return (number, of) if 1 <= number <= of <= MOST_SHARDS else None
+
+
+def pair(text: str) -> tuple[str, str] | None:
+    """``NAME=VALUE``; None for any other text."""
+    key, sign, value = text.partition("=")
+    return (key, value) if key and sign else None
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How texts become a value, and a value words again. ``read`` gives None for a text that is not ``needs``."""
+
+    read: Callable[[str], Any] = str
+    needs: str = ""
+    gather: Callable[[list[Any]], Any] | None = None  # of an option that may be repeated. Raises ConfigError
+    tell: Callable[[Any], Iterable[str]] = lambda value: [str(value)]
+    choices: tuple[str, ...] = ()
+    about: str = ""  # a sentence for the Action
+
+
+def _tell_pairs(value: Any) -> list[str]:
+    return [f"{key}={text}" for key, text in (value.items() if isinstance(value, Mapping) else value)]
+
+
+def choice(*choices: str) -> Kind:
+    """One of several words."""
+    return Kind(lambda text: text if text in choices else None, f"one of {', '.join(choices)}", choices=choices)
+
+
+def whole(least: int) -> Kind:
+    """A whole number."""
+    return Kind(lambda text: whole_number(text, least), f"a whole number from {least}")
+
+
+TEXT = Kind()
+LINES = Kind(gather=tuple, tell=tuple)
+PATH = Kind(about="Relative to `working-directory`.")
+PATHS = Kind(gather=tuple, tell=tuple, about=PATH.about)
+FROM_WORKSPACE = Kind(about="Relative to the workspace.")
+PAIRS = Kind(pair, "NAME=VALUE", gather=tuple, tell=_tell_pairs)
+MAPPING = Kind(pair, "NAME=VALUE", gather=dict, tell=_tell_pairs)
+AMOUNT = Kind(amount, "a number above 0 in plain digits, such as 2 or 0.5")
+SHARD = Kind(shard, f"the number of a part and how many there are, such as 3/8, at most {MOST_SHARDS}")
+SWITCH = Kind({"true": True, "false": False}.get, "one of true, false")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option. It is an input of the Action and a flag of ``commands``, unless ``no_input`` or ``no_flag`` says why not."""
+
+    names: str  # flags, then what stands for the value: `-j --max-concurrency N`; without a flag: `merge DIR`
+    kind: Kind
+    help: str  # a clause for both doors; `base` is another option
+    more: str = ""  # sentences for the Action alone
+    otherwise: str = ""  # what holds without it, where its default does not say so
+    commands: tuple[str, ...] = ()
+    no_input: str = ""
+    no_flag: str = ""
+    told: bool = False  # whether the command that asks a case again has it
+    written: str | None = None  # the input's default, where it is not the field's
+    variable: str = ""  # of the environment, which the input sets
+    field: str = ""  # of the settings
+    default: Any = ""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What the command line calls it."""
+        return tuple(word for word in self.names.split() if word.startswith("-"))
+
+    @property
+    def metavar(self) -> str:
+        """What stands for its value in the help; empty where it takes none."""
+        return " ".join(word for word in self.names.split()[1:] if not word.startswith("-"))
+
+    @property
+    def name(self) -> str:
+        """The name without dashes, which is that of the input."""
+        words = self.names.split()
+        return next((word[2:] for word in words if word.startswith("--")), words[0])
+
+    @property
+    def shown_default(self) -> str:
+        """The default as somebody would write it; empty where there is none."""
+        if isinstance(self.default, bool):
+            return str(self.default).lower()
+        return str(self.default) if isinstance(self.default, int | str) else ""
+
+    def words(self, value: Any) -> list[str]:
+        """The arguments of a command that say the value; none for the default."""
+        if value == self.default:
+            return []
+        flag = f"--{self.name}"
+        return [flag] if value is True else [word for text in self.kind.tell(value) for word in (flag, text)]
+
+
+def option(default: T, names: str, kind: Kind, **more: Any) -> T:
+    """A field of settings that is an option, with what else ``Option`` has; mypy takes it for its default."""
+    more.setdefault("commands", () if "no_flag" in more else RUNNING)
+    entry = Option(names, kind, default=default, **more)
+    held: Any = dataclasses.field(default_factory=lambda: default, metadata={"option": entry}, repr="token" not in names)
+    return held  # type: ignore[no-any-return]
+
+
+def options(settings: Any) -> tuple[Option, ...]:
+    """The options among the fields of a dataclass, in their order."""
+    fields = [(it.name, it.metadata["option"]) for it in dataclasses.fields(settings) if "option" in it.metadata]
+    return tuple(dataclasses.replace(entry, field=name) for name, entry in fields)

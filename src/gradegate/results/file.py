@@ -1,0 +1,138 @@
+"""A results.json that anybody may have written: as the decision that it holds, and as the run of the base.
+
+The file has one case a line, so that the base is read line by line; a file that is laid out otherwise is read whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from io import BufferedReader
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from gradegate.bounded.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MIB
+from gradegate.errors import ConfigError, Origin
+from gradegate.files.regular import UnusableError, regular
+from gradegate.files.values import first_wrong
+from gradegate.result import Counterpart, Decision, Grade, Outcome, Row
+from gradegate.results.baseline import BaseAnswer, BaseGrade, Baseline, answer_of
+from gradegate.results.cases import CaseLine
+from gradegate.results.mapping import value
+from gradegate.results.shape import Head, Results
+
+_HEAD_END, _LAST = b'"cases":[', b"]}"  # how the first line of results.json ends, and what the last one is
+
+
+def reread_file(path: Path) -> tuple[Decision, Mapping[str, str]]:
+    """The decision that a results.json holds, and the links of its head. Raises ConfigError when it is not one."""
+    try:
+        with regular(path, MAX_BASELINE, links=True) as file:
+            results = _results(file.read(MAX_BASELINE), str(path))
+    except UnusableError as e:
+        cure = "name the results.json of a run: `gradegate run -o results.json` writes one"
+        raise ConfigError.at(f"`{path}` cannot be read: {e}", None, cure) from e
+    return _decision(results), results.links
+
+
+def reread(content: bytes, name: str) -> Decision:
+    """The decision that the bytes of a results.json hold; ``name`` is for messages. Raises ConfigError."""
+    return _decision(_results(content, name))
+
+
+def _results(content: bytes, name: str) -> Results:
+    try:
+        return Results.model_validate_json(content)
+    except ValidationError as e:
+        cure = "write it with `gradegate run -o results.json`"
+        if e.errors(include_url=False)[0]["loc"] == ("version",):
+            cure = f"read it with the gradegate that wrote it, or {cure}"
+        raise ConfigError.at(f"not a results.json of this version: {first_wrong(e)}", Origin(name), cure) from e
+
+
+def _decision(results: Results) -> Decision:
+    blocking = frozenset(place for place, line in enumerate(results.cases) if line.blocks)
+    return replace(value(Decision, results), blocking=blocking)
+
+
+# --- the run of the base --------------------------------------------------------------------------------------
+
+
+class _Answer(CaseLine):
+    """A case of the base: without a key, there is nothing that it could be compared by."""
+
+    key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class _Base(Head):
+    cases: list[_Answer]
+
+
+def read_baseline(path: Path) -> Baseline:
+    """The run of the base that a results.json holds. Raises UnusableError."""
+    try:
+        with regular(path, MAX_BASELINE) as file:
+            return _read(file)
+    except ValidationError as e:
+        raise UnusableError(f"it is no results.json of this version: {first_wrong(e)}") from e
+
+
+def _read(file: BufferedReader) -> Baseline:
+    start = file.readline(MAX_FILE)
+    if start.rstrip().endswith(_HEAD_END):
+        return _baseline(_Base.model_validate_json(start + _LAST), _lines(file))
+    if os.fstat(file.fileno()).st_size > MAX_FILE:
+        raise UnusableError(f"it has more than {MAX_FILE // MIB} MiB, and is not laid out as gradegate writes it")
+    head = _Base.model_validate_json(start + file.read(MAX_FILE))
+    return _baseline(head, head.cases)
+
+
+def _lines(file: BufferedReader) -> Iterator[_Answer]:
+    while line := file.readline(MAX_FILE).strip():
+        if line == _LAST:
+            return
+        yield _Answer.model_validate_json(line.removesuffix(b","))
+    raise UnusableError("it breaks off")
+
+
+def _baseline(head: _Base, cases: Iterable[_Answer]) -> Baseline:
+    answers = tuple(map(_answer, islice(cases, MAX_ANSWERS + 1)))
+    if len(answers) > MAX_ANSWERS:
+        raise UnusableError(f"it has more than {MAX_ANSWERS:,} cases")
+    if not re.fullmatch(r"([0-9a-f]{40}|[0-9a-f]{64})?", head.made.commit):
+        raise UnusableError("it is no results.json of this version: made.commit is no commit")
+    return Baseline(
+        answers,
+        commit=head.made.commit,
+        started=head.made.started,
+        models=tuple(model.name for model in head.asked),
+        confirm=head.confirm.mode if head.confirm else "",
+    )
+
+
+def _answer(line: _Answer) -> BaseAnswer:
+    row = value(Row, line)
+    is_empty = not (row.output or "").strip() and not row.turns and not row.metadata.get("tool_calls")
+    grades = (_grade(grade, is_empty) for grade in row.grades)
+    base = replace(answer_of(row), grades={grade.key: grade for grade in grades}, contradictory=_is_contradictory(row))
+    return base if row.description else replace(base, name=json.dumps(row.vars, ensure_ascii=False))
+
+
+def _is_contradictory(row: Row) -> bool:
+    """Whether the outcome of a case is not what its assertions come to, and nothing says that a function decided it."""
+    outcomes = {grade.outcome for grade in row.grades if grade.counts}
+    decided = row.threshold is not None or bool(row.reason)
+    return bool(outcomes) and not decided and (row.outcome is Outcome.FAIL) != (Outcome.FAIL in outcomes)
+
+
+def _grade(grade: Grade, is_empty: bool) -> BaseGrade:
+    """Of an answer that was none, whatever is said of it, there is nothing that could be graded again."""
+    first = grade.votes[0].outcome if grade.votes else grade.outcome
+    said = Counterpart(Outcome.ERROR, Outcome.ERROR) if is_empty else Counterpart(grade.outcome, first)
+    return BaseGrade(grade.assertion.key, grade.assertion.definition, said)

@@ -1,0 +1,193 @@
+"""Between values and the keys of results.json, both ways, by one declaration: the shapes of ``shape``.
+
+A key of a shape is the attribute of its value that has the same name, unless ``At`` says otherwise.
+"""
+
+from __future__ import annotations
+
+import enum
+import types
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from operator import attrgetter
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError, to_json
+
+from gradegate.errors import Origin
+from gradegate.results.jsonable import encodable, finite, plain
+from gradegate.suite import NOWHERE
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+Path = tuple[str, ...]
+SELF = ""
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Where the value has what a key holds: attributes with dots between them, ``SELF`` for the value itself.
+
+    ``write`` makes the key's content of it, and ``read`` turns that back, ``into`` another attribute where one is named.
+    A key with a ``path`` of None is handed in, and one ``into`` None is not read.
+    """
+
+    path: str | None
+    write: Callable[[Any], Any] | None = None
+    read: Callable[[Any], Any] | None = None
+    into: str | None = SELF
+
+    @property
+    def target(self) -> Path:
+        """The attributes that it is read into."""
+        return _parts(self.into or self.path or "")
+
+
+def _parts(path: str) -> Path:
+    return tuple(filter(None, path.split(".")))
+
+
+def line(shape: type[BaseModel], value: Any, **given: Any) -> dict[str, Any]:
+    """The object that ``shape`` describes, of a value. ``given`` are the keys that the value does not have."""
+    return {key: write(get(value)) if write else get(value) for key, get, write in _writers(shape)} | given
+
+
+def written(content: Any) -> str:
+    """An object as one line of JSON: an enumeration as its value, bytes as hexadecimal digits."""
+    try:
+        return to_json(content, inf_nan_mode="null", bytes_mode="hex").decode()
+    except PydanticSerializationError:  # lone surrogates
+        return to_json(_encodable(content), inf_nan_mode="null", bytes_mode="hex").decode()
+
+
+def _encodable(content: Any) -> Any:
+    """The same, each text valid UTF-8."""
+    if isinstance(content, str):
+        return encodable(content)
+    if is_dataclass(content):
+        return _encodable({field.name: getattr(content, field.name) for field in fields(content)})
+    if isinstance(content, Mapping):
+        return {encodable(key): _encodable(item) for key, item in content.items()}
+    return [_encodable(item) for item in content] if isinstance(content, list | tuple) else content
+
+
+def entry(shape: type[M], value: Any) -> M:
+    """The object that ``shape`` describes, of a value: as a part of another object."""
+    return shape.model_validate_json(written(line(shape, value)))
+
+
+def value(kind: type[T], said: BaseModel) -> T:
+    """The value that an object was written from. What the shape does not keep is as the value has it by default."""
+    return kind(**{name: read(said) for name, read in _readers(kind, type(said))})  # type: ignore[arg-type]  # a class can be hashed
+
+
+# --- writing --------------------------------------------------------------------------------------------------
+
+
+@cache
+def _writers(shape: type[BaseModel]) -> tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any] | None], ...]:
+    hints = get_type_hints(shape, include_extras=True)
+    places = {key: _at(key, hints[key]) for key in shape.model_fields}
+    return tuple(
+        (key, attrgetter(at.path) if at.path else _itself, at.write or _dump(hints[key]))
+        for key, at in places.items()
+        if at.path is not None
+    )
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _dump(hint: Any) -> Callable[[Any], Any] | None:
+    """How a value is written where that type is expected, None for what JSON takes as it is."""
+    if get_origin(hint) is Annotated:
+        return _dump(get_args(hint)[0])
+    kinds = [kind for kind in get_args(hint) if kind is not types.NoneType] if _is_union(hint) else [hint]
+    kind = kinds[0]
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return lambda value: None if value is None else line(kind, value)
+    if get_origin(kind) is list and (item := _dump(get_args(kind)[0])):
+        return lambda values: [item(value) for value in values]
+    if get_origin(kind) is dict:
+        return plain
+    return (lambda number: finite(number) or 0.0) if hint is float else None
+
+
+# --- reading --------------------------------------------------------------------------------------------------
+
+
+@cache
+def _readers(kind: type, shape: type[BaseModel]) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    return tuple(_fields_read(kind, dict(_leaves(shape, (), _itself)), ()))
+
+
+Leaf = tuple[Callable[[Any], Any], At, Any]  # how it is got, where it goes, and the type that it has in the shape
+
+
+def _leaves(shape: type[BaseModel], at: Path, get: Callable[[Any], Any]) -> Iterator[tuple[Path, Leaf]]:
+    """The keys of a shape by the attributes that they are read into; objects that stand for the value itself are opened."""
+    hints = get_type_hints(shape, include_extras=True)
+    for key in shape.model_fields:
+        place, got = _at(key, hints[key]), _then(get, key)
+        if place.path is None or place.into is None:
+            continue
+        model = hints[key] if not get_args(hints[key]) else get_args(hints[key])[0]
+        if not place.target and isinstance(model, type) and issubclass(model, BaseModel):
+            yield from _leaves(model, at, got)
+        else:
+            yield (*at, *place.target), (got, place, hints[key])
+
+
+def _then(get: Callable[[Any], Any], key: str) -> Callable[[Any], Any]:
+    return lambda said: getattr(get(said), key)
+
+
+def _fields_read(kind: type, leaves: Mapping[Path, Leaf], at: Path) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        path = (*at, field.name)
+        if path in leaves:
+            get, place, _ = leaves[path]
+            yield field.name, _composed(place.read or _load(hints[field.name]), get)
+        elif any(other[: len(path)] == path for other in leaves):
+            inner = tuple(_fields_read(hints[field.name], leaves, path))
+            yield field.name, _made(hints[field.name], inner)
+
+
+def _composed(load: Callable[[Any], Any], get: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda said: load(get(said))
+
+
+def _made(kind: Any, inner: tuple[tuple[str, Callable[[Any], Any]], ...]) -> Callable[[Any], Any]:
+    return lambda said: kind(**{name: read(said) for name, read in inner})
+
+
+def _load(hint: Any) -> Callable[[Any], Any]:
+    """How what is read becomes a value of that type."""
+    if _is_union(hint):
+        loads = [_load(kind) for kind in get_args(hint) if kind is not types.NoneType]
+        return lambda said: None if said is None else loads[0](said)
+    if get_origin(hint) is tuple:
+        item = _load(get_args(hint)[0])
+        return lambda said: tuple(map(item, said))
+    if hint is Origin:
+        return lambda said: value(Origin, said) if said else NOWHERE
+    if hint is bytes:
+        return bytes.fromhex
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return hint
+    if is_dataclass(hint) and isinstance(hint, type):
+        return lambda said: value(hint, said) if isinstance(said, BaseModel) else said
+    return lambda said: said
+
+
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) in (Union, types.UnionType)
+
+
+def _at(key: str, hint: Any) -> At:
+    found = [extra for extra in get_args(hint)[1:] if isinstance(extra, At)] if get_origin(hint) is Annotated else []
+    return found[0] if found else At(key)

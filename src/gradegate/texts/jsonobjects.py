@@ -1,0 +1,90 @@
+"""JSON in the few other spellings that models have for it, and the JSON objects that a text holds."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+# A text in double or single quotes, a sign of structure, a bare word or number, or blanks.
+_TOKEN = re.compile(r"""("(?:[^"\\]|\\.)*+")|('(?:[^'\\]|\\.)*+')|([{}\[\]:,])|([^\s{}\[\]:,"']++)|[ \t\r\n]++""", re.DOTALL)
+_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
+_BARE_KEY = re.compile(r"[^\W\d]\w*")
+_COLON = re.compile(r"\s*+:")
+_BEGINS = re.compile(r"\{\s*+(?:[\"'}]|[^\W\d]\w{0,100}\s*+:)")
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}"]', re.DOTALL)
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number)
+
+
+class Found(NamedTuple):
+    """An object with the place where it begins and that where it has ended."""
+
+    value: dict[str, Any]
+    start: int
+    end: int
+
+
+def find(text: str) -> Iterator[Found]:
+    """The outermost objects, in order. What looks like one and cannot be read is left out, with all that is inside it."""
+    position = 0
+    while begins := _BEGINS.search(text, position):
+        start = begins.start()
+        position = _end_of_braces(text, start)
+        try:
+            value, position = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            try:
+                value = _DECODER.decode(rewritten(text[start:position]))
+            except (ValueError, RecursionError):
+                continue
+        yield Found(value, start, position)
+
+
+def _end_of_braces(text: str, start: int) -> int:
+    depth = 0
+    for sign in _STRUCTURE.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(sign[0], 0)
+        if depth == 0:
+            return sign.end()
+    return len(text)
+
+
+def rewritten(text: str) -> str:
+    """The JSON that a text is another spelling of. Raises ValueError.
+
+    Single quotes, bare keys, a comma before a closing bracket, `True`, `False`, `None`, and raw line ends in texts.
+    """
+    parts: list[str] = []
+    last, position = 0, 0  # `last` is the part before the blanks
+    while position < len(text):
+        token = _TOKEN.match(text, position)
+        if token is None:
+            raise ValueError("a text is not closed")
+        position = token.end()
+        double, single, sign, word = token.groups()
+        if sign and sign in "}]" and parts and parts[last] == ",":
+            parts[last] = " "
+        if token.lastindex:
+            last = len(parts)
+        if double or single:
+            parts.append(_text(double or single))
+        elif word and _BARE_KEY.fullmatch(word) and _COLON.match(text, position):
+            parts.append(f'"{word}"')
+        else:
+            parts.append(sign or _CONSTANTS.get(word, word) or " ")
+    return "".join(parts)
+
+
+def _text(written: str) -> str:
+    """A text in quotes as JSON has it."""
+    inside = written[1:-1]
+    if written[0] == "'":
+        inside = re.sub(r'\\.|"', lambda sign: {"\\'": "'", '"': '\\"'}.get(sign[0], sign[0]), inside, flags=re.DOTALL)
+    return '"' + inside.replace("\n", "\\n").replace("\r", "\\r") + '"'

@@ -1,0 +1,417 @@
+"""What becomes of a JSON Schema: where it is enforced, what is asked where it is refused, and which replies are constrained."""
+
+import json
+from typing import Any
+
+import pytest
+
+from gradegate.asking import endpoint
+from gradegate.errors import ConfigError
+from support import clouds
+from support.fake_llm import FakeLlm, chat
+from support.vendors import SCHEMA, THOUGHT, ask, build, claude, converse, gemini, ollama, output_text, responses, said
+
+VERDICT = {"reason": "r", "pass": True}
+TEXT = json.dumps(VERDICT)
+# Providers, what a server of one's own answers them, and where their addresses are set.
+AT = {
+    "openai:chat:m": (chat(TEXT), "apiBaseUrl"),
+    "openai:responses:m": (responses(THOUGHT, said(output_text(TEXT))), "apiBaseUrl"),
+    "azure:chat:m": (chat(TEXT), "apiBaseUrl"),
+    "mistral:m": (chat(TEXT), "apiBaseUrl"),
+    "deepseek:m": (chat(TEXT), "apiBaseUrl"),
+    "vllm:m": (chat(TEXT), "apiBaseUrl"),
+    "anthropic:m": (claude({"type": "text", "text": TEXT}), "apiBaseUrl"),
+    "google:m": (gemini({"text": TEXT}), "apiBaseUrl"),
+    "vertex:gemini-x": (gemini({"text": TEXT}), "apiBaseUrl"),
+    "vertex:claude-x": (claude({"type": "text", "text": TEXT}), "apiBaseUrl"),
+    "bedrock:m": (converse({"text": TEXT}), "endpoint"),
+    "ollama:m": (ollama(TEXT), "apiBaseUrl"),
+}
+VERTEX = {"GOOGLE_OAUTH_ACCESS_TOKEN": "t-0123456789", "GOOGLE_CLOUD_PROJECT": "p-1"}
+
+
+def model(provider_id: str, base: str, **config: Any):
+    key = {} if provider_id.startswith("vertex") else {"apiKey": "k"}
+    return build(provider_id, {AT.get(provider_id, ("", "apiBaseUrl"))[1]: base, **key, **config}, **VERTEX)
+
+
+def at(llm: FakeLlm, provider_id: str, answer: Any = None, **config: Any):
+    """A provider at a server of one's own."""
+    if answer is not None:
+        llm.reply = lambda path, body: answer
+    return model(provider_id, llm.base, **config)
+
+
+def differing(rows: dict, got: dict) -> dict:
+    return {row: (got[row], wanted) for row, wanted in rows.items() if got[row] != wanted}
+
+
+# --- who enforces -------------------------------------------------------------------------------------------------
+
+OWN = [
+    "https://api.openai.com/v1/chat/completions",
+    "https://eu.api.openai.com/v1/responses",
+    "https://mine.openai.azure.com/openai/v1/chat/completions",
+    "https://mine.cognitiveservices.azure.com/openai/v1/chat/completions",
+    "https://mine.openai.azure.us/openai/v1/chat/completions",
+    "https://api.anthropic.com/v1/messages",
+    "https://generativelanguage.googleapis.com/v1beta/models/m:generateContent",
+    "https://aiplatform.googleapis.com/v1/m:generateContent",
+    "https://europe-west4-aiplatform.googleapis.com/v1/m:generateContent",
+    "https://x.aiplatform.googleapis.com/v1/m:generateContent",
+    "https://aiplatform.eu.rep.googleapis.com/v1/m:rawPredict",
+    "https://api.mistral.ai/v1/chat/completions",
+    "https://api.eu.mistral.ai/v1/chat/completions",
+    "https://bedrock-runtime.eu-central-1.amazonaws.com/model/m/converse",
+    "https://bedrock-runtime-fips.us-gov-west-1.amazonaws.com/model/m/converse",
+    "https://bedrock-runtime.us-east-1.api.aws/model/m/converse",
+    "https://bedrock-runtime.cn-north-1.amazonaws.com.cn/model/m/converse",
+    "https://vpce-0a1b-2c3d.bedrock-runtime.us-east-1.vpce.amazonaws.com/model/m/converse",
+    "https://API.OpenAI.com:443/v1/chat/completions",
+]
+OTHERS = [
+    "http://api.openai.com/v1/chat/completions",
+    "https://api.openai.com:8443/v1/chat/completions",
+    "https://api.openai.com.example.com/v1/chat/completions",
+    "https://example.com/api.openai.com/v1/chat/completions",
+    "https://api.openai.com@example.com/v1/chat/completions",
+    "https://notapi.openai.com/v1/chat/completions",
+    "https://openai.azure.com/openai/v1/chat/completions",
+    "https://a.b.openai.azure.com/openai/v1/chat/completions",
+    "https://mine.services.ai.azure.com/models/chat/completions",
+    "https://aiplatform.googleapis.com.example.com/v1/m:generateContent",
+    "https://bedrock-runtime.eu-central-1.amazonaws.com.example.com/model/m/converse",
+    "https://bedrock-runtime.s3-us-west-2.amazonaws.com/model/m/converse",
+    "https://mine.s3.amazonaws.com/bedrock-runtime",
+    "https://openrouter.ai/api/v1/chat/completions",
+    "https://api.deepseek.com/v1/chat/completions",
+    "http://127.0.0.1:11434/api/chat",
+    "https://ollama.com/api/chat",
+]
+
+
+def test_which_hosts_are_a_vendors_own():
+    rows = {**dict.fromkeys(OWN, True), **dict.fromkeys(OTHERS, False)}
+    assert not differing(rows, {url: endpoint.is_vendors_own(url) for url in rows})
+
+
+def test_who_enforces_a_schema():
+    """The host decides, whoever names it, unless the config says it."""
+    azure, bedrock = "https://mine.openai.azure.com", "https://bedrock-runtime.us-east-1.amazonaws.com"
+    rows = {
+        ("openai:chat:m", ""): "enforced",
+        ("openai:responses:m", ""): "enforced",
+        ("openai:chat:m", "https://us.api.openai.com/v1"): "enforced",
+        ("openai:chat:m", f"{azure}/openai/v1"): "enforced",
+        ("openai:chat:m", "https://gateway.example.com/v1"): "requested",
+        ("openai:chat:m", "https://api.anthropic.com/v1"): "requested",  # it ignores a schema in this form
+        ("azure:chat:m", azure): "enforced",
+        ("azure:chat:m", "https://gateway.example.com"): "requested",
+        ("anthropic:m", ""): "enforced",
+        ("anthropic:m", "https://gateway.example.com"): "requested",
+        ("google:m", ""): "enforced",
+        ("vertex:gemini-x", ""): "enforced",
+        ("vertex:claude-x", "https://us-east5-aiplatform.googleapis.com"): "enforced",
+        ("mistral:m", ""): "enforced",
+        ("bedrock:m", bedrock): "enforced",
+        ("bedrock:m", "https://gateway.example.com"): "requested",
+        ("vllm:m", "https://api.openai.com/v1"): "enforced",
+        **{(name, ""): "requested" for name in ("deepseek:m", "openrouter:m", "vllm:m", "ollama:m", "groq:m")},
+        ("http://127.0.0.1/{{prompt}}", ""): "none",
+        ("echo", ""): "none",
+    }
+    got = {}
+    for provider_id, base in rows:
+        if ":" not in provider_id or provider_id.startswith("http"):
+            got[provider_id, base] = build(provider_id).structured
+        elif base:
+            got[provider_id, base] = model(provider_id, base).structured
+        else:
+            key = {} if provider_id.startswith("vertex") else {"apiKey": "k"}
+            got[provider_id, base] = build(provider_id, key, **VERTEX).structured
+    assert not differing(rows, got)
+
+
+def test_an_address_of_the_environment_counts_as_one_of_the_config():
+    key = {"apiKey": "k"}
+    assert build("openai:chat:m", key, OPENAI_BASE_URL="https://gateway.example.com/v1").structured == "requested"
+    assert build("anthropic:m", key, ANTHROPIC_BASE_URL="https://gateway.example.com").structured == "requested"
+
+
+def test_the_option_says_it_for_every_chat_model(llm: FakeLlm):
+    rows = {(name, value): value for name in AT for value in ("enforced", "requested", "none")}
+    assert not differing(rows, {(name, value): at(llm, name, structured=value).structured for name, value in rows})
+
+
+@pytest.mark.parametrize("value", ["Enforced", "strict", True, 1, ["none"], {}])
+def test_another_value_is_a_mistake_at_its_line(llm: FakeLlm, value: Any):
+    with pytest.raises(ConfigError) as caught:
+        at(llm, "openai:chat:m", structured=value)
+    (mistake,) = caught.value.mistakes
+    assert (mistake.origin.line, mistake.cure) == (7, "write enforced, requested or none")
+    assert mistake.what == f"`structured` of `openai:chat:m` is `{value}`"
+
+
+# --- which replies are constrained --------------------------------------------------------------------------------
+
+
+def test_a_reply_is_constrained_where_the_schema_was_sent_and_is_enforced(llm: FakeLlm):
+    rows = {(name, value): value == "enforced" for name in AT for value in ("enforced", "requested", "none")}
+    got, texts, schemas = {}, {}, {}
+    for name, value in rows:
+        reply = ask(at(llm, name, AT[name][0], structured=value), schema=SCHEMA)
+        got[name, value], texts[name, value] = reply.constrained, reply.text
+        schemas[name, value] = "additionalProperties" in str(llm.bodies[-1])
+    assert not differing(rows, got)
+    assert set(texts.values()) == {TEXT}
+    assert not differing({row: row[1] != "none" for row in rows}, schemas)
+
+
+def test_a_question_without_a_schema_has_no_constrained_reply(llm: FakeLlm):
+    assert not [name for name in AT if ask(at(llm, name, AT[name][0], structured="enforced")).constrained]
+
+
+FORMS = {
+    ("openai:chat:m", "response_format"): {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA}},
+    ("mistral:m", "response_format"): {"type": "json_object"},
+    ("openai:responses:m", "response_format"): {"type": "json_object"},
+    ("openai:responses:m", "text"): {"format": {"type": "json_object"}},
+    ("anthropic:m", "output_config"): {"format": {"type": "json_schema", "schema": SCHEMA}},
+    ("anthropic:m", "output_format"): {"type": "json_schema", "schema": SCHEMA},
+    ("google:m", "responseSchema"): SCHEMA,
+    ("google:m", "responseMimeType"): "application/json",
+    ("google:m", "generationConfig"): {"response_schema": SCHEMA},
+    ("google:m", "passthrough"): {"generationConfig": {"responseJsonSchema": SCHEMA}},
+    ("vertex:gemini-x", "responseSchema"): SCHEMA,
+    ("bedrock:m", "outputConfig"): {"textFormat": {"type": "json_schema"}},
+    ("ollama:m", "format"): SCHEMA,
+    ("ollama:m", "passthrough"): {"format": "json"},
+    ("openai:chat:m", "passthrough"): {"response_format": {"type": "json_object"}},
+}
+
+
+def test_a_form_of_the_users_own_is_sent_as_it_is_and_constrains_nothing(llm: FakeLlm):
+    other = {**SCHEMA, "description": "another schema than theirs"}
+    wrong = []
+    for (name, option), value in FORMS.items():
+        reply = ask(at(llm, name, AT[name][0], structured="enforced", **{option: value}), schema=other)
+        if reply.constrained or "another schema" in str(llm.bodies[-1]):
+            wrong.append((name, option, llm.bodies[-1]))
+    assert not wrong
+
+
+# --- what is asked where it is refused ----------------------------------------------------------------------------
+
+
+def forms(body: dict) -> str:
+    """In which form of OpenAI's API a request asks."""
+    written = body.get("response_format") or body.get("text", {}).get("format") or {}
+    return written.get("type", "plain")
+
+
+@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize("name", ["openai:chat:m", "openai:responses:m", "azure:chat:m", "mistral:m", "deepseek:m", "vllm:m"])
+@pytest.mark.parametrize("takes", ["json_schema", "json_object", "plain"])
+def test_openais_form_schema_then_json_object_then_plain(llm: FakeLlm, name: str, takes: str, status: int):
+    order = ["json_schema", "json_object", "plain"]
+    fine = order[order.index(takes) :]
+    llm.reply = lambda path, body: AT[name][0] if forms(body) in fine else (status, {"error": "no such format"})
+    provider = at(llm, name, structured="enforced")
+    replies = [ask(provider, schema=SCHEMA) for _ in range(2)]
+    assert [forms(body) for body in llm.bodies] == [*order[: order.index(takes)], takes, takes]
+    assert [reply.constrained for reply in replies] == [takes == "json_schema"] * 2
+
+
+@pytest.mark.parametrize("status", [401, 404, 429, 500])
+def test_another_status_refuses_no_form(llm: FakeLlm, status: int):
+    llm.reply = lambda path, body: (status, {"error": "no"})
+    provider = at(llm, "openai:chat:m", structured="enforced")
+    for _ in range(2):
+        with pytest.raises(Exception, match=str(status)):
+            ask(provider, schema=SCHEMA)
+    assert [forms(body) for body in llm.bodies] == ["json_schema"] * 2
+
+
+def test_each_provider_remembers_for_itself(llm: FakeLlm):
+    llm.reply = lambda path, body: chat(TEXT) if forms(body) != "json_schema" else (400, {"error": "no"})
+    ask(at(llm, "openai:chat:a", structured="enforced"), schema=SCHEMA)
+    llm.reply = lambda path, body: chat(TEXT)
+    assert ask(at(llm, "openai:chat:b", structured="enforced"), schema=SCHEMA).constrained
+
+
+def used(name: str = "give_verdict", given: Any = None) -> dict:
+    return {"type": "tool_use", "id": "t", "name": name, "input": VERDICT if given is None else given}
+
+
+def told(name: str = "give_verdict") -> dict:
+    return {"toolUse": {"toolUseId": "t", "name": name, "input": VERDICT}}
+
+
+BESIDE = {"type": "text", "text": '{"reason": "said beside", "pass": false}'}
+TOOLS = {
+    "anthropic:m": (claude(BESIDE, used(), stop_reason="tool_use"), "output_config"),
+    "vertex:claude-x": (claude(used(), BESIDE, stop_reason="tool_use"), "output_config"),
+    "bedrock:m": (converse({"text": BESIDE["text"]}, told(), stop="tool_use"), "outputConfig"),
+}
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_the_input_of_our_own_tool_is_the_verdict_whatever_stands_beside_it(llm: FakeLlm, name: str):
+    answer, refused = TOOLS[name]
+    llm.reply = lambda path, body: (400, {"error": "no"}) if refused in body else answer
+    for config, constrained in (({}, True), ({"structured": "enforced"}, True), ({"structured": "requested"}, False)):
+        reply = ask(at(llm, name, **config), schema=SCHEMA)
+        assert (json.loads(reply.text), reply.finish_reason, reply.metadata) == (VERDICT, "stop", {}), config
+        assert reply.constrained is constrained, config
+
+
+def test_a_reply_without_our_own_tool_is_a_reply_like_any_other(llm: FakeLlm):
+    text = {"type": "text", "text": TEXT}
+    rows = {
+        "a text": (claude(text), (TEXT, "stop", False)),
+        "another tool": (claude(text, used("other"), stop_reason="tool_use"), (TEXT, "tool_calls", False)),
+        "twice": (claude(text, used(), used(), stop_reason="tool_use"), (TEXT, "tool_calls", False)),
+        "cut": (claude(text, used(), stop_reason="max_tokens"), (TEXT, "length", True)),
+    }
+    got = {}
+    for row, (answer, _) in rows.items():
+        llm.reply = lambda path, body, answer=answer: (400, {"error": "no"}) if "output_config" in body else answer
+        reply = ask(at(llm, "anthropic:m"), schema=SCHEMA)
+        got[row] = (reply.text, reply.finish_reason, reply.constrained)
+    assert not differing({row: wanted for row, (_, wanted) in rows.items()}, got)
+
+
+def test_a_tool_of_the_targets_with_the_name_of_ours_is_called(llm: FakeLlm):
+    tools = [{"name": "give_verdict", "input_schema": {"type": "object"}}]
+    reply = ask(at(llm, "anthropic:m", claude(used(), stop_reason="tool_use"), tools=tools), schema=SCHEMA)
+    assert (reply.finish_reason, reply.constrained, len(reply.metadata["tool_calls"])) == ("tool_calls", False, 1)
+
+
+# --- what is no part of the text ----------------------------------------------------------------------------------
+
+THOUGHTS = "FAIL it"
+COMMENTARY = {**said(output_text(THOUGHTS)), "phase": "commentary"}
+REASONING = {
+    "openai:chat:m": chat(TEXT, message={"reasoning_content": THOUGHTS, "reasoning": THOUGHTS}),
+    "deepseek:m": chat(TEXT, message={"reasoning_content": THOUGHTS}),
+    "mistral:m": chat(
+        "", message={"content": [{"type": "thinking", "thinking": [{"type": "text", "text": THOUGHTS}]}, {"type": "text", "text": TEXT}]}
+    ),
+    "openai:responses:m": responses(THOUGHT, COMMENTARY, {**said(output_text(TEXT)), "phase": "final_answer"}),
+    "anthropic:m": claude(
+        {"type": "thinking", "thinking": THOUGHTS, "signature": "s"},
+        {"type": "redacted_thinking", "data": "s"},
+        {"type": "text", "text": TEXT},
+    ),
+    "google:m": gemini({"text": THOUGHTS, "thought": True}, {"text": TEXT}),
+    "vertex:gemini-x": gemini({"text": THOUGHTS, "thought": True}, {"text": TEXT}),
+    "bedrock:m": converse({"reasoningContent": {"reasoningText": {"text": THOUGHTS}}}, {"text": TEXT}),
+    "ollama:m": ollama(TEXT, thinking=THOUGHTS),
+}
+
+
+def test_reasoning_in_a_field_or_part_of_its_own_is_no_part_of_the_text(llm: FakeLlm):
+    got = {name: ask(at(llm, name, answer), schema=SCHEMA).text for name, answer in REASONING.items()}
+    assert not differing(dict.fromkeys(REASONING, TEXT), got)
+
+
+# --- only a finished reply is one ---------------------------------------------------------------------------------
+
+WHOLE = (
+    "stop end_turn stop_sequence stop_criteria_met completed complete finished finish end eos eos_token end_of_text "
+    "tool_calls tool_call tool_use function_call"
+).split()
+BROKEN = "length pause_turn OTHER error in_progress incomplete MAX_TOKENS max_tokens abort safety null".split()
+
+
+def ending(name: str, word: Any) -> dict:
+    """An answer with a word for its end; None for a null, an absent one for ``...``."""
+    answer = json.loads(json.dumps(AT[name][0]))
+    place, key = {
+        "choices": lambda: (answer["choices"][0], "finish_reason"),
+        "candidates": lambda: (answer["candidates"][0], "finishReason"),
+        "stop_reason": lambda: (answer, "stop_reason"),
+        "stopReason": lambda: (answer, "stopReason"),
+        "done_reason": lambda: (answer, "done_reason"),
+        "status": lambda: (answer, "status"),
+    }[next(key for key in ("choices", "candidates", "stop_reason", "stopReason", "done_reason", "status") if key in answer)]()
+    place[key] = word
+    if word is ...:
+        del place[key]
+    return answer
+
+
+def test_elsewhere_the_known_words_in_any_case_and_none_are_an_end(llm: FakeLlm):
+    spelled = [spelling for word in WHOLE for spelling in (word, word.upper(), word.title())]
+    for name in AT:
+        whole = {word: ask(at(llm, name, ending(name, word))).finish_reason for word in (*spelled, None, "", ...)}
+        assert {word for word, reason in whole.items() if reason not in ("stop", "")} == set(), name
+        broken = {word: ask(at(llm, name, ending(name, word))) for word in BROKEN}
+        assert {word for word, reply in broken.items() if reply.finish_reason in ("stop", "")} == set(), name
+
+
+OWN_HOSTS = {
+    "openai:chat:m": ("https://api.openai.com/v1", {"stop"}),
+    "openai:responses:m": ("https://api.openai.com/v1", {"completed"}),
+    "azure:chat:m": ("https://mine.openai.azure.com", {"stop"}),
+    "mistral:m": ("https://api.mistral.ai/v1", {"stop"}),
+    "anthropic:m": ("https://api.anthropic.com", {"end_turn", "stop_sequence"}),
+    "google:m": ("https://generativelanguage.googleapis.com", {"STOP"}),
+    "vertex:gemini-x": ("https://aiplatform.googleapis.com", {"STOP"}),
+    "vertex:claude-x": ("https://aiplatform.googleapis.com", {"end_turn", "stop_sequence"}),
+    "bedrock:m": ("https://bedrock-runtime.us-east-1.amazonaws.com", {"end_turn", "stop_sequence"}),
+}
+
+
+@pytest.mark.parametrize("name", OWN_HOSTS)
+def test_at_a_vendors_own_host_its_own_words_alone_are_an_end(monkeypatch, tmp_path, name: str):
+    base, whole = OWN_HOSTS[name]
+    words = [*WHOLE, *whole, "STOP", "Stop", *BROKEN, None, "", ...]
+    answers = iter([ending(name, word) for word in words])
+    with clouds.job(monkeypatch, tmp_path, lambda seen: next(answers)) as cloud:
+        provider = model(name, base)
+        replies = {word: ask(provider, schema=SCHEMA) for word in words}
+    assert {word for word, reply in replies.items() if reply.finish_reason in ("stop", "")} == whole
+    assert len(cloud.hosts) == len(words)
+    assert {reply.constrained for reply in replies.values()} == {True}
+
+
+def test_the_end_of_a_reply_that_called_no_tool_is_said_to_graders_of_calls(llm: FakeLlm):
+    reply = ask(at(llm, "openai:chat:m", chat("yes", finish_reason="tool_calls")))
+    assert (reply.finish_reason, list(reply.metadata)) == ("stop", ["tool_calls_untold"])
+
+
+# --- what the gate makes of it ------------------------------------------------------------------------------------
+
+
+def graded(gate, grader: dict, **more: Any) -> str:
+    """The outcome of a rubric that the grader judges."""
+    rubric = {"type": "llm-rubric", "value": "is polite", "provider": grader}
+    ran = gate({"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [rubric]}]}, "--reask", "0", **more)
+    return ran.grades[0]["outcome"]
+
+
+PASS = {"reason": "r", "pass": True, "score": 1}
+
+
+def test_a_verdict_through_our_own_tool_is_read(gate, llm: FakeLlm):
+    answer = claude(BESIDE, used(given=PASS), stop_reason="tool_use")
+    llm.reply = lambda path, body: (400, {"error": "no"}) if "output_config" in body else answer
+    assert graded(gate, {"id": "anthropic:m", "config": {"apiBaseUrl": llm.base, "apiKey": "k"}}) == "pass"
+
+
+def test_a_verdict_is_read_where_it_is_finished(gate, llm: FakeLlm):
+    rows = {**dict.fromkeys(("stop", "TOOL_CALLS", "eos", None), "pass"), **dict.fromkeys(BROKEN, "error")}
+    got = {}
+    for word in rows:
+        llm.reply = lambda path, body, word=word: chat(json.dumps(PASS), finish_reason=word)
+        got[word] = graded(gate, llm.spec())
+    assert not differing(rows, got)
+
+
+def test_an_answer_of_a_vendor_that_does_not_say_why_it_ended_is_none(gate, monkeypatch, tmp_path):
+    for word, outcome in (("stop", "pass"), (None, "error"), ("end_turn", "error")):
+        answer = chat(json.dumps(PASS), finish_reason=word)
+        with clouds.job(monkeypatch, tmp_path, lambda seen, answer=answer: answer):
+            assert graded(gate, {"id": "openai:chat:m", "config": {"apiKey": "k"}}) == outcome, word

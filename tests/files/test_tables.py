@@ -1,0 +1,54 @@
+"""The tables that stand beside modules have the form that their readers expect, and say nothing twice."""
+
+import pytest
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
+
+from gradegate.files.tables import table
+
+Entry = TypedDict("Entry", {"for": str, "say": str})
+Family = TypedDict("Family", {"ids": str, "is": str, "do": str})
+Kind = TypedDict("Kind", {"patterns": str, "is": str, "do": str})
+
+
+class Keys(TypedDict):
+    unsupported: dict[str, str]
+    misplaced: dict[str, str]
+    meant: dict[str, list[Entry]]
+    unknown: dict[str, str]
+    documents: list[str]
+    checks: list[str]
+
+
+class Unserved(TypedDict):
+    families: list[Family]
+    kinds: list[Kind]
+    special: dict[str, tuple[str, str]]
+    media_models: list[str]
+    models: list[dict[str, str]]
+    vendors: dict[str, str]
+
+
+Names = dict[str, dict[str, str]]
+
+
+@pytest.mark.parametrize(
+    ("place", "form"),
+    [
+        (("configs", "keys.yaml"), Keys),
+        (("configs", "sentences.yaml"), Names),
+        (("planning", "metrics.yaml"), Names),
+        (("asking", "unserved.yaml"), Unserved),
+    ],
+)
+def test_a_table_has_its_form(place, form):
+    TypeAdapter(form).validate_python(table(*place))
+
+
+def test_a_word_means_one_thing_in_one_place():
+    keys = table("configs", "keys.yaml")
+    lists = [[word for entry in entries for word in entry["for"].split()] for entries in keys["meant"].values()]
+    lists += [keys["documents"], keys["checks"]]
+    assert [word for words in lists for word in words if words.count(word) > 1] == []
+    ids = [name for entry in table("asking", "unserved.yaml")["families"] for name in entry["ids"].split()]
+    assert len(ids) == len(set(ids))

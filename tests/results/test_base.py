@@ -1,0 +1,155 @@
+"""The results of the base are a file that anybody may have written: read as far as it can be used, and never further."""
+
+import json
+import os
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradegate.bounded import bounds
+from gradegate.files.regular import UnusableError as Unusable
+from gradegate.result import Counterpart, Outcome
+from gradegate.results import file as recorded
+from gradegate.results.file import read_baseline
+from support.each import each, table
+from support.patience import PATIENCE
+
+CONFIG = table(__file__, "CONFIG")
+
+
+@pytest.fixture
+def results(gate):
+    ran = gate(CONFIG)
+    return ran.folder / "results.json"
+
+
+def test_a_recorded_run_is_read_as_it_was_written(results):
+    base = read_baseline(results)
+    assert [answer.name for answer in base.answers] == ["one", '{"q": "b"}', "talk"]
+    assert [answer.outcome for answer in base.answers] == [Outcome.PASS, Outcome.FAIL, Outcome.PASS]
+    assert base.answers[0].output == "Say a"
+    assert [turn.content for turn in base.answers[2].turns] == ["hi", "yo"]
+    said = [grade.said for grade in base.answers[1].grades.values()]
+    assert said == [Counterpart(Outcome.FAIL, Outcome.FAIL), Counterpart(Outcome.PASS, Outcome.PASS)]
+    assert base.models == ("echo",)
+    assert base.started
+
+
+def test_how_the_file_is_laid_out_does_not_matter(results):
+    base, content = read_baseline(results), json.loads(results.read_text())
+    for indent in (None, 2):
+        results.write_text(json.dumps(content, indent=indent))
+        assert read_baseline(results) == base
+
+
+def test_a_first_verdict_is_that_of_the_first_vote(results):
+    content = json.loads(results.read_text())
+    content["cases"][0]["grades"][0]["votes"] = [{"outcome": "fail"}, {"outcome": "pass"}, {"outcome": "pass"}]
+    results.write_text(json.dumps(content))
+    (grade,) = read_baseline(results).answers[0].grades.values()
+    assert grade.said == Counterpart(Outcome.PASS, Outcome.FAIL)
+
+
+@each("output", ["", None, " \n"])
+def test_an_answer_that_is_empty_was_none_whatever_is_said_of_it(results, output):
+    content = json.loads(results.read_text())
+    content["cases"][0]["output"] = output
+    results.write_text(json.dumps(content))
+    (grade,) = read_baseline(results).answers[0].grades.values()
+    assert grade.said == Counterpart(Outcome.ERROR, Outcome.ERROR)
+
+
+def broken(path, edit):
+    content = json.loads(path.read_text())
+    edit(content)
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda c: c.update(version=2), "version"),
+        (lambda c: c.update(version=True), "version is not a whole number"),
+        (lambda c: c.update(version=1.0), "version is not a whole number"),
+        (lambda c: c.pop("version"), "version"),
+        (lambda c: c.pop("made"), "made"),
+        (lambda c: c.update(cases={}), "cases"),
+        (lambda c: c["cases"][0].update(outcome="PASS"), "cases.0.outcome"),
+        (lambda c: c["cases"][0].update(key="x"), "cases.0.key"),
+        (lambda c: c["cases"][0].pop("key"), "cases.0.key"),
+        (lambda c: c["cases"][0].update(grades=[None]), "cases.0.grades.0"),
+        (lambda c: c["cases"][0]["grades"][0].update(definition=7), "definition"),
+        (lambda c: c["cases"][0].update(output=["a"]), "output"),
+        (lambda c: c["cases"][2].update(turns=[{"role": "user"}]), "turns.0.content"),
+    ],
+)
+def test_what_is_no_results_json_says_where(results, edit, words):
+    broken(results, edit)
+    with pytest.raises(Unusable, match=words):
+        read_baseline(results)
+
+
+@each(
+    "content",
+    [
+        b"",
+        b"\0",
+        b"[]",
+        b"null",
+        b"\xff\xfe{}",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b'{"version":1,"made":{},"cases":[\n',
+        b'{"version":1,"made":{},"cases":[\n{}\n]}\n',
+        b'{"version":1,"made":{},"cases":[\n' + b"[" * 100_000 + b"\n]}\n",
+        b'{"version":1,"made":{"started":' + b"9" * 10_000 + b'},"cases":[]}',
+        b'{"version":1,"made":{"commit":"\\ud800"},"cases":[]}',
+        b'"cases":[\n]}\n',
+    ],
+)
+def test_whatever_else_a_file_holds_is_refused(tmp_path, content):
+    (tmp_path / "base.json").write_bytes(content)
+    with pytest.raises(Unusable):
+        read_baseline(tmp_path / "base.json")
+
+
+@given(st.binary(max_size=200), st.booleans())
+def test_no_bytes_are_a_traceback(tmp_path_factory, content, headed):
+    path = tmp_path_factory.mktemp("base") / "base.json"
+    path.write_bytes((b'{"version":1,"made":{},"cases":[\n' if headed else b"") + content)
+    try:
+        read_baseline(path)
+    except Unusable as e:
+        assert str(e)  # noqa: PT017  # most bytes are refused, and some are a run without cases
+
+
+def test_neither_a_folder_nor_a_pipe_nor_a_device_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    started = time.monotonic()
+    for path in (tmp_path, tmp_path / "pipe", "/dev/zero", tmp_path / "absent"):
+        with pytest.raises(Unusable):
+            read_baseline(path)
+    assert time.monotonic() - started < PATIENCE
+
+
+def test_a_file_that_is_too_large_is_refused(results, monkeypatch):
+    monkeypatch.setattr(recorded, "MAX_BASELINE", 100)
+    with pytest.raises(Unusable, match="more than"):
+        read_baseline(results)
+    monkeypatch.setattr(recorded, "MAX_BASELINE", bounds.MAX_BASELINE)
+    monkeypatch.setattr(recorded, "MAX_ANSWERS", 2)
+    with pytest.raises(Unusable, match="more than 2 cases"):
+        read_baseline(results)
+    results.write_text(json.dumps(json.loads(results.read_text())))
+    with pytest.raises(Unusable, match="more than 2 cases"):
+        read_baseline(results)
+
+
+def test_a_file_that_breaks_off_is_refused(results):
+    whole = results.read_bytes()
+    for length in (len(whole) - 3, len(whole) // 2, 100):
+        results.write_bytes(whole[:length])
+        with pytest.raises(Unusable):
+            read_baseline(results)

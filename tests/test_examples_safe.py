@@ -1,0 +1,122 @@
+"""Every example workflow, of files, pages and templates: keys and code of a pull request are never in one job.
+
+What a job with keys may start is listed, and so is where a job that judges may have files from: all else fails here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.doc_blocks import PAGES, as_workflow, blocks
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES = [*(ROOT / "examples").rglob("*.yml"), *(ROOT / "src" / "gradegate" / "starting" / "templates").rglob("*.yml")]
+Job = dict[str, Any]
+GATE = re.compile(r"OWNER/gradegate(?:/container)?@.+|__ACTION__")
+# What a job with keys may start: none of it runs a file of the checkout.
+ACTIONS = re.compile(
+    r"actions/(?:checkout|cache|cache/restore|cache/save|download-artifact|upload-artifact)@.+"
+    r"|(?:aws-actions/configure-aws-credentials|google-github-actions/auth|azure/login)@.+"
+)
+COMMANDS = {"rm", "curl", "gh", "case", "esac", "if", "then", "fi"}
+PLAIN = re.compile(r"\w+=\S*|[\w |*-]+\) \w+=\w+")  # a variable, and a branch of `case`
+WRITES = re.compile(r"(?<!\S)(?:\d?>>?|--output|-o|--dir)[ =]*(\S+)")
+OUTSIDE = re.compile(r"""["']?(?:\$\{\{ *runner\.temp *\}\}|\$RUNNER_TEMP|\$GITHUB_OUTPUT)(?!\w).*""")
+# By gradegate, which follows no link, and names only what it wrote.
+MADE = re.compile(r"\$\{\{ *steps\.gate\.outputs\.[a-z-]+ *\}\}")
+PINNED = re.compile(r"git\+https://github\.com/(?:__ACTION__|[\w.-]+/[\w.-]+@[0-9a-f]{40})|[\w.-]+==[\w.]+")
+
+
+def workflows() -> Iterator[tuple[str, Any]]:
+    for path in sorted(FILES):
+        text = path.read_text().replace("__FOLDER____MODELS__", "").replace("__ENV__\n", "\n")
+        yield str(path.relative_to(ROOT)), yaml.safe_load(text)
+    for page in PAGES:
+        for block in blocks(page):
+            if block.language in ("yaml", "yml") and (found := as_workflow(block.data)) is not None:
+                yield str(block), found
+
+
+def has_keys(job: Job) -> bool:
+    may = job.get("permissions")
+    identity = isinstance(may, dict) and may.get("id-token") == "write"
+    return identity or "secrets." in str(job) or "-api-key" in str(job)
+
+
+def problems(job: Job) -> Iterator[str]:
+    """What is wrong with a job."""
+    steps = job.get("steps", [])
+    keys, judges = has_keys(job), has_keys(job) or any(GATE.fullmatch(step.get("uses", "")) for step in steps)
+    if judges and "needs" in job and not re.match(r"always\(\)|\$\{\{ !cancelled\(\)", str(job.get("if"))):
+        yield "is skipped where another fails, which counts as passed"
+    removed: set[str] = set()
+    checked_out = False
+    for step in steps:
+        uses, given = step.get("uses", ""), step.get("with") or {}
+        for line in lines(step.get("run", "")):
+            words = line.split()
+            if "install" in words:
+                yield from (f"not pinned: {it}" for it in words[2:] if words[0] != "pip" or not PINNED.fullmatch(it))
+            if keys and words[0] not in COMMANDS and not PLAIN.fullmatch(line):
+                yield f"starts {line}"
+            if judges:
+                yield from (f"writes to {it}" for it in WRITES.findall(line) if not OUTSIDE.fullmatch(it))
+            removed |= set(words[2:]) if words[:2] == ["rm", "-rf"] else set()
+        if keys and uses and not GATE.fullmatch(uses) and not ACTIONS.fullmatch(uses):
+            yield f"runs {uses}"
+        if keys and str(given.get("allow-exec", "false")) != "false":
+            yield "runs code of the checkout"
+        if judges and checked_out and re.match(r"actions/(?:checkout|cache|\w+load-artifact)", uses):
+            paths = [path.strip() for path in str(given.get("path", ".")).splitlines()]
+            yield from (f"believes {path}" for path in paths if not is_safe(path, removed))
+        checked_out |= uses.startswith("actions/checkout@")
+
+
+def lines(script: str) -> list[str]:
+    """The commands of a script, with texts in quotes and the output of other commands left out."""
+    joined = re.sub(r"\\\n\s*", " ", script)
+    plain = re.sub(r"\$\([^()]*(?:\([^()]*\)[^()]*)*\)", "x", re.sub(r"'[^']*'", "x", joined))
+    return [line.strip() for line in re.split(r"\n|;+|&&|\|\|", plain) if line.strip()]
+
+
+def is_safe(path: str, removed: set[str]) -> bool:
+    """Whether the checkout brought nothing there, and no link on the way."""
+    above = {path, *map(str, Path(path).parents)} - {"."}
+    return bool(MADE.fullmatch(path) or OUTSIDE.fullmatch(path) or above & removed)
+
+
+@pytest.mark.parametrize(("name", "workflow"), [pytest.param(*found, id=found[0]) for found in workflows()])
+def test_no_job_has_keys_and_code_of_the_pull_request(name: str, workflow: Any) -> None:
+    assert [f"{job}: {what}" for job, content in workflow["jobs"].items() for what in problems(content)] == []
+
+
+CHECKOUT = {"uses": "actions/checkout@v6"}
+KEY = {"uses": "OWNER/gradegate@v0", "with": {"openai-api-key": "x"}}
+WRONG = {
+    "starts python x.py": [{"run": "python x.py"}, KEY],
+    "starts make": [{"run": "rm -rf out && make"}, KEY],
+    "starts ./x": [{"run": "if true; ./x; fi"}, {"run": "echo", "env": {"K": "${{ secrets.K }}"}}],
+    "runs ./action": [{"uses": "./action"}, KEY],
+    "runs code of the checkout": [{**KEY, "with": {**KEY["with"], "allow-exec": "true"}}],
+    "not pinned: gradegate": [{"run": "pip install gradegate"}],
+    "not pinned: .": [{"run": "pip install ."}],
+    "not pinned: git+https://github.com/o/r@main": [{"run": "pip install git+https://github.com/o/r@main"}],
+    "writes to run.json": [{"run": "curl --output run.json https://example.org"}, KEY],
+    "writes to gate.json": [{"run": "gh api x > gate.json"}, {"uses": "OWNER/gradegate@v0"}],
+    "believes .base": [CHECKOUT, {**CHECKOUT, "with": {"path": ".base"}}, KEY],
+    "believes .": [CHECKOUT, {"uses": "actions/download-artifact@v7"}, KEY],
+    "believes .gradegate/x": [CHECKOUT, {"uses": "actions/cache@v5", "with": {"path": ".gradegate/x"}}, KEY],
+    "believes results.json": [CHECKOUT, KEY, {"uses": "actions/upload-artifact@v7", "with": {"path": "results.json"}}],
+}
+
+
+def test_each_rule_fails_where_it_is_broken() -> None:
+    missed = {wanted: got for wanted, steps in WRONG.items() if wanted not in (got := list(problems({"steps": steps})))}
+    assert missed == {}
+    assert list(problems({"needs": "x", "steps": [KEY]})) == ["is skipped where another fails, which counts as passed"]

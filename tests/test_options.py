@@ -1,0 +1,93 @@
+"""The table of options: what one door has the other has, or the entry says why not; both read the same values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gradegate import cli
+from gradegate.commands import flags
+from gradegate.github.inputs import from_inputs
+from gradegate.settings import OPTIONS, RUN_OPTIONS
+
+# An option, what somebody writes, and what both doors make of it.
+WRITTEN = [
+    ("config", "a.yaml", ("a.yaml",)),
+    ("output", "r.json", ("r.json",)),
+    ("grader", "text=echo", {"text": "echo"}),
+    ("provider", "echo", ("echo",)),
+    ("answers", "a.jsonl", ("a.jsonl",)),
+    ("assert", "contains:x", ("contains:x",)),
+    ("var", "a=b=c", {"a": "b=c"}),
+    ("filter-pattern", "^x", "^x"),
+    ("filter-first-n", "2", 2),
+    ("filter-metadata", "tags=x", (("tags", "x"),)),
+    ("filter-providers", "one", "one"),
+    ("repeat", "2", 2),
+    ("confirm", "answers", "answers"),
+    ("reask", "0", 0),
+    ("max-concurrency", "9", 9),
+    ("timeout", "7", 7),
+    ("retries", "0", 0),
+    ("base", "/b", "/b"),
+    ("baseline", "/r.json", "/r.json"),
+    ("compare", "base", "base"),
+    ("changes", "block", "block"),
+    ("cache", ".c", ".c"),
+    ("max-age", "0", 0),
+    ("cache-http", "true", True),
+    ("max-calls", "5", 5),
+    ("max-usd", "0.5", 0.5),
+    ("max-seconds", "60", 60.0),
+    ("ready", "http://127.0.0.1:1 2", ("http://127.0.0.1:1 2",)),
+    ("shard", "3/8", (3, 8)),
+    ("parts", "p", "p"),
+    ("open", "o", "o"),
+    ("allowed-env", "A B", frozenset({"A", "B"})),
+    ("allow-exec", "true", True),
+    ("exec-env", "A,B", frozenset({"A", "B"})),
+    ("python", "python3", "python3"),
+]
+NOT_COMPARED = {"merge", "allowed-hosts"}  # an argument of a command of its own; values with names of their own
+
+
+def parsers():
+    (commands,) = cli._parser()._subparsers._group_actions
+    return commands.choices
+
+
+def test_both_doors_read_the_same():
+    by_name = {option.name: option for option in RUN_OPTIONS}
+    wrong = []
+    for name, text, value in WRITTEN:
+        option = by_name[name]
+        words = [f"--{name}"] if value is True else [f"--{name}", text]
+        args = cli._parser().parse_args(["run", *words])
+        read = (flags.settings(args, Path("/w")), from_inputs({f"INPUT_{name.upper()}": text}, Path("/w")).run)
+        wrong += [(name, it) for it in (getattr(settings, option.field) for settings in read) if it != value]
+    assert wrong == []
+    both = {option.name for option in RUN_OPTIONS if option.commands and not option.no_input}
+    assert both - {name for name, *_ in WRITTEN} == NOT_COMPARED
+
+
+def test_a_door_without_an_option_says_why():
+    lacking = [option.name for option in OPTIONS if bool(option.commands) == bool(option.no_flag) or (option.no_input and option.no_flag)]
+    assert lacking == []
+    for option in OPTIONS:
+        if option.no_input:
+            (mistake,) = from_inputs({f"INPUT_{option.name.upper()}": "x"}, Path()).mistakes
+            assert str(mistake) == f"there is no input `{option.name}` -> {option.no_input}"
+
+
+def test_a_command_has_the_options_of_the_table_and_no_other():
+    known = {name for names in (*flags.NO_EFFECT, *flags.REFUSED) for name in names}
+    own = {"cases": {"-o", "--output"}}
+    for command in ("run", "merge", "validate", "cases", "calibrate"):
+        found = {flag for action in parsers()[command]._actions for flag in action.option_strings}
+        table = {flag for option in RUN_OPTIONS if command in option.commands for flag in option.flags}
+        assert found - known - {"-h", "--help"} - own.get(command, set()) == table, command
+
+
+def test_help_names_options_as_the_command_line_does():
+    text = " ".join(parsers()["run"].format_help().split())
+    assert "writes what came of it to --parts" in text
+    assert "`base` (the prompts of that checkout" in text  # a word that --compare takes, and no option
