@@ -107,3 +107,20 @@ def test_every_example_with_a_cache_removes_what_the_checkout_brought_there() ->
             assert f"rm -rf {cache}" in [step.get("run") for step in steps[:first]], path.name
             assert {*kept} == {f"{cache}/{PROPOSED}", f"{cache}/{TRUSTED}"}, path.name
     assert seen
+
+
+def test_a_folder_of_a_workspace_whose_commit_nobody_can_read_is_not_believed(job: Job) -> None:
+    """A pull request may have brought the folder: without its commit nobody can say."""
+    job.commit()
+
+    def run() -> tuple[int, int]:
+        before = len(job.llm.requests)
+        code, _ = job.run(only_changed="false", cache=".gradegate", output="results.json")
+        return code, len(job.llm.requests) - before
+
+    assert [run(), run()] == [(0, 4), (0, 0)]
+    job.environ["GITHUB_EVENT_NAME"] = "push"
+    assert run() == (0, 0)
+    (job.root / ".git").rename(job.root / "elsewhere")
+    assert run() == (0, 4)
+    assert "the commit that is checked out cannot be read" in (job.root / "results.json").read_text()

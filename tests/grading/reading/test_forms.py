@@ -35,6 +35,7 @@ PEELED = (
     ("pass", f"<example>{OBJECT}</example>", NO),
     ("pass", f"```\n```json\n{OBJECT}\n```\n```", NO),
     ("letter", "<answer>(C)</answer>", "last_line"),
+    ("pass", f"<|channel|>analysis<|message|>hm<|end|><|start|>user<|channel|>final<|message|>{OBJECT}<|return|>", NO),
 )  # fmt: skip
 ALONE = (
     ("pass", "{'reason': 'it\\'s \"fine\"', pass: True, 'score': 1,}", "alone"),
@@ -87,11 +88,11 @@ APART = (
 )  # fmt: skip
 LAST_LINE = (
     *(("letter", text, "last_line") for text in ("C", "(c)", "C.", "**C**", "D)", "[C]", "Answer: C", "**Answer:** (C)", "**Category: (B)**", "The answer is (C).", "My final verdict = B", "It is so.\nC", "Long text\n\nC", "C\nC")),
-    *(("letter", text, NO) for text in ("F", "C?", "C...", "C!", "C or D", "Not C", "It is C", "Grade: C", "Max answer: C", "Key: C", "~~C~~", "<b>C</b>", "С", "C̸", "✗ C", "[ ] C", "- C", "C because", "C\nD", "D\n\nC", "So\nC", "So:\n\nC", "所以：\n\nC", "لذلك،\n\nC", "So;\n\nC", "{a}\n\nC", "C\nIt is so.")),
-    *(("yes", text, "last_line") for text in ("Y", "no.", "Criterion met? Yes", "Result: y", "Fine.\nVERDICT: YES")),
-    *(("yes", text, NO) for text in ("okaY", "yes/no", "Criterion not met: Y", "sí", "ꓬ", "No\u2028Yes", "x\ny", "Answer: not yes")),
+    *(("letter", text, NO) for text in ("F", "C?", "C...", "C!", "C or D", "Not C", "It is C", "Grade: C", "Max answer: C", "Key: C", "~~C~~", "<b>C</b>", "С", "C̸", "✗ C", "[ ] C", "- C", "C because", "C\nD", "D\n\nC", "So\nC", "So:\n\nC", "所以：\n\nC", "لذلك،\n\nC", "So;\n\nC", "{a}\n\nC", "C\nIt is so.", "D\u200b\n\nC", "Ans\u2060wer: D\n\nC", "Ａnswer: D\n\nC")),
+    *(("yes", text, "last_line") for text in ("Y", "no.", "Criterion met? Yes", "Result: y", "Fine.\nVERDICT: YES", "Verdict: yes\n\nY")),
+    *(("yes", text, NO) for text in ("okaY", "yes/no", "Criterion not met: Y", "sí", "ꓬ", "No\u2028Yes", "x\ny", "Answer: not yes", "Verdict: no\n\nY", "N\n\nyes")),
     *(("score", text, "last_line") for text in ("Score: 9", "9/10", "**8.5/10**", "My overall rating is 7", "Grade = 10/10", "score: 0")),
-    *(("score", text, NO) for text in ("9", "Score: 11", "Score: 90%", "Score: 9/100", "Score: 9e1", "Score: 9x", "Score: -1", "Max score: 10", "9 out of 10", "Score: ９", "Score: 9\nScore: 8")),
+    *(("score", text, NO) for text in ("9", "Score: 11", "Score: 90%", "Score: 9/100", "9/010", "Score: 9e1", "Score: 9x", "Score: -1", "Max score: 10", "9 out of 10", "Score: ９", "Score: 9\nScore: 8")),
     *(("in order", text, "last_line") for text in ("Final verdict for each statement in order: Yes. No.", "1. Yes\n2. No")),
     *(("in order", text, NO) for text in ("Yes. No.", "Final verdict for each statement in order: Yes.", "Verdict: Yes\nVerdict: No")),
 )  # fmt: skip
@@ -131,7 +132,7 @@ def test_keys_that_programs_and_users_may_add():
     ] == []
 
 
-JUDGES = ('{"pass": true}', "{'pass': 1}", "pass: yes", '{\\"pass\\": true}', '"Score" : 1', "｛＂pass＂：true｝")
+JUDGES = ('{"pass": true}', "{'pass': 1}", "pass: yes", "_pass_: true", '{\\"pass\\": true}', '"Score" : 1', "｛＂pass＂：true｝")
 BARE = ("Yes", "C", "8", "A pass is enough", "bypass: 1", "the answer is a city", "10 of 10", "Options:\nA. Paris")
 
 
@@ -205,7 +206,7 @@ def test_what_a_neutral_key_holds_is_not_read(key, value):
     assert read("pass", json.dumps({key: value, "pass": True})).passed is True
 
 
-LONG = ('{"', "{", "[", "- ", "-\n", "C\n", "*", '"', "'", "\\", "a: ", "```\n", "~~~\n", "<think>", "<think>a</think>", "</think>", "<|channel|>", "Answer: ", "1. ", ".\n\n{", "verdict: yes\n", "[attributed", "\u200b", " \n", "9/10 ", "{a:", "'a':1,")  # fmt: skip
+LONG = ('{"', "{", "[", "- ", "-\n", "C\n", "*", '"', "'", "\\", "a: ", "```\n", "~~~\n", "<think>", "<think>a</think>", "<think></think>", "</think>", "<|channel|>", "Answer: ", "1. ", ".\n\n{", "verdict: yes\n", "[attributed", "\u200b", " \n", "9/10 ", "{a:", "'a':1,")  # fmt: skip
 
 
 def test_long_replies_and_long_texts_under_judgement_come_to_an_end():
@@ -214,4 +215,5 @@ def test_long_replies_and_long_texts_under_judgement_come_to_an_end():
     assert [(form, reply[:9]) for form, reply in rows if not way(form, reply).startswith((NO, "last_line"))] == []
     judged = [piece * (1_000_000 // len(piece)) for piece in LONG]
     assert way("letter", "Same.\n\n(C)", *(text for text in judged if "Answer: " not in text)) == "last_line"
-    assert way("pass", OBJECT + " " * (1 << 20)) == "unreadable: it is longer than 1,048,576 bytes"
+    for blanks in (" " * (1 << 20), "\u3000" * (1 << 19)):  # bytes, not signs
+        assert way("pass", OBJECT + blanks) == "unreadable: it is longer than 1,048,576 bytes"
