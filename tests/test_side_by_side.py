@@ -46,7 +46,7 @@ def test_a_config_is_asked_and_decided_as_in_promptfoo(name, tmp_path: Path, mon
     for variable in UNSET:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(both.CONFIGS)
-    out = tmp_path / "results.json"
+    out = tmp_path / f"{name}.json"
     with both.serve() as model:
         for variable, value in model.environ().items():
             monkeypatch.setenv(variable, value)
