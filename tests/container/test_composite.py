@@ -98,7 +98,7 @@ class TestComposite(Scenarios):
         left = action.run()
         written = [path.read_text() for path in action.workspace.rglob("*") if path.is_file()]
         texts = [left.log, left.summary, *written, *(str(seen.body) for seen in action.github.seen)]
-        assert left.code == 1, left.log
+        assert left.code == 2, left.log  # an answer that holds a key is sent to no grader
         assert [text for text in texts for secret in (KEY, "ghs_actions", CANARY) if secret in text] == []
 
 
