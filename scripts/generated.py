@@ -10,7 +10,7 @@ from gradegate.commands.list import summary
 from gradegate.commands.schema import schema
 from gradegate.grading.grader import GRADERS
 from gradegate.options import SWITCH, Option
-from gradegate.settings import OPTIONS
+from gradegate.values.settings import OPTIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

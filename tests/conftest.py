@@ -10,7 +10,7 @@ import yaml
 from hypothesis import settings
 
 from gradegate import cli
-from gradegate.bounded.begin import begin
+from gradegate.processes.begin import begin
 from support.fake_llm import FakeLlm, serve
 
 # On GitHub keys are bound to their hosts; tests say so themselves where they mean it.

@@ -8,7 +8,8 @@ import termios
 import pytest
 import yaml
 
-from gradegate import __version__, cli, pipeline
+from gradegate import __version__, cli
+from gradegate.steps import session
 from support.each import each
 
 CONFIG = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "x"}]}]}
@@ -67,7 +68,7 @@ def test_a_defect_is_said_in_a_line_and_is_not_green(tmp_path, monkeypatch, caps
         raise RuntimeError("a bug")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(pipeline, "prepare", broken)
+    monkeypatch.setattr(session, "prepare", broken)
     assert cli.main(["run", "c.yaml"]) == 3
     assert capsys.readouterr().err == "gradegate failed: RuntimeError: a bug (GRADEGATE_DEBUG=1 shows where)\n"
 
@@ -88,7 +89,7 @@ def test_a_defect_commands_no_runner(tmp_path, monkeypatch, capsys):
     def broken(*_):
         raise RuntimeError("\n::error::forged")
 
-    monkeypatch.setattr(pipeline, "prepare", broken)
+    monkeypatch.setattr(session, "prepare", broken)
     assert cli.main(["run", "c.yaml"]) == 3
     assert not any(line.lstrip().startswith("::") for line in capsys.readouterr().err.splitlines())
 

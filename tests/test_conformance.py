@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.asking.provider import PROVIDERS, Provider
-from gradegate.conversation import Reply, Usage
+from gradegate.values.conversation import Reply, Usage
 
 FILES = ("model_graded", "natural", "never", "hostile")
 VECTORS = {name: json.loads((Path(__file__).parent / "conformance" / f"{name}.json").read_text()) for name in FILES}

@@ -16,7 +16,7 @@ import yaml
 from support.doc_blocks import PAGES, as_workflow, blocks
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = [*(ROOT / "examples").rglob("*.yml"), *(ROOT / "src" / "gradegate" / "starting" / "templates").rglob("*.yml")]
+FILES = [*(ROOT / "examples").rglob("*.yml"), *(ROOT / "src" / "gradegate" / "commands" / "templates").rglob("*.yml")]
 Job = dict[str, Any]
 GATE = re.compile(r"OWNER/gradegate(?:/container)?@.+|__ACTION__")
 # What a job with keys may start: none of it runs a file of the checkout.

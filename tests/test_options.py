@@ -7,7 +7,7 @@ from pathlib import Path
 from gradegate import cli
 from gradegate.commands import flags
 from gradegate.github.inputs import from_inputs
-from gradegate.settings import OPTIONS, RUN_OPTIONS
+from gradegate.values.settings import OPTIONS, RUN_OPTIONS
 
 # An option, what somebody writes, and what both doors make of it.
 WRITTEN = [

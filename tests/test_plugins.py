@@ -16,11 +16,11 @@ GRADER = '''
 
 from __future__ import annotations
 
-from gradegate.conversation import Transcript
+from gradegate.values.conversation import Transcript
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Verdict
+from gradegate.values.result import Verdict
 
 FORM = verdicts.single(line=verdicts.YES_NO_LINE)
 

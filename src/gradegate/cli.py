@@ -76,7 +76,7 @@ def _main(argv: Sequence[str]) -> int:
 
 def _end_programs() -> None:
     """Code of the repository ends before the command does, and is not loaded where none ran."""
-    if desk := sys.modules.get("gradegate.programs.desk"):
+    if desk := sys.modules.get("gradegate.processes.pool"):
         desk.end()
 
 
@@ -145,7 +145,7 @@ def _parser() -> argparse.ArgumentParser:
 def _report_mistakes(mistakes: Sequence[Mistake]) -> int:
     for mistake in mistakes:
         tell(mistake)
-    from gradegate.figures import many
+    from gradegate.values.figures import many
 
     complain(f"{many(len(mistakes), 'mistake')}; nothing was asked of any model")
     return MISTAKE

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gradegate.recording.read import read
-from gradegate.settings import Settings
+from gradegate.values.settings import Settings
 from support.answered import cases, config, jsonl
 from support.traces import genai, span, traced
 

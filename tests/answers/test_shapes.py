@@ -10,7 +10,7 @@ import pytest
 from gradegate.files.lines import at_line
 from gradegate.recording.answer import SHAPES
 from gradegate.recording.read import read
-from gradegate.settings import Settings
+from gradegate.values.settings import Settings
 from support.answered import cases, config, jsonl
 from support.traces import genai, span, traced
 

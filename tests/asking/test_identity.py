@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from gradegate.access.environment import Environment
-from gradegate.asking.http import Client
 from gradegate.asking.identity import claims, identity_token
 from gradegate.errors import ProviderError
+from gradegate.http.client import Client
 from support import clouds as fake
 from support.clouds import ANTHROPIC, ENDPOINTS, ENTRA, IDS, OPENAI, OPENROUTER, REQUEST_TOKEN, RUNNER, Seen, world
 from support.fake_llm import chat

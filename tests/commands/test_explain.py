@@ -9,7 +9,7 @@ import pytest
 
 from gradegate import cli
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, cases_of
+from gradegate.values.result import Decision, cases_of
 from support import samples, showcase
 from support.runner import commands
 

@@ -12,7 +12,7 @@ import pytest
 
 from gradegate import cli
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision
+from gradegate.values.result import Decision
 from support import samples, screens, showcase
 
 MADE = {

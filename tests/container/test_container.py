@@ -97,7 +97,7 @@ def test_the_image_holds_what_it_needs_and_no_installer(container: Container) ->
 
 def test_nothing_is_compiled_when_it_starts(container: Container) -> None:
     code = (
-        "import gradegate.cli, gradegate.pipeline, gradegate.github.action, sys\n"
+        "import gradegate.cli, gradegate.steps.session, gradegate.github.action, sys\n"
         "from pathlib import Path\n"
         "specs = [spec for m in list(sys.modules.values()) if (spec := getattr(m, '__spec__', None)) and spec.has_location]\n"
         "made = [(spec.name, Path(spec.cached)) for spec in specs if spec.cached]\n"

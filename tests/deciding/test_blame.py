@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradegate.changes import ChangeKind, GateChange, GateChanges
 from gradegate.deciding.blame import blamed
 from gradegate.deciding.gate import decide
-from gradegate.result import Counterpart, GateOutcome, Grade, Outcome, Row, RunResult, cases_of
-from gradegate.suite import Policy, Rule, Select
+from gradegate.values.changes import ChangeKind, GateChange, GateChanges
+from gradegate.values.result import Counterpart, GateOutcome, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.values.suite import Policy, Rule, Select
 from support import samples
 from support.each import each
 

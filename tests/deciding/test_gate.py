@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.changes import GUARD, NO_CHANGES, ChangeKind, GateChange, GateChanges
 from gradegate.deciding.gate import decide
 from gradegate.grading.conclude import conclude_case
-from gradegate.result import Asserted, GateOutcome, Grade, Outcome, Row, RunResult, cases_of
-from gradegate.suite import Policy, Rule, Select
+from gradegate.values.changes import GUARD, NO_CHANGES, ChangeKind, GateChange, GateChanges
+from gradegate.values.result import Asserted, GateOutcome, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.values.suite import Policy, Rule, Select
 from support.each import each
 
 P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.account import BaselineReport
 from gradegate.deciding.gate import decide
 from gradegate.deciding.regressions import Sign
-from gradegate.result import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row, RunResult, Vote, cases_of
-from gradegate.suite import Policy, Rule, Select
+from gradegate.values.account import BaselineReport
+from gradegate.values.result import Asserted, Counterpart, GateOutcome, Grade, Outcome, Row, RunResult, Vote, cases_of
+from gradegate.values.suite import Policy, Rule, Select
 from support.each import each
 
 P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR

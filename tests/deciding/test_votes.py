@@ -6,9 +6,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.conversation import Usage
 from gradegate.deciding.votes import Standing, concluded, standing
-from gradegate.result import Asserted, Grade, Outcome
+from gradegate.values.conversation import Usage
+from gradegate.values.result import Asserted, Grade, Outcome
 from support.each import each
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from gradegate.deciding.rules import apply
 from gradegate.deciding.waves import Opened, Tally, Waves, settled, width
-from gradegate.result import Asserted, Grade, Outcome, Row
-from gradegate.results.baseline import PRE_EXISTING, UNDECIDED
-from gradegate.suite import Rule
+from gradegate.results.earlier_run import PRE_EXISTING, UNDECIDED
+from gradegate.values.result import Asserted, Grade, Outcome, Row
+from gradegate.values.suite import Rule
 from support.each import each
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())["settled"]

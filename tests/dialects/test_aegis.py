@@ -11,7 +11,7 @@ from gradegate.asking.provider import serving
 from gradegate.configs.dialect import DIALECTS
 from gradegate.configs.shortnames import SHORTNAMES, UNSUPPORTED
 from gradegate.grading.grader import GRADERS
-from gradegate.suite import ProviderSpec
+from gradegate.values.suite import ProviderSpec
 from support.each import each, table
 from support.fake_llm import FakeLlm
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from gradegate.files import gitobjects
 from gradegate.files.gitobjects import object_name, read_object
-from support.each import each
 
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "gc.auto=0"]
 
@@ -52,7 +51,7 @@ def read_all(root: Path) -> None:
 
 
 @pytest.mark.slow
-@each("option", ["--delta-base-offset", "--no-reuse-delta", "--index-version=2,0x100"])
+@pytest.mark.parametrize("option", ["--delta-base-offset", "--no-reuse-delta", "--index-version=2,0x100"])
 def test_what_git_packed_is_read_as_git_reads_it(repository: Path, tmp_path: Path, option: str) -> None:
     """Deltas by place and by name, and an index that has long numbers as for a pack above 2 GiB."""
     packed = tmp_path / "packed"

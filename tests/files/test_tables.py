@@ -38,7 +38,7 @@ Names = dict[str, dict[str, str]]
         (("configs", "keys.yaml"), Keys),
         (("configs", "sentences.yaml"), Names),
         (("planning", "metrics.yaml"), Names),
-        (("asking", "unserved.yaml"), Unserved),
+        (("asking", "unknown_ids.yaml"), Unserved),
     ],
 )
 def test_a_table_has_its_form(place, form):
@@ -50,5 +50,5 @@ def test_a_word_means_one_thing_in_one_place():
     lists = [[word for entry in entries for word in entry["for"].split()] for entries in keys["meant"].values()]
     lists += [keys["documents"], keys["checks"]]
     assert [word for words in lists for word in words if words.count(word) > 1] == []
-    ids = [name for entry in table("asking", "unserved.yaml")["families"] for name in entry["ids"].split()]
+    ids = [name for entry in table("asking", "unknown_ids.yaml")["families"] for name in entry["ids"].split()]
     assert len(ids) == len(set(ids))

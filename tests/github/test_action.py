@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from gradegate.github.stamp import Stamp
-from support.each import each
 from support.events import pull_request
 from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
@@ -57,7 +56,7 @@ def test_code_of_a_pull_request_gets_nothing_that_the_step_has(github: FakeGitHu
     assert set(modes.values()) == {0o755}
 
 
-@each("event", ["pull_request_target", "workflow_run", "issue_comment", "fork"])
+@pytest.mark.parametrize("event", ["pull_request_target", "workflow_run", "issue_comment", "fork"])
 def test_no_code_runs_where_strangers_start_the_workflow(action: Step, event: str) -> None:
     action.event = "pull_request" if event == "fork" else event
     action.payload = pull_request("stranger/repo") if event == "fork" else action.payload
@@ -100,7 +99,7 @@ def test_a_report_that_cannot_be_written_is_said_and_is_no_output(action: Step, 
     assert any("out/junit.xml could not be written" in c.data for c in left.shown if c.name == "warning")
 
 
-@each(
+@pytest.mark.parametrize(
     ("link", "to"),
     [
         ("gradegate-results.json", "/dev/stdout"),
@@ -124,7 +123,7 @@ def test_no_report_is_written_through_a_link_that_a_pull_request_commits(action:
     assert '"version"' not in left.log
 
 
-@each("output", ["../../x.json", "/tmp/x.json", "../.git/x.json", "../../workflow/x.json"])
+@pytest.mark.parametrize("output", ["../../x.json", "/tmp/x.json", "../.git/x.json", "../../workflow/x.json"])
 def test_an_output_outside_the_workspace_is_said_before_anything_is_asked(action: Step, llm: FakeLlm, output: str) -> None:
     left = action.run(output=output)
     assert (left.code, left.outputs["outcome"]) == (2, "mistake")
@@ -132,7 +131,7 @@ def test_an_output_outside_the_workspace_is_said_before_anything_is_asked(action
     assert any(f"the output `{output}`" in c.data for c in left.shown if c.name == "error")
 
 
-@each("directory", ["..", "/tmp", "link", "evals/../../home"])
+@pytest.mark.parametrize("directory", ["..", "/tmp", "link", "evals/../../home"])
 def test_a_working_directory_outside_the_workspace_is_a_mistake(action: Step, llm: FakeLlm, directory: str) -> None:
     (action.workspace / "link").symlink_to("../home")
     left = action.run(working_directory=directory)
@@ -171,7 +170,7 @@ class Cancelled(Local):
         return subprocess.CompletedProcess(command, run.returncode, out, err)
 
 
-@each(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_cancelled_job_leaves_its_comment_in_a_final_state_within_its_last_seconds(
     action: Step, llm: FakeLlm, number: signal.Signals, code: int
 ) -> None:

@@ -15,7 +15,7 @@ import yaml
 
 from gradegate.github.inputs import from_inputs
 from gradegate.github.publish import outputs
-from gradegate.settings import COMMENT_MODES
+from gradegate.values.settings import COMMENT_MODES
 from support.each import each
 
 ROOT = Path(__file__).parents[2]

@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 
 import gradegate
-from gradegate.asking.http import Client
 from gradegate.github import client, sticky
 from gradegate.github.approval import approval
-from gradegate.github.behind import with_pull_request
-from gradegate.github.changed import changed_files
+from gradegate.github.base_commit import with_pull_request
 from gradegate.github.client import GitHub, connect
+from gradegate.github.diff import changed_files
 from gradegate.github.event import Event, Person, Stage
 from gradegate.github.stamp import Stamp
 from gradegate.github.sticky import Posted, upsert_comment
+from gradegate.http.client import Client
 from support import contract
 from support.each import each
 from support.fake_github import FakeGitHub, Token, serve

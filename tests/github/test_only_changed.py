@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gradegate.files.ways import ways
-from gradegate.github.untouched import _pattern
+from gradegate.github.dependencies import _pattern
 from support.each import each, table
 from support.events import pull_request
 from support.fake_github import FakeGitHub, Token, serve

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from gradegate.conversation import Usage
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github.client import connect
 from gradegate.github.event import Event
 from gradegate.github.publish import Step, outputs, publish, publish_mistakes
 from gradegate.reporting.commands import command
 from gradegate.reporting.report import Document, Sink
-from gradegate.result import Counts, Decision, GateOutcome, RunResult
-from gradegate.settings import ActionSettings, Settings
+from gradegate.values.conversation import Usage
+from gradegate.values.result import Counts, Decision, GateOutcome, RunResult
+from gradegate.values.settings import ActionSettings, Settings
 from support.each import each
 from support.fake_github import FakeGitHub, Token, serve
 from support.runner import commands, read_outputs, read_summary, shown

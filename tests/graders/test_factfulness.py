@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
-from gradegate.figures import cut
 from gradegate.grading.metrics.claims import read_claims, read_verdicts
 from gradegate.grading.metrics.factscore import Standing, VotedClaim, score, standing, undecided
 from gradegate.grading.reading.judgement import Judgement
-from gradegate.limits import exact
+from gradegate.values.figures import cut
+from gradegate.values.limits import exact
 from support.each import each
 from support.fake_llm import FakeLlm
 
@@ -230,10 +230,10 @@ def test_ff8_seventy_passes_at_seventy(ask):
 
 @each("true", range(101))
 def test_every_share_of_a_hundred_passes_at_itself_and_not_above(true):
-    from gradegate.conversation import NO_USAGE
     from gradegate.graders.factfulness import Factfulness
     from gradegate.grading.conclude import Bound, conclude
-    from gradegate.result import Asserted, Outcome, Verdict
+    from gradegate.values.conversation import NO_USAGE
+    from gradegate.values.result import Asserted, Outcome, Verdict
 
     verdict = Verdict(float(score([T] * true + [F] * (100 - true), Fraction(1, 4))))
     for limit, outcome in ((true / 100, Outcome.PASS), (true / 100 + 1e-6, Outcome.FAIL)):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import Unreadable
 from gradegate.graders.llm_rubric import SCHEMA, LlmRubric
-from gradegate.grading import values
+from gradegate.grading import scalars
 from gradegate.grading.reading.form import Form
 from support.graded import Script, config, mistakes
 from support.readers import read
@@ -107,8 +107,8 @@ BEFORE = {"": True, "It is fine, not great.\n\n": True, "<think>{'pass': false}<
 @given(st.sampled_from(sorted(BEFORE)), OBJECTS, st.sampled_from([None, 0.5]))
 def test_there_is_a_verdict_exactly_where_the_rules_say(before, verdict, threshold):
     reply = before + json.dumps(verdict)
-    says = values.truth(verdict.get("pass"))
-    score = values.number(verdict.get("score"))
+    says = scalars.truth(verdict.get("pass"))
+    score = scalars.number(verdict.get("score"))
     unread = score is None and "score" in verdict
     decided = says is not None or ("pass" not in verdict and score is not None and threshold is not None)
     readable = BEFORE[before] and decided and not (unread and threshold is not None)

@@ -6,10 +6,10 @@ import re
 import pytest
 
 from gradegate.asking.provider import Provider
-from gradegate.conversation import Reply
 from gradegate.errors import NoVerdict, ProviderError
 from gradegate.graders.closedqa import FORM
 from gradegate.grading.judge import Judge
+from gradegate.values.conversation import Reply
 from support.fake_llm import chat
 from support.graded import Script, config, mistakes
 

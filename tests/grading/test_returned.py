@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.errors import NoVerdict
-from gradegate.grading.returned import MAX_COMPONENTS, script_verdict, verdict
-from gradegate.result import Verdict
+from gradegate.grading.program_objects import MAX_COMPONENTS, script_verdict, verdict
+from gradegate.values.result import Verdict
 
 
 def graded(**more):

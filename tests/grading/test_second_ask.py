@@ -3,14 +3,14 @@
 import pytest
 
 from gradegate.asking.provider import Provider
-from gradegate.conversation import Message, Readings, Reply
 from gradegate.errors import NoVerdict
 from gradegate.graders import closedqa, llm_rubric
 from gradegate.graders.llm_rubric import LlmRubric
 from gradegate.grading.judge import Account, Judge
 from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import Rubric
-from gradegate.suite import ProviderSpec
+from gradegate.values.conversation import Message, Readings, Reply
+from gradegate.values.suite import ProviderSpec
 from support.graded import Script, config
 
 RUBRIC = Form(llm_rubric.SCHEMA, LlmRubric(value="v")._read, object_only=True)

@@ -10,7 +10,7 @@ import pytest
 from gradegate.grading.grader import GRADERS
 from gradegate.planning import foreign
 from gradegate.planning.types import SET, unknown
-from gradegate.suite import Assertion
+from gradegate.values.suite import Assertion
 from support.each import each, table
 from support.graded import mistakes
 from support.installed import ROOT

@@ -4,7 +4,7 @@ from gradegate.grading.conclude import Bound
 from gradegate.planning.keys import row_key
 from gradegate.planning.load import load
 from gradegate.planning.plan import build_client, plan
-from gradegate.settings import Settings
+from gradegate.values.settings import Settings
 from support.checkouts import write
 from support.each import each, table
 

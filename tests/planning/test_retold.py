@@ -12,7 +12,7 @@ from gradegate import cli
 from gradegate.access.hosts import hosts
 from gradegate.commands import flags
 from gradegate.planning.retold import _options
-from gradegate.settings import Settings
+from gradegate.values.settings import Settings
 from support.each import each, table
 
 CONFIG = table(__file__, "CONFIG")

@@ -22,9 +22,9 @@ from gradegate.errors import ConfigError
 from gradegate.files import document
 from gradegate.files.tables import table as shipped
 from gradegate.grading.grader import GRADERS
-from gradegate.pipeline import prepare
 from gradegate.planning import schema as made
-from gradegate.settings import Settings
+from gradegate.steps.session import prepare
+from gradegate.values.settings import Settings
 from support import doc_blocks, side_by_side
 from support.each import each, table
 

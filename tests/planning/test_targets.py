@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError
 from gradegate.github.inputs import from_inputs
-from gradegate.settings import graders
+from gradegate.values.settings import graders
 from support.checkouts import CONFIG, compared, said
 from support.each import each, table
 from support.fake_llm import FakeLlm

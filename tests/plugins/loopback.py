@@ -1,9 +1,9 @@
 """Embeddings, classification and moderation of a model on loopback, in the plainest form that HTTP has."""
 
 from gradegate.asking.provider import PROVIDERS, Provider
-from gradegate.asking.signed import Headers
 from gradegate.asking.wire import post
-from gradegate.conversation import Usage
+from gradegate.http.headers import Headers
+from gradegate.values.conversation import Usage
 
 
 class Loopback(Provider):

@@ -1,7 +1,7 @@
 import pytest
 
-from gradegate.conversation import Message
 from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.values.conversation import Message
 from support.fake_llm import FakeLlm
 from support.vendors import PIXEL, SCHEMA, URL, ask, build, claude, headers, path, refusing
 

@@ -12,8 +12,8 @@ from botocore.model import ServiceModel
 from botocore.parsers import create_parser
 from botocore.serialize import create_serializer
 
-from gradegate.conversation import Message
 from gradegate.errors import ConfigError, ProviderError
+from gradegate.values.conversation import Message
 from support import clouds as fake
 from support.clouds import Seen, world
 from support.fake_llm import FakeLlm

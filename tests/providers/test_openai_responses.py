@@ -1,7 +1,7 @@
 import pytest
 
-from gradegate.conversation import Message
 from gradegate.errors import ProviderError, Trouble
+from gradegate.values.conversation import Message
 from support.fake_llm import FakeLlm
 from support.vendors import PIXEL, SCHEMA, THOUGHT, ask, build, headers, output_text, path, refusing, responses, said
 

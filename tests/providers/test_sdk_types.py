@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from gradegate.conversation import Message
+from gradegate.grading.reading.form import Form
+from gradegate.values.conversation import Message
 from support import vendors
 from support.fake_llm import FakeLlm
 from support.vendors import CHAT, PIXEL, SCHEMA, ask, build, claude, embeddings, gemini, ollama, output_text, responses, said
@@ -129,11 +130,10 @@ def schemas() -> dict[str, dict]:
     """Every schema that a grader asks for, by module and name."""
     packages = [import_module(name) for name in ("gradegate.graders", "gradegate.grading", "gradegate.grading.metrics")]
     modules = [import_module(f"{package.__name__}.{found.name}") for package in packages for found in iter_modules(package.__path__)]
+    values = {f"{module.__name__}.{name}": value for module in modules for name, value in vars(module).items()}
+    values |= {name: value.schema for name, value in values.items() if isinstance(value, Form)}
     return {
-        f"{module.__name__}.{name}": value
-        for module in modules
-        for name, value in vars(module).items()
-        if isinstance(value, dict) and value.get("type") == "object" and "properties" in value
+        name: value for name, value in values.items() if isinstance(value, dict) and value.get("type") == "object" and "properties" in value
     }
 
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.asking import httpbody, httpreply
-from gradegate.asking.response import Response
-from gradegate.conversation import IS_DATA, Message
 from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.http.response import Response
+from gradegate.values.conversation import IS_DATA, Message
 from support.fake_llm import FakeLlm
 from support.graded import mistakes
 from support.vendors import ask, build, headers, path

@@ -5,11 +5,11 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.bounded.begin import begin
 from gradegate.files.lines import MAX_DEPTH
+from gradegate.processes.begin import begin
 from gradegate.recording.fields import strange
 from gradegate.recording.read import MOST, read
-from gradegate.settings import Settings
+from gradegate.values.settings import Settings
 from support.each import each
 
 

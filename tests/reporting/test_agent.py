@@ -9,11 +9,11 @@ import cmarkgfm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.account import Made
 from gradegate.errors import Origin
 from gradegate.reporting.agent import command
 from gradegate.reporting.report import REPORTS
-from gradegate.result import Decision, Outcome
+from gradegate.values.account import Made
+from gradegate.values.result import Decision, Outcome
 from support import samples
 from support.each import each
 from support.pages import on_github

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.conversation import Turn
 from gradegate.reporting.claims import Holds, claims
-from gradegate.result import Outcome
+from gradegate.values.conversation import Turn
+from gradegate.values.result import Outcome
 from support import samples
 from support.each import each
 

@@ -14,8 +14,8 @@ import pytest
 
 from gradegate.reporting.console import QUIET, WHOLE, Line, Tone, View, lines
 from gradegate.reporting.paint import coloured, say
-from gradegate.result import Decision, GateOutcome
-from gradegate.suite import Note
+from gradegate.values.result import Decision, GateOutcome
+from gradegate.values.suite import Note
 from support import samples, screens
 from support.each import each, table
 from support.runner import commands

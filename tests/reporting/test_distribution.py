@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from gradegate.reporting.charts import BAR, HEIGHT, WIDTH, histogram, shares
 from gradegate.reporting.distribution import Spread, spreads
-from gradegate.result import Outcome, RuleResult
-from gradegate.suite import Rule
+from gradegate.values.result import Outcome, RuleResult
+from gradegate.values.suite import Rule
 from support import samples
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from gradegate.conversation import Turn
 from gradegate.reporting.failing import Exchange, exchange, question, why
 from gradegate.reporting.findings import Finding, fingerprint
-from gradegate.result import GateOutcome, Outcome
+from gradegate.values.conversation import Turn
+from gradegate.values.result import GateOutcome, Outcome
 from support import samples
 from support.each import each
 

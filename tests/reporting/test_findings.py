@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gradegate.reporting.findings import Kind, kind, sort
-from gradegate.result import Outcome, Row
+from gradegate.values.result import Outcome, Row
 from support.each import each
 from support.samples import advised, failing, grade, passing, row, unanswered, unclear
 

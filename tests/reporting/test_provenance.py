@@ -8,9 +8,9 @@ from pathlib import Path
 
 from junitparser import JUnitXml
 
-from gradegate.account import Made
 from gradegate.reporting.provenance import provenance
 from gradegate.reporting.report import REPORTS
+from gradegate.values.account import Made
 from support import screens
 
 ONE, TWO = hashlib.sha256(b"a").hexdigest(), hashlib.sha256(b"b").hexdigest()

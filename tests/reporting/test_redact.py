@@ -1,8 +1,8 @@
 from gradegate.access.hiding import redactor
-from gradegate.account import AskedModel
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.reporting.redact import conceal, concealed_mistakes
-from gradegate.result import Asserted, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.values.account import AskedModel
+from gradegate.values.result import Asserted, Grade, Outcome, Row, RunResult, cases_of
 
 SECRET = 'sk-"canary"/äö+& 1'
 

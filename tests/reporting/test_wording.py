@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gradegate.account import AskedModel
 from gradegate.deciding.rules import apply
 from gradegate.errors import Origin
 from gradegate.reporting import wording
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Asserted, Decision, GateOutcome, Outcome, Row, RuleResult
-from gradegate.suite import NOWHERE, Rule
+from gradegate.values.account import AskedModel
+from gradegate.values.result import Asserted, Decision, GateOutcome, Outcome, Row, RuleResult
+from gradegate.values.suite import NOWHERE, Rule
 from support.each import each, table
 from support.samples import CONFIG, EVERY, FACTS, blocked, decision, grade, inconclusive, passed, row, unclear
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.configs.aegis import Run
-from gradegate.conversation import Usage
 from gradegate.deciding.gate import decide
-from gradegate.pipeline import check_outputs
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Asserted, Decision, Grade, Outcome, Row, RunResult, cases_of
-from gradegate.suite import Policy, Rule
+from gradegate.steps.session import check_outputs
+from gradegate.values.conversation import Usage
+from gradegate.values.result import Asserted, Decision, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.values.suite import Policy, Rule
 from support import samples
 from support.each import each
 

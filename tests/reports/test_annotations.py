@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from gradegate.errors import Origin
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, GateOutcome, Outcome
-from gradegate.suite import Note
+from gradegate.values.result import Decision, GateOutcome, Outcome
+from gradegate.values.suite import Note
 from support import samples
 
 

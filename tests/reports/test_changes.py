@@ -6,13 +6,13 @@ import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
-from gradegate.changes import ChangeKind, GateChange, GateChanges
 from gradegate.deciding.gate import decide
 from gradegate.errors import Origin
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, GateOutcome, RunResult, cases_of
 from gradegate.results.file import reread
-from gradegate.suite import Policy
+from gradegate.values.changes import ChangeKind, GateChange, GateChanges
+from gradegate.values.result import Decision, GateOutcome, RunResult, cases_of
+from gradegate.values.suite import Policy
 from support import samples
 from support.each import each
 from support.runner import commands

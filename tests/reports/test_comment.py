@@ -13,11 +13,11 @@ from cmarkgfm.cmark import Options
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.account import AskedModel
 from gradegate.reporting.markdown import BREAK, utf8, utf16
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, Outcome, Row, RuleResult, cases_of
-from gradegate.suite import Note, Rule
+from gradegate.values.account import AskedModel
+from gradegate.values.result import Decision, Outcome, Row, RuleResult, cases_of
+from gradegate.values.suite import Note, Rule
 from support import samples
 from support.each import each
 

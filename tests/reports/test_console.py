@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, GateOutcome
+from gradegate.values.result import Decision, GateOutcome
 from support import samples
 from support.runner import commands
 

@@ -21,8 +21,8 @@ from gradegate.github.event import Event
 from gradegate.github.stamp import Stamp
 from gradegate.reporting.commands import command, harmless
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision
-from gradegate.settings import ActionSettings, Settings
+from gradegate.values.result import Decision
+from gradegate.values.settings import ActionSettings, Settings
 from support import samples
 from support.each import each
 from support.hostile import Hostile

@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, Outcome
+from gradegate.values.result import Decision, Outcome
 from support import samples, screens, showcase
 from support.each import each
 from support.pages import Page

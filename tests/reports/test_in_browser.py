@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.reporting.report import REPORTS
-from gradegate.result import Decision
+from gradegate.values.result import Decision
 from support import chromium, samples, screens, showcase
 
 MISSING = chromium.missing("npm")

@@ -9,10 +9,10 @@ from itertools import islice
 import jsonschema
 import pytest
 
-from gradegate.conversation import Usage
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision
 from gradegate.results.shape import Results, results_schema
+from gradegate.values.conversation import Usage
+from gradegate.values.result import Decision
 from support import samples
 from support.each import each
 

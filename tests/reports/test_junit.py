@@ -16,8 +16,8 @@ import xmlschema
 from junitparser import Error, Failure, JUnitXml
 
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision, GateOutcome, Outcome, RuleResult, Vote
-from gradegate.suite import Rule
+from gradegate.values.result import Decision, GateOutcome, Outcome, RuleResult, Vote
+from gradegate.values.suite import Rule
 from support import samples
 from support.each import each
 

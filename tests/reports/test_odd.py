@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from gradegate.account import AskedModel
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Decision
+from gradegate.values.account import AskedModel
+from gradegate.values.result import Decision
 from support import samples
 from support.each import each
 

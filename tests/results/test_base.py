@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.bounded import bounds
+from gradegate.files import bounds
 from gradegate.files.regular import UnusableError as Unusable
-from gradegate.result import Counterpart, Outcome
 from gradegate.results import file as recorded
 from gradegate.results.file import read_baseline
+from gradegate.values.result import Counterpart, Outcome
 from support.each import each, table
 from support.patience import PATIENCE
 

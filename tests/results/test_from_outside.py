@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from gradegate.errors import ConfigError
 from gradegate.reporting.report import REPORTS, Links
 from gradegate.reporting.story import story, summary
-from gradegate.result import Decision
 from gradegate.results.file import reread
+from gradegate.values.result import Decision
 from support import samples, screens, showcase
 
 

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.account import AskedModel, BaselineReport, ConfirmReport, DerivedMetric, Made
-from gradegate.conversation import Image, Turn, Usage
 from gradegate.errors import ConfigError, Origin
 from gradegate.reporting.deliver import render
 from gradegate.reporting.report import Links
-from gradegate.result import (
+from gradegate.results.file import reread, reread_file
+from gradegate.values.account import AskedModel, BaselineReport, ConfirmReport, DerivedMetric, Made
+from gradegate.values.conversation import Image, Turn, Usage
+from gradegate.values.result import (
     Asserted,
     Counterpart,
     Counts,
@@ -26,8 +27,7 @@ from gradegate.result import (
     Vote,
     cases_of,
 )
-from gradegate.results.file import reread, reread_file
-from gradegate.suite import NOWHERE, Note, Rule, Select
+from gradegate.values.suite import NOWHERE, Note, Rule, Select
 from support import samples
 from support.each import each
 

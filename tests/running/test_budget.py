@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from gradegate.asking.budget import Budget, strictest
-from gradegate.conversation import Usage
 from gradegate.errors import ProviderError
-from gradegate.suite import Limits
+from gradegate.http.budget import Budget, strictest
+from gradegate.values.conversation import Usage
+from gradegate.values.suite import Limits
 from support import flips
 from support.patience import PATIENCE
 

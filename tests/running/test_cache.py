@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.asking.seals import OPEN
-from gradegate.asking.store import Store
+from gradegate.replies.seals import OPEN
+from gradegate.replies.store import Store
 from support.fake_llm import chat
 from support.kept import PASS, RUBRIC, TRUSTED, config, passing
 

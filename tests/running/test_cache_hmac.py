@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.asking.seals import OPEN, Stored
+from gradegate.replies.seals import OPEN, Stored
 from support.kept import KEY, PASS, PROPOSED, PULL, TRUSTED, config, environment, event, keyed, passing
 
 BAD = '{"pass": false, "score": 0, "reason": "rude"}'

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gradegate.bounded.bounds import MAX_DERIVED, MAX_DERIVED_VALUES
+from gradegate.files.bounds import MAX_DERIVED, MAX_DERIVED_VALUES
 
 
 def js(value, **more):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gradegate import cli
-from gradegate.figures import many
+from gradegate.values.figures import many
 from support import flips
 from support.kept import config
 

@@ -3,11 +3,11 @@
 import pytest
 
 from gradegate.asking.finish import ended
-from gradegate.bounded import amounts
-from gradegate.bounded.bounds import MAX_BODY
-from gradegate.conversation import Reply
 from gradegate.errors import ProviderError
-from gradegate.running import heard
+from gradegate.files import amounts
+from gradegate.files.bounds import MAX_BODY
+from gradegate.running import replies
+from gradegate.values.conversation import Reply
 
 WHOLE = "stop end_turn stop_sequence completed COMPLETE FINISHED end eos tool_calls tool_use function_call length max_tokens".split()
 SPELLED = ["", " ", "Stop", "END_TURN", "end-turn", "endTurn", "end turn", "TOOL-CALLS", "maxTokens", "MAX_TOKENS"]
@@ -20,7 +20,7 @@ def anew():
 
 @pytest.mark.parametrize("word", [*WHOLE, *SPELLED])
 def test_known_words_end_an_answer_however_they_are_spelled(word):
-    heard.check(Reply("hi", finish_reason=word), "app")
+    replies.check(Reply("hi", finish_reason=word), "app")
 
 
 @pytest.mark.parametrize(
@@ -40,23 +40,23 @@ BROKEN = (
 @pytest.mark.parametrize("word", FILTERED)
 def test_a_filter_gives_no_answer(word):
     with pytest.raises(ProviderError, match="a content filter stopped the answer"):
-        heard.check(Reply("hi", finish_reason=word), "app")
+        replies.check(Reply("hi", finish_reason=word), "app")
 
 
 @pytest.mark.parametrize("word", BROKEN)
 def test_any_other_word_is_said_and_is_no_end(word):
     with pytest.raises(ProviderError, match=f"did not finish its answer .finish reason {word.lower()}"):
-        heard.check(Reply("hi", finish_reason=word), "app")
+        replies.check(Reply("hi", finish_reason=word), "app")
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\u3164", "\u2800", "\ufe0f", "\x1b[31m\x1b[0m"])
 def test_what_nobody_sees_is_no_answer_unless_it_calls_tools(text):
     with pytest.raises(ProviderError, match="empty text"):
-        heard.check(Reply(text), "app")
-    heard.check(Reply(text, metadata={"tool_calls": [{"id": "1"}]}), "app")
+        replies.check(Reply(text), "app")
+    replies.check(Reply(text, metadata={"tool_calls": [{"id": "1"}]}), "app")
 
 
 def test_one_answer_has_a_limit():
-    heard.check(Reply("x" * MAX_BODY), "app")
+    replies.check(Reply("x" * MAX_BODY), "app")
     with pytest.raises(ProviderError, match="more than 4 Mi characters"):
-        heard.check(Reply("x" * (MAX_BODY + 1)), "app")
+        replies.check(Reply("x" * (MAX_BODY + 1)), "app")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.conversation import NO_USAGE, Usage
 from gradegate.running import progress as module
 from gradegate.running.progress import cost, progress
+from gradegate.values.conversation import NO_USAGE, Usage
 from support import samples
 from support.terminal import CONTROL, run
 

@@ -4,10 +4,10 @@ from uuid import UUID
 
 import pytest
 
-from gradegate.conversation import IS_DATA, RAW, Transcript, Turn
 from gradegate.grading.metrics.context import resolve
 from gradegate.running import transforms
 from gradegate.texts.transform import parse
+from gradegate.values.conversation import IS_DATA, RAW, Transcript, Turn
 
 
 def config(*assertions, provider="echo", **options):

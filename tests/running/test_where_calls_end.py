@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradegate.asking.budget import Budget
 from gradegate.errors import ProviderError
+from gradegate.http.budget import Budget
 from gradegate.running.portions import Portions
-from gradegate.suite import Limits
+from gradegate.values.suite import Limits
 from support import flips
 
 

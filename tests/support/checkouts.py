@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
-from gradegate.changes import GateChange, GateChanges
-from gradegate.pipeline import prepare
-from gradegate.settings import Settings
+from gradegate.steps.session import prepare
+from gradegate.values.changes import GateChange, GateChanges
+from gradegate.values.settings import Settings
 
 CONFIG = "promptfooconfig.yaml"
 ENVIRON = {"OPENAI_API_KEY": "sk-0123456789"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from gradegate.account import AskedModel, DerivedMetric
-from gradegate.conversation import Turn, Usage
 from gradegate.errors import Origin
-from gradegate.result import Asserted, Decision, GateOutcome, Grade, Outcome, Row, RuleResult
-from gradegate.suite import Note, Rule
+from gradegate.values.account import AskedModel, DerivedMetric
+from gradegate.values.conversation import Turn, Usage
+from gradegate.values.result import Asserted, Decision, GateOutcome, Grade, Outcome, Row, RuleResult
+from gradegate.values.suite import Note, Rule
 from support.samples import decision
 
 SHA = "a5c3785ed8d6a35868bc169f07e40e889087fd2e"

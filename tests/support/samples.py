@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gradegate.account import AskedModel, DerivedMetric
-from gradegate.changes import ChangeKind, GateChange, GateChanges
-from gradegate.conversation import Turn, Usage
 from gradegate.deciding.blame import blamed
 from gradegate.errors import Origin
 from gradegate.reporting.report import Links
-from gradegate.result import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, cases_of
-from gradegate.suite import Note, Rule, Select
+from gradegate.values.account import AskedModel, DerivedMetric
+from gradegate.values.changes import ChangeKind, GateChange, GateChanges
+from gradegate.values.conversation import Turn, Usage
+from gradegate.values.result import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, cases_of
+from gradegate.values.suite import Note, Rule, Select
 
 CONFIG = "evals/capitals.yaml"
 LINKS = Links("https://github.com", "octo/shop", "0123abc", "https://github.com/octo/shop/actions/runs/7")

@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from gradegate.account import AskedModel, BaselineReport, KeyUse, Made
-from gradegate.changes import GateChanges
-from gradegate.conversation import Turn
 from gradegate.deciding.gate import decide
 from gradegate.errors import Origin
 from gradegate.github import action
 from gradegate.github.event import Event
-from gradegate.pipeline import unasked
 from gradegate.reporting.report import REPORTS, Links
-from gradegate.result import Counterpart, Decision, GateOutcome, Grade, Outcome, Row, RunResult, cases_of
-from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING
-from gradegate.settings import Settings
-from gradegate.suite import Policy, Rule, Select
+from gradegate.results.earlier_run import FIXED, NEW_FAILURE, PRE_EXISTING
+from gradegate.steps.session import unasked
+from gradegate.values.account import AskedModel, BaselineReport, KeyUse, Made
+from gradegate.values.changes import GateChanges
+from gradegate.values.conversation import Turn
+from gradegate.values.result import Counterpart, Decision, GateOutcome, Grade, Outcome, Row, RunResult, cases_of
+from gradegate.values.settings import Settings
+from gradegate.values.suite import Policy, Rule, Select
 from support import samples
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "screens"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from gradegate.account import BaselineReport
-from gradegate.conversation import Turn, Usage
 from gradegate.deciding.gate import decide
 from gradegate.errors import Origin
-from gradegate.result import Decision, Grade, Outcome, Row
-from gradegate.suite import Policy, Rule, Select
+from gradegate.values.account import BaselineReport
+from gradegate.values.conversation import Turn, Usage
+from gradegate.values.result import Decision, Grade, Outcome, Row
+from gradegate.values.suite import Policy, Rule, Select
 from support import samples, screens
 from support.screens import CONFIG
 
@@ -88,7 +88,7 @@ def nearly_equal() -> Row:
 
 def screens_votes() -> tuple:
     """Three asks of which one passes."""
-    from gradegate.result import Vote
+    from gradegate.values.result import Vote
 
     return (
         Vote(Outcome.FAIL, 0.0, "(D) 60 days is not 30 days.", "openai:chat:gpt-5-mini"),

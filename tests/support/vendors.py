@@ -6,13 +6,13 @@ from typing import Any
 
 from gradegate.access.environment import Environment
 from gradegate.asking import options
-from gradegate.asking.http import Client
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, split_id
 from gradegate.configs.dialect import Source
 from gradegate.configs.specs import providers
-from gradegate.conversation import Message, Reply, Request
 from gradegate.errors import Origin
 from gradegate.files.workspace import Workspace
+from gradegate.http.client import Client
+from gradegate.values.conversation import Message, Reply, Request
 from support.fake_llm import FakeLlm, chat
 
 LINE = Origin("promptfooconfig.yaml", 7)

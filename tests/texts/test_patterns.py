@@ -1,6 +1,6 @@
 import pytest
 
-from gradegate.bounded.evaluate import Exceeded
+from gradegate.processes.evaluate import Exceeded
 from gradegate.texts import patterns
 
 

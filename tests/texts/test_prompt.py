@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.suite import Verbatim
 from gradegate.texts.prompt import fill, stays, unknown
 from gradegate.texts.template import TemplateError
+from gradegate.values.suite import Verbatim
 
 JSON_CHAT = '[{"role": "user", "content": "say {{x}}"}]'
 YAML_CHAT = "- role: user\n  content: |\n    say {{x}}\n"

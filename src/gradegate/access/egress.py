@@ -11,18 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gradegate.access.environment import is_runners, sounds_secret
-from gradegate.access.hosts import (
-    Address,
-    Host,
-    Vendor,
-    allowed,
-    bound_by,
-    covers,
-    host_at,
-    is_private,
-    literal,
-    refused,
-)
+from gradegate.access.hosts import Address, Host, Vendor, allowed, bound_by, covers, host_at, is_private, literal, refused
 
 METADATA = "it is a service that hands out a machine's own credentials, which is never asked"
 PRIVATE = "it is an address inside a private network"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from gradegate.access import minted
+from gradegate.access import tokens
 from gradegate.access.encodings import CUT, Traces, short_pattern
 
 HIDDEN = "***"
@@ -30,11 +30,11 @@ def redactor(secrets: Iterable[str], short: bool = True) -> Hide:
     values = {stripped for secret in secrets for stripped in (secret.strip(),) if stripped}
     traces = Traces.of(values)
     words = short_pattern(values) if short else None
-    if not traces.forms and words is None and not minted.traces().forms:
+    if not traces.forms and words is None and not tokens.traces().forms:
         return unchanged
 
     def hide(text: str) -> str:
-        for found in (traces, minted.traces()):
+        for found in (traces, tokens.traces()):
             if found.forms:
                 text = _covered(text, found.spans(text))
         return words.sub(HIDDEN, text) if words else text

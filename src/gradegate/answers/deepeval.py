@@ -12,11 +12,11 @@ from typing import Any
 
 from gradegate.asking.toolcalls import CALLS
 from gradegate.configs import goldens
-from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.lines import Map
 from gradegate.recording import fields, messages
 from gradegate.recording.answer import SHAPES, Answer, File, Question, Shape
+from gradegate.values.conversation import Turn
 
 _CALLED = ("tools_called", "toolsCalled", "mcp_tools_called", "mcpToolsCalled")
 

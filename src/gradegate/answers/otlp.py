@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gradegate.conversation import Usage
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.lines import Map
 from gradegate.recording import fields
 from gradegate.recording.answer import SHAPES, Answer, File, Question, Shape
 from gradegate.recording.spans import Span, calls_of, spans
+from gradegate.values.conversation import Usage
 
 _NANO = 1_000_000_000
 _READ = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")

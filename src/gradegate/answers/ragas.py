@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.lines import Map
 from gradegate.recording import fields, messages
 from gradegate.recording.answer import SHAPES, Answer, File, Question, Shape
+from gradegate.values.conversation import Turn
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 

@@ -10,11 +10,11 @@ from gradegate.asking import endpoint
 from gradegate.asking.negotiation import Way
 from gradegate.asking.provider import Provider, Setting
 from gradegate.asking.shape import TOOL, JsonObject, ModelOutput, NoOutput, Shape
-from gradegate.asking.signed import Headers
 from gradegate.asking.toolcalls import CALLS, UNTOLD, uniform
 from gradegate.asking.wire import PRICES, post, rates, token_usage
-from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ProviderError, Trouble
+from gradegate.http.headers import Headers
+from gradegate.values.conversation import Reply, Request, Usage
 
 CHAT = (*PRICES, "structured")  # of every chat model, wherever it is
 

@@ -11,17 +11,8 @@ from typing import Any
 
 from gradegate.asking.finish import WHOLE, ended
 from gradegate.asking.negotiation import Structure, Temperature, Way
-from gradegate.asking.shape import (
-    JsonObject,
-    ModelOutput,
-    NoOutput,
-    Shape,
-    as_text,
-    members,
-    objects,
-    picked,
-)
-from gradegate.conversation import Message, Request
+from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape, as_text, members, objects, picked
+from gradegate.values.conversation import Message, Request
 
 # Options that go into the request as they are.
 SENT = tuple(

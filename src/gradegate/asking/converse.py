@@ -25,8 +25,8 @@ from gradegate.asking.shape import (
     total,
     without_system,
 )
-from gradegate.conversation import Message, Request
 from gradegate.errors import ProviderError, Trouble
+from gradegate.values.conversation import Message, Request
 
 INFERENCE = ("maxTokens", "temperature", "topP", "stopSequences")
 _ALIASES = {

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from gradegate.asking.provider import Provider, Setting
 from gradegate.asking.shape import JsonObject, members, objects, picked
-from gradegate.asking.signed import Headers
 from gradegate.asking.wire import ACCESS, PRICES, post, rates, rows, token_usage, vector
-from gradegate.conversation import Usage
 from gradegate.errors import ProviderError, Trouble
+from gradegate.http.headers import Headers
+from gradegate.values.conversation import Usage
 
 
 class Embeddings(Provider):

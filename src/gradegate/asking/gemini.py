@@ -25,7 +25,7 @@ from gradegate.asking.shape import (
     total,
     without_system,
 )
-from gradegate.conversation import Message, Request
+from gradegate.values.conversation import Message, Request
 
 # Options of `generationConfig`, under promptfoo's names and the API's, and those beside it.
 GENERATION = tuple(

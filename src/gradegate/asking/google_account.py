@@ -22,25 +22,13 @@ from urllib.parse import parse_qs, urlsplit
 
 from gradegate.access.environment import Environment, Use
 from gradegate.access.hosts import host_at
-from gradegate.asking.http import Client
-from gradegate.asking.identity import (
-    ADDRESS,
-    EXCHANGE,
-    FORM,
-    JWT,
-    REQUESTS,
-    asked,
-    check_identity,
-    claims,
-    granted,
-    identity_token,
-    read,
-)
+from gradegate.asking.identity import ADDRESS, EXCHANGE, FORM, JWT, REQUESTS, asked, check_identity, claims, granted, identity_token, read
 from gradegate.asking.provider import Setting
-from gradegate.asking.response import Response
-from gradegate.asking.signed import bearer
-from gradegate.asking.tokens import Minted, Token
 from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.http.client import Client
+from gradegate.http.headers import bearer
+from gradegate.http.response import Response
+from gradegate.http.tokens import Minted, Token
 
 FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 ACCESS_TOKENS = ("GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN")

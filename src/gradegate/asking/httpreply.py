@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.asking.response import Response, check_depth
-from gradegate.conversation import IS_DATA, RAW
 from gradegate.errors import ProviderError, Trouble
-from gradegate.scripting.script import Script, ScriptError, of_response
+from gradegate.http.response import Response, check_depth
+from gradegate.texts.script import Script, ScriptError, of_response
 from gradegate.texts.transform import follow, steps
+from gradegate.values.conversation import IS_DATA, RAW
 
 # Members of an answer that say more about an error, and are not an answer.
 _ABOUT_ERRORS = frozenset(

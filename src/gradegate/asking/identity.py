@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.access import minted
+from gradegate.access import tokens
 from gradegate.access.environment import Environment, Use
 from gradegate.access.hiding import excerpt, redactor
 from gradegate.access.hosts import Vendor, host_at
-from gradegate.asking.http import Client
 from gradegate.asking.provider import Setting
-from gradegate.asking.response import Response
-from gradegate.asking.tokens import Minted, Token, life
 from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.http.client import Client
+from gradegate.http.response import Response
+from gradegate.http.tokens import Minted, Token, life
 
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 JWT = "urn:ietf:params:oauth:token-type:jwt"
@@ -138,7 +138,7 @@ def identity_token(client: Client, env: Environment, audience: str) -> str:
     token = read(answer, what, "give the job `permissions: id-token: write`", (ask,)).get("value")
     if not isinstance(token, str) or not _TOKEN.fullmatch(token) or token.count(".") != 2:
         raise ProviderError(f"{what}: {answer.host} answered without one", Trouble.MALFORMED)
-    minted.remember(token)
+    tokens.remember(token)
     return token
 
 
@@ -195,7 +195,7 @@ def granted(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> T
     text, kind = content.get("access_token"), content.get("token_type", "Bearer")
     if not isinstance(text, str) or not _TOKEN.fullmatch(text) or str(kind).lower() != "bearer":
         raise ProviderError(f"{what}: {answer.host} answered without a bearer token", Trouble.MALFORMED)
-    minted.remember(text)
+    tokens.remember(text)
     try:
         return Token(text, life(content.get("expires_in")))
     except ProviderError as e:

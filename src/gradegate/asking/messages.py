@@ -25,7 +25,7 @@ from gradegate.asking.shape import (
     total,
     without_system,
 )
-from gradegate.conversation import Message, Request
+from gradegate.values.conversation import Message, Request
 
 SAMPLING = ("temperature", "top_p", "top_k")
 SENT = (

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gradegate.conversation import Reply
 from gradegate.errors import ProviderError
+from gradegate.values.conversation import Reply
 
 Send = Callable[[Mapping[str, Any]], Reply]
 REFUSALS = (400, 422)  # the statuses of a request that the endpoint does not understand

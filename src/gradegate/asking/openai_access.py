@@ -5,8 +5,8 @@ from __future__ import annotations
 from gradegate.access.hosts import Vendor
 from gradegate.asking.identity import EXCHANGE, JWT, Federation
 from gradegate.asking.provider import Setting, secret
-from gradegate.asking.signed import Headers, bearer
 from gradegate.asking.wire import base_url, own_headers
+from gradegate.http.headers import Headers, bearer
 
 _IDS = {"identity_provider_id": "OPENAI_IDENTITY_PROVIDER_ID", "service_account_id": "OPENAI_SERVICE_ACCOUNT_ID"}
 VENDOR = Vendor(

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from gradegate.asking.provider import Build
 from gradegate.errors import ConfigError, Mistake
 from gradegate.registry import near
-from gradegate.suite import Note, ProviderSpec
+from gradegate.values.suite import Note, ProviderSpec
 
 # Options that promptfoo knows and that change nothing of what is asked here: its display, its cache, its tracing,
 # and those of vendors' features that gradegate has no use for.

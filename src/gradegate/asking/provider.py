@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 
 from gradegate.access.environment import Environment, Use, is_runners
 from gradegate.access.hosts import Vendor
-from gradegate.asking.budget import Budget
-from gradegate.asking.http import Client
-from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ConfigError, Mistake, Origin, ProviderError, Trouble
 from gradegate.files.workspace import Workspace
+from gradegate.http.budget import Budget
+from gradegate.http.client import Client
 from gradegate.registry import Registry
-from gradegate.suite import Note, ProviderSpec
+from gradegate.values.conversation import Reply, Request, Usage
+from gradegate.values.suite import Note, ProviderSpec
 
 
 class Provider:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from gradegate.access.hosts import host_at, refused
 from gradegate.access.network import unreachable
-from gradegate.asking.http import Client
 from gradegate.errors import ConfigError, Mistake, ProviderError, Trouble
+from gradegate.http.client import Client
 from gradegate.options import amount
 
 SECONDS, MOST = 60.0, 3600.0  # to wait where nothing is said, and at most

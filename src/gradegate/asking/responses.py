@@ -11,17 +11,8 @@ from typing import Any
 from gradegate.asking.completions import reasons
 from gradegate.asking.finish import WHOLE, ended
 from gradegate.asking.negotiation import Structure, Temperature, Way
-from gradegate.asking.shape import (
-    JsonObject,
-    ModelOutput,
-    NoOutput,
-    Shape,
-    as_text,
-    members,
-    objects,
-    picked,
-)
-from gradegate.conversation import Message, Request
+from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape, as_text, members, objects, picked
+from gradegate.values.conversation import Message, Request
 
 SENT = tuple(
     "temperature top_p max_output_tokens max_tool_calls instructions reasoning text tools tool_choice truncation user "

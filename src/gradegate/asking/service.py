@@ -16,10 +16,10 @@ from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.identity import Federation
 from gradegate.asking.provider import Provider, Setting, secret, split_id
 from gradegate.asking.shape import JsonObject, ModelOutput, members
-from gradegate.asking.signed import Headers, bearer
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
-from gradegate.conversation import Usage
 from gradegate.errors import ConfigError
+from gradegate.http.headers import Headers, bearer
+from gradegate.values.conversation import Usage
 
 _EMBEDDING = ("embedding", "embeddings")
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from gradegate.asking.finish import WHOLE, ended
 from gradegate.asking.negotiation import SendWay, Structure, Temperature, Way
-from gradegate.conversation import Message, Reply, Request
+from gradegate.values.conversation import Message, Reply, Request
 
 JsonObject = Mapping[str, Any]
 TOOL = "give_verdict"  # our own tool, which a model is made to call where it takes no schema in another way

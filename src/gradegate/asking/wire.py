@@ -10,14 +10,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gradegate.access.hiding import excerpt
-from gradegate.asking.http import Client
 from gradegate.asking.prices import price
 from gradegate.asking.provider import Setting, secret
-from gradegate.asking.response import Response
-from gradegate.asking.signed import Headers, send
-from gradegate.conversation import Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.figures import many
+from gradegate.http.client import Client
+from gradegate.http.headers import Headers, send
+from gradegate.http.response import Response
+from gradegate.values.conversation import Usage
+from gradegate.values.figures import many
 
 # The key, the model or the address is wrong: the same answer comes to every call.
 SETUP_STATUSES = frozenset({401, 403, 404, 405, 407, 410})

@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     """Give the exit code."""
     from gradegate.github.action import main as action
     from gradegate.github.ending import Ending
-    from gradegate.github.handed import handed
+    from gradegate.github.handover import handed
 
     with Ending(os.environ):
         environ, cwd = handed(os.environ), here()

@@ -21,13 +21,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Give the exit code."""
-    from gradegate.calibrating import steps
     from gradegate.running.progress import progress
+    from gradegate.steps import calibration
 
     settings = flags.settings(args, here())
-    calibrated = steps.calibrate(settings, args.labels, settings.asks, partial(progress, in_ci=settings.in_ci))
+    calibrated = calibration.calibrate(settings, args.labels, settings.asks, partial(progress, in_ci=settings.in_ci))
     for part in calibrated.text:
         sys.stdout.write(part)
     for failure in calibrated.failures.values():
         complain(failure)
-    return steps.exit_code(calibrated.calibration)
+    return calibration.exit_code(calibrated.calibration)

@@ -11,7 +11,7 @@ from gradegate.deciding.exit import MISTAKE, PASS
 
 if TYPE_CHECKING:
     from gradegate.errors import ConfigError
-    from gradegate.result import Decision
+    from gradegate.values.result import Decision
 
 ABOUT = "tell the whole story of one case of a results.json; asks no model"
 _LISTED = 50  # cases, of several that match
@@ -46,9 +46,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _unknown(decision: Decision, wanted: str, file: str) -> ConfigError:
     from gradegate.errors import ConfigError, Origin
-    from gradegate.figures import many
     from gradegate.reporting.lookup import nearest
     from gradegate.reporting.visible import one_line
+    from gradegate.values.figures import many
 
     rows = decision.run.rows
     near = [f"`{called}`" for called in nearest(rows, wanted)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradegate.errors import ConfigError, Mistake
 from gradegate.options import PLANNING, RUNNING, SWITCH, Option
-from gradegate.settings import OPTIONS, RUN_OPTIONS, Settings
+from gradegate.values.settings import OPTIONS, RUN_OPTIONS, Settings
 
 if TYPE_CHECKING:
     from gradegate.reporting.console import View

@@ -6,11 +6,11 @@ import argparse
 import sys
 from collections.abc import Mapping
 
+from gradegate.commands.choices import TEMPLATES
 from gradegate.commands.telling import complain, here
 from gradegate.deciding.exit import MISTAKE, PASS
 from gradegate.errors import ConfigError
-from gradegate.figures import many
-from gradegate.starting.choices import TEMPLATES
+from gradegate.values.figures import many
 
 ABOUT = "write a first config and a workflow; makes no call"
 
@@ -41,8 +41,8 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError.at(f"{shown}: nothing is given", None, "write what is meant, or leave it out")
     if args.from_pr:
         return _from_pr(given)
+    from gradegate.commands.first_gate import begin
     from gradegate.reporting.commands import harmless
-    from gradegate.starting.steps import begin
 
     on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     ask = _ask if on_terminal and not args.yes else None
@@ -58,9 +58,9 @@ def _ask(question: str) -> str:
 
 
 def _from_pr(given: Mapping[str, str]) -> int:
+    from gradegate.commands.outlook import outlook
     from gradegate.files.checkout import repository_of
     from gradegate.reporting.commands import harmless
-    from gradegate.starting.outlook import outlook
 
     if given:
         name = "FOLDER" if "folder" in given else f"--{next(iter(given))}"

@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
     """Give the exit code."""
     from gradegate.reporting.report import Links
     from gradegate.running.progress import progress
-    from gradegate.sharding.steps import merge, name_open
+    from gradegate.steps.shards import merge, name_open
 
     settings = flags.settings(args, here())
     if settings.estimate:

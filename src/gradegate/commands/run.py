@@ -19,16 +19,16 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Give the exit code."""
-    from gradegate.pipeline import deliver
     from gradegate.reporting.report import Links
     from gradegate.running.progress import progress
+    from gradegate.steps.session import deliver
 
     settings = flags.settings(args, here())
     if settings.estimate:
         return estimated(settings)
     bar = partial(progress, in_ci=settings.in_ci or settings.no_progress_bar, quiet=settings.quiet)
     if settings.shard:
-        from gradegate.sharding.steps import ask
+        from gradegate.steps.shards import ask
 
         return written(ask(settings, bar))
     return delivered(deliver(settings, (), Links(), bar), flags.view(settings))

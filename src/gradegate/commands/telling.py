@@ -12,10 +12,10 @@ from gradegate.errors import ConfigError, Mistake
 
 if TYPE_CHECKING:
     from gradegate.access.hiding import Hide
-    from gradegate.pipeline import Delivered, Prepared
     from gradegate.reporting.console import View
-    from gradegate.settings import Settings
-    from gradegate.sharding.steps import Written
+    from gradegate.steps.session import Delivered, Prepared
+    from gradegate.steps.shards import Written
+    from gradegate.values.settings import Settings
 
 
 def here() -> Path:
@@ -86,7 +86,7 @@ def written(parts: Written) -> int:
 
 def estimated(settings: Settings) -> int:
     """Print what a run would ask; asks nothing."""
-    from gradegate.pipeline import prepare
+    from gradegate.steps.session import prepare
 
     prepared = prepare(settings)
     say_estimate(prepared)
@@ -106,6 +106,6 @@ def say_estimate(prepared: Prepared) -> None:
 
 def planned(prepared: Prepared) -> str:
     """``3 answers and 5 assertions``."""
-    from gradegate.figures import many
+    from gradegate.values.figures import many
 
     return f"{many(prepared.plan.answers, 'answer')} and {many(prepared.plan.assertions, 'assertion')}"

@@ -18,9 +18,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Give the exit code. What to look at comes first, and the summary last."""
-    from gradegate.pipeline import prepare
     from gradegate.reporting.commands import harmless
     from gradegate.reporting.wording import inventory
+    from gradegate.steps.session import prepare
 
     prepared = prepare(flags.settings(args, here()))
     plan = prepared.shown_plan

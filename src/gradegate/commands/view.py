@@ -14,7 +14,7 @@ from gradegate.errors import ConfigError
 
 if TYPE_CHECKING:
     from gradegate.reporting.report import Links
-    from gradegate.result import Decision
+    from gradegate.values.result import Decision
 
 ABOUT = "make a page of a results.json and open it in the browser; asks no model"
 _HEAD = 2000  # characters in which a page of ours says so

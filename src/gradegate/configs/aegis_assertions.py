@@ -15,7 +15,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.document import line_of
 from gradegate.grading.grader import GRADERS
 from gradegate.registry import suggest
-from gradegate.suite import Assertion, Graders, Note, Verbatim
+from gradegate.values.suite import Assertion, Graders, Note, Verbatim
 
 Path = tuple[str | int, ...]
 

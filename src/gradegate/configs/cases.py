@@ -13,8 +13,8 @@ from gradegate.configs.turns import read_turns
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.code import is_code
-from gradegate.programs.use import INSTEAD, program
-from gradegate.suite import NO_OPTIONS, NOTHING, Assertion, Case, CaseOptions, Code, ProviderSpec, Verbatim
+from gradegate.processes.use import INSTEAD, program
+from gradegate.values.suite import NO_OPTIONS, NOTHING, Assertion, Case, CaseOptions, Code, ProviderSpec, Verbatim
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.bounded.amounts import READ, TooMuch
-from gradegate.bounded.bounds import MAX_CHARACTERS
 from gradegate.configs.scripts import is_script
 from gradegate.errors import ConfigError, Origin
-from gradegate.figures import many
 from gradegate.files import document
+from gradegate.files.amounts import READ, TooMuch
+from gradegate.files.bounds import MAX_CHARACTERS
 from gradegate.grading.grader import GRADERS, Written, of_two
-from gradegate.programs.program import is_python
+from gradegate.processes.program import is_python
 from gradegate.registry import near, suggest
+from gradegate.values.figures import many
 
 _NAME = re.compile(r"(?:not-)?[a-z][a-z0-9-]*")
 _TYPED = re.compile(r"(?:\(([-+0-9.eE]+)\))?:(.*)", re.DOTALL)

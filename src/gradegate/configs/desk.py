@@ -14,7 +14,7 @@ from gradegate.configs.keys import mistakes
 from gradegate.configs.wrongkeys import UNSUPPORTED
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
-from gradegate.suite import UNREAD, Graders, Note, ProviderSpec
+from gradegate.values.suite import UNREAD, Graders, Note, ProviderSpec
 
 M = TypeVar("M", bound=BaseModel)
 

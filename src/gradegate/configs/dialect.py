@@ -10,7 +10,7 @@ from typing import Any
 from gradegate.access.environment import Environment
 from gradegate.files.workspace import Workspace
 from gradegate.registry import Registry
-from gradegate.suite import Idle, Suite
+from gradegate.values.suite import Idle, Suite
 
 
 @dataclass(frozen=True, slots=True)

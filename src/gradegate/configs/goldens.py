@@ -14,7 +14,7 @@ from typing import Any
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
-from gradegate.suite import Verbatim
+from gradegate.values.suite import Verbatim
 
 LISTS = ("context", "retrieval_context")
 VARIABLES = ("input", "expected_output", "scenario", "expected_outcome", "user_description", *LISTS)

@@ -32,7 +32,7 @@ from gradegate.configs.wrongkeys import MISPLACED, UNSUPPORTED, documents, is_me
 from gradegate.errors import Origin
 from gradegate.files.document import line_of
 from gradegate.registry import near
-from gradegate.suite import Idle, Note
+from gradegate.values.suite import Idle, Note
 
 OWN = ("x-", "_", ".")  # how keys begin that a config has for itself
 TOO_MANY = 1000  # keys of one mapping that are looked at

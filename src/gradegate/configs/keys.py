@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from gradegate.bounded.bounds import MAX_MISTAKES
 from gradegate.configs import wrongkeys
 from gradegate.errors import Mistake, Origin
+from gradegate.files.bounds import MAX_MISTAKES
 from gradegate.files.document import line_of
-from gradegate.files.values import wrong
+from gradegate.files.validation import wrong
 from gradegate.grading.numbers import Number, OfAssertion, OfTest, Share, Whole
 from gradegate.registry import near
-from gradegate.suite import NOISE
+from gradegate.values.suite import NOISE
 
 Text = Annotated[
     str,

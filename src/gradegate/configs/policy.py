@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradegate.bounded.bounds import MAX_RULES
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import GateKeys, RuleKeys
-from gradegate.suite import Limits, Note, Policy, Rule, Select
+from gradegate.files.bounds import MAX_RULES
+from gradegate.values.suite import Limits, Note, Policy, Rule, Select
 
 
 def policy(gate: GateKeys | None, desk: Desk) -> Policy:

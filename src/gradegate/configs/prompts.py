@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradegate.configs import csvtests, made
+from gradegate.configs import csvtests, generators
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import PromptKeys
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.code import is_code
-from gradegate.suite import Note, PromptSpec
+from gradegate.values.suite import Note, PromptSpec
 
 _LONGEST = 60  # characters of a word that may be a name
 _WORD = re.compile(r"[^\s{}]+")
@@ -66,11 +66,11 @@ def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
         raise ConfigError.at("a prompt is a text, `file://...` or a mapping with `raw`", origin, "quote it")
     elif item.startswith("file://") or _is_path(item):
         if is_code(item):
-            yield made.by_file(item, desk.source, origin)
+            yield generators.by_file(item, desk.source, origin)
             return
         yield from _files(item, origin, desk)
     elif item.startswith("exec:"):
-        yield made.by_command(item, desk.source, origin)
+        yield generators.by_command(item, desk.source, origin)
     elif item.startswith(("langfuse://", "portkey://", "helicone://")):
         raise ConfigError.at(f"`{item}` is not fetched or run", origin, "put the prompt into the repository")
     else:

@@ -7,10 +7,10 @@ from pathlib import PurePosixPath
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.code import is_code
-from gradegate.programs.program import is_python
-from gradegate.programs.use import INSTEAD, program
-from gradegate.scripting.script import CodeFile
-from gradegate.suite import Code
+from gradegate.processes.program import is_python
+from gradegate.processes.use import INSTEAD, program
+from gradegate.texts.script import CodeFile
+from gradegate.values.suite import Code
 
 ENDINGS = (".js", ".cjs", ".mjs")
 _TYPESCRIPT = (".ts", ".mts", ".cts", ".tsx", ".jsx")

@@ -15,9 +15,9 @@ from gradegate.configs.dialect import Source
 from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
-from gradegate.suite import KINDS, NOTHING, Graders, Idle, ProviderSpec
 from gradegate.texts.envnames import env_names, env_needs
 from gradegate.texts.template import TemplateError, render_env
+from gradegate.values.suite import KINDS, NOTHING, Graders, Idle, ProviderSpec
 
 _OPTIONS = 6  # that a cure names
 _NAMES = (

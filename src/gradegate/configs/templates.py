@@ -13,7 +13,7 @@ from gradegate.errors import Origin
 from gradegate.files.document import line_of
 from gradegate.grading.grader import GRADERS
 from gradegate.registry import near
-from gradegate.suite import Note
+from gradegate.values.suite import Note
 
 _SET = "assert-set"
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gradegate.configs import csvtests, goldens, made
+from gradegate.configs import csvtests, generators, goldens
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document, jsonlines, refs
 from gradegate.files.code import is_code
-from gradegate.programs.program import split
+from gradegate.processes.program import split
 
 TABLES = (".jsonl", ".csv")
 SUFFIXES = (".yaml", ".yml", ".json", *TABLES)
@@ -29,7 +29,7 @@ def tests_in(reference: str, source: Source, origin: Origin, config: Any = None)
     cure = f"give the tests as a file of one of the kinds {', '.join(SUFFIXES)}"
     if is_code(reference):
         name = source.workspace.name(source.folder / split(reference)[0])
-        yield from ((test, name, test) for test in made.tests(reference, config, source, origin))
+        yield from ((test, name, test) for test in generators.tests(reference, config, source, origin))
         return
     for path in source.workspace.glob(reference, source.folder, origin):
         if path.suffix not in SUFFIXES:

@@ -11,9 +11,9 @@ from gradegate.asking.toolcalls import CALLS, uniform
 from gradegate.configs import images
 from gradegate.configs.dialect import Source
 from gradegate.configs.keys import mistakes
-from gradegate.conversation import Image, Turn, exchanges
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document, jsonlines
+from gradegate.values.conversation import Image, Turn, exchanges
 
 
 class ImageKeys(BaseModel):

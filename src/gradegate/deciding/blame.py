@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from gradegate.deciding.rules import apply
-from gradegate.result import Outcome, Row, RuleResult, counted, takes
-from gradegate.results.baseline import NEW_FAILURE, standing
-from gradegate.suite import Rule
+from gradegate.results.earlier_run import NEW_FAILURE, standing
+from gradegate.values.result import Outcome, Row, RuleResult, counted, takes
+from gradegate.values.suite import Rule
 
 
 def blamed(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset[int]:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from gradegate.limits import exact
+from gradegate.values.limits import exact
 
 LEADS = range(2, 9)
 WRONG_FAILS = Fraction(1, 100)  # how many wrong confirmed failures a whole run may have on average

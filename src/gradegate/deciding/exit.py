@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:  # `gradegate --version` needs the numbers alone
-    from gradegate.result import Decision
+    from gradegate.values.result import Decision
 
 PASS, BLOCKED, MISTAKE, INCONCLUSIVE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 
@@ -18,7 +18,7 @@ def at_once(number: int, frame: Any) -> NoReturn:
 
 def exit_code(decision: Decision) -> int:
     """0 pass (advisory findings included), 1 blocked, 2 the user's mistake, 3 inconclusive or not run, 130 and 143 interrupted."""
-    from gradegate.result import GateOutcome
+    from gradegate.values.result import GateOutcome
 
     if decision.run.interrupted:
         return TERMINATED if decision.run.interrupted == "terminated" else INTERRUPTED

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from gradegate.changes import GUARD, NO_CHANGES, GateChanges, done, guarded
-from gradegate.deciding.asked import spared
 from gradegate.deciding.blame import blamed
-from gradegate.deciding.errored import Errors, errors_of
+from gradegate.deciding.confirmations import spared
+from gradegate.deciding.errors import Errors, errors_of
 from gradegate.deciding.regressions import with_base
 from gradegate.deciding.rules import apply, count
-from gradegate.figures import many
-from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, takes
-from gradegate.suite import Note, Policy, Rule
+from gradegate.values.changes import GUARD, NO_CHANGES, GateChanges, done, guarded
+from gradegate.values.figures import many
+from gradegate.values.result import Decision, GateOutcome, Grade, Outcome, Row, RuleResult, RunResult, takes
+from gradegate.values.suite import Note, Policy, Rule
 
 
 def decide(run: RunResult, policies: Sequence[Policy], changes: GateChanges = NO_CHANGES) -> Decision:

@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from gradegate.access.hiding import excerpt
-from gradegate.account import BaselineReport
-from gradegate.deciding.asked import AskedAgain, left_undone
+from gradegate.deciding.confirmations import AskedAgain, left_undone
 from gradegate.deciding.votes import is_contradicted
-from gradegate.figures import figure, many, percent
-from gradegate.limits import exact
-from gradegate.result import Grade, Outcome, Row, RuleResult, takes
-from gradegate.results.baseline import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
+from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, fails, of_base, standing
+from gradegate.values.account import BaselineReport
+from gradegate.values.figures import figure, many, percent
+from gradegate.values.limits import exact
+from gradegate.values.result import Grade, Outcome, Row, RuleResult, takes
 
 SIGNIFICANT = Fraction(1, 100)
 _NAMED = 5  # cases that a reason names

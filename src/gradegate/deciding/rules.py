@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from gradegate.deciding.asked import asked_again, left_undone, members
 from gradegate.deciding.chances import Interval, wilson
-from gradegate.figures import many, percent, percents, scores
+from gradegate.deciding.confirmations import asked_again, left_undone, members
 from gradegate.grading.conclude import strangeness
-from gradegate.limits import mean, reached
-from gradegate.result import Counts, Grade, Outcome, Row, RuleResult, counted, takes
-from gradegate.suite import Rule
+from gradegate.values.figures import many, percent, percents, scores
+from gradegate.values.limits import mean, reached
+from gradegate.values.result import Counts, Grade, Outcome, Row, RuleResult, counted, takes
+from gradegate.values.suite import Rule
 
 
 def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:

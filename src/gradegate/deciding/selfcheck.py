@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradegate.account import ConfirmReport
 from gradegate.deciding.chances import tail
-from gradegate.figures import many, percent
-from gradegate.result import Grade
+from gradegate.values.account import ConfirmReport
+from gradegate.values.figures import many, percent
+from gradegate.values.result import Grade
 
 _LIKELY = 0.01  # with a noise that is true, more are overturned in one run of a hundred
 _FEW = 3  # grades asked again, that may be alike by chance

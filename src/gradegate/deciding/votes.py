@@ -6,9 +6,9 @@ import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gradegate.conversation import NO_USAGE
-from gradegate.limits import mean
-from gradegate.result import Grade, Outcome, Vote
+from gradegate.values.conversation import NO_USAGE
+from gradegate.values.limits import mean
+from gradegate.values.result import Grade, Outcome, Vote
 
 CONTRADICTION = "the grader contradicts itself"
 MOST_ERRORS = 1  # asks without a verdict; with another one, the grade cannot be asked again

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gradegate.deciding.asked import members
+from gradegate.deciding.confirmations import members
 from gradegate.deciding.regressions import Case, is_old
 from gradegate.deciding.rules import by_counts
 from gradegate.deciding.votes import is_contradicted
-from gradegate.limits import exact
-from gradegate.result import Counts, Grade, Outcome, Row, counted, takes
-from gradegate.results.baseline import NEW_FAILURE
-from gradegate.suite import Rule
+from gradegate.results.earlier_run import NEW_FAILURE
+from gradegate.values.limits import exact
+from gradegate.values.result import Counts, Grade, Outcome, Row, counted, takes
+from gradegate.values.suite import Rule
 
 LEAST = 8  # cases or grades of a wave, as far as so many are open
 

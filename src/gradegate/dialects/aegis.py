@@ -12,19 +12,7 @@ from gradegate.configs.aegis import FULL, BlockKeys, RowKeys, RunKeys
 from gradegate.configs.aegis_assertions import MetricAssertion, MetricReader, Path
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.suite import (
-    KINDS,
-    Assertion,
-    Case,
-    CaseOptions,
-    Graders,
-    Note,
-    Policy,
-    PromptSpec,
-    Rule,
-    Suite,
-    Verbatim,
-)
+from gradegate.values.suite import KINDS, Assertion, Case, CaseOptions, Graders, Note, Policy, PromptSpec, Rule, Suite, Verbatim
 
 _OTHERS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")  # keys of promptfoo's
 _KINDS = [kind for kind in KINDS if kind != "text"]

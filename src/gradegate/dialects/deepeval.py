@@ -10,7 +10,7 @@ from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.configs.testfiles import TABLES
 from gradegate.configs.turns import read_turns
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.suite import Case, CaseOptions, Policy, PromptSpec, Rule, Suite
+from gradegate.values.suite import Case, CaseOptions, Policy, PromptSpec, Rule, Suite
 
 
 def read(source: Source) -> Suite:

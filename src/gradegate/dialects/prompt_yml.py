@@ -20,18 +20,7 @@ from gradegate.configs import specs
 from gradegate.configs.desk import Desk
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.suite import (
-    Assertion,
-    Case,
-    CaseOptions,
-    Graders,
-    Policy,
-    PromptSpec,
-    ProviderSpec,
-    Rule,
-    Suite,
-    Verbatim,
-)
+from gradegate.values.suite import Assertion, Case, CaseOptions, Graders, Policy, PromptSpec, ProviderSpec, Rule, Suite, Verbatim
 
 BUILT_IN_MODEL = "openai/gpt-4o"  # of `uses: github/...`
 _OTHERS = frozenset({"prompts", "providers", "targets", "tests", "defaultTest", "scenarios"})  # of promptfoo

@@ -9,7 +9,7 @@ from typing import Any
 from gradegate.access.environment import Environment
 from gradegate.configs import idle, specs, templates
 from gradegate.configs.cases import CaseReader
-from gradegate.configs.derived import derived
+from gradegate.configs.derivation import derived
 from gradegate.configs.desk import Desk
 from gradegate.configs.dialect import DIALECTS, Dialect, Source
 from gradegate.configs.keys import CommandLineKeys, ConfigKeys, EvaluateKeys, ScenarioKeys
@@ -18,7 +18,7 @@ from gradegate.configs.prompts import prompts
 from gradegate.configs.testfiles import tests_in
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document, refs
-from gradegate.suite import NO_OPTIONS, Case, CaseOptions, Graders, PromptSpec, ProviderSpec, Suite
+from gradegate.values.suite import NO_OPTIONS, Case, CaseOptions, Graders, PromptSpec, ProviderSpec, Suite
 
 KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")
 

@@ -6,10 +6,10 @@ import contextlib
 import json
 from typing import Any
 
-from gradegate.bounded.amounts import TooMuch
-from gradegate.bounded.bounds import MAX_FILE
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import jsonreader, yamlreader
+from gradegate.files.amounts import TooMuch
+from gradegate.files.bounds import MAX_FILE
 from gradegate.files.lines import Map, Seq, at_line, line_of
 
 FEWER = "keep fewer tests in one run"

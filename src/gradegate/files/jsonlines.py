@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from gradegate.bounded.amounts import READ, TooMuch
-from gradegate.bounded.bounds import MAX_LINES, MAX_MISTAKES
 from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.files.amounts import READ, TooMuch
+from gradegate.files.bounds import MAX_LINES, MAX_MISTAKES
 from gradegate.files.jsonreader import values_in
 from gradegate.files.lines import MAX_DEPTH, Map, Seq, at_line
 

@@ -13,8 +13,8 @@ from json.decoder import JSONArray, JSONObject, scanstring  # type: ignore[attr-
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any
 
-from gradegate.bounded.amounts import READ
 from gradegate.errors import ConfigError, Origin
+from gradegate.files.amounts import READ
 from gradegate.files.lines import MAX_DEPTH, Map, Seq
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)

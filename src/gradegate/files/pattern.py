@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from gradegate.bounded.bounds import MAX_ENTRIES, MAX_MATCHES
+from gradegate.files.bounds import MAX_ENTRIES, MAX_MATCHES
 
 _MAGIC = re.compile(r"[*?\[]")
 _MAX_PARTS = 64

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.bounded.bounds import MAX_ALIASED
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import document
+from gradegate.files.bounds import MAX_ALIASED
 from gradegate.files.lines import Map, Seq
 
 REF = "$ref"

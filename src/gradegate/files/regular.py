@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 
-from gradegate.bounded.bounds import MIB
+from gradegate.files.bounds import MIB
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from gradegate.bounded.amounts import READ
-from gradegate.bounded.bounds import MAX_ALIASED
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import yamlerrors
+from gradegate.files.amounts import READ
+from gradegate.files.bounds import MAX_ALIASED
 from gradegate.files.lines import MAX_DEPTH, Map, Seq
 
 _PARSER: Any = yaml.cyaml.CParser if yaml.__with_libyaml__ else yaml.Loader  # type: ignore[attr-defined]

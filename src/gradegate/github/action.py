@@ -8,27 +8,27 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from gradegate.changes import Approval
 from gradegate.deciding.exit import INCONCLUSIVE, MISTAKE, PASS, exit_code
 from gradegate.errors import ConfigError
 from gradegate.files.checkout import head_of, repository_of
 from gradegate.github.approval import approval
-from gradegate.github.behind import with_pull_request
+from gradegate.github.base_commit import with_pull_request
 from gradegate.github.client import connect
+from gradegate.github.dependencies import Filter
 from gradegate.github.ending import Ending
 from gradegate.github.event import Event, links, read_event
 from gradegate.github.inputs import from_inputs
 from gradegate.github.promptfoo_action import ANSWERS
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, publish_part, say, tell_grouped, warn
-from gradegate.github.untouched import Filter
-from gradegate.pipeline import Delivered, Prepared, Spare, deliver, deliver_without_keys, prepare
 from gradegate.reporting.commands import harmless
 from gradegate.reporting.deliver import report_of
 from gradegate.reporting.report import Links
-from gradegate.result import GateOutcome
 from gradegate.running.progress import progress
-from gradegate.sharding.collected import NoPartsError
-from gradegate.sharding.steps import Written, ask, merge, name_open
+from gradegate.steps.parts import NoPartsError
+from gradegate.steps.session import Delivered, Prepared, Spare, deliver, deliver_without_keys, prepare
+from gradegate.steps.shards import Written, ask, merge, name_open
+from gradegate.values.changes import Approval
+from gradegate.values.result import GateOutcome
 
 PUBLISHED = ("annotations", "summary", "comment")
 TARGET = (

@@ -14,9 +14,9 @@ from datetime import datetime
 
 from pydantic import BaseModel, ValidationError
 
-from gradegate.changes import Approval
 from gradegate.github.client import GitHub, Never, as_json, patiently, said
 from gradegate.github.event import Event, Person
+from gradegate.values.changes import Approval
 
 PER_PAGE = 100
 MOST_PAGES = 300

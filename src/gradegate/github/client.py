@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from gradegate import __version__
 from gradegate.access.hiding import excerpt
-from gradegate.asking.http import Client
-from gradegate.asking.response import Response
 from gradegate.errors import GradegateError, ProviderError, Trouble
 from gradegate.github.event import Event
+from gradegate.http.client import Client
+from gradegate.http.response import Response
 
 T = TypeVar("T")
 API_VERSION = "2022-11-28"

@@ -13,7 +13,7 @@ from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINAT
 from gradegate.errors import ConfigError, Terminated
 from gradegate.github import workflow
 from gradegate.reporting.markdown import fence
-from gradegate.result import GateOutcome
+from gradegate.values.result import GateOutcome
 
 MISTAKEN = "mistake"  # the outcome when the config is wrong: there is no decision then
 _LONGEST = 1000  # characters of an error

@@ -10,7 +10,7 @@ from typing import Any
 from gradegate.errors import ConfigError, Mistake
 from gradegate.options import SWITCH, Option
 from gradegate.registry import suggest
-from gradegate.settings import ACTION_OPTIONS, OPTIONS, RUN_OPTIONS, VARIABLES, ActionSettings, Settings
+from gradegate.values.settings import ACTION_OPTIONS, OPTIONS, RUN_OPTIONS, VARIABLES, ActionSettings, Settings
 
 KEYS = {entry.name: entry.variable for entry in VARIABLES}
 # The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).

@@ -25,9 +25,9 @@ from gradegate.reporting.page import bare
 from gradegate.reporting.redact import concealed_mistakes
 from gradegate.reporting.report import REPORTS, Document, Sink
 from gradegate.reporting.visible import visible
-from gradegate.result import Counts, Decision, GateOutcome
-from gradegate.settings import ActionSettings
-from gradegate.sharding.steps import Written
+from gradegate.steps.shards import Written
+from gradegate.values.result import Counts, Decision, GateOutcome
+from gradegate.values.settings import ActionSettings
 
 COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "new-failures", "cost-usd", "tokens")
 FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE, GateOutcome.NOT_RUN)

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from gradegate.asking.response import Response
 from gradegate.github.client import GitHub, Identity, Later, Never, as_json, patiently, refusal, whoami
 from gradegate.github.event import Event
 from gradegate.github.stamp import Stamp, read_stamp
+from gradegate.http.response import Response
 
 PER_PAGE = 100
 MOST_PAGES = 300

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict, Unreadable
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
@@ -20,8 +19,9 @@ from gradegate.grading.metrics.context import lacks_query
 from gradegate.grading.reading import line_forms
 from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import shape
-from gradegate.limits import EPSILON
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.limits import EPSILON
+from gradegate.values.result import Verdict
 
 QUESTIONS = 3
 SCHEMA = shape(question={"type": "string"})

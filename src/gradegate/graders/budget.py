@@ -10,12 +10,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
-from gradegate.limits import reached
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.limits import reached
+from gradegate.values.result import Verdict
 
 Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

@@ -7,11 +7,11 @@ promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/classif
 
 from __future__ import annotations
 
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict, ProviderError, Trouble
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 _ROUNDED = 1e-6  # by how much a sum of single precision may miss 1
 

@@ -8,11 +8,11 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/model
 
 from __future__ import annotations
 
-from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, Asks, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 FORM = verdicts.single(line=verdicts.YES_NO_LINE)
 

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 from pydantic import field_validator
 
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Verdict
 from gradegate.texts.template import show
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 MOST_WORK = 1_000_000_000  # characters of the answer by texts: about a second
 

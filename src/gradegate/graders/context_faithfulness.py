@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import context, verdicts
@@ -20,7 +19,8 @@ from gradegate.grading.metrics.context import ContextTransform
 from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.line import LastLine
 from gradegate.grading.rubric import shape
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 _ITEM = shape(statement={"type": "string"}, reason={"type": "string"}, verdict={"type": "string", "enum": ["yes", "no"]})
 _VERDICTS = shape(verdicts={"type": "array", "items": _ITEM})

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
-from gradegate.grading import values
+from gradegate.grading import scalars
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import context, verdicts
@@ -21,7 +20,8 @@ from gradegate.grading.metrics.context import ContextTransform
 from gradegate.grading.reading import line_forms
 from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import shape
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 _ITEM = shape(
     sentence={"type": "string"},
@@ -33,11 +33,11 @@ MARKS = {"attributed": "yes", "not attributed": "no"}
 
 
 def _read(found: Mapping[str, Any]) -> list[tuple[str, bool]]:
-    items = values.table(found, "verdicts")
+    items = scalars.table(found, "verdicts")
     if not items:
         raise Unreadable("it marks no sentence of the expected answer")
     judgements = [verdicts.judgement(item, MARKS) for item in items]
-    sentences = [values.words(item.get("sentence")) for item in items]
+    sentences = [scalars.words(item.get("sentence")) for item in items]
     return [(text, it.verdict == "yes") for text, it in zip(sentences, judgements, strict=True)]
 
 

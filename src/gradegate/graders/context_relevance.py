@@ -12,9 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
-from gradegate.grading import values
+from gradegate.grading import scalars
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import context
@@ -23,7 +22,8 @@ from gradegate.grading.metrics.quotations import Quotations
 from gradegate.grading.reading import line_forms
 from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import shape
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 SCHEMA = shape(reason={"type": "string"}, sentences={"type": "array", "items": {"type": "string"}})
 NOTHING = "Insufficient Information"
@@ -59,10 +59,10 @@ class ContextRelevance(Grader):
 
 
 def _read(quotations: Quotations, item: Mapping[str, Any]) -> tuple[str, ...]:
-    sentences = values.texts(item, "sentences")
+    sentences = scalars.texts(item, "sentences")
     if not sentences:
         raise Unreadable(f"it quotes nothing, and does not say {NOTHING}")
-    return () if [values.word(text) for text in sentences] == [NOTHING.lower()] else quotations.covered(sentences)
+    return () if [scalars.word(text) for text in sentences] == [NOTHING.lower()] else quotations.covered(sentences)
 
 
 def _quoted(text: str) -> Mapping[str, Any]:

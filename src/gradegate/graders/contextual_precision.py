@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, clipped
+from gradegate.values.conversation import Transcript
 
 
 @GRADERS.register("contextual-precision")

@@ -6,13 +6,13 @@ https://deepeval.com/docs/metrics-contextual-relevancy, ``deepeval/metrics/conte
 
 from __future__ import annotations
 
-from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once
 from gradegate.grading.metrics.shares import share_of_yes
 from gradegate.grading.reading.judgement import Judgement
+from gradegate.values.conversation import Transcript
 
 _FORM = verdicts.listed()
 

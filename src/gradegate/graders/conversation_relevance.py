@@ -11,14 +11,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from gradegate.conversation import CONVERSATION, Transcript, Window, exchanges, flat, told, windows
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import WindowSize
 from gradegate.grading.reading.judgement import Judgement
-from gradegate.result import Verdict
+from gradegate.values.conversation import CONVERSATION, Transcript, Window, exchanges, flat, told, windows
+from gradegate.values.result import Verdict
 
 FORM = verdicts.single(line=verdicts.YES_NO_LINE)
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from pydantic import Field
 
-from gradegate.conversation import Numbered, Transcript
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, exchanges_of, images_in, script
-from gradegate.limits import exact
+from gradegate.values.conversation import Numbered, Transcript
+from gradegate.values.limits import exact
 
 BEST = 10
 _SCORE = verdicts.score(BEST)

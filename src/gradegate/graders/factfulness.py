@@ -15,7 +15,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
@@ -24,8 +23,9 @@ from gradegate.grading.metrics.claims import Claim, Claims
 from gradegate.grading.metrics.factscore import VotedClaim, score, undecided
 from gradegate.grading.numbers import Number, Share
 from gradegate.grading.reading.judgement import Judgement
-from gradegate.limits import exact
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.limits import exact
+from gradegate.values.result import Verdict
 
 _Count = Annotated[int, Field(strict=True, ge=1)]
 _Temperature = Annotated[Number, Field(strict=True, ge=0)]

@@ -15,16 +15,16 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from gradegate.access.hiding import excerpt
-from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
-from gradegate.grading import values
+from gradegate.grading import scalars
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.line import LastLine
 from gradegate.grading.rubric import shape
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 CATEGORIES = {
     "A": ("subset", "the answer is a subset of the reference and consistent with it"),
@@ -37,11 +37,11 @@ SCHEMA = shape(reason={"type": "string"}, category={"type": "string", "enum": li
 
 
 def _read(item: Mapping[str, Any]) -> Judgement[str]:
-    written = values.entry(item, "category")
-    letter = values.word(written).upper()
+    written = scalars.entry(item, "category")
+    letter = scalars.word(written).upper()
     if letter not in CATEGORIES:
         raise Unreadable(f"`category` {excerpt(str(written), 40)!r} is not one of {', '.join(CATEGORIES)}")
-    return Judgement(letter, values.words(item.get("reason")))
+    return Judgement(letter, scalars.words(item.get("reason")))
 
 
 LABELS = ("answer", "verdict", "category", "option", "choice")

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from gradegate.conversation import Image, Transcript
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import faithfulness as faith
 from gradegate.grading.metrics.metric import Measured, Metric, images_in
 from gradegate.grading.metrics.retrieval import retrieved
+from gradegate.values.conversation import Image, Transcript
 
 
 @GRADERS.register("faithfulness")

@@ -13,14 +13,14 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.reading.line import LastLine
-from gradegate.limits import mean
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.limits import mean
+from gradegate.values.result import Verdict
 
 BEST = 10
 Criterion = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]

@@ -13,16 +13,16 @@ from typing import Any, Literal
 from pydantic import field_validator
 
 from gradegate.access.hiding import excerpt
-from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
-from gradegate.grading import values
+from gradegate.grading import scalars
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.line import LastLine
 from gradegate.grading.rubric import shape
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 BUILT_IN: Mapping[str, str] = {
     "similarity": "how much the answer says the same as the expected answer: 1 nothing of it, 3 some of it, 5 all of it",
@@ -37,13 +37,13 @@ LABELS = ("answer", "verdict", "category", "option", "choice")
 
 def _form(choices: Sequence[str]) -> Form[Judgement[str]]:
     """One of these, in the case in which it was given."""
-    known = {values.word(choice): choice for choice in choices}
+    known = {scalars.word(choice): choice for choice in choices}
 
     def read(item: Mapping[str, Any]) -> Judgement[str]:
-        written = values.entry(item, "choice")
-        if values.word(written) not in known:
+        written = scalars.entry(item, "choice")
+        if scalars.word(written) not in known:
             raise Unreadable(f"`choice` {excerpt(str(written), 40)!r} is not one of {', '.join(choices)}")
-        return Judgement(known[values.word(written)], values.words(item.get("reason")))
+        return Judgement(known[scalars.word(written)], scalars.words(item.get("reason")))
 
     schema = shape(reason={"type": "string"}, choice={"type": "string", "enum": list(choices)})
     return Form(schema, read, LastLine("choice", LABELS, tuple(choices)))

@@ -14,14 +14,14 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
-from gradegate.conversation import Numbered, Transcript
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.calls import with_calls
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script
 from gradegate.grading.reading.judgement import Judgement
-from gradegate.limits import exact
+from gradegate.values.conversation import Numbered, Transcript
+from gradegate.values.limits import exact
 
 BEST = 10
 _MARK = verdicts.score(BEST)

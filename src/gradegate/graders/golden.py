@@ -16,12 +16,12 @@ from xml.etree import ElementTree as ET
 
 from pydantic import Field, field_validator
 
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.numbers import Number
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 T = TypeVar("T")
 _Flag = Annotated[bool, Field(strict=True)]

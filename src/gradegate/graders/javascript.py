@@ -12,15 +12,15 @@ from typing import Any
 
 from pydantic import field_validator
 
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
-from gradegate.grading import returned
+from gradegate.grading import program_objects
 from gradegate.grading.grader import GRADERS, Grader, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.situation import situation
-from gradegate.result import Verdict
-from gradegate.scripting import script
-from gradegate.scripting.script import ScriptError, mentions
+from gradegate.texts import script
+from gradegate.texts.script import ScriptError, mentions
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 
 @GRADERS.register("javascript")
@@ -28,7 +28,7 @@ from gradegate.scripting.script import ScriptError, mentions
 class JavaScript(Grader):
     """JavaScript of the config decides: a boolean, a number, or `{pass, score, reason}`."""
 
-    scoring = returned.SCORING
+    scoring = program_objects.SCORING
     written = Written(own_config=True)
 
     value: Any
@@ -49,7 +49,7 @@ class JavaScript(Grader):
         told = situation(transcript, self.test, self.config) if mentions(self.value, "context") else {}
         try:
             found = script.of_assertion(self.value).call(transcript.answer, told)
-            verdict = returned.verdict(found.value, f"the JavaScript gives {found.type}: add `return`, or compare with it")
+            verdict = program_objects.verdict(found.value, f"the JavaScript gives {found.type}: add `return`, or compare with it")
         except ScriptError as e:
             raise NoVerdict(f"the JavaScript gives no verdict: {e}") from e
         logged = {"console": list(found.lines)} if found.lines else {}

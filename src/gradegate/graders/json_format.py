@@ -11,13 +11,13 @@ from typing import Any
 
 from pydantic import field_validator
 
-from gradegate.conversation import Transcript
 from gradegate.errors import ConfigError, NoVerdict
 from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Verdict
 from gradegate.texts import jsonobjects, schemas
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 MOST = 1000  # objects of one answer that are checked
 

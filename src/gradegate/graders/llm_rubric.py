@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
-from gradegate.grading import values
+from gradegate.grading import scalars
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import shape
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 SCHEMA = shape(reason={"type": "string"}, **{"pass": {"type": "boolean"}}, score={"type": "number"})
 
@@ -57,14 +57,14 @@ class LlmRubric(Grader):
         return Verdict(rubric_verdict.score, rubric_verdict.passed, rubric_verdict.reason, evidence, unread=unread)
 
     def _read(self, item: Mapping[str, Any]) -> _RubricVerdict:
-        score = values.number(item.get("score"))
-        reason = values.words(item.get("reason"))
+        score = scalars.number(item.get("score"))
+        reason = scalars.words(item.get("reason"))
         unread = excerpt(json.dumps(item["score"]), 80) if "score" in item and score is None else ""
         if unread and self.threshold is not None:
             raise Unreadable(f"`score` is not a number: {unread}")
         if "pass" not in item and self.threshold is not None and score is not None:
             return _RubricVerdict(None, score, reason)
-        passed = values.truth(values.entry(item, "pass"))
+        passed = scalars.truth(scalars.entry(item, "pass"))
         if passed is None:
             raise Unreadable("`pass` is neither true nor false")
         return _RubricVerdict(passed, float(passed) if score is None else score, reason, unread)

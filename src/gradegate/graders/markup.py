@@ -13,12 +13,12 @@ from xml.parsers import expat
 
 from pydantic import BeforeValidator, Field
 
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Verdict
 from gradegate.texts import patterns
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 MOST = 8 * 1024 * 1024  # characters that are read while XML is looked for
 DEEPEST = 10_000  # elements within one another

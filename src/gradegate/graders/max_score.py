@@ -13,13 +13,13 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.numbers import Number
-from gradegate.limits import exact, reached, weighted_mean
-from gradegate.result import Grade, Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.limits import exact, reached, weighted_mean
+from gradegate.values.result import Grade, Verdict
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))

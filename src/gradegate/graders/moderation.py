@@ -10,10 +10,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, Asks, Grader, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 
 @GRADERS.register("moderation")

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import overlap
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 
 def _listed(value: Any) -> Any:

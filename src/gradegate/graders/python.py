@@ -11,15 +11,15 @@ from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.returned import SCORING, script_verdict
+from gradegate.grading.program_objects import SCORING, script_verdict
 from gradegate.grading.situation import situation
-from gradegate.programs import desk
-from gradegate.programs.program import Program
-from gradegate.result import Verdict
+from gradegate.processes import pool
+from gradegate.processes.program import Program
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 ROLE = "gate"  # no process serves both what answers and what judges
 
@@ -49,9 +49,9 @@ class Python(Grader):
         arguments = [transcript.answer, situation(transcript, self.test, self.config)]
         try:
             if isinstance(self.value, Program):
-                returned = desk.call(self.value, arguments, ROLE, "get_assert")
+                returned = pool.call(self.value, arguments, ROLE, "get_assert")
             else:
-                returned = desk.inline(self.value, arguments, ROLE)
-        except desk.Failed as e:
+                returned = pool.inline(self.value, arguments, ROLE)
+        except pool.Failed as e:
             raise NoVerdict(f"the Python of the assertion gave no verdict: {e}") from e
         return script_verdict(returned)

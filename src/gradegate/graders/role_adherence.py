@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.conversation import Numbered, Transcript
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, exchanges_of, images_in, script
 from gradegate.grading.metrics.shares import share_of_yes
+from gradegate.values.conversation import Numbered, Transcript
 
 
 @GRADERS.register("role-adherence")

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradegate.conversation import Transcript
 from gradegate.errors import Unreadable
-from gradegate.grading import values
+from gradegate.grading import scalars
 from gradegate.grading.grader import GRADERS, Asks, Grader, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.line import LastLine
 from gradegate.grading.rubric import shape
-from gradegate.result import Grade, Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Grade, Verdict
 
 SCHEMA = shape(reason={"type": "string"}, index={"type": "integer"})
 LABELS = ("answer", "output", "index", "choice")
@@ -56,10 +56,10 @@ def form(count: int) -> Form[Judgement[int]]:
     """The index of one of so many outputs."""
 
     def read(item: Mapping[str, Any]) -> Judgement[int]:
-        written = values.entry(item, "index")
-        index = values.number(written)
+        written = scalars.entry(item, "index")
+        index = scalars.number(written)
         if index is None or index not in range(count) or (isinstance(written, str) and not written.strip().isdigit()):
             raise Unreadable(f"`index` is not a whole number from 0 to {count - 1}")
-        return Judgement(int(index), values.words(item.get("reason")))
+        return Judgement(int(index), scalars.words(item.get("reason")))
 
     return Form(SCHEMA, read, LastLine("index", LABELS, tuple(map(str, range(count)))))

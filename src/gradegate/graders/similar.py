@@ -13,13 +13,13 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from gradegate.access.hiding import excerpt
-from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import vectors
 from gradegate.grading.numbers import Number
-from gradegate.limits import EPSILON, reached
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.limits import EPSILON, reached
+from gradegate.values.result import Verdict
 
 DEFAULT = 0.75
 

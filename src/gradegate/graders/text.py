@@ -11,13 +11,13 @@ from typing import Any
 
 from pydantic import field_validator
 
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, Written, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Verdict
 from gradegate.texts import patterns
 from gradegate.texts.template import show
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 
 @GRADERS.register("equals")

@@ -10,12 +10,12 @@ from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, Scoring, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Verdict
 from gradegate.texts import patterns
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 _Count = Annotated[int, Field(strict=True, ge=0)]
 _Flag = Annotated[bool, Field(strict=True)]

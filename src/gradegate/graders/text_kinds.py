@@ -12,10 +12,10 @@ from xml.etree import ElementTree as ET
 
 from pydantic import Field
 
-from gradegate.conversation import Transcript
 from gradegate.grading.grader import GRADERS, Grader, Scoring, options
 from gradegate.grading.judge import Judge
-from gradegate.result import Verdict
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 _Flag = Annotated[bool, Field(strict=True)]
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)

@@ -16,14 +16,14 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from gradegate.asking.toolcalls import JsonObject, declared
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.calls import UNKNOWN, arguments, calls, named
-from gradegate.result import Verdict
 from gradegate.texts import jsonobjects, schemas
+from gradegate.values.conversation import Transcript
+from gradegate.values.result import Verdict
 
 MOST = 20  # faults and names of tools that a reason says
 

@@ -18,22 +18,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from gradegate.conversation import Exchange, Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
-from gradegate.grading.metrics.metric import (
-    Measured,
-    Metric,
-    ask_once,
-    clipped,
-    exchanges_of,
-    images_in,
-    script,
-    texts_of,
-)
+from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script, texts_of
 from gradegate.grading.reading.judgement import Judgement
+from gradegate.values.conversation import Exchange, Transcript
 
 WORDS = ("helped", "withheld", "strayed", "declined")
 _WRONG = {"withheld": "is on topic and was not answered", "strayed": "is off topic and was answered"}

@@ -12,14 +12,14 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from gradegate.conversation import Numbered, Transcript, Turn, Window, flat, unanswered, windows
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import faithfulness as faith
 from gradegate.grading.metrics.metric import Measured, Metric, WindowSize, ask_once, documents_of, exchanges_of
 from gradegate.grading.reading.judgement import Judgement
-from gradegate.limits import mean
+from gradegate.values.conversation import Numbered, Transcript, Turn, Window, flat, unanswered, windows
+from gradegate.values.limits import mean
 
 
 class _Case(NamedTuple):

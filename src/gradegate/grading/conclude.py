@@ -9,14 +9,14 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from gradegate.asking.provider import Provider
-from gradegate.conversation import NO_USAGE, Usage
 from gradegate.errors import NoVerdict, ProviderError, Trouble
-from gradegate.figures import scores
 from gradegate.grading.grader import Grader
 from gradegate.grading.rubric import NO_RUBRIC, Rubric
-from gradegate.limits import exact, reached, weighted_mean
-from gradegate.result import Asserted, Grade, Outcome, Verdict
-from gradegate.suite import Code, nothing
+from gradegate.values.conversation import NO_USAGE, Usage
+from gradegate.values.figures import scores
+from gradegate.values.limits import exact, reached, weighted_mean
+from gradegate.values.result import Asserted, Grade, Outcome, Verdict
+from gradegate.values.suite import Code, nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import pydantic.dataclasses
 
-from gradegate.conversation import Transcript, Turn
 from gradegate.grading.judge import Judge
 from gradegate.registry import Registry
-from gradegate.result import Grade, Verdict
+from gradegate.values.conversation import Transcript, Turn
+from gradegate.values.result import Grade, Verdict
 
 T = TypeVar("T")
 

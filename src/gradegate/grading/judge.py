@@ -10,12 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from gradegate.access.hiding import excerpt
-from gradegate.asking.parallel import gather
 from gradegate.asking.provider import Provider
-from gradegate.asking.question import Question, apart, question
-from gradegate.conversation import NO_USAGE, Message, Readings, Reply, Request, Usage
 from gradegate.errors import NoVerdict, ProviderError, Trouble, Unreadable
-from gradegate.figures import many
 from gradegate.grading import rubric
 from gradegate.grading.reading import neutral_keys
 from gradegate.grading.reading import reply as replies_of
@@ -23,7 +19,11 @@ from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.neutral_keys import Keys
 from gradegate.grading.reading.reply import Circumstances, Reading
 from gradegate.grading.rubric import Rubric
+from gradegate.http.parallel import gather
+from gradegate.replies.question import Question, apart, question
 from gradegate.texts.template import TemplateError, printed
+from gradegate.values.conversation import NO_USAGE, Message, Readings, Reply, Request, Usage
+from gradegate.values.figures import many
 
 T = TypeVar("T")
 FINISHED = ("", "stop")  # the finish reasons of a reply that is whole; whoever names none has not cut it

@@ -10,10 +10,10 @@ from importlib import resources
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.conversation import Message
 from gradegate.files import document
 from gradegate.texts import chat
 from gradegate.texts.template import TemplateError, render, render_values, uses
+from gradegate.values.conversation import Message
 
 Template = tuple[Message, ...]  # contents and images are templates
 NOT_SENT = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.conversation import IS_DATA, RAW, Transcript
+from gradegate.values.conversation import IS_DATA, RAW, Transcript
 
 
 def situation(transcript: Transcript, test: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,22 +16,22 @@ from gradegate.asking.provider import Provider, split_id
 from gradegate.configs import wrongkeys
 from gradegate.configs.idle import is_own
 from gradegate.configs.keys import STEERING, OptionKeys, belongs, names_of
-from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files.values import wrong
+from gradegate.files.validation import wrong
 from gradegate.grading import rubric
 from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound, BoundSet
 from gradegate.grading.grader import GRADERS, Grader
 from gradegate.planning import scripts, toolfiles
 from gradegate.planning.bind import Binder
 from gradegate.planning.types import SET, unknown
-from gradegate.programs.use import INSTEAD, check
+from gradegate.processes.use import INSTEAD, check
 from gradegate.registry import suggest
-from gradegate.result import Asserted
-from gradegate.scripting.script import ScriptError, mentions
-from gradegate.suite import Assertion, CaseOptions, Idle, ProviderSpec, Verbatim
 from gradegate.texts.code import of_transform, shown
+from gradegate.texts.script import ScriptError, mentions
 from gradegate.texts.template import TemplateError, is_template, render, render_values
+from gradegate.values.conversation import Turn
+from gradegate.values.result import Asserted
+from gradegate.values.suite import Assertion, CaseOptions, Idle, ProviderSpec, Verbatim
 
 BROUGHT = frozenset({"context", "retrieval_context"})
 # Fields of graders that an assertion sets alone.

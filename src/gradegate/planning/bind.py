@@ -11,8 +11,7 @@ from typing import Any
 from gradegate.access.egress import Egress
 from gradegate.access.environment import Use
 from gradegate.asking import options as provider_options
-from gradegate.asking import unserved
-from gradegate.asking.http import Client
+from gradegate.asking import unknown_ids
 from gradegate.asking.provider import PROVIDERS, Label, Provider, Setting, serving, split_id
 from gradegate.asking.toolcalls import DECLARING, declared
 from gradegate.configs.specs import shown
@@ -22,11 +21,12 @@ from gradegate.files.document import to_json
 from gradegate.files.workspace import Workspace
 from gradegate.grading.conclude import NEVER_AGAIN, Again
 from gradegate.grading.grader import Grader
+from gradegate.http.client import Client
 from gradegate.planning import credentials, scripts, toolfiles
-from gradegate.programs.use import ANSWERS, FLAG
-from gradegate.suite import NOTHING, UNREAD, Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
+from gradegate.processes.use import ANSWERS, FLAG
 from gradegate.texts.code import of_transform
 from gradegate.texts.template import uses
+from gradegate.values.suite import NOTHING, UNREAD, Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
 
 # An id for each kind, as messages show it.
 _EXAMPLES = {
@@ -69,14 +69,14 @@ class Binder:
         where = str(self.folder) if runs_code(spec.id) else ""  # the same path is another file elsewhere
         key = to_json([spec.id, spec.label, spec.config, spec.transform, dict(spec.env), sorted(spec.reads), where])
         if key not in self.pool:
-            unserved.check(spec)
+            unknown_ids.check(spec)
             scripts.check(of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin)
             parts = split_id(spec.id)
             build = PROVIDERS.find(parts[0]) if parts else None
             if (parts is None or build is None) and runs_code(spec.id):
                 raise ConfigError.at(f"`{spec.id}` is code of the repository", spec.origin, _AS_CODE)
             if parts is None or build is None:
-                raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, unserved.nearest(spec.id))
+                raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, unknown_ids.nearest(spec.id))
             provider_options.check(spec, build)
             opened: list[bytes] = []
             uses: set[Use] = set()

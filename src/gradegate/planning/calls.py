@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gradegate.conversation import Turn
 from gradegate.planning.digests import sha256
 from gradegate.planning.job import Job
 from gradegate.texts import chat
+from gradegate.values.conversation import Turn
 
 _NAMED = 32  # characters of a description in an id; with the digest an id has at most 53, and batch APIs take 64
 UNNAMED = "case"  # how ids of cases without a description begin

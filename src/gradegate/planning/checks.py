@@ -6,21 +6,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from gradegate.asking import unserved
+from gradegate.asking import unknown_ids
 from gradegate.asking.provider import PROVIDERS, Provider, split_id
 from gradegate.asking.toolcalls import declared
-from gradegate.conversation import Image
 from gradegate.errors import Mistake
 from gradegate.files.code import runs_code
 from gradegate.files.document import to_json
-from gradegate.files.values import as_share
+from gradegate.files.validation import as_share
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.planning.job import Job
 from gradegate.planning.selectable import selectable
-from gradegate.result import Asserted
-from gradegate.suite import Assertion, Case, Limits, Note, Rule, Select, Suite
 from gradegate.texts import schemas
 from gradegate.texts.template import is_template
+from gradegate.values.conversation import Image
+from gradegate.values.result import Asserted
+from gradegate.values.suite import Assertion, Case, Limits, Note, Rule, Select, Suite
 
 _TENTH = 0.1
 
@@ -76,7 +76,7 @@ def graders(suite: Suite) -> Iterator[Mistake]:
         parts = split_id(spec.id)
         kinds = getattr(PROVIDERS.find(parts[0]), "kinds", ()) if parts else ()
         if parts is None and not runs_code(spec.id):
-            yield Mistake(f"no such provider `{spec.id}`", spec.origin, unserved.nearest(spec.id))
+            yield Mistake(f"no such provider `{spec.id}`", spec.origin, unknown_ids.nearest(spec.id))
         elif kinds and kind not in kinds:
             what = f"`{spec.id}` is named for the kind {kind}, and is of the kind {' or '.join(kinds)}"
             yield Mistake(what, spec.origin, f"name a model of that kind, or write {kinds[0]}={spec.id}")

@@ -10,12 +10,12 @@ from gradegate.access.egress import PRIVATE, Egress
 from gradegate.access.environment import FIELD, TEXT, Environment, Use
 from gradegate.access.hosts import Vendor
 from gradegate.access.network import unreachable
-from gradegate.asking.guard import FRAMING, addresses
 from gradegate.asking.provider import PROVIDERS, Provider
 from gradegate.asking.wire import host_of
 from gradegate.errors import ConfigError, Mistake
-from gradegate.settings import Settings
-from gradegate.suite import ProviderSpec
+from gradegate.http.guard import FRAMING, addresses
+from gradegate.values.settings import Settings
+from gradegate.values.suite import ProviderSpec
 
 
 @cache

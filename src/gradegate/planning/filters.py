@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from gradegate.bounded.evaluate import Exceeded
 from gradegate.errors import ConfigError
-from gradegate.figures import many
-from gradegate.settings import Settings
-from gradegate.suite import Case, Note, ProviderSpec, Suite
+from gradegate.processes.evaluate import Exceeded
 from gradegate.texts.patterns import found_in
 from gradegate.texts.template import show
+from gradegate.values.figures import many
+from gradegate.values.settings import Settings
+from gradegate.values.suite import Case, Note, ProviderSpec, Suite
 
 
 def cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:

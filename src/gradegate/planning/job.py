@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradegate.account import AskedModel, KeyUse
 from gradegate.asking.provider import Provider
 from gradegate.grading.conclude import Binding
 from gradegate.recording.answer import Answer
-from gradegate.results.baseline import Baseline
-from gradegate.suite import Case, DerivedSpec, Note, Policy, PromptSpec
+from gradegate.results.earlier_run import Baseline
+from gradegate.values.account import AskedModel, KeyUse
+from gradegate.values.suite import Case, DerivedSpec, Note, Policy, PromptSpec
 
 Render = Callable[[Sequence[Any]], str]
 

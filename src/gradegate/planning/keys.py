@@ -15,8 +15,8 @@ from typing import Any
 from gradegate.grading.conclude import Binding, Bound, BoundSet
 from gradegate.planning.digests import sha256
 from gradegate.planning.job import Job
-from gradegate.result import Asserted
-from gradegate.suite import Case
+from gradegate.values.result import Asserted
+from gradegate.values.suite import Case
 
 
 def row_key(job: Job, repeat: int) -> bytes:

@@ -11,18 +11,18 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gradegate.access.written import secrets_in
+from gradegate.access.literals import secrets_in
 from gradegate.configs import testfiles
 from gradegate.configs.dialect import DIALECTS, Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import refs
 from gradegate.files.nearest import absent
-from gradegate.files.vouched import Vouched
+from gradegate.files.trusted_files import Vouched
 from gradegate.files.workspace import Workspace, searched
-from gradegate.planning import added, targets
+from gradegate.planning import additions, targets
 from gradegate.planning.credentials import environment
-from gradegate.settings import Settings
-from gradegate.suite import Case, Note, Suite
+from gradegate.values.settings import Settings
+from gradegate.values.suite import Case, Note, Suite
 
 _ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
 DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", "gradegate.yaml")
@@ -71,7 +71,7 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
             place = (path.absolute(), content, workspace, environment(settings), settings.variables)
             source = Source(*place, asks_targets, asks_graders)
             suite = targets.chosen(_with_variables(dialect.read(source), settings), source, settings)
-            suite = added.added(suite, settings.assertions)
+            suite = additions.added(suite, settings.assertions)
             if settings.confirm:
                 suite = replace(suite, policy=replace(suite.policy, confirm=settings.confirm))
             return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())

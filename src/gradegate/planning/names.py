@@ -8,15 +8,15 @@ from typing import Any
 
 from gradegate.access.environment import Environment, is_runners
 from gradegate.asking.provider import Provider
-from gradegate.conversation import CONVERSATION
 from gradegate.errors import Mistake, Origin
 from gradegate.grading.rubric import built_in
 from gradegate.planning.credentials import is_vendors_key
 from gradegate.registry import suggest
-from gradegate.suite import Assertion, Case, Note, PromptSpec, Verbatim
 from gradegate.texts.envnames import env_names
 from gradegate.texts.prompt import stays, unknown
 from gradegate.texts.template import TemplateError, needs
+from gradegate.values.conversation import CONVERSATION
+from gradegate.values.suite import Assertion, Case, Note, PromptSpec, Verbatim
 
 _ALWAYS = frozenset({"env", CONVERSATION})
 _SENT = frozenset({"prompt", "messages"})  # what a request has beside the variables

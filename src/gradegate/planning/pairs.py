@@ -9,7 +9,7 @@ from gradegate.asking.options import parameters
 from gradegate.asking.provider import Provider, Recorded
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning.bind import Binder
-from gradegate.suite import Case, PromptSpec, ProviderSpec, Suite
+from gradegate.values.suite import Case, PromptSpec, ProviderSpec, Suite
 
 MOST = 12  # names that a message lists
 _RECORDED = Recorded()

@@ -7,16 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradegate.access.egress import Egress
-from gradegate.account import AskedModel, KeyUse
-from gradegate.asking.budget import Budget
-from gradegate.asking.guard import Guard
-from gradegate.asking.http import Client
 from gradegate.asking.provider import Provider
-from gradegate.configs import idle, made
-from gradegate.conversation import CONVERSATION, told
+from gradegate.configs import generators, idle
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.grading.conclude import Binding
-from gradegate.planning import checks, derived, filters, recall, scripts
+from gradegate.http.budget import Budget
+from gradegate.http.client import Client
+from gradegate.http.guard import Guard
+from gradegate.planning import checks, derivation, filters, recall, scripts
 from gradegate.planning.assertions import BROUGHT, Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.credentials import egress
@@ -28,12 +26,14 @@ from gradegate.planning.pairs import Pairs, Target
 from gradegate.planning.shares import limits_of, share
 from gradegate.planning.size import Size, TooLarge
 from gradegate.planning.variables import Variables
-from gradegate.settings import CONCURRENCY, TIMEOUT, Settings
-from gradegate.suite import Case, Note, PromptSpec
 from gradegate.texts import chat
-from gradegate.texts.asked import asks_for
 from gradegate.texts.prompt import fill
+from gradegate.texts.references import asks_for
 from gradegate.texts.template import TemplateError
+from gradegate.values.account import AskedModel, KeyUse
+from gradegate.values.conversation import CONVERSATION, told
+from gradegate.values.settings import CONCURRENCY, TIMEOUT, Settings
+from gradegate.values.suite import Case, Note, PromptSpec
 
 MAX_REPEATS = 10_000
 
@@ -166,7 +166,7 @@ class _Planner:
         except ConfigError as e:
             self.mistakes += e.mistakes
         jobs = self._jobs(cases, targets)
-        self.mistakes += derived.mistakes(self.suite, jobs)
+        self.mistakes += derivation.mistakes(self.suite, jobs)
         if len(targets) == len(self.suite.targets):
             self.mistakes += checks.comparisons(jobs)
             self.mistakes += self.names.mistakes()
@@ -310,4 +310,4 @@ def _template(prompt: PromptSpec, provider: Provider, values: Mapping[str, Any])
     if prompt.maker is None:
         return prompt.text
     label = provider.spec.label if provider.spec else ""
-    return made.text(prompt.maker({"vars": values, "provider": {"id": provider.id, "label": label}, "config": {}}))
+    return generators.text(prompt.maker({"vars": values, "provider": {"id": provider.id, "label": label}, "config": {}}))

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from gradegate.grading.conclude import Binding
 from gradegate.planning.digests import digest
 from gradegate.planning.job import Job
-from gradegate.suite import Code
 from gradegate.texts.code import reads
+from gradegate.values.suite import Code
 
 _Written = tuple[Code, bool]  # with whether a snippet is Python
 

@@ -15,11 +15,11 @@ from gradegate.grading.conclude import BoundSet
 from gradegate.planning.assertions import Subject, bind
 from gradegate.planning.bind import Binder
 from gradegate.planning.job import Job, Recall, Render
-from gradegate.suite import Assertion, Case, PromptSpec, Verbatim
 from gradegate.texts import chat
-from gradegate.texts.asked import asked_by
 from gradegate.texts.prompt import fill
+from gradegate.texts.references import asked_by
 from gradegate.texts.template import is_template, render
+from gradegate.values.suite import Assertion, Case, PromptSpec, Verbatim
 
 OPTION = "storeOutputAs"
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from gradegate.access.hosts import hosts
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located
-from gradegate.settings import RUN_OPTIONS, Settings
+from gradegate.values.settings import RUN_OPTIONS, Settings
 
 _NOBODYS = "nobody.invalid"  # a name that leads nowhere (RFC 2606): any host that is named has keys bound
 

@@ -11,9 +11,9 @@ from uuid import UUID
 
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning.digests import sha256
-from gradegate.scripting.script import Script, ScriptError
-from gradegate.suite import Case, Code, Suite
 from gradegate.texts.code import Python, of_transform
+from gradegate.texts.script import Script, ScriptError
+from gradegate.values.suite import Case, Code, Suite
 
 
 def check(read: Callable[[Code], Script | Python], code: Code, what: str, origin: Origin) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gradegate.access.environment import secrets
-from gradegate.access.written import written_secrets
+from gradegate.access.literals import written_secrets
 from gradegate.planning.load import Located
-from gradegate.settings import Settings
-from gradegate.suite import ProviderSpec
+from gradegate.values.settings import Settings
+from gradegate.values.suite import ProviderSpec
 
 
 @dataclass(frozen=True, slots=True)

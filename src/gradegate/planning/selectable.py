@@ -8,8 +8,8 @@ from difflib import SequenceMatcher
 
 from gradegate.access.hiding import excerpt
 from gradegate.planning.job import Job
-from gradegate.result import Asserted
-from gradegate.suite import Rule, Select
+from gradegate.values.result import Asserted
+from gradegate.values.suite import Rule, Select
 
 SHOWN, LONGEST = 5, 60  # values, and characters of each
 KEYS = ("assertion", "metric", "provider", "description")

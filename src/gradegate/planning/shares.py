@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gradegate.asking.budget import strictest
 from gradegate.errors import ConfigError
+from gradegate.http.budget import strictest
 from gradegate.planning.load import Located
-from gradegate.settings import Settings
-from gradegate.suite import Limits
+from gradegate.values.settings import Settings
+from gradegate.values.suite import Limits
 
 
 def check_shard(settings: Settings) -> None:

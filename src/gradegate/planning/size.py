@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradegate.bounded.bounds import MAX_ANSWERS, MAX_GRADES, MAX_PLANNED, MIB
 from gradegate.errors import ConfigError, Origin
-from gradegate.suite import Case, Suite
+from gradegate.files.bounds import MAX_ANSWERS, MAX_GRADES, MAX_PLANNED, MIB
+from gradegate.values.suite import Case, Suite
 
 _ANSWERS = f"tests, prompts, providers and repetitions make more than {MAX_ANSWERS:,} answers"
 _GRADES = f"tests and their assertions make more than {MAX_GRADES:,} grades"

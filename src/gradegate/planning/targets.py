@@ -10,8 +10,8 @@ from gradegate.configs import specs
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning import filters
-from gradegate.settings import Settings
-from gradegate.suite import Note, ProviderSpec, Suite
+from gradegate.values.settings import Settings
+from gradegate.values.suite import Note, ProviderSpec, Suite
 
 PROVIDER, GRADER = Origin("--provider"), Origin("--grader")
 Reader = Callable[[Any, Source, Origin], list[ProviderSpec]]

@@ -11,7 +11,7 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.code import is_code
 from gradegate.files.workspace import Workspace
-from gradegate.suite import ProviderSpec
+from gradegate.values.suite import ProviderSpec
 
 KEYS = ("tools", "functions", "response_format", "output_format", "responseSchema")
 

@@ -8,7 +8,7 @@ from gradegate.errors import ConfigError
 from gradegate.grading.grader import GRADERS
 from gradegate.planning import foreign
 from gradegate.registry import near, plain
-from gradegate.suite import Assertion
+from gradegate.values.suite import Assertion
 
 SET = "assert-set"
 # Types that no tool has and that configs name all the same: what they mean here.

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.bounded.bounds import MAX_CHARACTERS, MAX_COMBINATIONS
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
+from gradegate.files.bounds import MAX_CHARACTERS, MAX_COMBINATIONS
 from gradegate.files.code import is_code
 from gradegate.files.workspace import Workspace
-from gradegate.programs import desk
-from gradegate.programs.program import Program
-from gradegate.programs.use import SOURCE, program
-from gradegate.suite import Verbatim
+from gradegate.processes import pool
+from gradegate.processes.program import Program
+from gradegate.processes.use import SOURCE, program
 from gradegate.texts.prompt import stays
 from gradegate.texts.template import TemplateError, is_template, render, show, uses
+from gradegate.values.suite import Verbatim
 
 _NO_TEXT = "it returned no dict with a text as `output`"
 ROUNDS = 5  # how deep variables may refer to one another
@@ -117,8 +117,8 @@ class Variables:
         """What ``get_var(name, prompt, others)`` gives: ``{output}`` or ``{error}``. Raises ConfigError."""
         others = {other: str(it) if isinstance(it, Program) else it for other, it in values.items()}
         try:
-            made = desk.call(value, [name, self._prompt, others], "target", "get_var")
-        except desk.Failed as e:
+            made = pool.call(value, [name, self._prompt, others], "target", "get_var")
+        except pool.Failed as e:
             raise ConfigError.at(f"`{value}` gave no value for `{name}`: {e.line}", origin, "correct it") from e
         output = made.get("output") if isinstance(made, Mapping) else None
         if not isinstance(output, str) or not output or made.get("error"):

@@ -18,9 +18,9 @@ from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.identity import Federation
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject
-from gradegate.asking.signed import Headers
 from gradegate.asking.wire import ACCESS, base_url, own_headers
 from gradegate.errors import ConfigError
+from gradegate.http.headers import Headers
 
 API_VERSION = "2024-10-21"  # the latest dated version that is not a preview; it has structured output
 _KEYS = ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")

@@ -13,17 +13,17 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from gradegate.access.hosts import Vendor
+from gradegate.asking.bedrock_key import SECONDS, Credentials, signed_key
 from gradegate.asking.chatmodel import CHAT, ChatModel
 from gradegate.asking.converse import OPTIONS, Converse
 from gradegate.asking.identity import shown
-from gradegate.asking.presigned import SECONDS, Credentials, signed_key
 from gradegate.asking.prices import price
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject
-from gradegate.asking.signed import Headers, bearer
-from gradegate.asking.tokens import Minted, Token
 from gradegate.asking.wire import base_url, must_be, need_model, own_headers
 from gradegate.errors import ConfigError
+from gradegate.http.headers import Headers, bearer
+from gradegate.http.tokens import Minted, Token
 
 _KEY = "AWS_BEARER_TOKEN_BEDROCK"
 _ACCESS, _SECRET, _SESSION = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"

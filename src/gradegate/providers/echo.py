@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
-from gradegate.conversation import Reply, Request, Usage
+from gradegate.values.conversation import Reply, Request, Usage
 
 
 class Echo(Provider):

@@ -16,16 +16,8 @@ from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.gemini import OPTIONS, Gemini
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.shape import JsonObject, members, picked
-from gradegate.asking.signed import Headers
-from gradegate.asking.wire import (
-    ACCESS,
-    PRICES,
-    base_url,
-    need_key,
-    need_model,
-    own_headers,
-    rows,
-)
+from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers, rows
+from gradegate.http.headers import Headers
 
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 _BASES = ("GOOGLE_API_BASE_URL", "GOOGLE_GEMINI_BASE_URL")

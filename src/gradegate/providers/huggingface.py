@@ -13,10 +13,10 @@ from typing import Any
 from gradegate.access.hosts import Vendor
 from gradegate.asking.provider import PROVIDERS, Provider, Setting, secret
 from gradegate.asking.shape import picked
-from gradegate.asking.signed import Headers, bearer
 from gradegate.asking.wire import base_url, labels, need_key, need_model, own_headers, post_any, rows, vector
-from gradegate.conversation import Usage
 from gradegate.errors import ProviderError, Trouble
+from gradegate.http.headers import Headers, bearer
+from gradegate.values.conversation import Usage
 
 ROUTER = "https://router.huggingface.co/hf-inference/models"
 _KEYS = ("HF_TOKEN", "HF_API_TOKEN")

@@ -14,10 +14,10 @@ from gradegate.asking.chatmodel import CHAT, ChatModel
 from gradegate.asking.completions import Completions
 from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.provider import PROVIDERS, Setting
-from gradegate.asking.signed import Headers, bearer
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
-from gradegate.conversation import Request
 from gradegate.errors import ConfigError
+from gradegate.http.headers import Headers, bearer
+from gradegate.values.conversation import Request
 
 _VENDOR = Vendor(("MISTRAL_API_KEY",), ("api.mistral.ai",), ("MISTRAL_API_HOST", "MISTRAL_API_BASE_URL"))
 SENT = tuple(

@@ -14,20 +14,11 @@ from gradegate.asking.chatmodel import ChatModel
 from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.negotiation import Structure, Temperature, Way
 from gradegate.asking.provider import PROVIDERS, Setting, secret
-from gradegate.asking.shape import (
-    JsonObject,
-    ModelOutput,
-    NoOutput,
-    Shape,
-    as_text,
-    base64_image,
-    objects,
-    picked,
-)
-from gradegate.asking.signed import Headers, bearer
+from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape, as_text, base64_image, objects, picked
 from gradegate.asking.wire import base_url, count, need_model, own_headers, rows
-from gradegate.conversation import Message, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.http.headers import Headers, bearer
+from gradegate.values.conversation import Message, Request, Usage
 
 _VENDOR = Vendor(("OLLAMA_API_KEY",), ("ollama.com",), ("OLLAMA_BASE_URL",))
 # Members of `options`, and what goes beside it.

@@ -18,8 +18,8 @@ from gradegate.asking.openai_access import ACCESS, VENDOR, base, headers
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.asking.responses import Responses
 from gradegate.asking.wire import need_model, post
-from gradegate.conversation import Usage
 from gradegate.errors import ProviderError, Trouble
+from gradegate.values.conversation import Usage
 
 
 class OpenAiChat(ChatModel):

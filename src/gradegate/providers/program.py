@@ -14,15 +14,15 @@ from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
-from gradegate.conversation import IS_DATA, RAW, Reply, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.document import to_json
-from gradegate.programs import desk
-from gradegate.programs.desk import Failed, Place
-from gradegate.programs.program import argv, command_digest
-from gradegate.programs.use import ANSWERS, check, program
-from gradegate.settings import CONCURRENCY
+from gradegate.processes import pool
+from gradegate.processes.pool import Failed, Place
+from gradegate.processes.program import argv, command_digest
+from gradegate.processes.use import ANSWERS, check, program
 from gradegate.texts import chat
+from gradegate.values.conversation import IS_DATA, RAW, Reply, Request, Usage
+from gradegate.values.settings import CONCURRENCY
 
 _LONGEST, _WORD = 2000, 100  # characters of an error, and of a reason why an answer ended
 _METADATA = 200_000  # characters: reports keep them
@@ -138,7 +138,7 @@ class Python(_Code):
     def _call(self, default: str, arguments: list[Any]) -> Any:
         python = str(self._config.get("pythonExecutable") or "")
         about = {"python": python, "env": self._env, "seconds": self._seconds, "workers": self._workers}
-        return desk.call(self._program, arguments, "target", default, **about)
+        return pool.call(self._program, arguments, "target", default, **about)
 
 
 class Command(_Code):
@@ -154,11 +154,11 @@ class Command(_Code):
         self.code = command_digest(self._words, setting.workspace, setting.folder, spec.origin)
         super().__init__(setting)
         self._place = Place(setting.folder, "target", spec.id, env=self._env)
-        self._workers = self._workers or max(desk.leave().calls, CONCURRENCY)
+        self._workers = self._workers or max(pool.leave().calls, CONCURRENCY)
 
     def _asked(self, arguments: list[Any]) -> Any:
         words = [*self._words, *(part if isinstance(part, str) else to_json(part) for part in arguments)]
-        output = desk.ask(self._place, {"kind": "command", "argv": words}, self._seconds, self._workers)
+        output = pool.ask(self._place, {"kind": "command", "argv": words}, self._seconds, self._workers)
         return {"output": output}
 
 
@@ -215,7 +215,7 @@ def _workers(setting: Setting) -> int:
 
 def _given(setting: Setting) -> tuple[tuple[str, str], ...]:
     """The variables that the config gives the code: literals, and what the workflow named. Raises ConfigError for others."""
-    spec, env, named = setting.spec, setting.env, desk.leave().named
+    spec, env, named = setting.spec, setting.env, pool.leave().named
     given = {name: text for name, text in env.literals.items() if name in spec.env or not env.drawn.get(name, frozenset()) - named}
     reads = frozenset(use.variable for use in spec.reads)
     shown = reads.union(*(env.drawn.get(name, frozenset()) for name in given)) - named

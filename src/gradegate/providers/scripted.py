@@ -16,10 +16,10 @@ from pydantic.dataclasses import dataclass
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
-from gradegate.conversation import Reply, Request, Usage
 from gradegate.errors import ConfigError, Origin, ProviderError
 from gradegate.files import document
-from gradegate.files.values import wrong
+from gradegate.files.validation import wrong
+from gradegate.values.conversation import Reply, Request, Usage
 
 _Texts = Annotated[list[str], BeforeValidator(lambda value: value if isinstance(value, list) else [value])]
 

@@ -22,10 +22,10 @@ from gradegate.asking.identity import shown
 from gradegate.asking.messages import Messages
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject, members
-from gradegate.asking.signed import Headers, bearer
 from gradegate.asking.wire import ACCESS, base_url, must_be, need_model, own_headers
-from gradegate.conversation import Request
 from gradegate.errors import ConfigError
+from gradegate.http.headers import Headers, bearer
+from gradegate.values.conversation import Request
 
 _KEYS = ("VERTEX_API_KEY", "GOOGLE_API_KEY")
 _PROJECTS = ("VERTEX_PROJECT_ID", "GOOGLE_PROJECT_ID", "GOOGLE_CLOUD_PROJECT")

@@ -18,14 +18,14 @@ from gradegate.access.hiding import ending
 from gradegate.asking import httpbody
 from gradegate.asking.httpreply import Computed, Extract, error_in, is_broken_json, parse
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
-from gradegate.asking.response import Response
 from gradegate.asking.wire import base_url, host_of, labels, refusal, vector, words
-from gradegate.conversation import Message, Reply, Request, Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.document import to_json
-from gradegate.scripting.script import ScriptError, of_request
+from gradegate.http.response import Response
 from gradegate.texts.envnames import env_names
+from gradegate.texts.script import ScriptError, of_request
 from gradegate.texts.template import TemplateError, render, uses
+from gradegate.values.conversation import Message, Reply, Request, Usage
 
 # What promptfoo can do and gradegate does not: the key, and what to do instead.
 _UNSUPPORTED = {

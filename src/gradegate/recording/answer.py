@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradegate.conversation import NO_USAGE, Turn, Usage
 from gradegate.errors import Origin
 from gradegate.files.lines import Map
 from gradegate.registry import Registry
-from gradegate.suite import NOWHERE
+from gradegate.values.conversation import NO_USAGE, Turn, Usage
+from gradegate.values.suite import NOWHERE
 
 CASE = "gradegate.case"  # the attribute of traces that names a call by its id
 Rows = list[Map]  # the objects of a file, each with its line

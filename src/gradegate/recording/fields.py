@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gradegate.asking.toolcalls import names, uniform
-from gradegate.conversation import NO_USAGE, Usage
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.document import to_json
 from gradegate.recording.answer import Answer, File
+from gradegate.values.conversation import NO_USAGE, Usage
 
 _CALL = 'write {"id": ..., "type": "function", "function": {"name": ..., "arguments": "{...}"}}'
 

@@ -14,11 +14,11 @@ from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.toolcalls import CALLS
-from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Origin
 from gradegate.recording import fields
 from gradegate.registry import suggest
 from gradegate.texts import chat
+from gradegate.values.conversation import Turn
 
 RESULTS = "tool_results"  # where the metadata of a turn has them
 _MESSAGE = 'write {"role": "user", "assistant" or "tool", "content": "..."}'

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gradegate.access.hiding import excerpt
-from gradegate.bounded.amounts import TooMuch
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import jsonlines, jsonreader
+from gradegate.files.amounts import TooMuch
 from gradegate.files.lines import Map
 from gradegate.files.workspace import Workspace
 from gradegate.recording.answer import SHAPES, Answer, File, Rows, Shape
 from gradegate.recording.fields import strange
-from gradegate.settings import Settings
+from gradegate.values.settings import Settings
 
 MOST = 50  # mistakes of one file that are said
 OWN = "lines"  # the shape of gradegate's own lines

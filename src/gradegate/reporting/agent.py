@@ -10,15 +10,15 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 
-from gradegate.account import Made
-from gradegate.conversation import CONVERSATION
-from gradegate.figures import many
 from gradegate.reporting.failing import beside, exchange, why
 from gradegate.reporting.findings import Finding, sort
 from gradegate.reporting.markdown import fence, fit, inline
 from gradegate.reporting.visible import clip, one_line, visible
 from gradegate.reporting.wording import called, expected, name, place, said, scored, spot
-from gradegate.result import Decision, Row
+from gradegate.values.account import Made
+from gradegate.values.conversation import CONVERSATION
+from gradegate.values.figures import many
+from gradegate.values.result import Decision, Row
 
 _TEXT = 600  # characters of one text
 _COMMAND = 2000  # characters; a longer one is not worth the room

@@ -12,9 +12,9 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from gradegate.figures import figure, many, spent
 from gradegate.reporting.plain import outline, spread
 from gradegate.reporting.visible import clip, one_line, visible
+from gradegate.values.figures import figure, many, spent
 
 _TEXT = 20_000  # characters of one text
 _LINE = 120  # of what stands in a line

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gradegate.errors import Origin
-from gradegate.figures import many
 from gradegate.reporting.failing import effect, exchange, question, why
 from gradegate.reporting.findings import Finding
 from gradegate.reporting.markdown import code, inline, link
 from gradegate.reporting.report import Links
 from gradegate.reporting.wording import name, place, spot
-from gradegate.result import Row
+from gradegate.values.figures import many
+from gradegate.values.result import Row
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradegate.conversation import NO_USAGE, Turn, Usage
-from gradegate.figures import figure, spent
 from gradegate.reporting.claims import Claim, claims
 from gradegate.reporting.differences import Difference, difference
 from gradegate.reporting.failing import Exchange, blamed_turns, effect, exchange, is_fixed, question, why
 from gradegate.reporting.findings import Finding, unchecked
 from gradegate.reporting.wording import called, expected
-from gradegate.result import Grade, Outcome, Row
+from gradegate.values.conversation import NO_USAGE, Turn, Usage
+from gradegate.values.figures import figure, spent
+from gradegate.values.result import Grade, Outcome, Row
 
 _LINE = 200
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gradegate.reporting.distribution import Spread
-from gradegate.result import RuleResult
+from gradegate.values.result import RuleResult
 
 WIDTH, HEIGHT = 200, 40  # of a distribution
 BAR = 160  # the width of a share

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gradegate.reporting.distribution import metric_of
 from gradegate.reporting.visible import one_line
 from gradegate.reporting.wording import titled
-from gradegate.result import Row, RuleResult, takes
+from gradegate.values.result import Row, RuleResult, takes
 
 _MOST = 200  # of one kind that can be chosen; of more, nobody finds one in a list
 

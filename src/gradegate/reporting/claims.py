@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.result import Grade, Row
+from gradegate.values.result import Grade, Row
 
 _TEXTS = ("claim", "statement", "sentence")
 _VERDICTS = ("verdict", "supported", "attributed", "outcome")

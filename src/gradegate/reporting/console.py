@@ -9,14 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gradegate.account import DerivedMetric
-from gradegate.changes import GateChanges
-from gradegate.figures import many, spent
 from gradegate.reporting.explain import explain
 from gradegate.reporting.failing import why
 from gradegate.reporting.findings import Finding, Findings, sort
 from gradegate.reporting.metrics import of, worth
-from gradegate.reporting.saved import saved
+from gradegate.reporting.savings import saved
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import (
     changed,
@@ -37,7 +34,10 @@ from gradegate.reporting.wording import (
     verdict,
     weight,
 )
-from gradegate.result import Decision, GateOutcome, Outcome, Row, RuleResult
+from gradegate.values.account import DerivedMetric
+from gradegate.values.changes import GateChanges
+from gradegate.values.figures import many, spent
+from gradegate.values.result import Decision, GateOutcome, Outcome, Row, RuleResult
 
 _MOST_CHANGES = 100
 _MOST_METRICS = 200

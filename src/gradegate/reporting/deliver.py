@@ -9,7 +9,7 @@ from gradegate.access.hiding import Hide
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.replacing import Place, replacing
 from gradegate.reporting.report import REPORTS, Document, Links, Report
-from gradegate.result import Decision
+from gradegate.values.result import Decision
 
 
 def check_outputs(outputs: Iterable[str]) -> dict[str, Report]:

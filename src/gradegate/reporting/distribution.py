@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gradegate.figures import figure, many
-from gradegate.limits import mean
-from gradegate.result import Counts, Grade, Outcome, Row
+from gradegate.values.figures import figure, many
+from gradegate.values.limits import mean
+from gradegate.values.result import Counts, Grade, Outcome, Row
 
 BINS = 10
 _THRESHOLDS = 4  # that are drawn

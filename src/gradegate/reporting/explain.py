@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from gradegate.reporting.plain import outline
 from gradegate.reporting.visible import clip, visible
 from gradegate.reporting.wording import called, expected, place, remarks, said, scored, spot
-from gradegate.result import Grade, Row
+from gradegate.values.result import Grade, Row
 
 
 def explain(row: Row, grades: Iterable[Grade], limit: int) -> str:

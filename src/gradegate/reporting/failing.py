@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from gradegate.conversation import Turn
-from gradegate.figures import many
 from gradegate.reporting.findings import Finding
 from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
 from gradegate.reporting.wording import called, remarks, said, scored
-from gradegate.result import Grade, Outcome, Row
-from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
+from gradegate.results.earlier_run import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
+from gradegate.values.conversation import Turn
+from gradegate.values.figures import many
+from gradegate.values.result import Grade, Outcome, Row
 
 _CHAT = 200_000  # characters; a longer prompt is not read as a chat
 _BESIDE = {NEW_FAILURE: "new", PRE_EXISTING: "known", UNSTEADY: "known, unsteady on the base"}

@@ -8,8 +8,8 @@ import json
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
-from gradegate.result import Decision, Grade, Outcome, Row
-from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
+from gradegate.results.earlier_run import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
+from gradegate.values.result import Decision, Grade, Outcome, Row
 
 
 class Kind(enum.Enum):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from gradegate.changes import GUARD, GateChange, GateChanges, done, guarded
-from gradegate.figures import many
 from gradegate.reporting.failing import is_fixed
 from gradegate.reporting.markdown import code, details, fit, inline, link
 from gradegate.reporting.report import Links
 from gradegate.reporting.wording import HEADS, changed, compared, cure, headline, name, no_model, place, recorded, tally
-from gradegate.result import Decision
-from gradegate.suite import Note
+from gradegate.values.changes import GUARD, GateChange, GateChanges, done, guarded
+from gradegate.values.figures import many
+from gradegate.values.result import Decision
+from gradegate.values.suite import Note
 
 _SHORT = 7  # characters of a commit
 _TITLES = 2  # configs that the first line names

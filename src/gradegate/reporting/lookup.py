@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from gradegate.access.hiding import excerpt
 from gradegate.reporting.wording import name
-from gradegate.result import Row
+from gradegate.values.result import Row
 
 _ID = re.compile(r"[0-9a-f]{6,64}")
 _NUMBER = re.compile(r"#?(\d{1,9})")

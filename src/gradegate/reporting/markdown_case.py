@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from gradegate.figures import many
 from gradegate.reporting.case_line import Scope, where
 from gradegate.reporting.failing import exchange
 from gradegate.reporting.findings import Finding
@@ -13,7 +12,8 @@ from gradegate.reporting.markdown import code, details, fence, inline
 from gradegate.reporting.plain import outline, spread
 from gradegate.reporting.visible import clip, visible
 from gradegate.reporting.wording import called, expected, name, remarks, said, scored, spot
-from gradegate.result import Grade, Outcome, Row
+from gradegate.values.figures import many
+from gradegate.values.result import Grade, Outcome, Row
 
 _WIDTH = 88  # what fits a comment on GitHub without scrolling
 _LABEL = 10  # characters

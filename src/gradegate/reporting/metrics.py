@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gradegate.account import DerivedMetric
-from gradegate.figures import figure, many
 from gradegate.reporting.visible import one_line
+from gradegate.values.account import DerivedMetric
+from gradegate.values.figures import figure, many
 
 
 def worth(metric: DerivedMetric) -> str:

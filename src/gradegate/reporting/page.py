@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gradegate.account import DerivedMetric
-from gradegate.changes import GUARD
-from gradegate.figures import many, read_replies, spent
 from gradegate.reporting import agent, headline
 from gradegate.reporting.case_line import NARROW, WIDE, Scope, Width, line, several
 from gradegate.reporting.findings import Finding, Groups, sort
@@ -16,21 +13,13 @@ from gradegate.reporting.markdown_case import block
 from gradegate.reporting.metrics import worth
 from gradegate.reporting.provenance import provenance
 from gradegate.reporting.report import Links
-from gradegate.reporting.saved import saved
-from gradegate.reporting.wording import (
-    HEADS,
-    ended,
-    incomplete,
-    measured,
-    name,
-    notes,
-    required,
-    titled,
-    verdict,
-    weight,
-)
-from gradegate.result import Decision, Outcome, Row, RuleResult
-from gradegate.suite import Rule
+from gradegate.reporting.savings import saved
+from gradegate.reporting.wording import HEADS, ended, incomplete, measured, name, notes, required, titled, verdict, weight
+from gradegate.values.account import DerivedMetric
+from gradegate.values.changes import GUARD
+from gradegate.values.figures import many, read_replies, spent
+from gradegate.values.result import Decision, Outcome, Row, RuleResult
+from gradegate.values.suite import Rule
 
 _OPEN = 12  # cases that are in sight; the rest is folded
 _NOTES = 2  # notes that are in sight

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradegate.account import Made
 from gradegate.reporting.visible import one_line
+from gradegate.values.account import Made
 
 COMMIT, CONFIG, TOOL = "commit", "config-sha256", "gradegate-version"
 

@@ -8,19 +8,12 @@ from functools import cache
 from typing import Any, TypeVar
 
 from gradegate.access.hiding import Hide, unchanged
-from gradegate.account import AskedModel, BaselineReport, DerivedMetric, KeyUse, Made
-from gradegate.changes import GateChange, GateChanges
-from gradegate.conversation import Turn
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.result import (
-    Asserted,
-    CaseResult,
-    Grade,
-    Row,
-    RunResult,
-    Vote,
-)
-from gradegate.suite import Note, Policy, Rule
+from gradegate.values.account import AskedModel, BaselineReport, DerivedMetric, KeyUse, Made
+from gradegate.values.changes import GateChange, GateChanges
+from gradegate.values.conversation import Turn
+from gradegate.values.result import Asserted, CaseResult, Grade, Row, RunResult, Vote
+from gradegate.values.suite import Note, Policy, Rule
 
 T = TypeVar("T")
 # Values that hold text from models, providers, the config or the environment.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from gradegate.registry import Registry
-from gradegate.result import Decision
 from gradegate.results.jsonable import encodable
+from gradegate.values.result import Decision
 
 _FORMS = {
     "server": re.compile(r"https?://[A-Za-z0-9.:-]+"),

@@ -12,20 +12,8 @@ from gradegate.reporting.differences import Piece
 from gradegate.reporting.findings import Effect, Finding, effects
 from gradegate.reporting.plain import outline, spread
 from gradegate.reporting.visible import clip, one_line, visible
-from gradegate.reporting.wording import (
-    OUTCOMES,
-    called,
-    name,
-    place,
-    remarks,
-    said,
-    scored,
-    spot,
-    titled,
-    verdict,
-    weight,
-)
-from gradegate.result import Decision, Row, takes
+from gradegate.reporting.wording import OUTCOMES, called, name, place, remarks, said, scored, spot, titled, verdict, weight
+from gradegate.values.result import Decision, Row, takes
 
 _TEXT = 20_000  # characters of one text
 _EFFECTS = {

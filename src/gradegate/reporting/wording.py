@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gradegate.account import AskedModel, BaselineReport, KeyUse, Made
-from gradegate.changes import GateChanges
 from gradegate.errors import Origin
-from gradegate.figures import figure, many, percent, percents, scores
 from gradegate.reporting.findings import unchecked
 from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
-from gradegate.result import (
-    Asserted,
-    Counts,
-    Decision,
-    GateOutcome,
-    Grade,
-    Outcome,
-    Row,
-    RuleResult,
-)
-from gradegate.results.baseline import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
-from gradegate.suite import Note, Rule
+from gradegate.results.earlier_run import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
+from gradegate.values.account import AskedModel, BaselineReport, KeyUse, Made
+from gradegate.values.changes import GateChanges
+from gradegate.values.figures import figure, many, percent, percents, scores
+from gradegate.values.result import Asserted, Counts, Decision, GateOutcome, Grade, Outcome, Row, RuleResult
+from gradegate.values.suite import Note, Rule
 
 
 @dataclass(frozen=True, slots=True)

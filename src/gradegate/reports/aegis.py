@@ -13,8 +13,8 @@ from typing import Any
 from gradegate.configs.aegis import FULL, Evaluation, Run
 from gradegate.configs.shortnames import SHORTNAMES
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.result import Asserted, Decision, Grade, Outcome, Row, RuleResult
 from gradegate.results.jsonable import encodable, finite, plain
+from gradegate.values.result import Asserted, Decision, Grade, Outcome, Row, RuleResult
 
 _WORDS = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}
 

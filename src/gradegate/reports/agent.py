@@ -10,7 +10,7 @@ from gradegate.reporting.markdown import fence, utf16
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line
 from gradegate.reporting.wording import headline, tally
-from gradegate.result import Decision
+from gradegate.values.result import Decision
 
 _LIMIT = 60_000  # characters: some 15,000 tokens
 

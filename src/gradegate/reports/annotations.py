@@ -6,16 +6,16 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from gradegate.access.hiding import excerpt
-from gradegate.changes import ChangeKind, GateChange
 from gradegate.errors import Origin
-from gradegate.figures import many
 from gradegate.reporting.commands import command
 from gradegate.reporting.findings import Finding, sort
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import clip, one_line, visible
 from gradegate.reporting.wording import called, expected, name, notes, place, remarks, said, scored, spot
-from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row
-from gradegate.suite import NOWHERE
+from gradegate.values.changes import ChangeKind, GateChange
+from gradegate.values.figures import many
+from gradegate.values.result import Decision, GateOutcome, Grade, Outcome, Row
+from gradegate.values.suite import NOWHERE
 
 _MOST = 10  # of one level in one step; GitHub hides further ones
 _PATH = 1000  # characters; a longer name is not that of a file

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradegate.reporting.markdown import utf16
 from gradegate.reporting.page import PageForm, page
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.result import Decision
+from gradegate.values.result import Decision
 
 # What people scroll through: GitHub would take 65,536 characters. With the marker of who posts it, at most 20,000.
 _FORM = PageForm(limit=19_500, measure=utf16, all_cases=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradegate.reporting.commands import harmless
 from gradegate.reporting.console import LOG, lines
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.result import Decision
+from gradegate.values.result import Decision
 
 
 def render(decision: Decision, links: Links) -> Document:

@@ -16,8 +16,8 @@ from gradegate.reporting.failing import beside, is_fixed
 from gradegate.reporting.findings import Effect, Finding, effects
 from gradegate.reporting.provenance import provenance
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reporting.saved import saved
-from gradegate.result import Decision
+from gradegate.reporting.savings import saved
+from gradegate.values.result import Decision
 
 _MOST = 2000  # cases of one kind; a browser does not bear many more
 _MOST_METRICS = 2000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.result import Decision
-from gradegate.results.cases import VERSION, CaseLine
 from gradegate.results.mapping import line, written
+from gradegate.results.rows import VERSION, CaseLine
 from gradegate.results.shape import Head
+from gradegate.values.result import Decision
 
 
 def render(decision: Decision, links: Links) -> Document:

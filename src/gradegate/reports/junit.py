@@ -14,17 +14,17 @@ from dataclasses import dataclass
 
 from junit_xml import TestCase, TestSuite
 
-from gradegate.changes import GateChanges
 from gradegate.reporting.explain import explain, explain_grade
 from gradegate.reporting.findings import Finding, kind, unchecked
 from gradegate.reporting.metrics import worth
 from gradegate.reporting.provenance import provenance
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reporting.saved import saved
+from gradegate.reporting.savings import saved
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import called, changed, fails, name, place, recorded, remarks
-from gradegate.result import Decision, GateOutcome, Grade, Outcome, Row, RunResult
-from gradegate.results.baseline import standing
+from gradegate.results.earlier_run import standing
+from gradegate.values.changes import GateChanges
+from gradegate.values.result import Decision, GateOutcome, Grade, Outcome, Row, RunResult
 
 _MOST_CHANGES = 100
 _TEXT = 20_000  # characters of one text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradegate.reporting.markdown import utf8
 from gradegate.reporting.page import PageForm, page
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.result import Decision
+from gradegate.values.result import Decision
 
 # The runner drops a summary of more than 1 MiB altogether; other lines may join it in the same step.
 _FORM = PageForm(limit=1_000_000, measure=utf8, all_cases=True)

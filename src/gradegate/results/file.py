@@ -17,15 +17,15 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError
 
-from gradegate.bounded.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MIB
 from gradegate.errors import ConfigError, Origin
+from gradegate.files.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MIB
 from gradegate.files.regular import UnusableError, regular
-from gradegate.files.values import first_wrong
-from gradegate.result import Counterpart, Decision, Grade, Outcome, Row
-from gradegate.results.baseline import BaseAnswer, BaseGrade, Baseline, answer_of
-from gradegate.results.cases import CaseLine
+from gradegate.files.validation import first_wrong
+from gradegate.results.earlier_run import BaseAnswer, BaseGrade, Baseline, answer_of
 from gradegate.results.mapping import value
+from gradegate.results.rows import CaseLine
 from gradegate.results.shape import Head, Results
+from gradegate.values.result import Counterpart, Decision, Grade, Outcome, Row
 
 _HEAD_END, _LAST = b'"cases":[', b"]}"  # how the first line of results.json ends, and what the last one is
 

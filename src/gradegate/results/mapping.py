@@ -18,7 +18,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from gradegate.errors import Origin
 from gradegate.results.jsonable import encodable, finite, plain
-from gradegate.suite import NOWHERE
+from gradegate.values.suite import NOWHERE
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)

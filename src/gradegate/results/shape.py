@@ -6,34 +6,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from gradegate.account import (
-    AskedModel,
-    BaselineReport,
-    BudgetReport,
-    CacheReport,
-    ConfirmReport,
-    DerivedMetric,
-    KeyUse,
-)
-from gradegate.changes import ChangeKind, GateChange
 from gradegate.errors import Origin
-from gradegate.result import Row, RunResult, cases_of
-from gradegate.results.cases import (
-    CaseLine,
-    Count,
-    Counted,
-    Part,
-    Scale,
-    Share,
-    SourceLine,
-    Spent,
-    Version,
-    Word,
-    source_of,
-)
 from gradegate.results.jsonable import encodable
 from gradegate.results.mapping import SELF, At, line, value
-from gradegate.suite import Limits, Select
+from gradegate.results.rows import CaseLine, Count, Counted, Part, Scale, Share, SourceLine, Spent, Version, Word, source_of
+from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, CacheReport, ConfirmReport, DerivedMetric, KeyUse
+from gradegate.values.changes import ChangeKind, GateChange
+from gradegate.values.result import Row, RunResult, cases_of
+from gradegate.values.suite import Limits, Select
 
 DAY = 86_400  # seconds
 

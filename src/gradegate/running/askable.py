@@ -9,7 +9,7 @@ from gradegate.deciding.chances import Lead, lead
 from gradegate.grading.conclude import Binding, Bound, BoundSet
 from gradegate.planning.checks import selects
 from gradegate.planning.job import Job, Plan
-from gradegate.suite import Policy, Rule
+from gradegate.values.suite import Policy, Rule
 
 
 class Askable:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gradegate.conversation import NO_USAGE, Transcript
 from gradegate.grading.conclude import Bound, conclude, error
 from gradegate.grading.judge import Account
 from gradegate.planning.job import Job
-from gradegate.result import Grade, Row
 from gradegate.running.border import guarded
 from gradegate.running.grade import judge_of
 from gradegate.running.scoring import concluded
+from gradegate.values.conversation import NO_USAGE, Transcript
+from gradegate.values.result import Grade, Row
 
 
 @dataclass(frozen=True, slots=True)

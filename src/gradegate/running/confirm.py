@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gradegate.account import BaselineReport, ConfirmReport
-from gradegate.conversation import NO_USAGE, Transcript, Usage
 from gradegate.deciding import selfcheck
-from gradegate.deciding.asked import chief, members
+from gradegate.deciding.confirmations import chief, members
 from gradegate.deciding.votes import undone
 from gradegate.deciding.waves import Opened, Place, Waves
 from gradegate.grading.conclude import Binding, BoundSet, conclude_set
 from gradegate.planning.job import Job
-from gradegate.result import Grade, Outcome, Row
-from gradegate.running.again import Asking, Stopped
 from gradegate.running.askable import Askable, mode_of
-from gradegate.running.beside import OLD_LEAD, Beside, Regrading, Remembering
+from gradegate.running.base_grades import OLD_LEAD, Beside, Regrading, Remembering
 from gradegate.running.portions import Portions
+from gradegate.running.reasks import Asking, Stopped
 from gradegate.running.scoring import concluded
+from gradegate.values.account import BaselineReport, ConfirmReport
+from gradegate.values.conversation import NO_USAGE, Transcript, Usage
+from gradegate.values.result import Grade, Outcome, Row
 
 # Brings askings, with the numbers of their answers, to their end, or as far as it can.
 Pursue = Callable[[Sequence[tuple[int, Asking]], Portions, Stopped], None]

@@ -8,24 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradegate.asking.finish import WHOLE
-from gradegate.asking.question import question
-from gradegate.conversation import (
-    CONVERSATION,
-    IS_DATA,
-    NO_USAGE,
-    Message,
-    Reply,
-    Request,
-    Transcript,
-    Turn,
-    Usage,
-    told,
-)
 from gradegate.errors import ConfigError
 from gradegate.planning.job import Job
-from gradegate.running import heard, transforms
-from gradegate.running.given import given
+from gradegate.replies.question import question
+from gradegate.running import replies, transforms
+from gradegate.running.recordings import given
 from gradegate.texts import chat
+from gradegate.values.conversation import CONVERSATION, IS_DATA, NO_USAGE, Message, Reply, Request, Transcript, Turn, Usage, told
 
 History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
 
@@ -98,7 +87,7 @@ def _single(job: Job, text: str, repeat: int) -> Transcript:
         return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
     messages = chat.parse(text) or (Message("user", text),)
     reply, spent = _answer(job, Request(messages, prompt=text, vars=job.vars))
-    metadata = heard.metadata(reply) | ({IS_DATA: True} if _is_data(job, reply.text) else {})
+    metadata = replies.metadata(reply) | ({IS_DATA: True} if _is_data(job, reply.text) else {})
     turns = (Turn("user", text), Turn("assistant", reply.text, metadata=metadata))
     return Transcript(text, turns, job.vars, reply.usage, metadata, spent)
 
@@ -120,7 +109,7 @@ def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:
     with question(job.target) as asked:
         reply = job.target.complete(request)
     spent = asked.booked(reply.usage)
-    heard.check(reply, job.target.host or job.target.name)
+    replies.check(reply, job.target.host or job.target.name)
     if reply.finish_reason in WHOLE and not reply.refused:
         asked.keep()
     return reply, spent
@@ -145,7 +134,7 @@ def _held(job: Job) -> Transcript:
         turns.append(turn)
         messages = tuple(Message(said.role, said.content, said.images) for said in turns)
         reply, cost = _answer(job, Request((*lead, *messages), prompt=turn.content, vars=job.vars))
-        metadata = heard.metadata(reply)
+        metadata = replies.metadata(reply)
         turns.append(Turn("assistant", reply.text, metadata=metadata))
         usage, spent = usage + reply.usage, spent + cost
     return Transcript(_asked(turns), tuple(turns), job.vars, usage, metadata, spent)

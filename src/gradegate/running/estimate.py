@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradegate.asking.provider import Provider
-from gradegate.conversation import exchanges as complete
 from gradegate.deciding.chances import expected_reasks, most_reasks
-from gradegate.figures import many
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.planning.job import Job, Plan
 from gradegate.running.askable import Askable, mode_of
-from gradegate.suite import NO_LIMITS, Limits
+from gradegate.values.conversation import exchanges as complete
+from gradegate.values.figures import many
+from gradegate.values.suite import NO_LIMITS, Limits
 
 # How long texts are that nobody has seen yet, in tokens: enough to tell cents from dollars.
 CHARACTERS = 4  # of a token

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from gradegate.asking.parallel import gather
-from gradegate.asking.question import at
-from gradegate.conversation import NO_USAGE, Transcript
 from gradegate.grading.conclude import Binding, Bound, BoundSet, conclude, conclude_set, error
 from gradegate.grading.judge import Account, Judge
+from gradegate.http.parallel import gather
 from gradegate.planning.job import Job
-from gradegate.result import Grade
+from gradegate.replies.question import at
 from gradegate.running import transforms
 from gradegate.running.border import guarded
 from gradegate.running.occasions import of_grade
+from gradegate.values.conversation import NO_USAGE, Transcript
+from gradegate.values.result import Grade
 
 
 def grades_of(job: Job, transcript: Transcript, reask: int) -> tuple[Grade, ...]:

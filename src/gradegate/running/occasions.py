@@ -6,10 +6,10 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from gradegate.asking.question import Occasion, occasion
-from gradegate.asking.replies import GRADER, TARGET, Replies
 from gradegate.grading.conclude import Bound
 from gradegate.planning.job import Job
+from gradegate.replies.book import GRADER, TARGET, Replies
+from gradegate.replies.question import Occasion, occasion
 
 Name = tuple[str, int]  # what something is, and how many of its like come before it
 

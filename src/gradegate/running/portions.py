@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from gradegate.asking.budget import Budget
+from gradegate.http.budget import Budget
 
 T = TypeVar("T")
 MARGIN = 2  # times what is expected: a reply that cannot be read is asked for once more

@@ -12,9 +12,9 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from gradegate.conversation import NO_USAGE, Usage
-from gradegate.figures import figure, many
-from gradegate.result import Row
+from gradegate.values.conversation import NO_USAGE, Usage
+from gradegate.values.figures import figure, many
+from gradegate.values.result import Row
 
 EVERY = 15.0  # seconds between plain lines
 _PER_SECOND = 4  # times that the bar is drawn anew, at the width that the terminal has then

@@ -9,29 +9,29 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from gradegate.asking.http import Client
-from gradegate.asking.question import at
-from gradegate.conversation import NO_USAGE, Transcript, Usage
 from gradegate.deciding.waves import Place as Position
 from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
 from gradegate.grading.conclude import missing, unjudged
+from gradegate.http.client import Client
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.keys import row_key
-from gradegate.programs import desk as programs
-from gradegate.result import Grade, Outcome, Row, RunResult
+from gradegate.processes import pool as programs
+from gradegate.replies.question import at
 from gradegate.running import converse
 from gradegate.running.askable import Askable
 from gradegate.running.border import guarded
+from gradegate.running.budget_errors import after_undone, asks, lost, unanswered, ungraded
 from gradegate.running.compare import Answered, compared
+from gradegate.running.conclusion import Account, Asked, Gathered, Place
 from gradegate.running.confirm import Confirming
 from gradegate.running.estimate import answer_calls, grader_calls, target_calls
-from gradegate.running.gathered import Account, Asked, Gathered, Place
 from gradegate.running.grade import grades_of
 from gradegate.running.occasions import Occasions
 from gradegate.running.portions import Portions
 from gradegate.running.scoring import concluded
 from gradegate.running.transforms import Untransformed
-from gradegate.running.unpaid import after_undone, asks, lost, unanswered, ungraded
+from gradegate.values.conversation import NO_USAGE, Transcript, Usage
+from gradegate.values.result import Grade, Outcome, Row, RunResult
 
 T = TypeVar("T")
 LAST_WORDS = 3.0  # seconds that calls in flight get to notice that they were cut

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradegate.errors import NoVerdict
-from gradegate.figures import many
-from gradegate.grading import returned
+from gradegate.grading import program_objects
 from gradegate.grading.conclude import Conclusion, conclude_case
-from gradegate.grading.named import named_scores
-from gradegate.limits import weighted_mean
-from gradegate.result import Grade, Outcome
-from gradegate.scripting.script import ScriptError
-from gradegate.suite import Case
+from gradegate.grading.names import named_scores
 from gradegate.texts.code import of_scoring
+from gradegate.texts.script import ScriptError
+from gradegate.values.figures import many
+from gradegate.values.limits import weighted_mean
+from gradegate.values.result import Grade, Outcome
+from gradegate.values.suite import Case
 
 
 def concluded(case: Case, grades: Sequence[Grade]) -> Conclusion:
@@ -33,8 +33,8 @@ def concluded(case: Case, grades: Sequence[Grade]) -> Conclusion:
     try:
         value = of_scoring(case.scoring).call(_named(grades), about).value
         if not isinstance(value, Mapping):
-            raise NoVerdict(f"it returned {returned.kind(value)}, and not `{{pass, score, reason}}`")
-        verdict = returned.verdict(value)
+            raise NoVerdict(f"it returned {program_objects.kind(value)}, and not `{{pass, score, reason}}`")
+        verdict = program_objects.verdict(value)
     except (ScriptError, NoVerdict) as e:
         return Conclusion(Outcome.ERROR, None, f"assertScoringFunction: {e}")
     outcome = Outcome.PASS if verdict.passed else Outcome.FAIL

@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.bounded.amounts import READ, TooMuch
-from gradegate.conversation import IS_DATA, RAW, Transcript, Turn
 from gradegate.errors import NoVerdict
+from gradegate.files.amounts import READ, TooMuch
 from gradegate.grading.situation import told
 from gradegate.planning.job import Job
-from gradegate.scripting.script import ScriptError
-from gradegate.suite import Code
 from gradegate.texts.code import of_transform
+from gradegate.texts.script import ScriptError
 from gradegate.texts.values import dump
+from gradegate.values.conversation import IS_DATA, RAW, Transcript, Turn
+from gradegate.values.suite import Code
 
 _KEPT = 20_000  # characters of an answer as it was
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradegate.conversation import Message
 from gradegate.errors import ConfigError
 from gradegate.files import document
+from gradegate.values.conversation import Message
 
 _LIST = re.compile(r"\s*\[\s*\{.*\}\s*\]\s*", re.DOTALL)
 _START = re.compile(r'\s*\[\s*\{\s*"role"')

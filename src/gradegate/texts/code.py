@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gradegate.programs import desk
-from gradegate.programs.program import Program, quoted
-from gradegate.scripting import script
-from gradegate.scripting.script import Returned, Script, ScriptError
-from gradegate.suite import Code
+from gradegate.processes import pool
+from gradegate.processes.program import Program, quoted
+from gradegate.texts import script
+from gradegate.texts.script import Returned, Script, ScriptError
+from gradegate.values.suite import Code
 
 _ROLE = "gate"  # what makes another answer of an answer is part of judging it
 
@@ -24,8 +24,8 @@ class Python:
     def call(self, *arguments: Any) -> Returned:
         """Raises ScriptError for what raises, takes too long or is no plain data."""
         try:
-            value = desk.call(self.program, list(arguments), _ROLE, self.default)
-        except desk.Failed as e:
+            value = pool.call(self.program, list(arguments), _ROLE, self.default)
+        except pool.Failed as e:
             raise ScriptError(str(e)) from e
         return Returned(value, type(value).__name__)
 

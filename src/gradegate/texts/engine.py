@@ -10,7 +10,7 @@ from typing import Any
 import jinja2
 from jinja2 import nodes
 
-from gradegate.bounded.bounds import MAX_CHARACTERS
+from gradegate.files.bounds import MAX_CHARACTERS
 from gradegate.texts import grammar
 from gradegate.texts.filters import FILTERS, TESTS
 from gradegate.texts.operators import SIGNS, add

@@ -11,20 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from gradegate.texts.operators import SIGNS, add
-from gradegate.texts.values import (
-    SPACE,
-    UNDEFINED,
-    dump,
-    is_nothing,
-    is_true,
-    member,
-    number,
-    show,
-    to_number,
-    to_string,
-    units,
-    whole,
-)
+from gradegate.texts.values import SPACE, UNDEFINED, dump, is_nothing, is_true, member, number, show, to_number, to_string, units, whole
 
 _LEADING_FLOAT = re.compile(r"\s*([+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))")
 _LEADING_INT = re.compile(r"\s*([+-]?\d+)")

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from gradegate.bounded.bounds import MAX_PATTERN, SCRIPT_MEMORY
-from gradegate.bounded.evaluate import Exceeded, Refused, evaluate
+from gradegate.files.bounds import MAX_PATTERN, SCRIPT_MEMORY
+from gradegate.processes.evaluate import Exceeded, Refused, evaluate
 
 NEEDS = ("quickjs",)  # of the worker, which imports nothing later
 _HERE = "gradegate.texts.patterns"

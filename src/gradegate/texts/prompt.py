@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.bounded.evaluate import Exceeded
 from gradegate.errors import ConfigError
 from gradegate.files import document
-from gradegate.suite import Verbatim
+from gradegate.processes.evaluate import Exceeded
 from gradegate.texts import chat
-from gradegate.texts.asked import asked_by
+from gradegate.texts.references import asked_by
 from gradegate.texts.template import TemplateError, is_template, render, render_values
+from gradegate.values.suite import Verbatim
 
 _RAW = re.compile(r"\{%-?\s*(?:end)?raw\s*-?%\}")
 

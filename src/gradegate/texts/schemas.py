@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from gradegate.access.hiding import excerpt
-from gradegate.bounded.evaluate import Exceeded, Refused, evaluate
+from gradegate.processes.evaluate import Exceeded, Refused, evaluate
 from gradegate.registry import near
 
 NEEDS = ("jsonschema", "_strptime")  # of the worker, which imports nothing later

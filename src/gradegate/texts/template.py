@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
-from gradegate.bounded.bounds import MAX_SOURCE, MAX_TOKENS
-from gradegate.bounded.evaluate import Exceeded, Refused, Spent, charged, evaluate
+from gradegate.files.bounds import MAX_SOURCE, MAX_TOKENS
+from gradegate.processes.evaluate import Exceeded, Refused, Spent, charged, evaluate
 from gradegate.texts import engine
 from gradegate.texts.engine import TemplateError
 from gradegate.texts.plain import is_plain

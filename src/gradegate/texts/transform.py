@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gradegate.bounded.bounds import MAX_CHARACTERS, MAX_PATH
 from gradegate.errors import NoVerdict
-from gradegate.scripting.script import ScriptError
-from gradegate.suite import Code
+from gradegate.files.bounds import MAX_CHARACTERS, MAX_PATH
 from gradegate.texts import code as codes
+from gradegate.texts.script import ScriptError
+from gradegate.values.suite import Code
 
 _ROOT = re.compile(r"(JSON\.parse\(\s*output\s*\)|output|context\.(?:vars|metadata))(?![\w$])")
 _NAME = r"[A-Za-z_$][\w$]*"

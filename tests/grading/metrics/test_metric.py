@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.asking.provider import Provider
-from gradegate.conversation import Reply, Request, Transcript, Turn, Usage
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Scoring
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.metric import Metric
+from gradegate.values.conversation import Reply, Request, Transcript, Turn, Usage
 
 KINDS = sorted((name for name, kind in GRADERS if issubclass(kind, Metric)))
 OPTIONS = {

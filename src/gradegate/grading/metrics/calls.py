@@ -14,9 +14,9 @@ from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.toolcalls import CALLS, UNTOLD, JsonObject, uniform, written
-from gradegate.conversation import Transcript, Turn
 from gradegate.errors import NoVerdict
 from gradegate.files.lines import MAX_DEPTH, at_line
+from gradegate.values.conversation import Transcript, Turn
 
 KINDS = ("tool", "command")
 _BUNDLE = "multi_tool_use.parallel"

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from gradegate.errors import Unreadable
-from gradegate.grading import values
+from gradegate.grading import scalars
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.factscore import Standing, VotedClaim
@@ -71,14 +71,14 @@ def ask_verdicts(judge: Judge, claims: Sequence[Claim], source: str | None, samp
 
 def read_claims(found: Mapping[str, Any]) -> Claims:
     """``{"claims": [{"claim", "checkable"}]}``. Raises Unreadable."""
-    return Claims(tuple(_claim(number, item) for number, item in enumerate(values.table(found, "claims"), 1)))
+    return Claims(tuple(_claim(number, item) for number, item in enumerate(scalars.table(found, "claims"), 1)))
 
 
 def _claim(number: int, item: Any) -> Claim:
     text = item.get("claim") if isinstance(item, Mapping) else None
     if not isinstance(text, str) or not text.strip():
         raise Unreadable(f'claim {number} is not a JSON object with a text under the key "claim"')
-    checkable = values.truth(item.get("checkable"))
+    checkable = scalars.truth(item.get("checkable"))
     if checkable is None:
         raise Unreadable(f'"checkable" of claim {number} is neither true nor false')
     return Claim(number, " ".join(text.split()), checkable)  # on one line, so that it cannot pass for several
@@ -87,8 +87,8 @@ def _claim(number: int, item: Any) -> Claim:
 def read_verdicts(found: Mapping[str, Any], ids: frozenset[int]) -> Mapping[int, Judgement[str]]:
     """``{"verdicts": [{"id", "verdict", "reason"}]}``, each id exactly once. Raises Unreadable."""
     by_id: dict[int, Judgement[str]] = {}
-    for item in values.table(found, "verdicts"):
-        number = values.number(item.get("id")) if isinstance(item, Mapping) else None
+    for item in scalars.table(found, "verdicts"):
+        number = scalars.number(item.get("id")) if isinstance(item, Mapping) else None
         if number is None or number not in ids:
             raise Unreadable(f"a verdict has no id, or one that is not one of {_numbers(ids)}")
         if int(number) in by_id:

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.metrics import quotations
 from gradegate.texts import transform
 from gradegate.texts.transform import Computed, Transform
+from gradegate.values.conversation import Transcript
 
 Found = Transform | Computed
 

@@ -13,12 +13,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gradegate.conversation import Numbered
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import clipped, images_in, split
 from gradegate.grading.numbers import Whole
 from gradegate.grading.reading.judgement import Judgement
+from gradegate.values.conversation import Numbered
 
 STEPS = ("truths", "claims", "verdicts", "reason")
 Limit = Annotated[Whole, Field(ge=1)] | None

@@ -11,16 +11,16 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field
 
 from gradegate.access.hiding import excerpt
-from gradegate.conversation import Exchange, Image, Numbered, Transcript, Turn, exchanges
 from gradegate.errors import NoVerdict, ProviderError, Unreadable
-from gradegate.grading import values
+from gradegate.grading import scalars
 from gradegate.grading.grader import Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics.context import ContextTransform, Found
 from gradegate.grading.numbers import Number, Whole
 from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import shape
-from gradegate.result import Verdict
+from gradegate.values.conversation import Exchange, Image, Numbered, Transcript, Turn, exchanges
+from gradegate.values.result import Verdict
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -102,7 +102,7 @@ def _in_words(measured: Measured, judge: Judge) -> str:
 
 
 def _read_reason(item: Mapping[str, Any]) -> str:
-    reason = values.words(item.get("reason"))
+    reason = scalars.words(item.get("reason"))
     if not reason:
         raise Unreadable("`reason` is not a text")
     return reason

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from gradegate.conversation import Transcript
 from gradegate.errors import NoVerdict
 from gradegate.grading.metrics.metric import documents_of, question, split
+from gradegate.values.conversation import Transcript
 
 
 @dataclass(frozen=True, slots=True)

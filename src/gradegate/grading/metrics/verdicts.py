@@ -8,13 +8,13 @@ from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import Unreadable
-from gradegate.figures import many
-from gradegate.grading import values
+from gradegate.grading import scalars
 from gradegate.grading.reading import line_forms
 from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.line import LastLine
 from gradegate.grading.rubric import shape
+from gradegate.values.figures import many
 
 YES_NO: Mapping[str, str] = {"yes": "yes", "y": "yes", "true": "yes", "no": "no", "n": "no", "false": "no"}
 YES_NO_IDK: Mapping[str, str] = {**YES_NO, "idk": "idk", "borderline": "idk", "unknown": "idk"}
@@ -42,7 +42,7 @@ def listed(words: Mapping[str, str] = YES_NO, count: int | None = None, least: i
     schema = shape(verdicts={"type": "array", "items": verdict_schema(_asked_for(words))})
 
     def read(found: Mapping[str, Any]) -> tuple[Judgement[str], ...]:
-        items = values.table(found, "verdicts")
+        items = scalars.table(found, "verdicts")
         if count is not None and len(items) != count:
             raise Unreadable(f"it holds {many(len(items), 'verdict')} where {count} were asked for")
         if len(items) < least:
@@ -54,14 +54,14 @@ def listed(words: Mapping[str, str] = YES_NO, count: int | None = None, least: i
 
 def texts(key: str) -> Form[tuple[str, ...]]:
     """The texts of ``{key: [text, ...]}``; there may be none."""
-    return Form(shape(**{key: {"type": "array", "items": TEXT}}), partial(values.texts, key=key))
+    return Form(shape(**{key: {"type": "array", "items": TEXT}}), partial(scalars.texts, key=key))
 
 
 def items(key: str) -> Form[tuple[str, ...]]:
     """The texts of ``{key: [text, ...]}``, of a JSON list, or one to a line; at least one. They are no verdicts."""
 
     def read(found: Mapping[str, Any]) -> tuple[str, ...]:
-        listed = values.texts(found, key)
+        listed = scalars.texts(found, key)
         if not listed:
             raise Unreadable(f"it holds no {key}")
         return listed
@@ -74,10 +74,10 @@ def score(best: int, line: LastLine | None = None) -> Form[Judgement[float]]:
     """The score of ``{"reason", "score"}`` from 0 to ``best``, or of a last line."""
 
     def read(item: Mapping[str, Any]) -> Judgement[float]:
-        number = values.number(values.entry(item, "score"))
+        number = scalars.number(scalars.entry(item, "score"))
         if number is None or not 0 <= number <= best:
             raise Unreadable(f"`score` is not a number from 0 to {best}")
-        return Judgement(number, values.words(item.get("reason")))
+        return Judgement(number, scalars.words(item.get("reason")))
 
     return Form(_SCORE, read, line)
 
@@ -86,11 +86,11 @@ def judgement(item: Any, words: Mapping[str, str]) -> Judgement[str]:
     """What ``{"reason", "verdict"}`` says. Raises Unreadable."""
     if not isinstance(item, Mapping):
         raise Unreadable("a verdict is not a JSON object with the key `verdict`")
-    value = values.entry(item, "verdict")
-    word = values.word(value)
+    value = scalars.entry(item, "verdict")
+    word = scalars.word(value)
     if word not in words:
         raise Unreadable(f"the verdict {excerpt(str(value), 40)!r} is not one of {', '.join(_asked_for(words))}")
-    return Judgement(words[word], values.words(item.get("reason")))
+    return Judgement(words[word], scalars.words(item.get("reason")))
 
 
 def _asked_for(words: Mapping[str, str]) -> list[str]:

@@ -1,0 +1,155 @@
+"""A run beside that of its base: which answer stands for which, what each grade is, and what is to be said. Pure."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from gradegate.access.hiding import excerpt
+from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OK, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, BaseAnswer, Baseline, standing
+from gradegate.values.account import BaselineReport
+from gradegate.values.figures import many
+from gradegate.values.result import Counterpart, Grade, Outcome, Row
+
+STALE = 14  # days after which a baseline is too old to go unsaid
+_SHORT = 7  # characters of a commit
+# What a failure is that passed on the base, by what the base's answer came to when it was graded again.
+_AGAIN = {Outcome.PASS: NEW_FAILURE, Outcome.FAIL: UNSTEADY, Outcome.ERROR: UNDECIDED}
+
+
+def pair(keys: Iterable[bytes], baseline: Baseline) -> tuple[list[BaseAnswer | None], tuple[str, ...]]:
+    """The answer of the base for each key of the run, and the names of those for which the run has none.
+
+    Equal keys pair in the order in which they appear.
+    """
+    waiting: dict[bytes, deque[BaseAnswer]] = {}
+    for answer in baseline.answers:
+        waiting.setdefault(answer.key, deque()).append(answer)
+    pairs = [waiting[key].popleft() if waiting.get(key) else None for key in keys]
+    return pairs, tuple(answer.name for left in waiting.values() for answer in left)
+
+
+def beside(row: Row, answer: BaseAnswer | None) -> Row:
+    """A row that knows what the base says of it and of each of its grades."""
+    if answer is None:
+        return row
+    grades = tuple(replace(grade, base=_counterpart(grade, answer)) for grade in row.grades)
+    return replace(row, grades=grades, base=answer.outcome if answer.definition == row.definition else None)
+
+
+def _counterpart(grade: Grade, answer: BaseAnswer) -> Counterpart | None:
+    found = answer.grades.get(grade.assertion.key)
+    return found.said if found and found.definition == grade.assertion.definition else None
+
+
+def status(grade: Grade, again: Outcome | None, settled: bool) -> str:
+    """What a grade is beside the base.
+
+    ``again`` is what the base's answer came to when it was graded again, None where it was not. ``settled``: a failure
+    stands, because it was confirmed or cannot be asked again.
+    """
+    base = grade.base.outcome if grade.base else Outcome.ERROR
+    if grade.outcome is Outcome.ERROR:
+        return UNDECIDED
+    if grade.outcome is Outcome.PASS:
+        return FIXED if base is Outcome.FAIL else OK
+    if base is Outcome.FAIL:
+        return PRE_EXISTING
+    if not settled:
+        return OPEN
+    return NEW_FAILURE if base is Outcome.ERROR else _AGAIN.get(again, OPEN) if again else OPEN
+
+
+def stated(row: Row, again: Mapping[int, Outcome], open_: Collection[int]) -> Row:
+    """A row with the status of each of its grades.
+
+    ``again`` is what the base's answer came to when it was graded again, by the position of the grade; ``open_`` are the
+    positions of grades that failed and may still be asked again.
+    """
+    grades = list(row.grades)
+    for place, grade in enumerate(grades):
+        if not grade.assertion.is_set:
+            grades[place] = replace(grade, status=status(grade, again.get(place), place not in open_))
+    for place, grade in enumerate(grades):
+        if grade.assertion.is_set:
+            grades[place] = replace(grade, status=_of_set(grade, grades[place + 1 :]))
+    return replace(row, grades=tuple(grades))
+
+
+def _of_set(grade: Grade, following: Sequence[Grade]) -> str:
+    """The status of a set, by the members that fail; what fails may be old, and that the whole fails is new."""
+    members = itertools.takewhile(lambda other: other.inner, following)
+    failing = {member.status for member in members if member.outcome is Outcome.FAIL and member.assertion.counts}
+    old = grade.base is not None and grade.base.outcome is Outcome.FAIL
+    if grade.outcome is not Outcome.FAIL or old:
+        return status(grade, None, settled=True)
+    if grade.assertion.negated or (NEW_FAILURE in failing and grade.threshold is None):
+        return NEW_FAILURE
+    return next((kind for kind in (UNDECIDED, OPEN, UNSTEADY) if kind in failing), NEW_FAILURE)
+
+
+# --- what is said of it ---------------------------------------------------------------------------------------
+
+
+def report(
+    rows: Sequence[Row],
+    paired: Sequence[BaseAnswer | None],
+    removed: tuple[str, ...],
+    baseline: Baseline,
+    now: datetime,
+) -> BaselineReport:
+    """The run beside its base in figures; ``paired`` are the answers of the base for each row."""
+    counted = [row for row in rows if row.grades]
+    kinds = Counter(map(standing, counted))
+    return BaselineReport(
+        commit=baseline.commit,
+        age_days=age(baseline.started, now),
+        compared=sum(row.base in (Outcome.PASS, Outcome.FAIL) for row in counted),
+        new_failures=kinds[NEW_FAILURE],
+        pre_existing=kinds[PRE_EXISTING],
+        fixed=kinds[FIXED],
+        unsteady=kinds[UNSTEADY],
+        undecided=kinds[UNDECIDED],
+        new=sum(answer is None for answer in paired),
+        removed=removed,
+        fresh=baseline.fresh,
+    )
+
+
+def age(started: str, now: datetime) -> int | None:
+    """Whole days since a time in ISO 8601; None where it is none, or yet to come."""
+    try:
+        then = datetime.fromisoformat(started)
+        days = (now - (then if then.tzinfo else then.replace(tzinfo=UTC))).days
+    except (ValueError, OverflowError):
+        return None
+    return days if days >= 0 else None
+
+
+def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str]) -> Iterator[str]:
+    """What a reader should know of a stored baseline. ``commit`` is that of the base, empty where it is not known."""
+    days = age(baseline.started, now)
+    if days is None:
+        yield "the baseline does not say when it was made"
+    elif days > STALE:
+        yield f"the baseline is {many(days, 'day')} old"
+    if commit and baseline.commit != commit:
+        of = baseline.commit[:_SHORT] or "an unknown commit"
+        yield f"the baseline is of {of}, and the base is at {commit[:_SHORT]}"
+    here, there = set(models), set(baseline.models)
+    if here != there:
+        yield f"the baseline was made with other models: {_listed(there - here)} there, {_listed(here - there)} here"
+    if odd := sum(answer.contradictory for answer in baseline.answers):
+        what = "contradicts itself" if odd == 1 else "contradict themselves"
+        yield f"{many(odd, 'case')} of the baseline {what}: what it says of the assertions is taken, not of the case"
+    if baseline.confirm in ("", "off"):
+        yield "the baseline was made without asking again: a failure in it may be noise, and hide a new one"
+
+
+def _listed(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    more = f" and {len(ordered) - 3} more" if len(ordered) > 3 else ""
+    return ", ".join(f"`{excerpt(name, 80)}`" for name in ordered[:3]) + more or "none"

@@ -1,0 +1,144 @@
+"""What the workflows of a repository do on a pull request: which jobs run gradegate, whether they block, what forks get."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gradegate.errors import ConfigError, Origin
+from gradegate.files import document
+from gradegate.files.workspace import Workspace
+from gradegate.github.action import TARGET
+from gradegate.github.inputs import KEYS, from_inputs
+from gradegate.steps.session import MOST_ROUNDS, STAND_IN, Prepared, prepare
+from gradegate.values.figures import many
+from gradegate.values.settings import ActionSettings, Settings
+
+_USES = re.compile(r"[^/@\s]+/gradegate(?:/container)?@\S+", re.IGNORECASE)
+_OPEN = "${{"
+_MOST = 500  # files
+
+
+def outlook(root: Path) -> tuple[list[str], list[str]]:
+    """What is said of the workflows, a line each, and what keeps them from running. Makes no call and runs no code."""
+    lines: list[str] = []
+    problems: list[str] = []
+    for path in sorted((root / ".github" / "workflows").glob("*.y*ml"))[:_MOST]:
+        name = path.relative_to(root).as_posix()
+        try:
+            workflow = document.read(Workspace(root).read(str(path), root, Origin(name)), name)
+        except ConfigError as e:
+            problems += map(str, e.mistakes)
+            continue
+        for job_name, job in _mapping(_mapping(workflow).get("jobs")).items():
+            steps = _mapping(job).get("steps")
+            for number, step in enumerate(steps if isinstance(steps, list) else []):
+                uses = str(_mapping(step).get("uses") or "")
+                if _USES.fullmatch(uses):
+                    line = document.line_of(workflow, ["jobs", job_name, "steps", number, "uses"])
+                    lines.append(f"{name}:{line}, job {job_name}:")
+                    said, wrong = _told(root, workflow, job, step)
+                    lines += [f"  {title:10}{text}" for title, text in said]
+                    problems += [f"{name}:{line}: {text}" for text in wrong]
+    if not lines and not problems:
+        problems.append("no workflow uses gradegate -> `gradegate init` writes one")
+    # One line each: what a workflow says may not pass for what is said of it.
+    return [" ".join(line.splitlines()) for line in lines], [" ".join(problem.splitlines()) for problem in problems]
+
+
+def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[str, str]], list[str]]:
+    """Titles and texts of one step, and its problems."""
+    on = workflow.get("on")
+    events: Mapping[str, Any] = {on: None} if isinstance(on, str) else dict.fromkeys(map(str, on)) if isinstance(on, list) else _mapping(on)
+    asked = [event for event in events if event.startswith("pull_request")]
+    if not asked:
+        return [("runs", f"not on a pull request, but on {', '.join(events) or 'nothing'}")], []
+    said = [("runs", " and ".join(f"on {event}{_only(events[event])}" for event in asked))]
+    said += [("", TARGET)] if "pull_request_target" in events else []
+    said += [("only if", str(it["if"])) for it in (job, step) if it.get("if") is not None]
+    env = {**_texts(workflow.get("env")), **_texts(job.get("env")), **_texts(step.get("env"))}
+    inputs = _texts(step.get("with"))
+    action = from_inputs(_environ(root, env, inputs), root)
+    wrong = [str(mistake) for mistake in action.mistakes]
+    if any(_OPEN in inputs.get(name, "") for name in ("config", "working-directory")):
+        return [
+            *said,
+            ("configs", "named when it runs, so nothing else is known; see `gradegate validate CONFIG`"),
+        ], wrong
+    run = replace(action.run, base="", baseline="", compare="", shard=None, merge="", open="", allow_exec=False)
+    try:
+        # Answers of another job are not there yet; whoever gives them, no target is asked.
+        prepared, missing = planned(replace(run, answers=(), providers=("echo",)) if run.answers else run)
+    except ConfigError as e:
+        if action.run.allow_exec:  # on the runner the code has leave, and here it has none
+            return [*said, ("configs", f"not known here, as no code is run: {e.mistakes[0].what}")], wrong
+        return said, [*wrong, *map(str, e.mistakes)]
+    plan = prepared.shown_plan
+    said.append(("configs", f"{', '.join(plan.digests)}: {many(plan.answers, 'answer')}, {many(plan.assertions, 'assertion')}"))
+    said += [("blocks", _blocks(prepared)), ("forks", _forks(events, prepared, action))]
+    cure = "and the step does not pass it -> `env: {0}: ${{{{ secrets.{0} }}}}`"
+    return said, [*wrong, *(f"the run needs {name}, {cure.format(name)}" for name in sorted(missing))]
+
+
+def _only(filters: Any) -> str:
+    """The filters of an event."""
+    parts = [f"{name}: {', '.join(map(str, it)) if isinstance(it, list) else it}" for name, it in _mapping(filters).items()]
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _blocks(prepared: Prepared) -> str:
+    rules = [rule for policy in prepared.plan.policies for rule in policy.rules]
+    counts = any(binding.asserted.counts for job in prepared.plan.jobs for binding in job.assertions)
+    if not counts or not any(rule.blocking for rule in rules):
+        return "no: every rule or every assertion only advises"
+    return f"yes, by {many(sum(rule.blocking for rule in rules), 'rule')}: the check fails when one is missed"
+
+
+def _forks(events: Mapping[str, Any], prepared: Prepared, action: ActionSettings) -> str:
+    """What becomes of pull requests whose workflow GitHub gives no secrets."""
+    if "pull_request" not in events:
+        return "see docs/github.md (Events)"
+    if not prepared.plan.keys:
+        return "run as any other, as no key is needed; no comment, since their token only reads"
+    ends = "passes (on-missing-secrets: neutral)" if action.neutral else "fails with exit code 3"
+    return f"not run, as GitHub gives them no secrets: the check {ends}; docs/github.md (Forks) has a way in two stages"
+
+
+def _environ(root: Path, env: Mapping[str, str], inputs: Mapping[str, str]) -> dict[str, str]:
+    """The variables of the process on the runner. A secret is taken to be there; another expression is left out."""
+    given = {name: STAND_IN if name in KEYS else "" if _OPEN in text else text for name, text in inputs.items() if text}
+    return {
+        **{name: STAND_IN if _OPEN in text else text for name, text in env.items()},
+        **{f"INPUT_{name.replace(' ', '_').upper()}": text for name, text in given.items()},
+        **runner(root),
+    }
+
+
+def runner(root: Path) -> dict[str, str]:
+    """The variables of a runner at a pull request that decide how a config is read; ``root`` is the repository."""
+    return {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": "pull_request", "GITHUB_WORKSPACE": str(root)}
+
+
+def planned(settings: Settings) -> tuple[Prepared, frozenset[str]]:
+    """The plan with something in the place of keys that are not passed, and which these are. Raises ConfigError."""
+    names: frozenset[str] = frozenset()
+    for _ in range(MOST_ROUNDS):
+        try:
+            return prepare(replace(settings, environ={**settings.environ, **dict.fromkeys(names, STAND_IN)})), names
+        except ConfigError as e:
+            if not e.missing - names:
+                raise
+            names |= e.missing
+    raise ConfigError.at("the variables that the configs take are not found out", None, "name fewer providers")
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _texts(value: Any) -> dict[str, str]:
+    """A mapping as the runner passes it on: numbers and truth values as texts."""
+    return {str(key): "" if text is None else str(text) for key, text in _mapping(value).items()}

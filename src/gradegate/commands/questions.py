@@ -1,0 +1,70 @@
+"""Asks on a terminal what the command line did not say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from gradegate.asking import unknown_ids
+from gradegate.asking.provider import PROVIDERS, split_id
+from gradegate.commands.choices import APPLICATION, PLACEHOLDER, TEMPLATES, Choices, fault, is_address
+from gradegate.errors import ConfigError
+
+Ask = Callable[[str], str]  # shows a question and gives the line that was typed
+
+
+def completed(given: dict[str, str], ask: Ask) -> Choices:
+    """The choices, with those that were not ``given`` asked for; an empty line takes the default. Raises ConfigError at the end of input."""
+    try:
+        template = given.get("template") or _template(ask)
+        choices = Choices(**{**given, "template": template})  # type: ignore[arg-type]
+        if not choices.provider and template != "answers":
+            choices = replace(choices, provider=_target(template, ask))
+        if not choices.grader:
+            choices = replace(choices, grader=_model(f"Which model grades? [{choices.judge}] ", choices.judge, ask))
+    except EOFError:
+        cure = "answer the questions, or give --template, --provider and --grader"
+        raise ConfigError.at("the input ended before the questions did; nothing was written", None, cure) from None
+    return choices
+
+
+def _template(ask: Ask) -> str:
+    names = list(TEMPLATES)
+    lines = [f"  {number}  {name:12} {TEMPLATES[name]}" for number, name in enumerate(names, start=1)]
+    question = "\n".join(["What is tested?", *lines, f"Number or name [{names[0]}]: "])
+    while True:
+        typed = ask(question).strip().lower() or names[0]
+        if typed in names:
+            return typed
+        if typed.isdecimal() and 0 < int(typed) <= len(names):
+            return names[int(typed) - 1]
+        question = f"A number from 1 to {len(names)}, or a name: "
+
+
+def _target(template: str, ask: Ask) -> str:
+    if template == "application":
+        return _address(ask)
+    return _model(f"Which model answers? VENDOR:MODEL, or a vendor such as openai [{PLACEHOLDER}] ", PLACEHOLDER, ask)
+
+
+def _address(ask: Ask) -> str:
+    question = f"At which address does it answer? [{APPLICATION}] "
+    while True:
+        typed = ask(question).strip() or APPLICATION
+        told = fault(typed) if is_address(typed) else ("is no address", "write its URL")
+        if not told:
+            return typed
+        question = f"It {told[0]} ({told[1]}). Address [{APPLICATION}] "
+
+
+def _model(question: str, default: str, ask: Ask) -> str:
+    """An id of a model; the vendor alone is asked for its model."""
+    while True:
+        typed = ask(question).strip() or default
+        parts = split_id(typed)
+        if parts and not parts[1] and getattr(PROVIDERS.find(parts[0]), "names_model", True):
+            typed = f"{typed.rstrip(':')}:{ask('Which model of it? [MODEL] ').strip() or 'MODEL'}"
+        told = fault(typed)
+        if split_id(typed) and not told and not is_address(typed):
+            return typed
+        question = f"No provider has that id ({told[1] if told else unknown_ids.nearest(typed)}). VENDOR:MODEL [{default}] "

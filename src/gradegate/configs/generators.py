@@ -1,0 +1,68 @@
+"""What code of the repository makes of a config: prompts and tests, as promptfoo has its functions make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from gradegate.configs.dialect import Source
+from gradegate.errors import ConfigError, Origin
+from gradegate.files.document import to_json
+from gradegate.processes import pool
+from gradegate.processes.pool import Failed, Place
+from gradegate.processes.program import Program, argv
+from gradegate.processes.use import SOURCE, check, program
+from gradegate.values.suite import PromptSpec
+
+_ROLE = "target"  # what is asked is no part of judging
+
+
+def by_file(reference: str, source: Source, origin: Origin) -> PromptSpec:
+    """The prompt that a Python function returns, or a Python script prints where none is named. Raises ConfigError."""
+    found = program(reference, source.workspace, source.folder, origin, SOURCE)
+    label = source.workspace.name(found.file.path)
+    if found.file.function:
+        return PromptSpec("", f"{label}:{found.file.function}", origin, partial(_called, found))
+    words = ["{python}", str(found.file.path)]
+    return PromptSpec("", label, origin, partial(_printed, Place(source.folder, _ROLE, reference), words))
+
+
+def by_command(written: str, source: Source, origin: Origin) -> PromptSpec:
+    """The prompt that a program prints; its context is its last argument. Raises ConfigError."""
+    check(f"`{written}`", origin, SOURCE)
+    words = argv(written.removeprefix("exec:"))
+    if not words:
+        raise ConfigError.at("`exec:` names no program", origin, "write e.g. exec: ./prompt.sh")
+    return PromptSpec("", written, origin, partial(_printed, Place(source.folder, _ROLE, written), words))
+
+
+def tests(reference: str, config: Any, source: Source, origin: Origin) -> Iterator[Mapping[str, Any]]:
+    """The tests that a Python function returns, ``generate_tests`` where none is named. Raises ConfigError."""
+    found = program(reference, source.workspace, source.folder, origin, SOURCE)
+    try:
+        made = pool.call(found, [] if config is None else [config], _ROLE, "generate_tests")
+    except Failed as e:
+        raise ConfigError.at(f"`{reference}` made no tests: {e.line}", origin, "correct it") from e
+    if not isinstance(made, list) or not made:
+        raise ConfigError.at(f"`{reference}` returned no list of tests", origin, "return a list of dicts")
+    yield from made
+
+
+def text(made: Any) -> str:
+    """The template that a prompt function returned: text, messages, or ``{prompt}``. Raises ValueError."""
+    if isinstance(made, Mapping) and "prompt" in made:
+        if made.get("config"):
+            raise ValueError("it returned a `config`, which is not supported: set it in the provider's config")
+        made = made["prompt"]
+    if not isinstance(made, str | list | Mapping) or not made:
+        raise ValueError("it returned neither text nor messages")
+    return made if isinstance(made, str) else to_json(made)
+
+
+def _called(found: Program, context: Mapping[str, Any]) -> Any:
+    return pool.call(found, [context], _ROLE, found.file.function)
+
+
+def _printed(place: Place, words: list[str], context: Mapping[str, Any]) -> Any:
+    return pool.ask(place, {"kind": "command", "argv": [*words, to_json(context)]})

@@ -1,0 +1,84 @@
+"""What asking again came to, of what a rule counts, in words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gradegate.values.account import ConfirmReport
+from gradegate.values.figures import many
+from gradegate.values.result import Grade, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAgain:
+    """How many of what a rule counts fail for certain, and how many grades pass after all."""
+
+    confirmed: int = 0
+    overturned: int = 0
+
+    def of_cases(self, failed: int, graded: int) -> str:
+        """Say ``2 of 100 cases fail, each confirmed by asking again (4 more failures were overturned)``."""
+        cases = many(graded, "case")
+        if not failed:
+            return f"{graded} of {cases} passed{self._overturned()}"
+        if not self.confirmed:
+            return f"{failed} of {cases} failed{self._overturned()}"
+        if failed == 1:
+            return f"1 of {cases} fails, confirmed by asking again{self._overturned()}"
+        each = "each" if self.confirmed == failed else f"{self.confirmed} of them"
+        return f"{failed} of {cases} fail, {each} confirmed by asking again{self._overturned()}"
+
+    def said(self, failed: int) -> str:
+        """The same of a rule's failures, after how it was met or missed."""
+        if not self.confirmed:
+            return self._overturned()
+        some = f"{self.confirmed} of {failed} failures" if self.confirmed < failed else "each failure" if failed > 1 else ""
+        return f", {some}{' ' if some else ''}confirmed by asking again{self._overturned()}"
+
+    def _overturned(self) -> str:
+        if not self.overturned:
+            return ""
+        more = "more " if self.confirmed else ""
+        verb = "was" if self.overturned == 1 else "were"
+        return f" ({many(self.overturned, f'{more}failure')} {verb} overturned{'' if more else ' by asking again'})"
+
+
+def asked_again(counted: Iterable[tuple[Outcome, Sequence[Grade]]]) -> AskedAgain:
+    """The figures of what a rule counts: the outcome of each, and the grades that it is made of."""
+    confirmed = overturned = 0
+    for outcome, grades in counted:
+        confirmed += outcome is Outcome.FAIL and any(grade.confirmed for grade in grades)
+        overturned += sum(grade.outcome is Outcome.PASS and bool(grade.votes) for grade in grades)
+    return AskedAgain(confirmed, overturned)
+
+
+def spared(report: ConfirmReport | None, missed: bool) -> str:
+    """Why some failures were not asked again; an empty string where all were, or none could be."""
+    number = report.not_asked_again - report.pre_existing if report else 0  # those are named as old ones
+    if not number:
+        return ""
+    if not missed:
+        return f"; {many(number, 'failure')} not asked again"
+    verb, them = ("was", "it") if number == 1 else ("were", "them")
+    return f"; {many(number, 'further failure')} {verb} not asked again: the rule is missed without {them}"
+
+
+def left_undone(number: int) -> str:
+    """Say ``5 more were not run to the end``, of what a budget or a signal left undone."""
+    return f"{number:,} more {'was' if number == 1 else 'were'} not run to the end, and might meet it"
+
+
+def members(grades: Sequence[Grade], position: int) -> range:
+    """The positions of the members of the set at a position: they follow it."""
+    end = position + 1
+    while end < len(grades) and grades[end].inner:
+        end += 1
+    return range(position + 1, end)
+
+
+def chief(grades: Sequence[Grade], position: int) -> int:
+    """The position of the set that a member belongs to, of any other grade its own."""
+    while grades[position].inner:
+        position -= 1
+    return position

@@ -1,0 +1,113 @@
+"""What the ERRORs of a run come to: which of them decide, and which no policy can ignore. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from gradegate.deciding.confirmations import members
+from gradegate.deciding.votes import CONTRADICTION, began_as_failure, is_contradicted
+from gradegate.values.conversation import Usage
+from gradegate.values.figures import many
+from gradegate.values.limits import exact
+from gradegate.values.result import Grade, Outcome, Row, RuleResult, RunResult, counted, takes
+from gradegate.values.suite import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """What the ERRORs that count come to under the policies: "", "inconclusive" or "block"."""
+
+    effect: str = ""
+    number: int = 0
+    setup: bool = False
+    first: str = ""  # the reason of the first
+    contradicted: int = 0  # by the grader itself, asked again
+
+    @property
+    def said(self) -> str:
+        """How many, and the first of them."""
+        if self.contradicted == self.number:
+            first = "the first: " * (self.number > 1) + self.first.removeprefix(f"{CONTRADICTION}: ")
+            return f"{CONTRADICTION} on {many(self.number, 'case')} ({first})"
+        return f"{many(self.number, 'verdict')} could not be reached; the first: {self.first}"
+
+
+class _Error(NamedTuple):
+    """An ERROR that decides. ``held``: it may hide a failure or a credential, or the run itself left it: no policy ignores it."""
+
+    reason: str
+    held: bool
+
+
+def errors_of(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleResult]) -> Errors:
+    """The ERRORs of all suites, each under the policy of its own."""
+    setup = any(grade.outcome is Outcome.ERROR and grade.setup for row in run.rows for grade in row.grades)
+    errors = Errors(setup=setup)
+    by_suite = {rule.suite: policy for policy in policies for rule in policy.rules}
+    blocking = [result for result in rules if result.rule.blocking]
+    for suite, policy in by_suite.items():
+        rows = [row for row in run.rows if row.suite == suite]
+        if found := list(_found(run, rows, blocking)):
+            errors = _joined(errors, *_effect(policy, found, rows, blocking))
+    return errors
+
+
+def _joined(errors: Errors, effect: str, found: Sequence[_Error]) -> Errors:
+    """Those of further suites with those of one more."""
+    contradicted = sum(error.reason.startswith(f"{CONTRADICTION}: ") for error in found)
+    return replace(
+        errors,
+        effect="block" if "block" in (effect, errors.effect) else effect or errors.effect,
+        number=errors.number + len(found),
+        contradicted=errors.contradicted + contradicted,
+        first=errors.first or found[0].reason,
+    )
+
+
+def _found(run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]) -> Iterator[_Error]:
+    """The ERRORs that decide: of what a blocking rule looks at, and of answers of which nothing was asserted."""
+    for row in rows:
+        errors = [place for place, it in enumerate(row.grades) if it.counts and it.outcome is Outcome.ERROR]
+        for place in errors:
+            if _decides(run, row, row.grades[place], blocking):
+                yield _Error(row.grades[place].reason, _is_held(row.grades, place))
+        whole = row.outcome is Outcome.ERROR and row.grades and not errors  # no mean can be taken, or no score was made
+        if whole and any(result.rule.every_case and counted(result.rule, row) for result in blocking):
+            yield _Error(row.reason, held=False)
+    yield from (_Error(row.error, row.undone or row.withheld) for row in rows if row.error and not row.grades)
+
+
+def _decides(run: RunResult, row: Row, grade: Grade, blocking: Sequence[RuleResult]) -> bool:
+    looking = [result for result in blocking if takes(result.rule, row, grade)]
+    if not looking:  # it is advice, unless no model that was asked is there at all
+        return grade.unheard and not _answered(run.target_usage if row.error else run.grader_usage)
+    return not (is_contradicted(grade) and all(result.bears for result in looking))
+
+
+def _answered(usage: Usage) -> bool:
+    return bool(usage.calls or usage.cached)
+
+
+def _is_held(grades: Sequence[Grade], place: int) -> bool:
+    """Whether a grade, or a member of a set, failed when it was asked first, was left undone by a budget or a signal, or withheld."""
+    parts = [grades[place], *(grades[inner] for inner in members(grades, place))]
+    failed = any((began_as_failure(part) or part.withheld) and part.assertion.counts for part in parts)
+    return grades[place].undone or grades[place].withheld or failed
+
+
+def _effect(policy: Policy, found: Sequence[_Error], rows: Sequence[Row], blocking: Sequence[RuleResult]) -> tuple[str, Sequence[_Error]]:
+    """What errors do under a policy, and which of them."""
+    if policy.errors != "ignore":
+        return policy.errors, found
+    looked_at = sum(_is_looked_at(row, grade, blocking) for row in rows for grade in row.grades)
+    silent = sum(bool(row.error) and not row.grades for row in rows)
+    if len(found) > exact(policy.errors_up_to) * (looked_at + silent):
+        return "inconclusive", found
+    held = [error for error in found if error.held]
+    return ("inconclusive", held) if held else ("", found)
+
+
+def _is_looked_at(row: Row, grade: Grade, blocking: Sequence[RuleResult]) -> bool:
+    return grade.counts and any(takes(result.rule, row, grade) for result in blocking)

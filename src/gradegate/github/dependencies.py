@@ -1,0 +1,199 @@
+"""Whether a pull request changes anything that a run depends on. What cannot be told counts as a change."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
+from pathlib import Path, PurePosixPath
+
+from gradegate.access.hosts import host_at, is_private, literal
+from gradegate.access.network import is_loopback
+from gradegate.errors import ConfigError, GradegateError
+from gradegate.files.checkout import folders_of, head_of, repository_of
+from gradegate.files.code import runs_code
+from gradegate.files.trusted_files import Vouched
+from gradegate.files.ways import ways
+from gradegate.files.workspace import searched
+from gradegate.github.client import GitHub
+from gradegate.github.diff import Changed, changed_files
+from gradegate.github.event import Event
+from gradegate.planning.load import DEFAULT_CONFIGS
+from gradegate.reporting.visible import one_line
+from gradegate.steps.session import Prepared
+from gradegate.values.account import AskedModel
+from gradegate.values.figures import many
+from gradegate.values.settings import Settings
+from gradegate.values.suite import NOWHERE
+
+EVENTS = ("pull_request", "pull_request_review", "pull_request_review_comment")
+SHOWN = 5  # files that are named
+# What steers a workflow (an action of the repository may hand on the inputs), and what decides what a checkout holds.
+_STEERING = re.compile(r"\.github/.*|(?:.*/)?action\.ya?ml|(?:.*/)?\.gitattributes|\.gitmodules|\.lfsconfig", re.DOTALL)
+_SERVERS = ("docker:", "litellm:", "lmstudio:", "localai:", "ollama:", "vllm:")  # of models, wherever they run
+
+
+class CannotTellError(GradegateError):
+    """Nothing can be said of what the run depends on; the message says why."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What the filter looks at. ``paths`` are patterns of further files that count, as the workflow gives them."""
+
+    github: GitHub
+    event: Event
+    settings: Settings
+    paths: tuple[str, ...] = ()
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment of the step."""
+        return self.settings.environ
+
+    @cached_property
+    def root(self) -> Path:
+        """The work tree of the pull request. Raises CannotTellError."""
+        root = repository_of(self.settings.cwd.resolve())
+        if root is None:
+            raise CannotTellError("there is no git repository around the working directory")
+        return root
+
+    def look(self, prepared: Prepared) -> tuple[str, str]:
+        """Why nothing needs to be run, or an empty string; and what to say in the log where something does."""
+        try:
+            self._check(prepared)
+            read = frozenset(self._reads(prepared))
+            changed = changed_files(self.github, self.event, self.environ.get("GITHUB_BASE_REF", ""))
+            touched = sorted(self._touched(changed, read, prepared))
+            if not touched:
+                self._check_paths()
+        except (GradegateError, OSError, ValueError) as e:
+            return "", f"Everything is run, because it cannot be told what the pull request changes: {e}"
+        if touched:
+            return "", f"The run depends on {_listed(touched)}, which the pull request changes"
+        files = "file that the pull request changes" if len(changed.paths) == 1 else "files that the pull request changes"
+        return f"no case depends on the {len(changed.paths):,} {files}", ""
+
+    def _check(self, prepared: Prepared) -> None:
+        """Raises CannotTellError where a list of changed files says nothing about the run."""
+        if self.event.name not in EVENTS or self.event.number is None:
+            raise CannotTellError(f"the event {self.event.name} is not about the head of a pull request")
+        if not self.github.token:
+            raise CannotTellError("the input `github-token` is empty")
+        if head_of(self.root) not in {self.environ.get("GITHUB_SHA", ""), self.event.head_sha} - {""}:
+            raise CannotTellError("the checkout is not at the commit of the event")
+        action = self.environ.get("GITHUB_ACTION_PATH", "")
+        if action and Path(action).resolve().is_relative_to(self.root):
+            raise CannotTellError("the action itself comes from the pull request")
+        if prepared.changes.found:
+            raise CannotTellError("its gate differs from that of the base")
+        if not self.paths and (why := self._unseen(prepared)):
+            raise CannotTellError(f"{why}; the input `paths` can name the files that it is made of")
+
+    def _check_paths(self) -> None:
+        """Raises CannotTellError for a pattern that no file has: a slip of the pen would have nothing checked, ever."""
+        committed = self._committed()
+        for written in self.paths:
+            pattern, fixed = _pattern(written), takewhile(lambda part: "*" not in part, written.rstrip("/").split("/"))
+            try:
+                known = any(pattern.fullmatch(path) for path in committed.files(tuple(fixed)))
+            except LookupError:
+                raise CannotTellError("not all folders of the commit are in the checkout") from None
+            if not known:
+                raise CannotTellError(f"the input `paths` has {one_line(written, 100)}, which is no file of the commit")
+
+    def _committed(self) -> Vouched:
+        """The files of the commit that is checked out. Raises OSError and ValueError."""
+        return Vouched(self.root, folders_of(self.root)[1] / "objects", head_of(self.root), self.event.name)
+
+    def _unseen(self, prepared: Prepared) -> str:
+        """What the run depends on beside the files that it reads; an empty string where there is nothing."""
+        if self.settings.answers:
+            return "the answers were made elsewhere"
+        if self.settings.allow_exec:
+            return "code of the repository runs"
+        app = next((model for model in prepared.plan.models if _is_application(model)), None)
+        return f"{one_line(app.name, 80)} is an application, whose files are not known" if app else ""
+
+    def _reads(self, prepared: Prepared) -> Iterator[str]:
+        """Every path from the root that the plan was read from or through. Raises CannotTellError."""
+        vouched = self._committed()
+        own = self.environ.get("RUNNER_TEMP", "")
+        for path in prepared.named:
+            if own and path.is_relative_to(own) and not path.is_relative_to(self.root):
+                continue  # of an earlier step, as a baseline is; no file of the repository
+            if not path.resolve().is_relative_to(self.root):
+                raise CannotTellError(f"{path.name} is not in the checkout of the pull request")
+            if path.is_file():
+                self._as_committed(vouched, path)
+            for place in ways(path):
+                if place.is_relative_to(self.root):
+                    yield _listable(place.relative_to(self.root).as_posix())
+
+    def _as_committed(self, vouched: Vouched, path: Path) -> None:
+        """Raises CannotTellError for a file that an earlier step made or changed: what it is made of is not known."""
+        found = path.resolve()
+        try:
+            vouched.vouch(found, found.read_bytes(), path.name, NOWHERE)
+        except ConfigError:
+            raise CannotTellError(f"{path.name} is not as the commit has it") from None
+
+    def _touched(self, changed: Changed, read: frozenset[str], prepared: Prepared) -> Iterator[str]:
+        patterns = [_pattern(path) for path in self.paths]
+        folders = [_below(folder, self.root) for folder in (*prepared.searched, *self._config_folders())]
+        defaults = {_below(self.settings.cwd.resolve() / name, self.root) for name in DEFAULT_CONFIGS}
+        for path in changed.paths:
+            if path in read or _STEERING.fullmatch(path) or any(pattern.fullmatch(path) for pattern in patterns):
+                yield path
+            elif path in changed.gone and (path in defaults or any(_is_below(path, folder) for folder in folders)):
+                yield path  # a pattern may have matched it
+
+    def _config_folders(self) -> Iterator[Path]:
+        for written in self.settings.configs:
+            yield searched(self.settings.cwd / written)
+
+
+def _listable(name: str) -> str:
+    """Raises CannotTellError for a name that GitHub's list, which is UTF-8, could not have as it is."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise CannotTellError(f"the name {one_line(name, 100)} is not UTF-8") from None
+    return name
+
+
+def _is_application(model: AskedModel) -> bool:
+    """Whether what answers may be made of files that no config names."""
+    if runs_code(model.name) or model.name.startswith(("http:", "https:")) or model.replies_from == "program":
+        return True
+    host = host_at(f"http://{model.host}") if model.host else None
+    if host is None or model.name.startswith(_SERVERS):
+        return False
+    address = literal(host.name)
+    return is_loopback(host.name) or (is_private(address) if address else "." not in host.name)
+
+
+def _below(place: Path, root: Path) -> str:
+    """A place as a path from the root, whether it is there or not."""
+    return PurePosixPath(os.path.relpath(place.resolve(), root)).as_posix()
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return folder == "." or path.startswith(f"{folder}/") or path == folder
+
+
+def _pattern(written: str) -> re.Pattern[str]:
+    """As in ``paths`` of a workflow: ``*`` stays in a folder, ``**`` does not. A folder's name matches all below it."""
+    parts = re.split(r"(\*\*/|\*\*|\*)", written.rstrip("/"))
+    signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*"}
+    return re.compile("".join(signs.get(part, re.escape(part)) for part in parts) + "(?:/.*)?", re.DOTALL)
+
+
+def _listed(paths: Iterable[str]) -> str:
+    names = [one_line(path, 100) for path in paths]
+    more = f" and {many(len(names) - SHOWN, 'more file')}" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

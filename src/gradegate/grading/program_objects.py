@@ -1,0 +1,138 @@
+"""What code of the config returned, as a verdict: a boolean, a number, or ``{pass, score, reason}`` with more beside it.
+
+As promptfoo's ``src/assertions/javascript.ts`` and ``scriptResultNormalization.ts`` read it, but for one thing: what is
+no verdict there fails the answer, and here nobody could tell (ERROR).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from gradegate.access.hiding import excerpt
+from gradegate.errors import NoVerdict
+from gradegate.grading.grader import Scoring
+from gradegate.values.result import Verdict
+
+SCORING = Scoring(above_zero=True, share=False)  # a number passes above 0, or from the threshold
+WANTED = "a boolean, a number, or `{pass, score, reason}`"
+MAX_COMPONENTS = 100  # that reports show
+_LONGEST = 2000  # characters of a reason
+_SNAKE = {"pass_": "pass", "named_scores": "namedScores", "component_results": "componentResults"}
+
+
+def verdict(value: Any, nothing: str = "it returns nothing: add `return`") -> Verdict:
+    """The verdict that a value of JavaScript's kinds is; ``nothing`` is said of None. Raises NoVerdict."""
+    if value is None:
+        raise NoVerdict(nothing)
+    if isinstance(value, bool):
+        return Verdict(float(value), value, f"returned {str(value).lower()}")
+    if isinstance(value, int | float):
+        return Verdict(_finite(value, "the number"), None, f"returned {value:g}")
+    if isinstance(value, Mapping):
+        return _graded(value)
+    raise NoVerdict(f"it returned {kind(value)}, and a verdict is {WANTED}")
+
+
+def script_verdict(value: Any) -> Verdict:
+    """As ``verdict``, for languages whose results promptfoo reads more freely: also text, and keys in snake_case.
+
+    Raises NoVerdict.
+    """
+    if isinstance(value, str):
+        value = _read(value)
+    if isinstance(value, Mapping):
+        value = _camel(value)
+    return verdict(value, "it returned nothing (None)")
+
+
+def kind(value: Any) -> str:
+    """What a value is, for a message."""
+    if isinstance(value, str):
+        return f'{"the text" if len(value) <= 60 else "a text that starts with"} "{excerpt(value, 60)}"'
+    if isinstance(value, list | tuple):
+        return "a list"
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "true", False: "false"}[value]
+    if isinstance(value, int | float):
+        return "a number"
+    return "an object" if isinstance(value, Mapping) else f"a {type(value).__name__}"
+
+
+def _graded(value: Mapping[str, Any]) -> Verdict:
+    passed, score, reason = value.get("pass"), value.get("score"), value.get("reason")
+    wrong = [
+        name
+        for name, fits in (
+            ("pass", isinstance(passed, bool)),
+            ("score", isinstance(score, int | float) and not isinstance(score, bool)),
+            ("reason", isinstance(reason, str)),
+        )
+        if not fits
+    ]
+    if wrong or not isinstance(score, int | float) or not isinstance(reason, str):
+        names = ", ".join(f"`{name}`" for name in wrong)
+        raise NoVerdict(f"it returned an object whose {names} cannot be read: pass is a boolean, score a number, reason a text")
+    return Verdict(_finite(score, "`score`"), bool(passed), excerpt(reason, _LONGEST), _evidence(value))
+
+
+def _evidence(value: Mapping[str, Any]) -> dict[str, Any]:
+    parts, named = value.get("componentResults"), value.get("namedScores")
+    evidence: dict[str, Any] = {}
+    if parts is not None:
+        if not isinstance(parts, list | tuple):
+            raise NoVerdict("it returned an object whose `componentResults` is not a list")
+        evidence["components"] = [_component(part) for part in parts[:MAX_COMPONENTS]]
+    if named is not None:
+        evidence["named_scores"] = _named(named)
+    return evidence
+
+
+def _component(part: Any) -> dict[str, Any]:
+    if not isinstance(part, Mapping):
+        raise NoVerdict("it returned an object whose `componentResults` holds something that is no result")
+    found = verdict({"reason": "", **part})
+    return {"pass": found.passed, "score": found.score, "reason": found.reason}
+
+
+def _named(scores: Any) -> dict[str, float]:
+    if not isinstance(scores, Mapping):
+        raise NoVerdict("it returned an object whose `namedScores` is not an object")
+    named = {}
+    for name, score in list(scores.items())[:MAX_COMPONENTS]:
+        if isinstance(score, bool) or not isinstance(score, int | float):
+            raise NoVerdict(f"it returned an object whose `namedScores` holds no number for `{excerpt(str(name), 60)}`")
+        named[str(name)] = _finite(score, "a named score")
+    return named
+
+
+def _finite(number: float, what: str) -> float:
+    try:
+        score = float(number)
+    except OverflowError:
+        score = math.inf
+    if not math.isfinite(score):
+        raise NoVerdict(f"{what} that it returned is {'not a number' if math.isnan(score) else 'infinite'}")
+    return score
+
+
+def _read(text: str) -> Any:
+    """Text of a script: ``true``, ``false``, a number, or a JSON object."""
+    known = {"true": True, "false": False}.get(text.strip().lower())
+    if known is not None:
+        return known
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return read if isinstance(read, int | float | dict) else text
+
+
+def _camel(value: Mapping[str, Any]) -> dict[str, Any]:
+    mapped = {_SNAKE.get(name, name) if _SNAKE.get(name) not in value else name: item for name, item in value.items()}
+    parts = mapped.get("componentResults")
+    if isinstance(parts, list | tuple):
+        mapped["componentResults"] = [_camel(part) if isinstance(part, Mapping) else part for part in parts]
+    return mapped

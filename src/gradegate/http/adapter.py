@@ -1,0 +1,189 @@
+"""One HTTP request over pooled connections; the only module that leans on undocumented parts of requests and urllib3.
+
+These parts are: that a ``PoolManager`` takes its pools from ``pool_classes_by_scheme`` and a pool its connections from
+``ConnectionCls``; that an ``HTTPAdapter`` makes its managers in ``init_poolmanager`` and ``proxy_manager_for``; that a
+connection sends head and body through its own ``send``, keeps its socket in ``sock``, and connects in ``connect``; that
+a response says in ``length_remaining`` whether it was read to its end. ``tests/http/test_adapter.py`` checks each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from requests.utils import get_environ_proxies
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+from gradegate.access.hosts import Address, peer
+from gradegate.errors import ProviderError, Trouble
+from gradegate.files.bounds import MAX_BODY
+from gradegate.http import deadlines
+from gradegate.http.response import Ask, Response, unpacked
+
+CONNECT_SECONDS = 10.0
+_FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
+_UNSENDABLE = (
+    requests.exceptions.InvalidURL,
+    requests.exceptions.InvalidSchema,
+    requests.exceptions.MissingSchema,
+    requests.exceptions.InvalidHeader,
+    UnicodeError,
+)
+
+
+# Told the name of a host and the address that it led to; raises ProviderError when that is not asked.
+Look = Callable[[str, "Address | None"], None]
+
+
+def _any(name: str, address: Address | None) -> None:
+    """Whoever it is may be asked."""
+
+
+class Connections:
+    """Connections that are kept and used again. No redirect is followed, and no cookie or ``.netrc`` is read."""
+
+    def __init__(self, size: int, environ: Mapping[str, str], look: Look = _any) -> None:
+        self._session = requests.Session()
+        self._session.trust_env = False
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, Adapter(look, pool_maxsize=size, pool_connections=32))
+        self._proxies: dict[str, dict[str, str]] = {}
+        self._verify = environ.get("REQUESTS_CA_BUNDLE") or environ.get("SSL_CERT_FILE") or True
+
+    def send(self, ask: Ask, seconds: float) -> Response:
+        """The response to one request. Raises ProviderError: SETUP, UNREACHABLE, or MALFORMED when it is too long."""
+        try:
+            return self._send(ask, seconds)
+        except _UNSENDABLE as e:
+            raise ProviderError(f"{ask.host or 'the provider'} cannot be asked: {e}", Trouble.SETUP) from e
+        except _FOREIGN as e:
+            raise ProviderError(f"{ask.host} cannot be reached: {_innermost(e)}", Trouble.UNREACHABLE) from e
+
+    def _send(self, ask: Ask, seconds: float) -> Response:
+        started = time.monotonic()
+        headers = {"Content-Type": "application/json", "Accept": "application/json", **ask.headers}
+        request = requests.Request(ask.method, ask.url, headers=headers, data=ask.content).prepare()
+        # Straight to the adapter: no cookies, no redirects, no .netrc, and a third less work a call.
+        response = self._session.get_adapter(ask.url).send(
+            request,
+            stream=True,
+            timeout=(min(CONNECT_SECONDS, seconds), seconds),
+            verify=self._verify,
+            proxies=self._proxies_for(ask),
+        )
+        try:
+            packed = _read(response.raw)
+        finally:
+            response.raw.release_conn() if response.raw.length_remaining == 0 else response.close()
+        lower = {name.lower(): value for name, value in response.headers.items()}
+        try:
+            content = unpacked(packed, lower.get("content-encoding", ""), MAX_BODY + 1)
+        except ValueError as e:
+            raise ProviderError(f"{ask.host} answered a body that cannot be unpacked: {e}", Trouble.MALFORMED) from e
+        if len(content) > MAX_BODY:
+            raise ProviderError(f"{ask.host} answered more than {MAX_BODY >> 20} MiB", Trouble.MALFORMED)
+        return Response(response.status_code, lower, content, ask.host, time.monotonic() - started)
+
+    def _proxies_for(self, ask: Ask) -> dict[str, str]:
+        if ask.host not in self._proxies:
+            self._proxies[ask.host] = dict(get_environ_proxies(ask.url))
+        return self._proxies[ask.host]
+
+
+class _Watched:
+    """Tells the call of this thread which connection it uses, from the first packet on.
+
+    Head and body leave in one packet: each system call hands the interpreter to another thread and has to get it back.
+    """
+
+    _held: list[bytes] | None = None
+    look: Look
+
+    def connect(self) -> Any:
+        self._tell()
+        super().connect()  # type: ignore[misc]
+        try:
+            self.look(self.host, peer(self.sock.getpeername()[0]))  # type: ignore[attr-defined]
+        except ProviderError:
+            self.close()  # type: ignore[attr-defined]
+            raise
+
+    def request(self, *args: Any, **kwargs: Any) -> Any:
+        self._tell()
+        self._held = []
+        try:
+            super().request(*args, **kwargs)  # type: ignore[misc]
+        finally:
+            held, self._held = b"".join(self._held), None
+        self.send(held)
+        self._tell()
+
+    def send(self, content: Any) -> Any:
+        if self._held is not None and isinstance(content, bytes):
+            self._held.append(content)
+        else:
+            super().send(content)  # type: ignore[misc]
+
+    def _tell(self) -> None:
+        call = deadlines.current()
+        if call is not None:
+            call.uses(self)
+
+
+def _pools(look: Look) -> dict[str, type]:
+    """Pools of connections that tell ``look`` where they lead before anything is sent."""
+
+    class Plain(_Watched, HTTPConnection):
+        pass
+
+    class Secure(_Watched, HTTPSConnection):
+        pass
+
+    class PlainPool(HTTPConnectionPool):
+        ConnectionCls = Plain
+
+    class SecurePool(HTTPSConnectionPool):
+        ConnectionCls = Secure
+
+    Plain.look = Secure.look = staticmethod(look)
+    return {"http": PlainPool, "https": SecurePool}
+
+
+class Adapter(HTTPAdapter):
+    """Hands out connections that can be watched, with a proxy and without."""
+
+    def __init__(self, look: Look = _any, **kwargs: Any) -> None:
+        self._pools = _pools(look)
+        super().__init__(**kwargs)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """As requests makes it, with our pools."""
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = self._pools
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        """As requests makes it, with our pools."""
+        manager = super().proxy_manager_for(*args, **kwargs)
+        manager.pool_classes_by_scheme = self._pools
+        return manager
+
+
+def _read(raw: Any) -> bytes:
+    """The body as it was sent, up to a byte too many; one that ends too early raises only at the read after its end."""
+    parts, left = [], MAX_BODY + 1
+    while left and (part := raw.read(left, decode_content=False)):
+        parts.append(part)
+        left -= len(part) if raw.length_remaining != 0 else left
+    return b"".join(parts)
+
+
+def _innermost(error: BaseException) -> str:
+    """The plainest words in a chain of wrapped exceptions: ``Connection refused`` and not three class names."""
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -1,0 +1,101 @@
+"""The last look at a request before it leaves: no credential stands anywhere but in the field that our own code fills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlsplit
+
+from gradegate.access import tokens
+from gradegate.access.egress import PRIVATE, Egress
+from gradegate.access.encodings import Traces
+from gradegate.access.hosts import Address, host_at
+from gradegate.errors import ProviderError, Trouble
+
+# What says where a request ends is made of its body: another word for it would let a body go on as a request of its own.
+FRAMING = "transfer-encoding"
+LEAST = 16  # characters of a credential that is looked for; a shorter one may be a word of any answer
+
+
+def addresses(url: str, headers: Mapping[str, Any]) -> tuple[str, ...]:
+    """Where a request goes: its address, and the one that a header ``Host`` makes of it, by which servers choose that share one."""
+    named = [str(text).strip() for name, text in headers.items() if name.strip().lower() == "host"]
+    return (url, *(f"{urlsplit(url).scheme}://{text}/" for text in named))
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Knows the credentials of the environment and the tokens that were minted, whole and encoded, by their values."""
+
+    egress: Egress = Egress()
+
+    def check(self, url: str, headers: Mapping[str, str], content: bytes | None) -> None:
+        """Raises ProviderError for a credential in what is beside the credential field of a request.
+
+        Headers may hold one of no vendor where their host may have it, and an address the one that it is made of.
+        """
+        body = (content or b"").decode("utf-8", "replace")
+        everything = "\n".join([url, *headers, *headers.values(), body])
+        if tokens.whole().shows(everything):
+            raise _withheld("a token that was made for this job")
+        if not self._all.shows(everything):
+            return
+        places = addresses(url, headers)
+        shown, rest = "\n".join(headers.values()), "\n".join([*headers, body])
+        for names, traces in self._sought:
+            heads = any(all(self.egress.heads(name, place) for place in places) for name in names)
+            leads = any(self.egress.is_address(name, url) for name in names)
+            if traces.shows(rest) or (traces.shows(url) and not leads) or (traces.shows(shown) and not heads):
+                raise _withheld(names[0])
+
+    def check_field(self, url: str, headers: Mapping[str, str], field: Mapping[str, str]) -> None:
+        """Raises ProviderError for a credential field with a credential that does not go to the host."""
+        text = "\n".join(field.values())
+        for names, traces in self._sought if text and self._all.shows(text) else ():
+            places = addresses(url, headers)
+            if traces.shows(text) and not any(all(self.egress.carries(it, place) for place in places) for it in names):
+                raise ProviderError(f"the request holds {names[0]}, which does not go to this host", Trouble.WITHHELD)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The credentials of the environment, of any length."""
+        return tuple(self._named)
+
+    @cached_property
+    def _named(self) -> Mapping[str, tuple[str, ...]]:
+        """Each credential with the variables that hold it: the same may have a name of its own for a gateway."""
+        named: dict[str, tuple[str, ...]] = {}
+        for name, value in self.egress.variables.items():
+            if value.strip() and self.egress.is_credential(name):
+                named[value.strip()] = (*named.get(value.strip(), ()), name)
+        return named
+
+    @cached_property
+    def _sought(self) -> tuple[tuple[tuple[str, ...], Traces], ...]:
+        return tuple((names, Traces.whole([text])) for text, names in self._named.items() if len(text) >= LEAST)
+
+    @cached_property
+    def _all(self) -> Traces:
+        return Traces.whole(text for text in self._named if len(text) >= LEAST)
+
+    def check_signed(self, url: str, headers: Mapping[str, str]) -> None:
+        """Raises ProviderError for a request that a token is to sign and that is meant for another host than its address says."""
+        if len({host_at(at) for at in addresses(url, headers)}) > 1:
+            raise ProviderError("the header Host names another host, to which no token goes", Trouble.SETUP)
+
+    def check_peer(self, name: str, address: Address | None) -> None:
+        """Raises ProviderError when a host's name led to an address that is not asked."""
+        objection = self.egress.objection(name, address)
+        if objection:
+            cure = "" if objection != PRIVATE else f"; allow it in the workflow: `allowed-hosts: {name}`"
+            raise ProviderError(f"{name} is not asked: {objection}{cure}", Trouble.SETUP)
+
+
+def _withheld(what: str) -> ProviderError:
+    return ProviderError(
+        f"the request holds {what} outside of the credential field of a provider, so it was not sent; "
+        "where a variable is no secret, name it in `allowed-env`",
+        Trouble.WITHHELD,
+    )

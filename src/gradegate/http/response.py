@@ -1,0 +1,103 @@
+"""What is sent over HTTP, and what came back."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gradegate.access.hiding import excerpt
+from gradegate.errors import ProviderError, Trouble
+from gradegate.files.bounds import MAX_BODY_VALUES
+
+DEEPEST = 100  # levels of JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request; ``host`` as messages show it."""
+
+    method: str
+    url: str
+    host: str
+    headers: Mapping[str, str]
+    content: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response; ``headers`` in lower case, ``seconds`` of the last attempt alone."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    host: str
+    seconds: float = 0.0
+
+    def json(self) -> Any:
+        """The body as JSON. Raises ProviderError."""
+        try:
+            if self.body.count(b",") > MAX_BODY_VALUES:
+                what = f"{self.host} answered JSON with more than {MAX_BODY_VALUES:,} values"
+                raise ProviderError(what, Trouble.MALFORMED)
+            value = json.loads(self.body, object_pairs_hook=_unique)
+            check_depth(value, self.body)
+            return value
+        except (ValueError, RecursionError) as e:
+            start = excerpt(self.body[:400].decode("utf-8", "backslashreplace"), 80)
+            raise ProviderError(f"{self.host} answered something that is not JSON: {start!r}", Trouble.MALFORMED) from e
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. Of a key that stands twice, whoever reads next might take the other value: that is no JSON here."""
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        raise ValueError("a key stands twice in an object")
+    return entries
+
+
+def check_depth(value: Any, text: bytes | str) -> None:
+    """Raises RecursionError for JSON that is nested more deeply than we, who walk through it, could go back."""
+    lists, objects = (b"[", b"{") if isinstance(text, bytes) else ("[", "{")
+    if text.count(lists) + text.count(objects) <= DEEPEST:  # type: ignore[arg-type]  # of the kind of the text
+        return
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [item for outer in level for item in _inside(outer)]
+        if not level:
+            return
+    raise RecursionError(f"nested deeper than {DEEPEST} levels")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return (item for item in inside if isinstance(item, dict | list))
+
+
+def unpacked(body: bytes, encoding: str, most: int) -> bytes:
+    """At most so many bytes of a body, whole. Raises ValueError when it is cut, or packed in a way not asked for."""
+    for name in reversed([name.strip().lower() for name in encoding.split(",")]):
+        if name in ("gzip", "x-gzip", "deflate"):
+            body = _inflated(body, name == "deflate", most)
+        elif name not in ("", "identity"):
+            raise ValueError(f"its encoding is {excerpt(name, 40)!r}")
+    return body
+
+
+def _inflated(body: bytes, plain: bool, most: int) -> bytes:
+    """``plain`` (deflate) is with a zlib header as RFC 9110 has it, or without as some servers send it."""
+    if not body:
+        return b""  # as of HEAD and 204
+    parts: list[bytes] = []
+    while body and sum(map(len, parts)) < most:  # a gzip body may have several members
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32 if body[0] & 15 == 8 or not plain else -zlib.MAX_WBITS)
+        try:
+            parts.append(unpacker.decompress(body, most - sum(map(len, parts))))
+        except zlib.error as e:
+            raise ValueError("it is broken") from e
+        if not unpacker.eof and not unpacker.unconsumed_tail:
+            raise ValueError("it ends too early")
+        body = unpacker.unused_data
+    return b"".join(parts)

@@ -1,0 +1,129 @@
+"""Tokens that are minted when they are needed: once for all threads, anew before they end, and not again and again in vain."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from gradegate.access import tokens
+from gradegate.errors import ProviderError, Trouble
+
+RENEWED = 2 / 3  # of a token's life, after which another is minted
+PATIENCE = 30.0  # seconds before it is tried again after a refusal, or after
+FAILURES = 3  # in a row of a kind that may pass, each of which has been tried for several seconds
+LONGEST = 43_200.0  # seconds of a life: who says more is not believed
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token with its life in seconds from now."""
+
+    text: str = field(repr=False)
+    seconds: float
+
+
+Mint = Callable[[], Token]
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A token with the times of the monotonic clock at which it is renewed and at which it ends: no clock that is set wrong matters."""
+
+    text: str = field(repr=False)
+    renewed: float
+    ends: float
+
+
+class Minted:
+    """The token of one account. Any number of threads take it; one of them mints, the others wait or take the one before."""
+
+    def __init__(self, mint: Mint) -> None:
+        self._mint = mint
+        self._minting = threading.Lock()
+        self._held: _Held | None = None
+        self._accepted = ""  # the last token that was answered
+        self._failure: ProviderError | None = None
+        self._failed = -math.inf  # when
+        self._failures = 0  # in a row
+
+    def take(self) -> str:
+        """A token that has not ended. Raises ProviderError where none can be minted."""
+        held, now = self._held, time.monotonic()
+        if held is not None and now < held.renewed:
+            return held.text
+        usable = held.text if held is not None and now < held.ends else ""
+        if not self._minting.acquire(blocking=not usable):
+            return usable
+        try:
+            return self._renewed()
+        finally:
+            self._minting.release()
+
+    def accepted(self, text: str) -> None:
+        """The vendor has answered to a token."""
+        self._accepted = text
+
+    def refused(self, text: str) -> bool:
+        """Whether another token may be taken in place of one that was refused: it was accepted before, or is not the last.
+
+        One that was refused from the start is not too old: another would be refused as well.
+        """
+        held = self._held
+        if held is not None and held.text == text:
+            if self._accepted != text:
+                return False
+            self._held = None
+        return True
+
+    def _renewed(self) -> str:
+        held, now = self._held, time.monotonic()
+        if held is not None and now < held.renewed:  # another thread was first
+            return held.text
+        try:
+            return self._minted(now)
+        except ProviderError:
+            if held is None or now >= held.ends:
+                raise
+            return held.text
+
+    def _minted(self, now: float) -> str:
+        failure = self._failure
+        lasts = failure is not None and (failure.trouble is Trouble.SETUP or self._failures >= FAILURES)
+        if failure is not None and lasts and now < self._failed + PATIENCE:
+            raise ProviderError(str(failure), failure.trouble)
+        try:
+            token = self._mint()
+        except ProviderError as e:
+            self._failure, self._failed, self._failures = e, time.monotonic(), self._failures + 1
+            raise
+        tokens.remember(token.text)
+        life = min(token.seconds, LONGEST)
+        self._failure, self._failures = None, 0
+        self._held = _Held(token.text, now + life * RENEWED, now + life)  # from when it was asked for
+        return token.text
+
+
+class Tokens:
+    """The tokens of a run, by account."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._accounts: dict[Hashable, Minted] = {}
+
+    def of(self, account: Hashable, mint: Mint) -> Minted:
+        """The one token of an account, whoever asks first."""
+        with self._lock:
+            return self._accounts.setdefault(account, Minted(mint))
+
+
+def life(value: object) -> float:
+    """Seconds as a reply gives them. Raises ProviderError for what is no time to live."""
+    fine = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+    if not fine and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:  # Entra ID's first version
+        value, fine = int(value), int(value) > 0
+    if not fine:
+        raise ProviderError("it does not say how long its token lives", Trouble.MALFORMED)
+    return float(value)  # type: ignore[arg-type]  # a number, as was just seen

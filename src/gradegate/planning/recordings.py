@@ -1,0 +1,204 @@
+"""Puts answers made elsewhere to the calls of a plan: by id, else by what was asked."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, pairwise
+
+from gradegate.access.hiding import excerpt
+from gradegate.errors import ConfigError, Mistake
+from gradegate.planning.calls import UNNAMED, Call, calls
+from gradegate.planning.job import Job, Plan
+from gradegate.recording.answer import Answer, Question
+from gradegate.recording.fields import called
+from gradegate.recording.messages import answering
+from gradegate.recording.messages import calls as calls_of
+from gradegate.recording.read import Recording
+from gradegate.registry import suggest
+from gradegate.texts import chat
+from gradegate.values.suite import Note
+
+MOST = 50  # mistakes of one kind that are said
+_NEAR = 300  # ids that another is compared with, for a suggestion
+_ANEW = "write the cases of this commit with `gradegate cases`, and have them answered"
+_BY_ID = "name its call by the id: the prompt of a case that fills in a stored answer is known only then"
+AGAIN = Note("`confirm: answers` asks the grader again: answers made elsewhere cannot be asked for anew")
+
+
+def answered(plan: Plan, recording: Recording) -> Plan:
+    """The plan with an answer, or None, for each call; no target of it is asked. Raises ConfigError with every mistake."""
+    join = _Join(list(calls(plan.jobs)))
+    for answer in recording.answers:
+        join.put(answer)
+    mistakes = [*recording.mistakes, *join.mistakes()]
+    if mistakes:
+        raise ConfigError(*mistakes)
+    given: dict[int, list[Answer | None]] = defaultdict(list)
+    for call in join.calls:  # the repetitions of a job come in their order
+        given[call.place].append(join.found.get(call.id))
+    jobs = tuple(replace(job, given=tuple(given[place])) if place in given else job for place, job in enumerate(plan.jobs))
+    anew = any(policy.confirm == "answers" for policy in plan.policies)
+    notes = (*plan.notes, AGAIN) if anew else plan.notes
+    return replace(plan, jobs=jobs, notes=notes, recorded=recording.digests)
+
+
+@dataclass
+class _Fitting:
+    """The calls that a question may be, in plan order; ``alike``: repetitions of one case, any of which an answer fits."""
+
+    calls: list[Call]
+    alike: bool
+    tried: int = 0
+
+    def next(self, taken: Mapping[str, Answer]) -> Call | None:
+        """The first call that has no answer yet."""
+        while self.tried < len(self.calls):
+            call = self.calls[self.tried]
+            self.tried += 1
+            if call.id not in taken:
+                return call
+        return None
+
+
+@dataclass
+class _Join:
+    calls: Sequence[Call]
+    found: dict[str, Answer] = field(default_factory=dict)  # by the id of the call
+    _twice: list[Mistake] = field(default_factory=list)
+    _unknown: list[Mistake] = field(default_factory=list)
+    _unfit: list[Mistake] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._by_id = {call.id: call for call in self.calls}
+        self._recalls = any(call.job.recall for call in self.calls)
+        self._by_name: dict[str, str] | None = None  # an id of each case that has a description
+        self._index: dict[str, list[Call]] | None = None
+        self._searched: dict[tuple[object, ...], _Fitting] = {}
+
+    def put(self, answer: Answer) -> None:
+        """Give the answer to its call, or note why it has none."""
+        call = self._named(answer) if answer.question is None else self._asked(answer, answer.question)
+        if call is None:
+            return
+        first = self.found.setdefault(call.id, answer)
+        if first is not answer:
+            what = f"`{call.id}` is answered twice: also at {first.origin}"
+            self._twice.append(Mistake(what, answer.origin, "keep one of the answers"))
+            return
+        wrong = _unlike(call.job, answer)
+        if wrong:
+            self._unfit.append(Mistake(wrong, answer.origin, "answer the user's turns as the case has them, in order"))
+        elif _contradicts(call.job, answer):
+            what = "`tool_calls` and the calls in `messages` are not the same"
+            self._unfit.append(Mistake(what, answer.origin, "give the calls once"))
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """Of each kind the first ones, and how many there are more."""
+        for kind in (self._unknown, self._twice, self._unfit):
+            yield from kind[:MOST]
+            if len(kind) > MOST:
+                yield Mistake(f"{len(kind) - MOST:,} more answers are mistaken in this way", kind[MOST].origin)
+
+    # --- by id ------------------------------------------------------------------------------------------------
+
+    def _named(self, answer: Answer) -> Call | None:
+        call = self._by_id.get(answer.id)
+        if call is None:
+            near = self._near(answer.id) if len(self._unknown) < MOST else ""
+            what = f"no planned call has the id `{excerpt(answer.id, 80)}`"
+            self._unknown.append(Mistake(what, answer.origin, near or _ANEW))
+        return call
+
+    def _near(self, written: str) -> str:
+        """The id that was meant: the same apart from spaces and case, of the same case, or a similar one."""
+        plain = written.strip().lower()
+        if plain in self._by_id:
+            return f'did you mean "{plain}"?'
+        if self._by_name is None:
+            self._by_name = {it.rpartition("-")[0]: it for it in self._by_id}
+        same = self._by_name.get(plain.rpartition("-")[0], "")
+        if same and not same.startswith(f"{UNNAMED}-"):
+            return f"the case has another id in this plan, such as `{same}`: {_ANEW}"
+        return suggest(excerpt(written, 80), islice(self._by_id, _NEAR))
+
+    # --- by what was asked ------------------------------------------------------------------------------------
+
+    def _asked(self, answer: Answer, question: Question) -> Call | None:
+        if question.session in self._by_id:
+            return self._by_id[question.session]
+        key = (question.text.strip(), question.whole, question.provider, repr(sorted(question.vars.items())))
+        if key not in self._searched:
+            fitting = [call for call in self._candidates(question) if _fits(call.job, question)]
+            alike = len({call.place for call in fitting}) == 1
+            self._searched[key] = _Fitting(fitting, alike)
+        found = self._searched[key]
+        call = found.next(self.found) if found.alike else None
+        if call is None:
+            self._lost(answer, question, found)
+        return call
+
+    def _lost(self, answer: Answer, question: Question, found: _Fitting) -> None:
+        said = excerpt(" ".join(question.text.split()), 60)
+        if found.alike:
+            what = f"`{said}` has more answers than planned calls"
+            self._twice.append(Mistake(what, answer.origin, "keep as many as are planned"))
+        elif found.calls:
+            ids = ", ".join(f"`{call.id}`" for call in found.calls[:3])
+            what = f"the answer to `{said}` fits several planned calls: {ids}" + ", ..." * (len(found.calls) > 3)
+            self._unknown.append(Mistake(what, answer.origin, "name one of them by its id"))
+        else:
+            self._unknown.append(Mistake(f"no planned call asks `{said}`", answer.origin, _BY_ID if self._recalls else _ANEW))
+
+    def _candidates(self, question: Question) -> Iterable[Call]:
+        if self._index is None:
+            self._index = defaultdict(list)
+            for call in self.calls:
+                for text in _questions(call.job):
+                    self._index[text].append(call)
+        return self._index.get(question.text.strip(), ())
+
+
+def _questions(job: Job) -> set[str]:
+    """The texts by which an application may know the question: the prompt, its last message, a variable."""
+    prompted = chat.parse(job.text) or ()
+    variables = (value for value in job.vars.values() if isinstance(value, str))
+    texts = (job.text, *(it.content for it in prompted[-1:]), *(it.content for it in job.case.turns[:1]), *variables)
+    return {text.strip() for text in texts if text.strip()}
+
+
+def _fits(job: Job, question: Question) -> bool:
+    if question.provider not in ("", job.target.name, job.target.id):
+        return False
+    if not question.whole:
+        return True
+    # Whoever wrote the answer may have added variables of its own, such as the id of a session.
+    same = all(name in question.vars and question.vars[name] == value for name, value in job.vars.items())
+    return same and job.text.strip() == question.text.strip()
+
+
+def _contradicts(job: Job, answer: Answer) -> bool:
+    """Whether calls are told twice, and not the same ones."""
+    if answer.tool_calls is None:
+        return False
+    said = answering(answer.messages, "" if job.case.turns else job.text)
+    inside = Counter(map(called, calls_of(said)))
+    return bool(inside) and inside != Counter(map(called, answer.tool_calls))
+
+
+def _unlike(job: Job, answer: Answer) -> str:
+    """Why an answer cannot be one to a conversation of the config, as a sentence; empty where it can."""
+    turns = job.case.turns
+    if not turns or answer.error:
+        return ""
+    if not answer.messages:
+        what = f"the case is a conversation of {len(turns)} turns, and the answer has no `messages`"
+        return what if len(turns) > 1 else ""
+    said = [turn.content for turn in answer.messages if turn.role == "user"]
+    if said != [turn.content for turn in turns]:
+        return "the user says something else in `messages` than in the case"
+    roles = [turn.role for turn in answer.messages]
+    missing = any(one == other == "user" for one, other in pairwise(roles))
+    missing = missing or (roles[-1] == "user" and answer.output is None)
+    return "a turn of the user has no answer in `messages`" if missing else ""

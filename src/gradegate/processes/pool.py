@@ -1,0 +1,219 @@
+"""Has code of the repository run: the one place that knows whether it may, and where its processes are.
+
+It is module state, as the accounts of ``bounded`` are: whoever reads a config may come upon code, and it ends once.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import site
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gradegate.processes.permission import NO_LEAVE, Leave
+from gradegate.processes.program import File, Program
+from gradegate.processes.program_worker import Died, Post, Worker
+from gradegate.processes.rights import hide
+from gradegate.processes.seclusion import Impossible, Seclusion
+
+
+class Failed(ValueError):
+    """Code gave no result; the message says why, with the last lines of its traceback where it raised."""
+
+    @property
+    def line(self) -> str:
+        """The message in one line."""
+        return "; ".join(line.strip() for line in str(self).splitlines() if line.strip(" ^~"))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where code runs. ``role`` keeps apart what answers ("target") and what judges ("gate"): they share no process.
+
+    ``env`` is added to what the leave gives, ``python`` is the interpreter where the config names one.
+    """
+
+    folder: Path
+    role: str
+    about: str = ""  # the file or the command: each has a process of its own
+    python: str = ""
+    env: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass
+class _Pool:
+    """The workers of one place: those that wait, and how many there are."""
+
+    waiting: list[Worker] = field(default_factory=list)
+    started: int = 0
+
+
+@dataclass
+class _Desk:
+    leave: Leave = NO_LEAVE
+    seclusion: Seclusion | None = None
+    pools: dict[Place, _Pool] = field(default_factory=dict)
+    busy: set[Worker] = field(default_factory=set)
+    ended: bool = False
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def take(self, place: Place, most: int) -> Worker:
+        """A worker that nobody uses, started where there may be one more. Raises Died and Impossible."""
+        with self.changed:
+            pool = self.pools.setdefault(place, _Pool())
+            while not pool.waiting and pool.started >= max(most, 1) and not self.ended:
+                self.changed.wait()
+            if self.ended:
+                raise Died("the run ended")
+            if pool.waiting:
+                worker = pool.waiting.pop()
+            else:
+                worker = Worker(self._post(place))
+                pool.started += 1
+            self.busy.add(worker)
+            return worker
+
+    def give_back(self, place: Place, worker: Worker, sound: bool) -> None:
+        """A worker that answered is used again; any other is ended."""
+        with self.changed:
+            self.busy.discard(worker)
+            pool = self.pools.setdefault(place, _Pool())
+            keep = sound and not self.ended
+            if keep:
+                pool.waiting.append(worker)
+            else:
+                pool.started -= 1
+            self.changed.notify_all()
+        if not keep:
+            worker.end()
+
+    def end(self) -> None:
+        """End every process. Those that are busy end under whoever waits for them."""
+        with self.changed:
+            self.ended = True
+            workers = [worker for pool in self.pools.values() for worker in pool.waiting]
+            self.pools.clear()
+            busy = list(self.busy)
+            self.changed.notify_all()
+        for worker in busy:
+            worker.stop()
+        for worker in workers:
+            worker.end()
+        if self.seclusion:
+            self.seclusion.end()
+            self.seclusion = None
+
+    def _post(self, place: Place) -> Post:
+        env = {**self.leave.env, **_ALWAYS, **dict(place.env)}
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(place.folder), env.get("PYTHONPATH", ""))))
+        python = interpreter(place.python or self.leave.python, env["PATH"], place.folder, probe=not self.leave.apart)
+        if not self.leave.apart:
+            return Post(python, place.folder, {"PYTHONUSERBASE": site.getuserbase(), **env})
+        if self.seclusion is None:
+            seclusion = Seclusion(self.leave)
+            try:
+                seclusion.begin()
+            except Impossible:
+                seclusion.end()
+                raise
+            self.seclusion = seclusion
+        hidden = self.seclusion
+        return Post(python, place.folder, env, hidden.user(), hidden.secret, tuple(hidden.fixed(place.folder)))
+
+
+_ALWAYS = {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+_DESK = _Desk()
+
+
+def begin(leave: Leave) -> None:
+    """A new run with what it may; processes of another run are ended."""
+    global _DESK  # noqa: PLW0603 - as the module says
+    _DESK.end()
+    _DESK = _Desk(leave)
+    if leave.granted:
+        hide()
+
+
+def end() -> None:
+    """No code runs any more."""
+    _DESK.end()
+
+
+def leave() -> Leave:
+    """What code of the repository may in this run."""
+    return _DESK.leave
+
+
+def call(program: Program, arguments: list[Any], role: str, default: str, **options: Any) -> Any:
+    """What a function of a Python file returns: plain data. ``default`` is its name where the config names none.
+
+    ``options`` are those of ``ask``, and ``python`` and ``env`` of the place. Raises Failed.
+    """
+    file: File = program.file
+    place = Place(file.folder, role, str(file.path), options.pop("python", ""), options.pop("env", ()))
+    request = {"kind": "call", "path": str(file.path), "function": file.function or default, "args": arguments}
+    return ask(place, request, **options)
+
+
+def inline(code: str, arguments: list[Any], role: str) -> Any:
+    """What code of a config returns: one line is an expression, more are the body of a function. Raises Failed."""
+    return ask(Place(_DESK.leave.cwd, role), {"kind": "inline", "code": code, "args": arguments})
+
+
+def ask(place: Place, request: Mapping[str, Any], seconds: float | None = None, workers: int = 0) -> Any:
+    """The result of a request to a worker of a place; no more than ``workers`` are at it at once. Raises Failed."""
+    desk = _DESK
+    if not desk.leave.granted:
+        raise Failed("code of the repository may not run: --allow-exec was not given")
+    try:
+        worker = desk.take(place, workers or desk.leave.calls)
+    except (Died, Impossible) as e:
+        raise Failed(str(e)) from e
+    answer: dict[str, Any] | None = None
+    try:
+        answer = worker.ask(dict(request), min(seconds or desk.leave.seconds, desk.leave.seconds))
+    except Died as e:
+        raise Failed(str(e)) from e
+    except RecursionError as e:
+        raise Failed("it is given what is nested too deeply") from e
+    finally:
+        desk.give_back(place, worker, answer is not None)
+    if "error" in answer:
+        raise Failed(str(answer["error"]))
+    return answer["value"]
+
+
+def interpreter(named: str, path: str, folder: Path, probe: bool = True) -> str:
+    """The Python that runs code: the one that is named, else that of PATH, else our own. Raises Died.
+
+    ``probe``: what stands on PATH may be run as we are, to learn which interpreter it leads to.
+    """
+    if not named:
+        return _of_path(path, probe)
+    found = next(filter(None, (shutil.which(name, path=path) for name in (str(folder / named), named))), None)
+    if found is None:
+        raise Died(f"there is no interpreter `{named}`")
+    return os.path.abspath(found)  # noqa: PTH100 - a link may be what makes it that of an environment
+
+
+@cache
+def _of_path(path: str, probe: bool) -> str:
+    """What stands on PATH may be a script that looks for the interpreter each time, so it is asked once."""
+    found = next(filter(None, (shutil.which(name, path=path) for name in ("python3", "python"))), None)
+    if found is None:
+        return sys.executable
+    if not probe:
+        return found
+    try:
+        line = [found, "-I", "-S", "-c", "import sys; print(sys.executable)"]
+        said = subprocess.run(line, capture_output=True, text=True, timeout=30, env={"PATH": path}, check=False).stdout  # noqa: S603 - PATH is ours
+    except (OSError, subprocess.SubprocessError):
+        return found
+    return said.strip() if Path(said.strip()).is_file() else found

@@ -1,0 +1,178 @@
+"""One process in which code of the repository runs, with the keeper that ends it: requests go in, answers come out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gradegate.access.hiding import ending
+from gradegate.files.bounds import MAX_SENT, MIB
+
+_HERE = Path(__file__).parent  # with what other processes run, which this one has no use for
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from gradegate.processes.keeper import main; main()"
+START_SECONDS = 20.0  # until a keeper has begun or ended
+LAST_LINES, LAST_CHARACTERS = 6, 1000  # of what a process printed that ended by itself; fewer than a keeper keeps
+# What a user of its own may take; off the Action the limits are those of whoever runs it.
+LIMITS = {
+    "RLIMIT_DATA": 4096 * MIB,  # bytes of memory of one process
+    "RLIMIT_FSIZE": 256 * MIB,  # bytes of one file
+    "RLIMIT_NPROC": 512,  # processes and threads
+    "RLIMIT_NOFILE": 1024,
+    "RLIMIT_CORE": 0,
+}
+
+
+class Died(ValueError):
+    """The process gave no answer and is no more; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """Where a worker works: its interpreter, its folder, what it sees of the environment, and who it is (0: as we are).
+
+    ``closed`` are paths that it must not reach, and ``fixed`` those that it must not write.
+    """
+
+    python: str
+    folder: Path
+    env: dict[str, str]
+    user: int = 0
+    closed: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+
+
+class Worker:
+    """A running process; one request at a time."""
+
+    def __init__(self, post: Post) -> None:
+        """Raises Died when it does not start."""
+        self._home = tempfile.mkdtemp(prefix="gradegate-")
+        self._user = post.user
+        requests, self._in = os.pipe()
+        self._out, answers = os.pipe()
+        try:
+            if post.user:
+                os.chown(self._home, post.user, post.user)
+            self._keeper = subprocess.Popen(  # noqa: S603 - ourselves
+                [sys.executable, "-I", "-S", "-B", "-c", _BOOT, str(_HERE.parents[1])],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={"PATH": os.defpath},
+                pass_fds=(requests, answers),
+                start_new_session=True,  # Ctrl-C is ours to handle
+            )
+        except OSError as e:
+            os.close(self._in)
+            os.close(self._out)
+            raise Died(f"its process does not start: {e}") from e
+        finally:
+            os.close(requests)
+            os.close(answers)
+        os.set_blocking(self._in, False)
+        assert self._keeper.stdin
+        with contextlib.suppress(BrokenPipeError):  # who asks it learns that it died
+            self._keeper.stdin.write(self._task(post, requests, answers))
+            self._keeper.stdin.flush()
+
+    def _task(self, post: Post, requests: int, answers: int) -> bytes:
+        home = {"HOME": self._home, "TMPDIR": self._home, "USER": "gradegate", "LOGNAME": "gradegate"}
+        source = (_HERE / "harness.py").read_text(encoding="utf-8")
+        task = {
+            "argv": [post.python, "-c", source],
+            "env": {**post.env, **home},
+            "folder": str(post.folder),
+            "pipes": [requests, answers],
+            "uid": post.user,
+            "limits": LIMITS if post.user else {"RLIMIT_CORE": 0},
+            "closed": post.closed,
+            "fixed": post.fixed,
+        }
+        return json.dumps(task).encode() + b"\n"
+
+    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """The answer to a request. Raises Died, after which the worker can only be ended."""
+        until = time.monotonic() + seconds
+        content = json.dumps(request, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        view = memoryview(len(content).to_bytes(4, "big") + content)
+        try:
+            while view:
+                self._wait(self._in, select.POLLOUT, until, seconds)
+                view = view[os.write(self._in, view) :]
+        except BrokenPipeError as e:
+            raise self._death() from e
+        size = int.from_bytes(self._read(4, until, seconds), "big")
+        if size > MAX_SENT:
+            raise Died(f"what it returns has more than {MAX_SENT >> 20} MiB")
+        try:
+            answer = json.loads(self._read(size, until, seconds))
+        except (ValueError, RecursionError) as e:
+            raise Died(f"what it returns cannot be read: {e}") from e
+        if not isinstance(answer, dict) or not answer.keys() & {"value", "error"}:
+            raise Died("it answered what was not asked")
+        return answer
+
+    def stop(self) -> None:
+        """Kill it with all that it started; whoever waits for its answer learns that it died."""
+        assert self._keeper.stdin
+        with contextlib.suppress(BrokenPipeError):
+            self._keeper.stdin.close()
+        try:
+            self._keeper.wait(START_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._keeper.kill()
+            self._keeper.wait()
+
+    def end(self) -> None:
+        """Kill it and take leave of it."""
+        self.stop()
+        for number in (self._in, self._out):
+            os.close(number)
+        assert self._keeper.stdout
+        self._keeper.stdout.close()
+        if not self._user:  # what a user of its own leaves is removed with that user's rights
+            shutil.rmtree(self._home, ignore_errors=True)
+
+    def _read(self, size: int, until: float, seconds: float) -> bytes:
+        read = bytearray()
+        while len(read) < size:
+            self._wait(self._out, select.POLLIN, until, seconds)
+            part = os.read(self._out, size - len(read))
+            if not part:
+                raise self._death()
+            read += part
+        return bytes(read)
+
+    def _wait(self, pipe: int, event: int, until: float, seconds: float) -> None:
+        poll = select.poll()
+        poll.register(pipe, event)
+        if not poll.poll(max(0.0, until - time.monotonic()) * 1000):
+            raise Died(f"it takes more than {seconds:g} seconds")
+
+    def _death(self) -> Died:
+        """What the keeper says of the end of a process that ended by itself."""
+        assert self._keeper.stdout
+        pipe = self._keeper.stdout.fileno()
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN)
+        said = os.read(pipe, 65536) if poll.poll(START_SECONDS * 1000) else b""
+        try:
+            report = json.loads(said)
+        except ValueError:
+            report = {}
+        if "refused" in report:
+            return Died(f"its process was not begun: {report['refused']}")
+        if "code" not in report:
+            return Died("its process was ended from outside")
+        last = ending("\n".join(str(report.get("tail", "")).strip().splitlines()[-LAST_LINES:]), LAST_CHARACTERS)
+        return Died(f"its process ended with {report['code']}" + (f": {last}" if last else ""))

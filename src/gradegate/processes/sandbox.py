@@ -1,0 +1,114 @@
+"""A process of our own without keys, in which something is evaluated that may never end or fill the memory.
+
+It gets an empty environment, no folder of the workspace and no file of ours, and no way to this process, whose keys it might
+read (``rights``). It is killed when it takes too long, and
+it ends by itself when the pipe to it closes, however this process ends. The kernel's "parent death signal" is not used:
+it is sent when the *thread* that started a process ends.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+from gradegate.files.bounds import MAX_SENT, MEMORY, SECONDS, START_SECONDS, WALL
+from gradegate.processes.rights import hide
+
+_BOOT = "import sys; modules, *sys.path[:] = sys.argv[1:]; from gradegate.processes.serve import serve; serve(modules)"
+_LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # without them some builds of Python do not start
+
+
+class Died(ValueError):
+    """The worker gave no answer; the message says why."""
+
+
+class Worker:
+    """A running process; one request at a time."""
+
+    def __init__(self, modules: frozenset[str]) -> None:
+        """A worker for functions of the modules alone: it can open no file later. Raises Died when it does not start."""
+        self.modules = modules
+        hide()
+        environ = {name: os.environ[name] for name in _LIBRARIES if name in os.environ}
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - ourselves
+                [sys.executable, "-I", "-B", "-c", _BOOT, " ".join(sorted(modules)), *filter(os.path.isabs, sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                cwd="/",
+                env=environ,
+                start_new_session=True,  # Ctrl-C is ours to handle
+            )
+        except OSError as e:
+            raise Died(f"the process to evaluate it in does not start: {e}") from e
+        assert self._process.stdin
+        assert self._process.stdout
+        self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self._in, False)
+        try:
+            why = self._receive(time.monotonic() + START_SECONDS).decode("utf-8", "replace")
+        except Died as e:
+            self.end()
+            raise Died("the process to evaluate it in does not start") from e
+        if why:
+            self.end()
+            raise Died(f"the process to evaluate it in does not start: {why}")
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
+    def ask(self, request: bytes) -> bytes:
+        """The answer to a request. Raises Died, after which the worker can only be ended."""
+        until = time.monotonic() + WALL
+        view = memoryview(len(request).to_bytes(4, "big") + request)
+        try:
+            while view:
+                self._wait(self._in, select.POLLOUT, until)
+                view = view[os.write(self._in, view) :]
+        except BrokenPipeError as e:
+            raise self._death() from e
+        return self._receive(until)
+
+    def end(self) -> None:
+        """Kill it and take leave of it."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe
+            pipe.close()
+
+    def _receive(self, until: float) -> bytes:
+        size = int.from_bytes(self._read(4, until), "big")
+        if size > MAX_SENT:
+            raise Died(f"what comes of it has more than {MAX_SENT >> 20} MiB")
+        return self._read(size, until)
+
+    def _read(self, size: int, until: float) -> bytes:
+        read = bytearray()
+        while len(read) < size:
+            self._wait(self._out, select.POLLIN, until)
+            part = os.read(self._out, size - len(read))
+            if not part:
+                raise self._death()
+            read += part
+        return bytes(read)
+
+    def _wait(self, pipe: int, event: int, until: float) -> None:
+        poll = select.poll()
+        poll.register(pipe, event)
+        if not poll.poll(max(0.0, until - time.monotonic()) * 1000):
+            raise Died(f"it takes more than {SECONDS:g} seconds")
+
+    def _death(self) -> Died:
+        code = self._process.wait()
+        if code == -signal.SIGPROF:
+            return Died(f"it takes more than {SECONDS:g} seconds")
+        return Died(f"it ended the process that evaluates it ({code}); it may need more than {MEMORY >> 20} MiB")

@@ -1,0 +1,105 @@
+"""What code that runs beside secrets must not reach: the runner's files, credentials in the workspace, gradegate's own.
+
+Code of another user can reach none of root's files; what belongs to the runner is often readable for everybody, so it is
+closed while code may run. Whether all of it is out of reach is tried by the code's own process, before the code begins.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gradegate.files.credentials import holds_credentials
+from gradegate.processes.permission import Leave
+
+FIRST, USERS = 61184, 4336  # user ids that no system gives to people; a container has at least 65,536
+MOST_ENTRIES = 1_000_000  # of the workspace
+_SOCKETS = ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock")
+
+
+def _users() -> Iterator[int]:
+    """Every user once, from one that another run beside this one hardly began with: it would end our processes as its own."""
+    first = secrets.randbelow(USERS)
+    return (FIRST + (first + number) % USERS for number in range(USERS))
+
+
+class Impossible(ValueError):
+    """Code cannot be kept apart here; the message says why."""
+
+
+@dataclass
+class Seclusion:
+    """The paths that are closed, with the modes that they had. ``users`` are those who have not been anybody yet."""
+
+    leave: Leave
+    modes: dict[Path, int] = field(default_factory=dict)
+    secret: tuple[str, ...] = ()  # neither to be read nor written
+    users: Iterator[int] = field(default_factory=_users)
+
+    def begin(self) -> None:
+        """Close what has to be closed. Raises Impossible."""
+        if sys.platform != "linux" or os.geteuid() != 0:
+            raise Impossible("code cannot run as another user here: that takes root on Linux, as in the container of the Action")
+        runners = [Path(path) for path in self.leave.runners]
+        folders = {path if path.is_dir() else path.parent for path in runners}
+        inside = {folder for folder in folders if not self.leave.root.is_relative_to(folder)}
+        for path in (*inside, *self._credentials()):
+            self._close(path)
+        environ = f"/proc/{os.getpid()}/environ"
+        self.secret = tuple(map(str, (environ, *runners, *_SOCKETS, *self.modes)))
+
+    def user(self) -> int:
+        """A user who has never been. Raises Impossible."""
+        user = next(self.users, 0)
+        if not user:
+            raise Impossible(f"it ended {USERS:,} processes")
+        return user
+
+    def fixed(self, folder: Path) -> list[str]:
+        """What may be read and never written."""
+        own = Path(__file__).parents[1]
+        return [str(path) for path in dict.fromkeys((self.leave.root, self.leave.cwd, folder, own, own.parent))]
+
+    def end(self) -> None:
+        """Give everything back the mode that it had."""
+        for path, mode in self.modes.items():
+            try:
+                path.chmod(mode)
+            except OSError:
+                continue  # it stays closed
+        self.modes.clear()
+
+    def _close(self, path: Path) -> None:
+        try:
+            mode = path.lstat().st_mode
+            if stat.S_ISLNK(mode):
+                return  # what it leads to is closed in its own place
+            path.chmod(stat.S_IMODE(mode) & 0o700)
+        except FileNotFoundError:
+            return
+        except OSError as e:
+            raise Impossible(f"{path} cannot be closed: {e.strerror}") from e
+        self.modes[path] = stat.S_IMODE(mode)
+
+    def _credentials(self) -> list[Path]:
+        """The files of the workspace in which tools keep theirs, and folders of such."""
+        found, seen, waiting = list[Path](), 0, [self.leave.root]
+        while waiting:
+            try:
+                entries = list(os.scandir(waiting.pop()))
+            except OSError:
+                continue
+            seen += len(entries)
+            if seen > MOST_ENTRIES:
+                raise Impossible(f"the workspace has more than {MOST_ENTRIES:,} files")
+            for entry in entries:
+                if holds_credentials(Path(entry.name)):
+                    found.append(Path(entry.path))
+                elif entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry.path))
+        return found

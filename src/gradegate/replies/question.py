@@ -1,0 +1,177 @@
+"""One question to a provider: what it cost, whether its reply was in the cache, and whether it may go there.
+
+Where in a run a question is asked is part of its key, so that no reply stands for two asks: two equal cases, or three
+equal questions of one grader, are asked for apart, and each finds its own reply again. It is kept in a context, which
+threads inherit (``parallel.gather``): between a grader and the client there are providers, to whom it means nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self, TypeVar
+
+from gradegate.access.hiding import excerpt
+from gradegate.http.budget import Budget
+from gradegate.http.response import Ask, Response
+from gradegate.replies.book import Replies
+from gradegate.replies.seals import OPEN, SCHEMA, Stored
+from gradegate.values.conversation import NO_USAGE, Usage
+
+T = TypeVar("T")
+
+
+class Questioned(Protocol):
+    """What a question has to know of a provider."""
+
+    name: str
+    repeatable: bool
+    budget: Budget
+
+
+@dataclass(eq=False)
+class Occasion:
+    """A place in a run from which one question after another is asked; ``names`` are those of the places below it."""
+
+    replies: Replies
+    role: str
+    path: tuple[Any, ...]
+    names: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
+    asked: Counter[bytes] = field(default_factory=Counter)
+
+    def below(self, *steps: Any, role: str = "") -> Occasion:
+        """A part of it whose questions may be asked at the same time as those of other parts."""
+        return Occasion(self.replies, role or self.role, (*self.path, *steps))
+
+    def key(self, ask: Ask) -> tuple[bytes, bytes]:
+        """The key of a request, another one each time and the same in a run that asks the same; and that of its replies' HMACs."""
+        told, under = self.replies.seals.of(ask, self.role)
+        digest = hashlib.sha256(repr((SCHEMA, self.role, self.path, told)).encode("utf-8", "backslashreplace"))
+        digest.update(hashlib.sha256(ask.content or b"").digest())
+        same = digest.digest()
+        self.asked[same] += 1
+        digest.update(self.asked[same].to_bytes(8, "big"))
+        return digest.digest(), under
+
+
+_OCCASION: ContextVar[Occasion | None] = ContextVar("occasion", default=None)
+_QUESTION: ContextVar[Question | None] = ContextVar("question", default=None)
+
+
+class at:  # noqa: N801 - used as a function is, and in half the time that a generator takes
+    """What is asked meanwhile is asked there; None: whatever the cache holds."""
+
+    __slots__ = ("_before", "_occasion")
+
+    def __init__(self, occasion: Occasion | None) -> None:
+        self._occasion = occasion
+
+    def __enter__(self) -> None:
+        self._before = _OCCASION.set(self._occasion)
+
+    def __exit__(self, *error: object) -> None:
+        _OCCASION.reset(self._before)
+
+
+def occasion() -> Occasion | None:
+    """Where questions of this thread are asked; None where no reply is looked up or kept."""
+    return _OCCASION.get()
+
+
+def apart(number: int, task: Callable[[], T]) -> Callable[[], T]:
+    """The task with a place of its own below this thread's: tasks that run at once share no count of what was asked."""
+    here = occasion()
+    if here is None:
+        return task
+    place = here.below(number)
+
+    def run() -> T:
+        with at(place):
+            return task()
+
+    return run
+
+
+class Question:
+    """A question, however many requests it takes. One without an occasion is always asked.
+
+    What is sent in its ``with`` is sent for it.
+    """
+
+    def __init__(self, provider: Questioned, occasion: Occasion | None) -> None:
+        self._provider = provider
+        self._occasion = occasion
+        self._found = 0
+        self._heard: list[tuple[tuple[bytes, bytes], Response]] = []
+        self._key = b"", OPEN
+        self._usage = NO_USAGE
+
+    def __enter__(self) -> Self:
+        self._before = _QUESTION.set(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _QUESTION.reset(self._before)
+
+    def known(self, ask: Ask) -> Response | None:
+        """The response to a request, if the cache has it."""
+        if self._occasion is None:
+            return None
+        self._key = self._occasion.key(ask)
+        stored = self._occasion.replies.find(*self._key)
+        if stored is None:
+            return None
+        self._found += 1
+        return Response(200, {"content-type": stored.kind}, stored.body, ask.host, stored.seconds)
+
+    def heard(self, response: Response) -> None:
+        """Remember the response to the last request, until it is known whether it holds what was asked for."""
+        if self._occasion is not None and 200 <= response.status < 300:
+            self._heard.append((self._key, response))
+
+    def booked(self, usage: Usage) -> Usage:
+        """What the reply costs now, of what it costs whoever asks; it is on the account of the run from here on."""
+        self._usage = usage
+        if self._found and not self._heard and self._occasion is not None:
+            self._occasion.replies.save(usage.cost)
+            return Usage(cached=self._found, saved=usage.cost)
+        self._provider.budget.spend(usage)
+        return usage
+
+    def keep(self) -> None:
+        """The reply holds what was asked for: a later run may have it."""
+        for key, response in self._heard if self._occasion is not None else ():
+            usage = json.dumps({"tokens": self._usage.tokens, "usd": self._usage.known_cost})
+            kind = response.headers.get("content-type", "")
+            model = _model(response) or self._provider.name
+            stored = Stored(time.time(), model, usage, kind, float(response.seconds), response.body)
+            self._occasion.replies.put(*key, stored)  # type: ignore[union-attr]  # as above
+        self._heard = []
+
+
+def _model(response: Response) -> str:
+    """The model that a response names; an empty string where it names none."""
+    try:
+        content = json.loads(response.body)
+    except (ValueError, RecursionError):
+        return ""
+    named = content.get("model") or content.get("modelVersion") if isinstance(content, dict) else ""
+    return excerpt(named, 200).encode(errors="replace").decode() if isinstance(named, str) else ""  # half a sign is no text
+
+
+def question(provider: Questioned, *, afresh: bool = False) -> Question:
+    """A question whose requests are sent in its ``with``. With ``afresh`` the cache is neither read nor written."""
+    where = None if afresh else _OCCASION.get()
+    if where is not None and not (provider.repeatable or where.replies.applications):
+        where = None
+    return Question(provider, where)
+
+
+def current() -> Question | None:
+    """The question that this thread is asking."""
+    return _QUESTION.get()

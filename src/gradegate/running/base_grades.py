@@ -1,0 +1,151 @@
+"""Holds the answers of a run against those of the base, and has the base's graded again where that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from gradegate.base.pairing import beside, pair, report, stated
+from gradegate.deciding.regressions import is_old
+from gradegate.deciding.votes import Standing
+from gradegate.grading.conclude import Bound
+from gradegate.planning.job import Job, Plan
+from gradegate.planning.keys import row_key
+from gradegate.results.earlier_run import BaseAnswer, Baseline
+from gradegate.running.askable import Askable
+from gradegate.running.grade import grade_of
+from gradegate.running.reasks import Asking, opinion
+from gradegate.values.account import BaselineReport
+from gradegate.values.conversation import NO_USAGE, Transcript, Turn, Usage
+from gradegate.values.result import Grade, Outcome, Row
+
+# The asks of a base are counted from here, so that none is the same request as one of the run, where both answers are the same.
+FIRST = 1000
+OLD_LEAD = 2  # by so many votes a failure that is old has to lead, where a rule has it asked again at all
+_TURNED = {Outcome.PASS: Outcome.FAIL, Outcome.FAIL: Outcome.PASS, Outcome.ERROR: Outcome.ERROR}
+_STANDS = {Standing.FAIL: Outcome.PASS, Standing.UNASKABLE: Outcome.ERROR}  # and otherwise it does not
+
+
+@dataclass
+class Regrading(Asking):
+    """Grades of the base's recorded answer, asked again by the same rule turned round: passes have to lead."""
+
+    def _ask(self, bound: Bound, answer: Transcript | Exception, number: int) -> Grade:
+        assert isinstance(answer, Transcript)  # no new answer is asked for
+        grade = grade_of(opinion(bound, number), answer, self.reask, FIRST + number)
+        return replace(grade, outcome=_TURNED[grade.outcome])
+
+    def found(self) -> dict[int, Outcome]:
+        """Of each grade that was brought to its end, whether its PASS stands."""
+        standings = {place: self.standing(place) for place in self.asks}
+        return {place: _STANDS.get(it, Outcome.FAIL) for place, it in standings.items() if it is not Standing.OPEN}
+
+    @property
+    def spent(self) -> Usage:
+        """What the graders took."""
+        return sum((ask.usage for asks in self.asks.values() for ask in asks[1:]), self.lost)
+
+
+@dataclass
+class Remembering(Asking):
+    """Failures that the base has, too: that neither side leads leaves them what they were."""
+
+    def concluded(self, place: int) -> Grade:
+        """The grade at a position, of all its asks."""
+        grade = super().concluded(place)
+        if self.standing(place) is not Standing.CONTRADICTORY:
+            return grade
+        return replace(self.asks[place][0], votes=grade.votes, usage=grade.usage, confirmed=False)
+
+
+@dataclass
+class Beside:
+    """The counterparts of a run's answers, by the number of the answer. ``baseline`` is None where there is none."""
+
+    baseline: Baseline | None
+    paired: Sequence[BaseAnswer | None]
+    removed: tuple[str, ...]
+    askable: Askable
+    reask: int
+    again: dict[int, dict[int, Outcome]] = field(default_factory=dict)  # what was graded again, by answer and position
+    usage: Usage = NO_USAGE
+
+    @classmethod
+    def of(cls, plan: Plan, askable: Askable, reask: int, fresh: Sequence[BaseAnswer | None]) -> Beside | None:
+        """The counterparts of a plan; ``fresh`` are the answers of the base that were asked for in this run.
+
+        None where neither a base is there nor a rule that asks for one.
+        """
+        if plan.base is not None:
+            started = datetime.now(UTC).isoformat(timespec="seconds")
+            base = Baseline((), plan.base.commit, started, confirm="off", fresh=True)
+            return cls(base, fresh, plan.base.gone, askable, reask)
+        if plan.baseline is None:
+            asked = any(rule.beside_base for policy in plan.policies for rule in policy.rules)
+            return cls(None, fresh, (), askable, reask) if asked else None
+        keys = (row_key(job, repeat) for job in plan.jobs for repeat in range(job.repeats))
+        return cls(plan.baseline, *pair(keys, plan.baseline), askable, reask)
+
+    def stated(self, number: int, job: Job, row: Row, open_: Collection[int]) -> Row:
+        """A row with what the base says of it, and the status of each grade; ``open_`` failed, and may still be asked again.
+
+        What nobody can ask again stands as the base has it.
+        """
+        again: Mapping[int, Outcome] = {}
+        if any(grade.outcome is Outcome.FAIL for grade in row.grades):
+            asked = {place for place, _ in self.askable.of(job)}
+            fixed = {place: Outcome.PASS for place in range(len(row.grades)) if place not in asked}
+            again = fixed | self.again.get(number, {})
+        return stated(beside(row, self.paired[number]), again, open_)
+
+    def remembers(self, job: Job, row: Row, position: int) -> bool:
+        """Whether a failure is asked again as an old one: it was there before, and no rule but those of the base needs it."""
+        own = any(not rule.beside_base or rule.own for rule in self.askable.rules.get(job.suite, ()))
+        return not own and is_old(row, row.grades[position])
+
+    def regrading(self, number: int, job: Job, row: Row) -> Regrading | None:
+        """What has to be graded again of the base's answer to tell whether the confirmed failures of a row are new."""
+        answer = self.paired[number]
+        done = self.again.get(number, {})
+        bounds = {place: bound for place, bound in self.askable.of(job) if place not in done and _waits(row.grades[place])}
+        if answer is None or not bounds:
+            return None
+        if answer.hidden:
+            self.give_up(number, row)
+            return None
+        asks = {place: [replace(row.grades[place], usage=NO_USAGE)] for place in bounds}  # the record, turned round
+        lead = self.askable.lead(job.suite).votes
+        return Regrading(job, _recorded(answer, job), bounds, asks, lead, self.reask)
+
+    def keep(self, number: int, regrading: Regrading) -> None:
+        """Take what was found."""
+        self.again.setdefault(number, {}).update(regrading.found())
+        self.usage += regrading.spent
+
+    def give_up(self, number: int, row: Row) -> None:
+        """Let what was still to be graded again of the base's answer be what nobody can tell."""
+        done = self.again.setdefault(number, {})
+        done |= {place: Outcome.ERROR for place, grade in enumerate(row.grades) if _waits(grade) and place not in done}
+
+    @property
+    def compared(self) -> bool:
+        """Whether there is a base to compare with."""
+        return self.baseline is not None
+
+    def report(self, rows: Sequence[Row]) -> BaselineReport | None:
+        """The figures; None where there is nothing to compare with."""
+        return report(rows, self.paired, self.removed, self.baseline, datetime.now(UTC)) if self.baseline else None
+
+
+def _waits(grade: Grade) -> bool:
+    """Whether a failure was confirmed, and passed on the base."""
+    passed = grade.base is not None and grade.base.outcome is Outcome.PASS
+    return passed and grade.outcome is Outcome.FAIL and grade.confirmed is True
+
+
+def _recorded(answer: BaseAnswer, job: Job) -> Transcript:
+    """What the graders of the base saw; the variables are the same, or nothing would be compared."""
+    said = Turn("assistant", answer.output or "", metadata=answer.metadata)
+    turns = answer.turns or (Turn("user", answer.prompt), said)
+    return Transcript(answer.prompt, turns, job.vars, NO_USAGE, answer.metadata, tools=job.target.tools)

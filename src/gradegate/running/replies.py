@@ -1,0 +1,47 @@
+"""Whether a reply holds an answer: one rule for replies that are asked for now and for those that were recorded."""
+
+from __future__ import annotations
+
+from gradegate.access.hiding import excerpt
+from gradegate.asking.finish import WORDS, ended
+from gradegate.errors import ProviderError, Trouble
+from gradegate.files.amounts import READ, TooMuch
+from gradegate.files.bounds import MAX_BODY, MIB
+from gradegate.texts.blank import is_blank
+from gradegate.values.conversation import Reply
+
+
+def check(reply: Reply, who: str) -> None:
+    """Raises ProviderError for a reply that holds no answer: filtered, not known to have come to its end, or empty.
+
+    A refusal in words is an answer, and so is one that was cut at its token limit.
+    """
+    end = ended(reply.finish_reason)
+    if end == "content_filter":
+        words = reply.text.strip()
+        what = f"{who}: a content filter stopped the answer" + (f": {words}" if words else "")
+        raise ProviderError(what, Trouble.REFUSED)
+    if end and end not in WORDS:
+        raise ProviderError(f"{who} did not finish its answer (finish reason {excerpt(end, 60)})", Trouble.MALFORMED)
+    check_text(reply, who)
+
+
+def check_text(reply: Reply, who: str) -> None:
+    """Raises ProviderError for a text that is none: nothing of it is seen, or it is too long."""
+    calls = reply.metadata.get("tool_calls")
+    called = isinstance(calls, list | tuple) and any(calls)
+    if is_blank(reply.text) and not called:
+        limit = " at its token limit" if ended(reply.finish_reason) == "length" else ""
+        raise ProviderError(f"{who} answered with an empty text{limit}", Trouble.MALFORMED)
+    if len(reply.text) > MAX_BODY:
+        raise ProviderError(f"{who} answered more than {MAX_BODY // MIB} Mi characters", Trouble.MALFORMED)
+    try:
+        READ.add_answer(len(reply.text))
+    except TooMuch as e:
+        raise ProviderError(f"{e}: ask for shorter ones", Trouble.MALFORMED) from e
+
+
+def metadata(reply: Reply) -> dict[str, object]:
+    """What graders know of a reply beside its text."""
+    refused = {"refused": True} if reply.refused else {}
+    return {"finish_reason": reply.finish_reason, **refused, **reply.metadata}

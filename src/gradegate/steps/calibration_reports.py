@@ -1,0 +1,153 @@
+"""What a calibration prints, and the JSON that it writes."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from gradegate.errors import ConfigError, Mistake
+from gradegate.reporting.commands import harmless
+from gradegate.reporting.report import Document, Sink
+from gradegate.reporting.visible import clip, one_line, visible
+from gradegate.reporting.wording import called, name, no_model, place
+from gradegate.steps.agreement import ASKS, FEW, NOISE, VOTES, Agreement, Calibration, Judged, Share
+from gradegate.steps.calibration_data import plain_calibration
+from gradegate.values.figures import figure, many, percent, percents, spent
+from gradegate.values.result import Outcome
+
+_HEADER = (
+    *("Assertion", "Labels", "Agree", "Kappa", "Good ones passed (TPR)", "Bad ones failed (TNR)"),
+    *("Minority votes", "No verdict"),
+)
+_SHORT = 500  # characters of one text
+_MOST = 1000  # outputs of one kind in a log
+_RATES = (0.8, 0.9, 0.95)
+
+
+def check_outputs(outputs: Iterable[str]) -> None:
+    """Whether each path that -o names is one of JSON. Raises ConfigError."""
+    wrong = [path for path in outputs if not path.endswith(".json")]
+    if wrong:
+        what = "no report of a calibration is written as `{}`"
+        raise ConfigError(*(Mistake(what.format(path), None, "end it with .json") for path in wrong))
+
+
+def as_json(calibration: Calibration) -> Document:
+    """Everything, for programs."""
+    return Document(Sink.FILE, (json.dumps(plain_calibration(calibration), ensure_ascii=False, indent=1), "\n"))
+
+
+def console(calibration: Calibration) -> Document:
+    """The text for people on standard output, line by line harmless to a runner."""
+    return Document(Sink.CONSOLE, (harmless(text) + "\n" for text in _texts(calibration)))
+
+
+def _texts(calibration: Calibration) -> Iterator[str]:
+    run = calibration.run
+    for sign, judged in (("DIFFERS", calibration.differences), ("NO VERDICT", calibration.errors)):
+        for it in judged[:_MOST]:
+            yield f"{sign}  {place(it.origin)}  {name(it.rows[0])}  {called(it.asserted)}  {_votes(it)}"
+            for label, text in (("got", it.rows[0].output), ("why", it.first.reason)):
+                told = visible(clip((text or "(empty)").strip(), _SHORT)).replace("\n", "\n  ")
+                yield textwrap.indent(f"{label}: {told}", "  ")
+            yield ""
+        if len(judged) > _MOST:
+            yield f"{sign}  {many(len(judged) - _MOST, 'more output')}; the JSON report has all of them\n"
+    several = calibration.assertions if len(calibration.assertions) > 1 else ()
+    whole = _cells(calibration.overall, "all" if several else _name(calibration.assertions[0]))
+    yield from _columns([_HEADER, *(_cells(it, _name(it)) for it in several), whole])
+    yield ""
+    table = calibration.overall.table
+    passes, fails = (
+        ("person: pass", f"{table.pp:,}", f"{table.pf:,}"),
+        ("person: fail", f"{table.fp:,}", f"{table.ff:,}"),
+    )
+    yield from _columns([("", "grader: pass", "grader: fail"), passes, fails])
+    yield ""
+    yield from (f"{text}." for text in _remarks(calibration))
+    yield from (f"note: {one_line(note.text, _SHORT)}" for note in run.notes)
+    yield f"models: {', '.join(one_line(str(model), 120) for model in run.models)}"
+    yield from (f"key: {one_line(str(use), 200)}" for use in run.keys)
+    yield from (f"{text}." for text in [no_model(run.models)] if text)
+    if run.interrupted:
+        yield f"The run stopped early: {run.interrupted}"
+    yield f"grader: {spent(run.grader_usage)}; {run.seconds:,.1f} s"
+    if calibration.noise is not None:
+        minority, votes = calibration.overall.flips
+        why = f"{minority:,} of {votes:,} votes went against the majority, so at most {percent(calibration.noise_bound)} do (95 %)"
+        yield f"{why}. Copy into the config:\n\ngate:\n  noise: {figure(calibration.noise, 2)}\n"
+    share = calibration.overall.agreement
+    if share.count:
+        yield f"Grader and people agree on {_share(share)}: {share.hits:,} of {many(share.count, 'labelled output')}"
+    else:
+        yield f"Could not tell: the grader gave no verdict on {many(len(calibration.judged), 'labelled output')}"
+
+
+def _columns(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    cells = [[one_line(cell, 100) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _name(agreement: Agreement) -> str:
+    return f"{agreement.assertion} ({agreement.metric})" if agreement.metric else agreement.assertion
+
+
+def _cells(agreement: Agreement, name: str) -> tuple[str, ...]:
+    kappa, few, counted = agreement.kappa, agreement.too_few, agreement.flips
+    return (
+        name,
+        f"{sum(agreement.table):,}",
+        _share(agreement.agreement),
+        f"{kappa.value:.2f} ({kappa.interval.low:.2f} to {kappa.interval.high:.2f})" if kappa else "none",
+        _share(agreement.tpr) + (", too few" if "pass" in few else ""),
+        _share(agreement.tnr) + (", too few" if "fail" in few else ""),
+        f"{counted.minority:,} of {counted.votes:,}",
+        f"{agreement.errors:,}",
+    )
+
+
+def _share(share: Share) -> str:
+    value, interval = share.value, share.interval
+    if value is None or interval is None:
+        return "none"
+    low, high = (percents(end, value)[0] for end in interval)  # 99.98% must not read 100%
+    return f"{percent(value)} ({low} to {high})"
+
+
+def _votes(judged: Judged) -> str:
+    """``person: pass, grader: fail, 2 of 3 asks fail``."""
+    passes, fails = judged.votes
+    count, said, verb = {
+        Outcome.PASS: (passes, "pass", "pass"),
+        Outcome.FAIL: (fails, "fail", "fail"),
+        Outcome.ERROR: (len(judged.rows) - passes - fails, "no verdict", "give no verdict"),
+    }[judged.first.outcome]
+    asks = f"{count} of {many(len(judged.rows), 'ask')} {verb}"
+    return f"person: {'pass' if judged.passes else 'fail'}, grader: {said}, {asks}"
+
+
+def _remarks(calibration: Calibration) -> Iterator[str]:
+    """What is to be said of the figures, a sentence each."""
+    overall = calibration.overall
+    if overall.too_few:
+        kinds = " and of ".join(f"`{name}`" for name in overall.too_few)
+        yield f"Too few labels of {kinds}: under {FEW}, the figures that rest on them say little"
+    if calibration.errors:
+        yield f"{many(len(calibration.errors), 'output')} got no verdict at the first ask and are in no table"
+    rates = [(rate, overall.corrected(rate)) for rate in _RATES]
+    told = [f"{percent(real)} where it measures {percent(rate)}" for rate, real in rates if real is not None]
+    if told:
+        yield f"Corrected for its mistakes (Rogan and Gladen), a pass rate of this grader means {', '.join(told)}"
+    needed = f"`noise` is suggested from {VOTES} votes on outputs that mostly pass"
+    if calibration.asks < ASKS:
+        yield f"{needed}, and with --asks {ASKS} or more: a flip is a vote against a majority"
+    elif calibration.noise is None:
+        yield f"{needed}, and there are {overall.flips.votes:,}: label more outputs, or ask more often with --asks"
+    elif calibration.noise_bound > NOISE[1]:
+        most = percent(calibration.noise_bound)
+        yield f"The grader may flip in {most} of its votes, more than a gate takes: mend the rubric or the model first"
+    if calibration.unmoved:
+        yield "Asking again changed no reason and no score anywhere (temperature 0, a cache): this says nothing of noise"

@@ -1,0 +1,248 @@
+"""A snippet or file of JavaScript: parsed where the config is, and called with plain data in the worker.
+
+``docs/javascript.md`` says what runs. A call gets a context of its own, so nothing of one answer is left for the next.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from hashlib import sha256
+from typing import Any
+
+from gradegate.files.bounds import MAX_SCRIPT, SCRIPT_RUNAWAYS
+from gradegate.processes.evaluate import SCRIPTS, Exceeded, Refused, Spent, evaluate
+from gradegate.texts import body, screen
+from gradegate.texts.script_words import tokens
+from gradegate.values.suite import Code
+
+_HERE = "gradegate.texts.machine"
+
+
+class ScriptError(ValueError):
+    """A script cannot be used or gave no value; ``line`` is one of it (0: unknown), ``cure`` what to do."""
+
+    def __init__(self, what: str, line: int = 0, cure: str = "correct it") -> None:
+        super().__init__(f"{what} (line {line})" if line else what)
+        self.what, self.line, self.cure = what, line, cure
+
+
+class CodeFile(dict[str, str]):
+    """A file of code as suites hold it, read: ``file`` in the workspace, the ``function`` of it, and the ``code``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a call gave: ``type`` is JavaScript's (or "null"), ``value`` plain data, ``lines`` what was logged."""
+
+    value: Any
+    type: str
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What can be called: the body of a function of ``parameters``, or a module (None) that exports a function."""
+
+    body: str
+    parameters: tuple[str, ...] | None
+    function: str = ""
+    file: str = ""
+
+    def call(self, *arguments: Any) -> Returned:
+        """Raises ScriptError for what throws, never comes, exceeds a limit or is no plain data."""
+        names = None if self.parameters is None else list(self.parameters)
+        _check_runaway(self)
+        try:
+            said = evaluate(f"{_HERE}:run", self.body, names, self.function, _json(arguments), account=SCRIPTS)
+        except (Exceeded, Refused) as e:
+            if isinstance(e, Exceeded) and not isinstance(e, Spent):
+                SCRIPTS.runaways[self] += 1
+            raise ScriptError(str(e)) from e
+        if said.get("exceeded"):
+            SCRIPTS.runaways[self] += 1
+        lines = tuple(said["lines"])
+        return Returned(_value(said), said["type"], lines)
+
+
+def _check_runaway(script: Script) -> None:
+    """One snippet must not take the time of all. Raises ScriptError."""
+    if SCRIPTS.runaways[script] >= SCRIPT_RUNAWAYS:
+        raise ScriptError(f"it exceeded a limit {SCRIPT_RUNAWAYS} times in this run, and is not run again")
+
+
+def of_assertion(code: Code) -> Script:
+    """The ``value`` of a ``javascript`` assertion. Raises ScriptError, as all of these, for what cannot be used."""
+    return _script(code, ("output", "context"), body.of_assertion)
+
+
+def of_transform(code: Code, parameter: str = "output") -> Script:
+    """A ``transform`` of a provider, a test or an assertion; ``parameter`` is "vars" for ``transformVars``."""
+    return _script(code, (parameter, "context"), body.of_transform)
+
+
+def of_response(code: Code) -> Script:
+    """``transformResponse`` of ``http:``, which may be a function."""
+    return _script(code, ("json", "text", "context"), body.of_response, may_be_function=True)
+
+
+def of_request(code: Code) -> Script:
+    """``transformRequest`` of ``http:``, which may be a function."""
+    return _script(code, ("prompt", "vars", "context"), body.of_request, may_be_function=True)
+
+
+def of_function(code: Code, *parameters: str) -> Script:
+    """A function that is called with these, or a file that exports one."""
+    return _script(code, parameters, lambda text: body.of_function(text, *parameters), may_be_function=True)
+
+
+def shown(value: Any) -> Any:
+    """A value as reports show it: of a file of code its name, with a digest that tells another code."""
+    if not isinstance(value, CodeFile):
+        return value
+    name = value["file"] + (":" + value["function"] if value["function"] else "")
+    return f"file://{name} (SHA-256 {sha256(value['code'].encode('utf-8', 'surrogatepass')).hexdigest()[:32]})"
+
+
+def mentions(code: Code, *names: str) -> bool:
+    """Whether a snippet may look at any of these names; a file may, by a name of its own."""
+    indirect = ("arguments", "eval", "Function", "\\u")
+    return not isinstance(code, str) or any(name in code for name in (*names, *indirect))
+
+
+def reads(code: Code, name: str) -> bool:
+    """Whether JavaScript may look at that part of its context. A file that hands all of it on is not known to."""
+    if isinstance(code, str):
+        return mentions(code) or ("context" in code and screen.reads(code, name, whole="context"))
+    return name in code["code"] and screen.reads(code["code"], name)
+
+
+def _script(code: Code, parameters: tuple[str, ...], rule: Callable[[str], str], *, may_be_function: bool = False) -> Script:
+    if isinstance(code, Mapping):
+        if set(code) != {"file", "function", "code"}:
+            raise ScriptError("it is no text", cure="write an expression, or `file://NAME.js`")
+        return _module(code["code"], code["function"], code["file"])
+    if not code.strip():
+        raise ScriptError("it is empty", cure="write an expression")
+    _check_size(code)
+    if not may_be_function and screen.is_arrow(code):
+        raise ScriptError("it is a function, which nobody calls", cure="write its body alone, without `=>`")
+    script = Script(rule(code), parameters)
+    _check(script.body, parameters, code)
+    return script
+
+
+@lru_cache(maxsize=256)
+def _module(code: str, function: str, file: str) -> Script:
+    _check_size(code)
+    _screened(code)
+    try:
+        script = Script(body.of_module(code), None, function, file)
+    except ValueError as e:
+        raise ScriptError(str(e)) from e
+    said = _parsed(script.body, ["module", "exports"])
+    if said["type"] == "thrown":
+        raise _syntax(said, code)
+    _check_names(code, ("module", "exports"))
+    return script
+
+
+@lru_cache(maxsize=4096)
+def _check(text: str, parameters: tuple[str, ...], code: str) -> None:
+    _screened(code)
+    said = _parsed(text, list(parameters))
+    if said["type"] == "thrown":
+        raise _syntax(said, code)
+    if said["type"] == "returns nothing":
+        cure = "add `return` before the value: a text of several lines is a function's body"
+        if "\n" not in code.strip():
+            cure = "end it with the value, such as `const n = output.length; n > 3`"
+        raise ScriptError("it returns nothing, whatever the answer is", cure=cure)
+    _check_names(code, parameters)
+
+
+def _parsed(text: str, parameters: list[str]) -> Any:
+    try:
+        return evaluate(f"{_HERE}:check", text, parameters, account=SCRIPTS)
+    except (Exceeded, Refused) as e:
+        raise ScriptError(str(e), cure="simplify it") from e
+
+
+def _check_names(code: str, parameters: tuple[str, ...]) -> None:
+    found = screen.unknown(code, _globals().union(parameters))
+    if found:
+        raise ScriptError(*found)
+
+
+@cache
+def _globals() -> frozenset[str]:
+    """What every snippet finds. Raises ScriptError."""
+    try:
+        return frozenset(evaluate(f"{_HERE}:names", account=SCRIPTS))
+    except (Exceeded, Refused) as e:
+        raise ScriptError(str(e), cure="simplify it") from e
+
+
+def _screened(code: str) -> None:
+    found = screen.refused(code)
+    if found:
+        raise ScriptError(*found)
+
+
+def _check_size(code: str) -> None:
+    if len(code) > MAX_SCRIPT:
+        raise ScriptError(f"it has more than {MAX_SCRIPT:,} characters", cure="write less code")
+    if "\0" in code:
+        raise ScriptError("it holds a NUL sign", cure="remove it")
+
+
+def _syntax(said: Any, code: str) -> ScriptError:
+    cure = "correct it"
+    if screen.is_typescript(code):
+        cure = "it looks like TypeScript: remove the types"
+    elif "\n" not in code.strip() and any(token.text == "return" and not token.depth for token in tokens(code)):
+        cure = "remove `return`: one line is an expression; or write `const ok = ...;` and `return ok;` on two lines"
+    elif "await" in said["text"] or "await" in code:
+        cure = "correct it; `await` stands in an `async` function alone: return the promise"
+    return ScriptError(f"it is no JavaScript: {said['text']}", said["line"], cure)
+
+
+def _json(arguments: Any) -> str:
+    """Raises ScriptError for what JSON does not have."""
+    try:
+        text = json.dumps(arguments, ensure_ascii=False, allow_nan=False, default=str)
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(arguments, default=str)
+    except (ValueError, TypeError, RecursionError) as e:
+        raise ScriptError(f"what it is given cannot be written as JSON: {e}") from e
+    return text
+
+
+def _value(said: Any) -> Any:
+    kind, text = said["type"], said.get("text", "")
+    if kind == "thrown":
+        name = said.get("name", "")
+        words = f"throws {name}: {text}" if name and name != "InternalError" else text or "throws nothing that can be shown"
+        raise ScriptError(f"it {words}" if words.startswith("throws") else words, said.get("line", 0))
+    if kind == "pending":
+        raise ScriptError("it gives a promise that never comes")
+    if kind == "unreadable":
+        raise ScriptError(f"what it gives cannot be read: {text}")
+    if kind in ("symbol", "bigint"):
+        raise ScriptError(f"it gives a {kind}, which is no plain data")
+    if kind == "function":
+        raise ScriptError("it gives a function, which nobody calls: write its body, or call it")
+    if kind in ("undefined", "null"):
+        return None
+    return _number(text) if kind == "number" else json.loads(text)
+
+
+def _number(text: str) -> float:
+    if text in ("NaN", "Infinity", "-Infinity"):
+        return math.nan if text == "NaN" else math.copysign(math.inf, -1 if text[0] == "-" else 1)
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < 1e15 else number

@@ -1,0 +1,137 @@
+"""The account of a run: how it came about, who was asked, and what budget, cache, asking again and the base came to. Frozen values."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gradegate.values.suite import NO_LIMITS, NOISE, Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How results came about: ``started`` in UTC (ISO 8601), and by file the SHA-256 of configs and of recorded answers.
+
+    ``titles`` are the descriptions of configs, by file. ``gradegate run CONFIG`` with ``options`` asks the same again in
+    ``folder``, which is relative to the root of the repository.
+    """
+
+    tool: str = ""  # the version of gradegate
+    commit: str = ""
+    started: str = ""
+    configs: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, str] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    folder: str = ""
+
+    @property
+    def digest(self) -> str:
+        """What the configs were, in one SHA-256: of one config its own, of several that of theirs, sorted, a line each.
+
+        ``sha256sum FILES | cut -c1-64 | sort | sha256sum`` gives the same. Empty where there is no config.
+        """
+        digests = sorted(self.configs.values())
+        if len(digests) < 2:
+            return "".join(digests)
+        return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class AskedModel:
+    """A target or grader of a run; ``replies_from`` is "model", "program" (code of the repository), or "file" or "prompt" where neither was asked."""
+
+    name: str
+    host: str = ""  # empty when nothing left the machine
+    replies_from: str = "model"
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.host}" if self.host else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """A variable of the environment whose value goes to a host."""
+
+    name: str
+    host: str
+
+    def __str__(self) -> str:
+        return f"{self.name} -> {self.host}"
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetReport:
+    """What a run could take, and what it took: requests that were sent, and the dollars that are known of."""
+
+    limits: Limits = NO_LIMITS
+    calls: int = 0
+    usd: float = 0.0
+    used_up: str = ""  # the limit that was reached, as people read it: "2000 calls"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheReport:
+    """What came from the cache of replies: ``hits`` of ``looked_up`` questions, the oldest reply so many seconds old."""
+
+    looked_up: int = 0
+    hits: int = 0
+    oldest: float = 0.0
+    saved_usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmReport:
+    """What asking again came to. ``grades`` may be asked again; ``asks`` are all of theirs, the first included.
+
+    ``lead``: by so many votes failures had to lead. Of the ``asked_again``, ``overturned`` pass, ``confirmed`` fail and the
+    ``undecided`` are errors; ``not_asked_again`` failed, and no rule needed to know more: of these, ``pre_existing`` fail on
+    the base, too, and only rules that look at the base take them.
+    """
+
+    mode: str = "off"
+    noise: float = NOISE
+    lead: int = 0
+    grades: int = 0
+    asked_again: int = 0
+    overturned: int = 0
+    confirmed: int = 0
+    undecided: int = 0
+    not_asked_again: int = 0
+    asks: int = 0
+    pre_existing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineReport:
+    """The run beside its base, in cases. ``removed`` names those of the base that the run does not have.
+
+    ``commit`` is empty and ``age_days`` None where that is not known; ``fresh``: the base was asked in the same run.
+    """
+
+    commit: str = ""
+    age_days: int | None = None
+    compared: int = 0
+    new_failures: int = 0
+    pre_existing: int = 0
+    fixed: int = 0
+    unsteady: int = 0
+    undecided: int = 0
+    new: int = 0
+    removed: tuple[str, ...] = ()
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedMetric:
+    """A metric worked out of others, over ``answers`` with known grades, ``left_out`` without; ``error`` where no ``value``."""
+
+    name: str
+    suite: str
+    provider: str
+    prompt_label: str
+    value: float | None = None
+    error: str = ""
+    answers: int = 0
+    left_out: int = 0

@@ -1,0 +1,91 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from decimal import ROUND_DOWN, Decimal
+
+from gradegate.values.conversation import Readings, Usage
+
+
+def many(number: int, noun: str) -> str:
+    """``1 case``, ``2,000 cases``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def figure(value: float, digits: int = 4) -> str:
+    """At most so many digits behind the point; very large and very small numbers with an exponent."""
+    if value == 0 or 10.0**-digits <= abs(value) < 1e15:
+        return f"{value:,.{digits}f}".rstrip("0").rstrip(".")
+    return f"{value:.{max(digits, 1)}g}"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share from 0 to 1 in per cent."""
+    return f"{figure(share * 100, digits)}%"
+
+
+def figures(value: float, other: float) -> tuple[str, str]:
+    """Two numbers with as many digits as it takes to tell them apart."""
+    return _apart(figure, value, other, range(4, 18))
+
+
+def scores(score: float, limit: float, scale: int = 1) -> tuple[str, str]:
+    """A score and a limit as people see them, told apart where they differ."""
+    return figures(score, limit) if scale == 1 else (cut(score, scale), cut(limit, scale))
+
+
+def cut(score: float, scale: int) -> str:
+    """A score times its scale, cut to two decimals and never rounded up: 0.69996 of 100 reads 69.99."""
+    if not abs(score) < 1e12:
+        return figure(score * scale)
+    # The shortest text of a float is the number that was meant: 0.29 * 100 is 28.999999999999996.
+    whole = Decimal(repr(score)) * scale
+    return f"{whole.quantize(Decimal('0.01'), ROUND_DOWN):f}".rstrip("0").rstrip(".")
+
+
+def percents(value: float, other: float) -> tuple[str, str]:
+    """Two shares in per cent, cut and told apart: 94.96% must not read 95% beside a limit of 95%, nor 99.96% 100%."""
+    return _apart(_cut_percent, value, other, range(1, 16))
+
+
+def _cut_percent(share: float, digits: int) -> str:
+    """A share cut to so many digits, as the output ``pass-rate`` is: only what is whole reads 100%."""
+    if not abs(share) < 1e12:
+        return percent(share, digits)
+    whole = (Decimal(repr(share)) * 100).quantize(Decimal(1).scaleb(-digits), ROUND_DOWN)
+    return f"{_bare(f'{whole:,f}')}%"
+
+
+def _bare(number: str) -> str:
+    """A decimal without zeros at its end."""
+    return number.rstrip("0").rstrip(".") if "." in number else number
+
+
+def _apart(show: Callable[[float, int], str], value: float, other: float, lengths: range) -> tuple[str, str]:
+    for digits in lengths:
+        pair = show(value, digits), show(other, digits)
+        if value == other or pair[0] != pair[1]:
+            return pair
+    return repr(value), repr(other)
+
+
+def spent(usage: Usage) -> str:
+    """``12 calls, 3,400 tokens, 0.0123 USD, 5 from the cache``."""
+    cached = [f"{usage.cached:,} from the cache"] if usage.cached else []
+    if not usage.calls:
+        return ", ".join(["not called", *cached])
+    again = [f"asked again {many(usage.reasks, 'time')}"] if usage.reasks else []
+    return ", ".join([many(usage.calls, "call"), many(usage.tokens, "token"), price(usage), *again, *cached])
+
+
+def read_replies(readings: Readings) -> str:
+    """``12 constrained, 3 alone, 2 asked again``; empty where no reply was read."""
+    counts = ((name.replace("_", " "), count) for name, count in asdict(readings).items())
+    return ", ".join(f"{count:,} {name}" for name, count in counts if count)
+
+
+def price(usage: Usage) -> str:
+    """US dollars; a price that nobody knows is unknown, never 0."""
+    return "cost unknown" if usage.known_cost is None else f"{figure(usage.known_cost)} USD"

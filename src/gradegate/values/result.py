@@ -1,0 +1,307 @@
+"""What came of it: verdicts, grades, answers with their grades, and the decision; frozen, without input or output."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from gradegate.errors import Origin
+from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, CacheReport, ConfirmReport, DerivedMetric, KeyUse, Made
+from gradegate.values.changes import NO_CHANGES, GateChanges
+from gradegate.values.conversation import NO_USAGE, Transcript, Turn, Usage
+from gradegate.values.suite import NOWHERE, Note, Rule, nothing
+
+
+class Outcome(enum.Enum):
+    """What a grade, a case or a rule came to."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    ERROR = "error"  # could not tell: never a pass, never a quality failure
+
+
+class GateOutcome(enum.Enum):
+    """What the gate decided about the whole run."""
+
+    PASS = "pass"
+    ADVISORY = "advisory"  # passes, with something to read
+    BLOCKED = "blocked"
+    INCONCLUSIVE = "inconclusive"  # too much could not be decided
+    NOT_RUN = "not-run"  # the keys are not there, and nobody here could have given them: nothing was asked
+
+
+# --- what is graded -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a grader found, before thresholds, ``not-`` and weights.
+
+    ``passed`` is the grader's own word, None where only the score decides. ``score`` is usually 0 to 1.
+    """
+
+    score: float
+    passed: bool | None = None
+    reason: str = ""
+    evidence: Mapping[str, Any] = field(default_factory=nothing)
+    unread: str = ""  # a score that the reply has and that is not a number: no mean may be taken over what replaces it
+    reverse: Verdict | None = None  # what ``not-`` turns round, where it is another one than this
+    turns: tuple[int, ...] = ()  # of a conversation, from 1: those that lowered the score
+
+
+@dataclass(frozen=True, slots=True)
+class Asserted:
+    """What was asserted, as rules and reports need it: no model, no key. ``value`` is filled in."""
+
+    type: str
+    value: Any = None
+    weight: float = 1.0
+    metric: str = ""
+    blocking: bool = True
+    config: Mapping[str, Any] = field(default_factory=nothing)
+    model_slug: str = ""
+    is_set: bool = False
+    origin: Origin = NOWHERE
+    key: bytes = b""  # SHA-256: what it is called among those of its answer, in every run
+    definition: bytes = b""  # SHA-256: what it asks for: equal where two runs ask for the same
+
+    @property
+    def negated(self) -> bool:
+        """Whether the type starts with ``not-``."""
+        return self.type.startswith("not-")
+
+    @property
+    def counts(self) -> bool:
+        """Whether its grades take part in deciding: it blocks, and it has weight."""
+        return self.blocking and self.weight != 0
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What one ask of a grade said, and the model that said it. An ERROR counts for neither side."""
+
+    outcome: Outcome
+    score: float | None = None
+    reason: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """What the base says of the same: in the end, and when it was asked first."""
+
+    outcome: Outcome
+    first: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """The final word on one assertion of one answer. An ERROR has no score."""
+
+    assertion: Asserted
+    outcome: Outcome
+    score: float | None = None
+    threshold: float | None = None  # the one that was applied, None when there was none
+    reason: str = ""
+    evidence: Mapping[str, Any] = field(default_factory=nothing)
+    usage: Usage = NO_USAGE
+    setup: bool = False  # an ERROR that only the user can fix: wrong key, wrong model
+    inner: bool = False  # of a member of an assert-set, whose own grade decides
+    scale: int = 1  # people see the score times this
+    unread: str = ""  # the score as the grader wrote it, where that is not a number
+    most: bool = False  # the threshold is a limit from above on what was measured, not on the score
+    votes: tuple[Vote, ...] = ()  # every ask in order, where it was asked more than once
+    confirmed: bool | None = None  # whether asking again confirmed its failure, None where it was not asked again
+    status: str = ""  # beside a base: ok, fixed, pre-existing, new-failure, unsteady or undecided
+    base: Counterpart | None = None  # None where the base does not have it, or by another definition
+    undone: bool = False  # an ERROR because a budget or a signal ended the run before
+    unheard: bool = False  # an ERROR because a model gave no answer
+    withheld: bool = False  # an ERROR because a request held a credential where none may stand
+    turns: tuple[int, ...] = ()  # of a conversation, from 1: those that the failure is about, empty where nobody says
+
+    @property
+    def counts(self) -> bool:
+        """Whether the grade takes part in deciding: its assertion does, and no set decides in its place."""
+        return self.assertion.counts and not self.inner
+
+    @property
+    def metric(self) -> str:
+        """The name under which rules and reports know it; empty when it has none."""
+        return self.assertion.metric
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One answer and its grades: a case, asked of one target with one prompt, in one repetition.
+
+    With ``transcript`` an answer can be graded again.
+    """
+
+    suite: str
+    description: str
+    provider: str
+    prompt_label: str
+    prompt: str
+    vars: Mapping[str, Any]
+    outcome: Outcome
+    output: str | None = None
+    error: str = ""  # why there is no output
+    grades: tuple[Grade, ...] = ()
+    score: float | None = None  # weighted mean of the graded assertions that count
+    threshold: float | None = None  # the case's own
+    reason: str = ""  # where that threshold decided
+    usage: Usage = NO_USAGE  # the target's
+    case: int = 0  # number of the case in its suite: rows of one case are compared by select-best
+    repeat: int = 0
+    turns: tuple[Turn, ...] = ()  # where there is more than the prompt and the output
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # what the target returned beside the answer
+    origin: Origin = NOWHERE
+    key: bytes = b""  # SHA-256: what it is called in every run
+    definition: bytes = b""  # SHA-256: what is asked and given: equal where two runs ask for the same
+    base: Outcome | None = None  # what the base says of the case, None where it does not have it, or another one
+    hidden: bool = False  # a secret is hidden in what was graded, so that it cannot be graded again from here
+    undone: bool = False  # there is no output because a budget or a signal ended the run before
+    withheld: bool = False  # there is no output because its request held a credential where none may stand
+
+    @property
+    def counts(self) -> bool:
+        """Whether the case takes part in deciding: an assertion of it counts, or nothing was asserted of it."""
+        return not self.grades or any(grade.counts for grade in self.grades)
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the answer ended at its token limit: it is graded as far as it goes."""
+        return self.metadata.get("finish_reason") == "length"
+
+    @property
+    def transcript(self) -> Transcript:
+        """What its graders saw."""
+        answer = Turn("assistant", self.output or "", metadata=self.metadata)
+        turns = self.turns or (Turn("user", self.prompt), answer)
+        return Transcript(self.prompt, turns, self.vars, self.usage, self.metadata, target=self.provider)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """A case over its repetitions: the answers of one target to one prompt, a row for each repetition."""
+
+    rows: tuple[Row, ...]
+
+
+def cases_of(rows: Iterable[Row]) -> tuple[CaseResult, ...]:
+    """Rows in plan order as cases: each repetition 0 starts one."""
+    cases: list[list[Row]] = []
+    for row in rows:
+        if row.repeat == 0 or not cases:
+            cases.append([])
+        cases[-1].append(row)
+    return tuple(CaseResult(tuple(repetitions)) for repetitions in cases)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Everything that was planned, in plan order; what was not run is there as ERROR."""
+
+    cases: tuple[CaseResult, ...]
+    target_usage: Usage = NO_USAGE
+    grader_usage: Usage = NO_USAGE
+    interrupted: str = ""  # why the run stopped early, empty when it did not
+    incomplete: str = ""  # what is wrong with the parts of a run in shards: such a run is never green
+    notes: tuple[Note, ...] = ()
+    seconds: float = 0.0
+    models: tuple[AskedModel, ...] = ()  # targets and graders
+    keys: tuple[KeyUse, ...] = ()  # what left the environment, and where it went
+    hidden: tuple[str, ...] = ()  # the variables whose values no report shows
+    about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of suites, by file
+    made: Made = field(default_factory=Made)
+    budget: BudgetReport | None = None
+    cache: CacheReport | None = None  # None where no cache was asked for
+    confirm: ConfirmReport | None = None
+    baseline: BaselineReport | None = None  # None where there is nothing to compare with
+    derived: tuple[DerivedMetric, ...] = ()
+
+    @property
+    def usage(self) -> Usage:
+        """What targets and graders took together."""
+        return self.target_usage + self.grader_usage
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The answers of all cases, repetitions of a case together."""
+        return tuple(row for case in self.cases for row in case.rows)
+
+
+# --- what the gate says ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RuleResult:
+    """One rule applied. ``pass_rate`` and ``score`` are None when nothing that it selects was graded."""
+
+    rule: Rule
+    outcome: Outcome
+    reason: str
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+    pass_rate: float | None = None
+    score: float | None = None
+    low: float | None = None  # the interval of the pass rate, where the rule asks for one
+    high: float | None = None
+    new_failures: int | None = None  # cases, where the rule limits them
+    worse: int | None = None  # cases that passed on the base and fail here; the other way round: better
+    better: int | None = None
+    p: float | None = None  # the chance of so many worse ones, were both ways alike
+    bears: bool = False  # met even if each answer on which the grader contradicts itself is a new failure
+
+
+def takes(rule: Rule, row: Row, grade: Grade) -> bool:
+    """Whether a rule looks at a grade."""
+    if row.suite != rule.suite or grade.assertion.weight == 0 or grade.inner:
+        return False
+    if rule.blocking and not grade.assertion.blocking:
+        return False
+    return rule.every_case or rule.select.takes(grade.assertion.type, grade.metric, row.provider, row.description)
+
+
+def counted(rule: Rule, row: Row) -> bool:
+    """Whether a rule for every case counts a case of its suite."""
+    return row.suite == rule.suite and bool(row.grades or row.error) and (row.counts or not rule.blocking)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """planned = passed + failed + errored, always."""
+
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+
+    @property
+    def planned(self) -> int:
+        """Everything that was to be done."""
+        return self.passed + self.failed + self.errored
+
+    @property
+    def pass_rate(self) -> float | None:
+        """Passed over graded, None when nothing was graded. Errors are counted apart."""
+        graded = self.passed + self.failed
+        return self.passed / graded if graded else None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict on the run and all that the reports show."""
+
+    outcome: GateOutcome
+    reason: str  # one sentence
+    rules: tuple[RuleResult, ...]
+    run: RunResult
+    grades: Counts  # assertions
+    cases: Counts
+    setup: bool = False  # inconclusive because of a wrong key or model: exit code 2
+    changes: GateChanges = NO_CHANGES  # what the pull request does to its own gate
+    blocking: frozenset[int] = frozenset()  # places among the rows of the run: their failures are why it is blocked

@@ -1,0 +1,287 @@
+"""What a dialect reads: a suite of plain data, frozen, each item with the place that it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from gradegate.access.environment import Environment, Use
+from gradegate.errors import Mistake, Origin
+from gradegate.values.conversation import Turn
+
+NOWHERE = Origin("")
+NOISE = 0.1  # where the gate does not say
+Code = str | Mapping[str, str]  # JavaScript: a snippet, or a file that was read, as `file`, `function` and `code`
+NOTHING: Mapping[str, Any] = {}  # one for all: each of 100,000 tests has several mappings without anything in them
+
+
+def nothing() -> Mapping[str, Any]:
+    """What a mapping is by default."""
+    return NOTHING
+
+
+class Verbatim(str):
+    """Text that is not a template, whatever braces it holds."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSpec:
+    """A model as the config names it; ``prompts`` restricts a target to prompts of these labels.
+
+    ``env`` lays literals over the environment for this model alone. ``reads`` are the variables of the environment
+    that its templates show and where, ``drawn`` those that each of its literals shows.
+    """
+
+    id: str
+    label: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    prompts: tuple[str, ...] = ()
+    transform: Code = ""  # of each of its answers, where it is a target
+    env: Mapping[str, str] = field(default_factory=dict)
+    reads: frozenset[Use] = frozenset()
+    drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    origin: Origin = NOWHERE
+
+    @property
+    def name(self) -> str:
+        """The label, or the id where there is none."""
+        return self.label or self.id
+
+
+UNREAD = ProviderSpec("")  # in place of a grader that could not be read: what is wrong with it was said
+
+# What a model gives, and so what it can grade by.
+KINDS = ("text", "embedding", "classification", "moderation")
+# The models that may grade, by kind; "*" serves for any kind.
+Graders = Mapping[str, ProviderSpec]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSpec:
+    """A prompt template, the label that reports show, and what it sets for the provider that is asked."""
+
+    text: str
+    label: str = ""
+    origin: Origin = NOWHERE
+    # Code of the repository that makes the template of `{vars, provider, config}`; raises ValueError.
+    maker: Callable[[Mapping[str, Any]], Any] | None = None
+    config: Mapping[str, Any] = field(default_factory=dict, hash=False)  # over that of the provider, for this prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """One assertion as written. ``type`` keeps its ``not-``; ``members`` belong to an assert-set."""
+
+    type: str
+    value: Any = None
+    threshold: float | None = None
+    weight: float = 1.0
+    metric: str = ""
+    blocking: bool = True
+    graders: Graders = field(default_factory=nothing)
+    rubric_prompt: Any = None
+    config: Mapping[str, Any] = field(default_factory=nothing)
+    transform: Code = ""  # of the answer, for this assertion alone
+    context_transform: Code = ""
+    model_slug: str = ""  # the grader's model by its bare name: --grader says which provider serves it
+    members: tuple[Assertion, ...] = ()
+    score_only: bool = False  # `threshold: none`: its score is reported, and never held to anything
+    confirm: str = ""  # how its failures are asked again; empty where the gate says it
+    second_opinions: tuple[ProviderSpec, ...] = ()
+    origin: Origin = NOWHERE
+
+    def specs(self) -> Iterator[ProviderSpec]:
+        """Every model that the assertion names, those of its members too."""
+        yield from self.graders.values()
+        yield from self.second_opinions
+        for member in self.members:
+            yield from member.specs()
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOptions:
+    """What a test sets for all its assertions."""
+
+    graders: Graders = field(default_factory=nothing)
+    rubric_prompt: Any = None
+    settings: Mapping[str, Any] = field(default_factory=nothing)  # e.g. factuality: {subset: 0.5}
+    expand_vars: bool = True
+    default_assertions: bool = True
+    prefix: str = ""
+    suffix: str = ""
+    repeat: int | None = None
+    transform: Code = ""  # of each answer, before anything is asserted of it
+    transform_vars: Code = ""
+
+
+NO_OPTIONS = CaseOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test: its variables and what is asserted of every answer to it."""
+
+    description: str = ""
+    vars: Mapping[str, Any] = field(default_factory=dict)
+    assertions: tuple[Assertion, ...] = ()
+    options: CaseOptions = NO_OPTIONS
+    threshold: float | None = None
+    scoring: Code = ""  # makes the score and the outcome of its answers from their grades
+    providers: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    target: ProviderSpec | None = None  # asked in place of the suite's targets
+    output: str | None = None  # a recorded answer: the target is not asked
+    turns: tuple[Turn, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=nothing)
+    origin: Origin = NOWHERE
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the case brings what is graded, so that no target is asked."""
+        return self.output is not None or any(turn.role == "assistant" for turn in self.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """Which grades a rule looks at; an empty pattern takes everything. Patterns are globs."""
+
+    assertion: str = ""
+    metric: str = ""
+    provider: str = ""
+    description: str = ""
+
+    def takes(self, assertion: str, metric: str, provider: str, description: str) -> bool:
+        """Whether a grade with these properties is selected."""
+        return (  # spelled out, because a hundred rules may look at each of 100,000 grades
+            (not self.assertion or fnmatchcase(assertion, self.assertion))
+            and (not self.metric or fnmatchcase(metric, self.metric))
+            and (not self.provider or fnmatchcase(provider, self.provider))
+            and (not self.description or fnmatchcase(description, self.description))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A threshold on the selected grades of one suite; shares and scores from 0 to 1."""
+
+    name: str
+    select: Select = Select()
+    min_pass_rate: float | None = None
+    min_score: float | None = None
+    min_cases: int | None = None  # fewer that passed or failed are too few to tell
+    confidence: float | None = None  # the pass rate's interval decides, for cases that are a sample
+    blocking: bool = True
+    every_case: bool = False  # the rule of a config without a gate block: each case must pass
+    by_metric: bool = False  # the mean score is that of the means of the metrics, however many grades each has
+    scale: int = 1  # people see scores times this
+    suite: str = ""
+    origin: Origin = NOWHERE
+    max_new_failures: int | None = None  # cases that fail here and not on the base
+    max_drop: float | None = None  # of the share of cases that pass, against the base
+
+    @property
+    def own(self) -> bool:
+        """Whether it asks something of the run itself."""
+        return self.every_case or self.min_pass_rate is not None or self.min_score is not None
+
+    @property
+    def beside_base(self) -> bool:
+        """Whether it compares with the base."""
+        return self.max_new_failures is not None or self.max_drop is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may take: requests to models, US dollars, seconds. None: no limit."""
+
+    calls: int | None = None
+    usd: float | None = None
+    seconds: float | None = None
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules of one suite. ``errors`` is "inconclusive", "block" or "ignore" (up to ``errors_up_to``, a share).
+
+    ``changes`` is what a pull request that changes its own gate comes to: "report" or "block". ``confirm`` is how failures
+    are asked again: "off", "grader" (the same answer is graded again) or "answers" (a new answer is asked for), so that a
+    grader which fails ``noise`` of good answers blocks none.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    errors: str = "inconclusive"
+    errors_up_to: float = 0.0
+    changes: str = "report"
+    budget: Limits = NO_LIMITS
+    confirm: str = "grader"
+    noise: float = NOISE
+    second_opinions: tuple[ProviderSpec, ...] = ()  # grade the re-asks, in turn
+    compare: str = ""  # "base": the answers of the base are asked for in the same run
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedSpec:
+    """A metric that is worked out of the sums of others: by an expression as mathjs has them, or a function."""
+
+    name: str
+    value: Code
+    origin: Origin = NOWHERE
+
+
+class Idle(NamedTuple):
+    """A key of a config that means nothing where it stands."""
+
+    key: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """One config file, read."""
+
+    file: str
+    description: str = ""
+    prompts: tuple[PromptSpec, ...] = ()
+    targets: tuple[ProviderSpec, ...] = ()
+    others: tuple[ProviderSpec, ...] = ()  # configured and not asked: a grader may name one by its id or label
+    targetless: Mistake | None = None  # what is wrong where nobody else names a target
+    cases: tuple[Case, ...] = ()
+    policy: Policy = Policy()
+    graders: Graders = field(default_factory=dict)  # of defaultTest
+    given: Graders = field(default_factory=dict)  # of the command line: stronger than those of defaultTest
+    env: Environment = Environment()
+    max_concurrency: int | None = None
+    repeat: int = 1
+    timeout: float | None = None  # seconds per call
+    derived: tuple[DerivedSpec, ...] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)  # what the dialect keeps for a report of its own
+    notes: tuple[Note, ...] = ()
+    idle: tuple[Idle, ...] = ()  # keys that mean nothing, which one note names
+    mistakes: tuple[Mistake, ...] = ()  # what could not be read; the rest is planned all the same, to find more
+
+    def specs(self) -> Iterator[ProviderSpec]:
+        """Every model that the suite names: targets, what prompts set for them, graders of every level, and the members of sets."""
+        yield from (*self.targets, *self.others)
+        yield from (ProviderSpec("", config=prompt.config) for prompt in self.prompts if prompt.config)
+        yield from (*self.graders.values(), *self.given.values())
+        yield from self.policy.second_opinions
+        for case in self.cases:
+            yield from case.options.graders.values()
+            yield from ([case.target] if case.target else [])
+            for assertion in case.assertions:
+                yield from assertion.specs()
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that the user should know and that does not change the verdict."""
+
+    text: str
+    origin: Origin | None = None

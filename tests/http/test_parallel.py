@@ -1,0 +1,42 @@
+import threading
+import time
+
+import pytest
+
+from gradegate.http.parallel import MOST, gather
+
+
+def test_results_stand_in_order_however_many_there_are():
+    count = 3 * MOST
+    assert gather([lambda n=n: n for n in range(count)]) == list(range(count))
+
+
+def test_no_more_threads_than_the_limit():
+    lock, busy, peak = threading.Lock(), 0, 0
+
+    def work() -> None:
+        nonlocal busy, peak
+        with lock:
+            busy += 1
+            peak = max(peak, busy)
+        time.sleep(0.01)
+        with lock:
+            busy -= 1
+
+    gather([work] * (2 * MOST))
+    assert 2 <= peak <= MOST
+
+
+def test_every_task_runs_and_the_first_error_in_order_is_raised():
+    done = []
+
+    def fails(what: str):
+        def work() -> None:
+            done.append(what)
+            raise ValueError(what)
+
+        return work
+
+    with pytest.raises(ValueError, match="first"):
+        gather([lambda: done.append("ok"), fails("first"), fails("second"), lambda: done.append("ok")])
+    assert sorted(done) == ["first", "ok", "ok", "second"]

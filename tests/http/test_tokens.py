@@ -1,0 +1,154 @@
+"""Tokens of a run: minted once for all threads, anew before they end, and not again and again in vain."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from gradegate.access import tokens
+from gradegate.access.hiding import redactor
+from gradegate.errors import ProviderError, Trouble
+from gradegate.http.tokens import Minted, Token, Tokens, life
+
+LONG, OVER = 3600.0, 1e-9  # seconds: one that is not renewed in a test, one that has ended at once
+
+
+class Mint:
+    """Gives token after token; an exception in the list is raised. Waits for ``go`` where that is not set."""
+
+    def __init__(self, *made):
+        self.made, self.calls = list(made), 0
+        self.go = threading.Event()
+        self.go.set()
+        self.begun = threading.Event()
+
+    def __call__(self) -> Token:
+        self.calls += 1
+        self.begun.set()
+        assert self.go.wait(60)
+        made = self.made.pop(0)
+        if isinstance(made, Exception):
+            raise made
+        return made
+
+
+def refusal():
+    return ProviderError("no rule matches", Trouble.SETUP)
+
+
+def test_fifty_threads_share_one():
+    mint = Mint(Token("token-of-all-threads", LONG))
+    mint.go.clear()
+    token, barrier = Minted(mint), threading.Barrier(51)
+
+    def take():
+        barrier.wait(60)
+        return token.take()
+
+    with ThreadPoolExecutor(50) as pool:
+        taken = [pool.submit(take) for _ in range(50)]
+        barrier.wait(60)
+        assert mint.begun.wait(60)
+        mint.go.set()
+        assert {future.result(60) for future in taken} == {"token-of-all-threads"}
+    assert mint.calls == 1
+
+
+def test_fifty_threads_share_a_refusal():
+    mint = Mint(refusal())
+    token = Minted(mint)
+
+    def take():
+        with pytest.raises(ProviderError, match="no rule matches") as caught:
+            token.take()
+        return caught.value
+
+    with ThreadPoolExecutor(50) as pool:
+        errors = [future.result(60) for future in [pool.submit(take) for _ in range(50)]]
+    assert mint.calls == 1
+    assert {error.trouble for error in errors} == {Trouble.SETUP}
+    assert len(set(map(id, errors))) == 50  # each thread raises its own
+
+
+def test_one_that_has_ended_is_replaced():
+    mint = Mint(Token("first-token", OVER), Token("second-token", LONG))
+    token = Minted(mint)
+    assert [token.take() for _ in range(3)] == ["first-token", "second-token", "second-token"]
+
+
+def test_one_that_is_due_serves_until_another_is_there(monkeypatch):
+    monkeypatch.setattr("gradegate.http.tokens.RENEWED", 0.0)  # each is due at once
+    mint = Mint(Token("first-token", LONG), refusal(), Token("third-token", LONG))
+    token = Minted(mint)
+    assert [token.take(), token.take(), token.take()] == ["first-token"] * 3
+    assert mint.calls == 2  # a refusal is not asked for again by every call
+
+
+def test_what_may_pass_is_tried_again_and_not_for_ever():
+    down = [ProviderError("cannot be reached", Trouble.UNREACHABLE) for _ in range(5)]
+    token = Minted(Mint(down[0], down[1], Token("third-token", LONG)))
+    for _ in range(2):
+        with pytest.raises(ProviderError, match="cannot be reached"):
+            token.take()
+    assert token.take() == "third-token"
+    mint = Mint(*down)
+    token = Minted(mint)
+    for _ in range(10):
+        with pytest.raises(ProviderError, match="cannot be reached") as caught:
+            token.take()
+        assert caught.value.trouble is Trouble.UNREACHABLE
+    assert mint.calls == 3
+
+
+def test_while_one_thread_renews_the_others_take_the_one_before(monkeypatch):
+    monkeypatch.setattr("gradegate.http.tokens.RENEWED", 0.0)
+    mint = Mint(Token("first-token", LONG), Token("second-token", LONG))
+    token = Minted(mint)
+    assert token.take() == "first-token"
+    mint.go.clear()
+    mint.begun.clear()
+    with ThreadPoolExecutor(1) as pool:
+        renewing = pool.submit(token.take)
+        assert mint.begun.wait(60)
+        assert token.take() == "first-token"
+        mint.go.set()
+        assert renewing.result(60) == "second-token"
+
+
+def test_one_that_was_accepted_may_be_replaced_and_another_not():
+    token = Minted(Mint(Token("first-token", LONG), Token("second-token", LONG)))
+    assert token.take() == "first-token"
+    assert not token.refused("first-token")
+    token.accepted("first-token")
+    assert token.refused("first-token")
+    assert token.take() == "second-token"
+    assert token.refused("first-token")  # of another thread: the next one is there already
+    assert not token.refused("second-token")
+
+
+def test_an_account_has_one_token_whoever_asks():
+    tokens = Tokens()
+    first = tokens.of(("a", "1"), Mint(Token("token-of-a", LONG)))
+    assert tokens.of(("a", "1"), Mint()) is first
+    assert tokens.of(("a", "2"), Mint()) is not first
+
+
+@pytest.mark.parametrize("value", [None, True, 0, -1, "", "x", "-5", "1e9", "9" * 30, float("nan"), float("inf"), [], {}, "٣"])
+def test_what_is_no_life_is_none(value):
+    with pytest.raises(ProviderError, match="does not say how long"):
+        life(value)
+
+
+@pytest.mark.parametrize(("value", "seconds"), [(3600, 3600.0), (0.5, 0.5), ("3599", 3599.0)])
+def test_a_life_is_a_number_of_seconds(value, seconds):
+    assert life(value) == seconds
+
+
+def test_a_token_is_hidden_from_when_it_is_minted():
+    hide = redactor(["another-secret-value"])
+    text = "it said late-minted-token-001 and bGF0ZS1taW50ZWQtdG9rZW4tMDAx"
+    assert hide(text) == text
+    Minted(Mint(Token("late-minted-token-001", LONG))).take()
+    assert hide(text) == "it said *** and ***"
+    assert "late-minted-token-001" in tokens.traces().forms
+    assert "late-minted-token-001" not in repr(Token("late-minted-token-001", LONG))

@@ -1,0 +1,28 @@
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from support.calibrated import Calibrated, run
+from support.shards import Sharded
+
+
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """A folder of its own, in an environment without keys and without a runner."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "GITHUB_WORKSPACE", "GITHUB_ACTIONS", "GITHUB_RUN_ATTEMPT", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def calibrate(bare, capsys) -> Callable[..., Calibrated]:
+    """Config, labels and arguments to what came of them."""
+    return partial(run, bare, capsys)
+
+
+@pytest.fixture
+def sharded(bare):
+    """Make a config that is run in shards."""
+    return lambda config, *options, of=3: Sharded(bare, config, of, options)
