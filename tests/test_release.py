@@ -200,7 +200,7 @@ def test_a_changelog_without_sections_is_refused(repository: Repository) -> None
     assert "CHANGELOG.md: there is no section -> write `## 0.2.0" in repository.release("check", "0.2.0").stderr
 
 
-@each("name", ["action.yml", "new.txt"])
+@pytest.mark.parametrize("name", ["action.yml", "new.txt"])
 def test_what_is_not_committed_is_not_released(repository: Repository, name: str) -> None:
     with (repository.path / name).open("a") as file:
         file.write("\n")
@@ -228,7 +228,7 @@ def test_the_moving_tag_never_goes_back(repository: Repository) -> None:
     assert "v0.2.0 is released already, and v0 would go back -> take a later version" in done.stderr
 
 
-@each("image", ["ghcr.io/owner/gradegate:0.2.0", f"docker://{IMAGE}", IMAGE.upper(), f'{IMAGE}"'])
+@pytest.mark.parametrize("image", ["ghcr.io/owner/gradegate:0.2.0", f"docker://{IMAGE}", IMAGE.upper(), f'{IMAGE}"'])
 def test_an_image_without_a_digest_is_refused(repository: Repository, image: str) -> None:
     done = repository.release("commit", "0.2.0", image)
     assert done.returncode == 1
@@ -236,7 +236,7 @@ def test_an_image_without_a_digest_is_refused(repository: Repository, image: str
     assert repository.git("tag") == ""
 
 
-@each("name", sorted(PINNED))
+@pytest.mark.parametrize("name", sorted(PINNED))
 def test_an_action_whose_image_is_not_found_is_refused(repository: Repository, name: str) -> None:
     path = repository.path / name
     path.write_text(re.sub(r"GRADEGATE_IMAGE: \"|^  image: ", "  other: ", path.read_text(), flags=re.MULTILINE))
