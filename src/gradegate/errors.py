@@ -100,6 +100,10 @@ class Unreadable(GradegateError):
     """A reply cannot be read; the message names what was missing, in words that the grader can act on."""
 
 
+class OffSchema(Unreadable):
+    """A constrained reply is not of the schema that its endpoint enforces."""
+
+
 class NoVerdict(GradegateError):
     """No verdict, even after asking again; ``replies`` are the grader's texts."""
 

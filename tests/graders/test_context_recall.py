@@ -8,7 +8,7 @@ CONTEXT = "The sky is blue. Grass is green."
 def graded(gate, llm, reply, kind="context-recall", options=None, **more):
     llm.reply = Script(reply)
     variables = {"context": CONTEXT} | more.pop("variables", {})
-    return gate(config(llm, {"type": kind, "value": "It is so.", **more}, options=options, **variables)).grades[0]
+    return gate(config(llm, {"type": kind, "value": "It is so. A cat, b and c.", **more}, options=options, **variables)).grades[0]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gradegate.errors import Unreadable
 from gradegate.grading.metrics.claims import read_claims, read_verdicts
 from gradegate.grading.metrics.factscore import Standing, VotedClaim, score, standing, undecided
-from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.figures import cut
 from gradegate.values.limits import exact
 from support.each import each

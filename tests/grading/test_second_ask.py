@@ -4,7 +4,7 @@ import pytest
 
 from gradegate.asking.provider import Provider
 from gradegate.errors import NoVerdict
-from gradegate.graders import closedqa, llm_rubric
+from gradegate.graders import closedqa, context_recall, llm_rubric
 from gradegate.graders.llm_rubric import LlmRubric
 from gradegate.grading.judge import Account, Judge
 from gradegate.grading.reading.form import Form
@@ -73,6 +73,10 @@ def test_an_endpoint_that_does_not_keep_to_the_schema_is_named_with_the_cure():
         with pytest.raises(NoVerdict) as raised:
             ask(provider, closedqa.FORM, rubric=own)
         assert "does not keep" not in str(raised.value)
+    nothing = '{"verdicts": []}'  # of the schema, and no verdict
+    with pytest.raises(NoVerdict, match="it marks no sentence") as raised:
+        ask(Says("enforced", nothing, nothing), context_recall._form("x"))
+    assert "does not keep" not in str(raised.value)
     assert ask(Says("enforced", "no", OBJECT)).passed is True
 
 

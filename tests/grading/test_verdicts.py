@@ -11,8 +11,7 @@ from gradegate.errors import Unreadable
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.faithfulness import likely_turn, share
 from gradegate.grading.metrics.retrieval import precision
-from gradegate.grading.metrics.verdicts import YES_NO_IDK
-from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.metrics.verdicts import YES_NO_IDK, Judgement
 from gradegate.values.conversation import Numbered, Turn
 from support.readers import read
 

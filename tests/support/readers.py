@@ -15,7 +15,7 @@ FORMS = {
     "yes": closedqa.FORM,
     "score": g_eval.SCORE,
     "in order": context_faithfulness._form(2),
-    "marked": context_recall.FORM,
+    "marked": context_recall._form("The sky is blue. Grass is red. It snows."),
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from gradegate.errors import Unreadable
@@ -17,6 +18,7 @@ from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, op
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import context, verdicts
 from gradegate.grading.metrics.context import ContextTransform
+from gradegate.grading.metrics.quotations import Quotations
 from gradegate.grading.reading import line_forms
 from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import shape
@@ -41,12 +43,13 @@ def _read(found: Mapping[str, Any]) -> list[tuple[str, bool]]:
     return [(text, it.verdict == "yes") for text, it in zip(sentences, judgements, strict=True)]
 
 
-def _marked(text: str) -> Mapping[str, Any]:
-    pairs = line_forms.marked(text, tuple(MARKS))
+def _form(expected: str) -> Form[list[tuple[str, bool]]]:
+    return Form(SCHEMA, _read, lines=partial(_marked, Quotations(expected, ())), marks=tuple(MARKS))
+
+
+def _marked(expected: Quotations, text: str) -> Mapping[str, Any]:
+    pairs = line_forms.marked(text, tuple(MARKS), expected.holds)
     return {"verdicts": [{"sentence": sentence, "verdict": mark} for sentence, mark in pairs]}
-
-
-FORM = Form(SCHEMA, _read, lines=_marked)
 
 
 @GRADERS.register("context-recall")
@@ -71,7 +74,7 @@ class ContextRecall(Grader):
         """The share of the expected answer's sentences that the context supports."""
         source = context.resolve(transcript, self.context_transform)
         judge = replace(judge, graded=f"{source.text}\n{self.value}")
-        marked = judge.ask("context-recall", FORM, context=source.text, groundTruth=self.value)
+        marked = judge.ask("context-recall", _form(self.value), context=source.text, groundTruth=self.value)
         held = sum(attributed for _, attributed in marked)
         rows = [{"sentence": sentence, "attributed": attributed} for sentence, attributed in marked]
         reason = f"{held} of {len(marked)} sentences of the expected answer are in the context"

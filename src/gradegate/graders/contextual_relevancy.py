@@ -11,7 +11,7 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import retrieval, verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once
 from gradegate.grading.metrics.shares import share_of_yes
-from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.conversation import Transcript
 
 _FORM = verdicts.listed()

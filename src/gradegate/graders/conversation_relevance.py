@@ -16,7 +16,7 @@ from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import WindowSize
-from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.conversation import CONVERSATION, Transcript, Window, exchanges, flat, told, windows
 from gradegate.values.result import Verdict
 

@@ -21,8 +21,8 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import claims as steps
 from gradegate.grading.metrics.claims import Claim, Claims
 from gradegate.grading.metrics.factscore import VotedClaim, score, undecided
+from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.grading.numbers import Number, Share
-from gradegate.grading.reading.judgement import Judgement
 from gradegate.values.conversation import Transcript
 from gradegate.values.limits import exact
 from gradegate.values.result import Verdict

@@ -19,7 +19,7 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.calls import with_calls
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script
-from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.conversation import Numbered, Transcript
 from gradegate.values.limits import exact
 

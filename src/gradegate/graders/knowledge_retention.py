@@ -15,7 +15,7 @@ from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, script, with_marks
-from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.conversation import Numbered, Transcript, Turn
 
 _FACTS = verdicts.texts("facts")

@@ -13,8 +13,8 @@ from gradegate.errors import Unreadable
 from gradegate.grading import scalars
 from gradegate.grading.grader import GRADERS, Asks, Grader, options
 from gradegate.grading.judge import Judge
+from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.grading.reading.form import Form
-from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.line import LastLine
 from gradegate.grading.rubric import shape
 from gradegate.values.conversation import Transcript

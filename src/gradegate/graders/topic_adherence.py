@@ -23,7 +23,7 @@ from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, ask_once, clipped, exchanges_of, images_in, script, texts_of
-from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.conversation import Exchange, Transcript
 
 WORDS = ("helped", "withheld", "strayed", "declined")

@@ -17,7 +17,7 @@ from gradegate.grading.grader import GRADERS, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import faithfulness as faith
 from gradegate.grading.metrics.metric import Measured, Metric, WindowSize, ask_once, documents_of, exchanges_of
-from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.conversation import Numbered, Transcript, Turn, Window, flat, unanswered, windows
 from gradegate.values.limits import mean
 

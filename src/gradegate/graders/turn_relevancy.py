@@ -13,7 +13,7 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import Measured, Metric, WindowSize, ask_once, exchanges_of, images_in, script
 from gradegate.grading.metrics.shares import share_of_yes
-from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.values.conversation import Transcript, Window, flat, windows
 
 _FORM = verdicts.single()

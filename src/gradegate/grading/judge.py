@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import Provider
-from gradegate.errors import NoVerdict, ProviderError, Trouble, Unreadable
+from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
 from gradegate.grading import rubric
 from gradegate.grading.reading import neutral_keys
 from gradegate.grading.reading import reply as replies_of
@@ -87,16 +87,18 @@ class Judge:
         enforced = self.models["text"].structured == "enforced"
         schema = None if own_prompt and not (form.object_only and enforced) else form.schema
         replies: list[Reply] = []
+        off_schema = True  # all of them
         while True:
             reply, asked = self._complete(Request(messages, schema, options or {}), again=bool(replies))
             replies.append(reply)
             try:
                 reading = self._read(reply, form, step)
             except Unreadable as e:
+                off_schema = off_schema and isinstance(e, OffSchema)
                 self.account.add(Usage(readings=Readings(unreadable=1)))
                 if len(replies) > self.reask:
                     texts = tuple(excerpt(reply.text, SHOWN) for reply in replies)
-                    raise NoVerdict(self._missing(str(e), replies), texts) from e
+                    raise NoVerdict(self._missing(str(e), replies, off_schema=off_schema), texts) from e
                 again = f"That reply cannot be used: {e}. {_literally(form)}"
                 messages = (*messages, Message("assistant", reply.text or "(empty)"), Message("user", again))
                 schema = form.schema  # under a prompt of the user's, too
@@ -187,11 +189,11 @@ class Judge:
             raise ProviderError(what, Trouble.TRUNCATED)
         return reply, asked
 
-    def _missing(self, what: str, replies: Sequence[Reply]) -> str:
+    def _missing(self, what: str, replies: Sequence[Reply], *, off_schema: bool) -> str:
         start = excerpt(" ".join(replies[-1].text.split()), 200)
         times = f" (asked {len(replies)} times)" if len(replies) > 1 else ""
         cure = ""
-        if all(reply.constrained for reply in replies):
+        if off_schema:
             provider = self.models["text"]
             at = f"{provider.name} at {provider.host}" if provider.host else provider.name
             cure = f". {at} does not keep to the schema: set `structured: requested` on the grader"

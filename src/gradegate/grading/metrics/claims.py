@@ -13,8 +13,8 @@ from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.factscore import Standing, VotedClaim
 from gradegate.grading.metrics.metric import clipped
+from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.grading.reading.form import Form
-from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.rubric import shape
 
 STEPS = ("claims", "verdicts", "grounded")

@@ -16,8 +16,8 @@ from pydantic import Field
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import verdicts
 from gradegate.grading.metrics.metric import clipped, images_in, split
+from gradegate.grading.metrics.verdicts import Judgement
 from gradegate.grading.numbers import Whole
-from gradegate.grading.reading.judgement import Judgement
 from gradegate.values.conversation import Numbered
 
 STEPS = ("truths", "claims", "verdicts", "reason")

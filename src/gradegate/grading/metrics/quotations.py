@@ -13,6 +13,7 @@ from gradegate.errors import Unreadable
 _END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
 _NUMBER = re.compile(r"\(?\d+[.)]?$")
 _BLANKED = str.maketrans(dict.fromkeys("\"'“”‘’«»`*_.,;:…。，；：、", " "))
+_MOST_SEARCHES = 200  # of parts of units that are quoted out of order
 _LEAST_WORDS = 3  # what is shorter is not a quotation, unless it is a whole sentence
 
 
@@ -32,19 +33,32 @@ class Quotations:
         self._whole = f" {_folded(text)} "
         self._units = tuple(units)
         self._starts: list[int] = []
+        self._places: dict[str, int] = {}  # of whole units, which may be quoted in any order
         position = 0
         for unit in units:
             found = self._whole.find(f" {_folded(unit)} ", position)
             position = max(found, position)
             self._starts.append(position)
+            if found >= 0:
+                self._places.setdefault(_folded(unit), found)
+
+    def holds(self, text: str) -> bool:
+        """Whether a text of at least one word stands in the context, word for word."""
+        folded = _folded(text)
+        return bool(folded) and f" {folded} " in self._whole
 
     def covered(self, quotations: Sequence[str]) -> tuple[str, ...]:
         """The units that are quoted, in whole or in part, each once. Raises Unreadable for what the context does not hold."""
         covered: dict[int, None] = {}
-        start = 0
+        start = searches = 0
         for text in dict.fromkeys(map(_folded, quotations)):
-            after = self._whole.find(f" {text} ", max(start, 0)) if text else -1  # mostly, the order is the context's
-            start = after if after >= 0 or not text else self._whole.find(f" {text} ")
+            place = self._places.get(text, -1)
+            if text and place < 0:
+                place = self._whole.find(f" {text} ", start)  # mostly, the order is the context's
+            if text and place < 0:
+                searches += 1  # each over the whole context
+                place = self._whole.find(f" {text} ") if searches <= _MOST_SEARCHES else -1
+            start = place
             first = max(0, bisect.bisect_right(self._starts, start) - 1)
             end = bisect.bisect_left(self._starts, start + len(text))
             whole_unit = any(_folded(unit) == text for unit in self._units[first:end])

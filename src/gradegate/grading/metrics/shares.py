@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from gradegate.grading.metrics.metric import Measured, clipped
-from gradegate.grading.reading.judgement import Judgement
+from gradegate.grading.metrics.verdicts import Judgement
 
 
 def share_of_yes(judgements: Iterable[tuple[int, Judgement[str]]], part: str, summary: str, fault: str) -> Measured:

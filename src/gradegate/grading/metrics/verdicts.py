@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import Unreadable
 from gradegate.grading import scalars
 from gradegate.grading.reading import line_forms
 from gradegate.grading.reading.form import Form
-from gradegate.grading.reading.judgement import Judgement
 from gradegate.grading.reading.line import LastLine
 from gradegate.grading.rubric import shape
 from gradegate.values.figures import many
 
+T = TypeVar("T")
 YES_NO: Mapping[str, str] = {"yes": "yes", "y": "yes", "true": "yes", "no": "no", "n": "no", "false": "no"}
 YES_NO_IDK: Mapping[str, str] = {**YES_NO, "idk": "idk", "borderline": "idk", "unknown": "idk"}
 TEXT: Mapping[str, Any] = {"type": "string"}
 NUMBER: Mapping[str, Any] = {"type": "number"}
 YES_NO_LINE = LastLine("verdict", ("answer", "verdict", "result", "criterion met"), ("yes", "no", "y", "n"), meanings=YES_NO)
 _SCORE = shape(reason=TEXT, score=NUMBER)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement(Generic[T]):
+    """A verdict as it was read, with the grader's reason; two with the same verdict are equal, whatever the reasons.
+
+    ``verdict`` is a word, a letter, a truth, a score or an index; ``reason`` is empty where the grader gave none.
+    """
+
+    verdict: T
+    reason: str = field(default="", compare=False)
 
 
 def verdict_schema(words: Sequence[str]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ class Form(Generic[T]):
 
     ``read`` raises Unreadable. ``line`` is the declared last line; ``lines`` makes the object of a reply in which every
     line counts, and raises Unreadable. ``texts`` is the key of a list of texts, which is no verdict: a JSON list is read,
-    too, and it does not matter what the text under judgement holds. ``object_only``: a prompt of the user's asks for the
+    too, and it does not matter what the text under judgement holds. ``marks`` are those of its lines. ``object_only``: a prompt of the user's asks for the
     object, too, so that the schema can go with it.
     """
 
@@ -27,6 +27,7 @@ class Form(Generic[T]):
     line: LastLine | None = None
     lines: Callable[[str], Object] | None = None
     texts: str = ""
+    marks: tuple[str, ...] = ()
     object_only: bool = False
 
     @property

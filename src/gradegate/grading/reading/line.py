@@ -38,7 +38,9 @@ class LastLine:
         lines = text.rstrip().splitlines()
         value = self._said(lines[-1]) if lines else None
         if value is None and self.among:
-            value, lines = self._one_to_a_line(lines), []
+            words = [prose.unwrapped(prose.unmarked(line)[0]).lower() for line in lines if line.strip()]
+            value = words if len(words) == self.count and all(word in self.words for word in words) else None
+            lines = []
         if value is None:
             raise Unreadable(f"its last line is not {self.described}, and it holds no object")
         alone = len(lines) < 2
@@ -60,15 +62,13 @@ class LastLine:
 
     def echoes(self) -> str:
         """A pattern for what talks like this line inside another text: a label with a value, or ``n/most``."""
-        labels = "|".join(map(re.escape, self.labels))
+        label = rf"(?<![^\W_])(?:{'|'.join(map(re.escape, self.labels))})"
         if self.most:
-            return (
-                rf"\b(?:{labels})(?:{_SIGN}|\s{{1,9}}is\b)\W{{0,9}}[0-9]|(?<![\w/.])[0-9]{{1,3}}(?:\.[0-9]{{1,9}})?\s?/\s?{self.most}(?!\w)"
-            )
+            return rf"{label}(?:(?=[\W_]*?[:=?：])|[\W_]*?\sis\b)[\W_]*+[0-9]|(?<![^\W_])(?<![/.])[0-9]{{1,3}}(?:\.[0-9]{{1,9}})?\s?/\s?{self.most}(?![^\W_])"
         # After `is`, a single letter is a value only as a capital: "the answer is a city".
         words = "|".join(map(re.escape, self.words))
         after_is = "|".join(re.escape(word) if len(word) > 1 else f"(?-i:{re.escape(word.upper())})" for word in self.words)
-        return rf"\b(?:{labels})(?:{_SIGN}\W{{0,9}}(?:{words})|\s{{1,9}}is\b\W{{0,9}}(?:{after_is}))(?!\w)"
+        return rf"{label}(?:(?=[\W_]*?[:=?：])[\W_]*+(?:{words})|[\W_]*?\sis\b[\W_]*+(?:{after_is}))(?![^\W_])"
 
     def _hold(self, lines: list[str], before: str, value: Any) -> None:
         """Raise Unreadable where what stands before the last line does not end, goes on, or says another value."""
@@ -77,8 +77,9 @@ class LastLine:
         if not before.strip():
             return
         parts = [part for line in lines for part in self._parts(line)]
+        text = "\n".join(prose.without_rule(lines))
         ended = not lines[-1].strip() or prose.ends(before) or (self.among and self._parts(lines[-1]))
-        if not ended or prose.goes_on(before):
+        if not ended or prose.goes_on(text):
             raise Unreadable("the text before its last line does not end; end it with a full stop and a blank line")
         whole = iter(value if self.among else ())
         if any(self._contradicts(line, value) for line in lines) or not all(part in whole for part in parts):
@@ -127,10 +128,6 @@ class LastLine:
         if number is None or not (labelled or number[2]) or (number[2] and number[2] != str(self.most)):
             return None
         return float(number[1]) if float(number[1]) <= self.most else None
-
-    def _one_to_a_line(self, lines: list[str]) -> list[str] | None:
-        words = [prose.unwrapped(prose.unmarked(line)[0]).lower() for line in lines if line.strip()]
-        return words if len(words) == self.count and all(word in self.words for word in words) else None
 
 
 _LONGEST = 4000  # characters of a line that says a value

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Sequence
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import Unreadable
@@ -17,10 +18,10 @@ def _filled(text: str) -> list[str]:
     return lines
 
 
-def marked(text: str, marks: Sequence[str]) -> list[tuple[str, str]]:
+def marked(text: str, marks: Sequence[str], is_quoted: Callable[[str], bool]) -> list[tuple[str, str]]:
     """The text of every line with its one mark, which stands in square brackets at its end. Raises Unreadable.
 
-    The text of a line is a list item, or it ends, or a quote or a bracket closes it.
+    The text of a line ends; or it is a list item, or closed by a quote or a bracket, and ``is_quoted`` knows it.
     """
     words = "|".join(map(re.escape, marks))
     last = re.compile(rf"[*_]{{0,3}}\[({words})\][*_]{{0,3}}\.?", re.IGNORECASE)
@@ -33,8 +34,8 @@ def marked(text: str, marks: Sequence[str]) -> list[tuple[str, str]]:
         sentence, is_item = prose.unmarked(line[:start])
         if mark is None or another.search(sentence) or not prose.is_plain(sentence):
             raise Unreadable(f"the line {excerpt(line, 80)!r} does not end in one mark, [{'] or ['.join(marks)}]")
-        closed = sentence[-1:] in prose.WRAPPING or prose.ends(sentence)
-        if not any(map(str.isalnum, sentence)) or prose.goes_on(sentence) or not (is_item or closed):
+        known = prose.ends(sentence) or ((is_item or sentence[-1:] in prose.WRAPPING) and is_quoted(prose.unwrapped(sentence)))
+        if not any(map(str.isalnum, sentence)) or prose.goes_on(sentence) or not known:
             raise Unreadable(f"the text before the mark does not end: {excerpt(line, 80)!r}")
         pairs.append((prose.unwrapped(sentence), mark[1].lower()))
     return pairs
@@ -43,7 +44,7 @@ def marked(text: str, marks: Sequence[str]) -> list[tuple[str, str]]:
 def quoted(text: str) -> list[str]:
     """Every line without list marks; whoever asks holds them against the context. Raises Unreadable."""
     lines = [prose.unmarked(line)[0] for line in _filled(text)]
-    if any(map(prose.asks, lines)):
+    if any("QUESTION" in unicodedata.name(prose.last_sign(line) or " ", "") for line in lines):
         raise Unreadable("a line of it is a question")
     return lines
 

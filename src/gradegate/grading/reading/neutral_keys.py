@@ -52,4 +52,4 @@ class Keys:
 
 def before_a_colon(*keys: str) -> str:
     """A pattern for any of these keys before a colon, in quotes or not."""
-    return rf"(?<![^\W_])(?:{'|'.join(map(re.escape, keys))})[\W_]{{0,9}}?[:：]"
+    return rf"(?<![^\W_])(?:{'|'.join(map(re.escape, keys))})[\W_]*?[:：]"

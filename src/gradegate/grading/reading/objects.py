@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.errors import Unreadable
+from gradegate.errors import OffSchema, Unreadable
 from gradegate.texts import jsonobjects
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -21,11 +21,11 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def strict(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The object of a constrained reply: RFC 8259, every key once, finite numbers, valid by ``schema``. Raises Unreadable."""
+    """The object of a constrained reply: RFC 8259, every key once, finite numbers, valid by ``schema``. Raises OffSchema."""
     try:
         value = _STRICT.decode(text)
     except (ValueError, RecursionError):
-        raise Unreadable("it is not one JSON object and nothing else, with each key once") from None
+        raise OffSchema("it is not one JSON object and nothing else, with each key once") from None
     _check(value, schema, "")
     assert isinstance(value, dict)
     return value
@@ -70,19 +70,19 @@ _LENIENT = json.JSONDecoder(object_pairs_hook=_folded, parse_constant=_no_number
 
 
 def _check(value: Any, schema: Mapping[str, Any], place: str) -> None:
-    """Raise Unreadable where a value is not of one of our schemas: types, keys, words, and finite numbers."""
+    """Raise OffSchema where a value is not of one of our schemas: types, keys, words, and finite numbers."""
     kind = schema["type"]
     of_type = isinstance(value, _TYPES[kind]) and isinstance(value, bool) is (kind == "boolean")
     if kind == "integer" and isinstance(value, float):
         of_type = value.is_integer()
     if not of_type or (isinstance(value, float) and not math.isfinite(value)):
-        raise Unreadable(f"{place or 'it'} is not of the type {kind}")
+        raise OffSchema(f"{place or 'it'} is not of the type {kind}")
     if value not in schema.get("enum", (value,)):
-        raise Unreadable(f"{place} is not one of {', '.join(schema['enum'])}")
+        raise OffSchema(f"{place} is not one of {', '.join(schema['enum'])}")
     if isinstance(value, dict):
         properties = schema["properties"]
         if value.keys() != properties.keys():
-            raise Unreadable(f"{place or 'its object'} has not just the keys {', '.join(properties)}")
+            raise OffSchema(f"{place or 'its object'} has not just the keys {', '.join(properties)}")
         for key, inner in properties.items():
             _check(value[key], inner, f"`{key}`")
     elif isinstance(value, list):

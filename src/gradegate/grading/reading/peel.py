@@ -11,7 +11,7 @@ _OPENING = re.compile(rf"<({_NAMES})>|\[(THINK)\]|◁(think)▷|<\|(begin_of_tho
 _CLOSING = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>", re.IGNORECASE)
 _CLOSED_BY = ("</{}>", "[/{}]", "◁/{}▷", "<|end_of_thought|>")  # by the group of the opening tag
 _CHANNEL = "<|channel|>"
-_FINAL = "final<|message|>"
+_FINAL = re.compile(r"final(?: ?<\|constrain\|>json)?<\|message\|>", re.IGNORECASE)
 _START = "<|start|>assistant"
 _ENDED = re.compile(r"(?:(?!<\|start\|>).)*<\|end\|>(?:<\|start\|>assistant)?", re.DOTALL)  # another channel, whole
 _HARMONY_END = ("<|return|>", "<|end|>")
@@ -22,18 +22,21 @@ _ELEMENT = re.compile(r"<(answer|verdict|result|output|final|json)>(.*)</\1>", r
 def peeled(reply: str) -> str:
     """A reply without what is around the whole of it, each taken away once and in this order; its lines end in LF."""
     text = _answered(_reasoned(stripped(reply.replace("\r\n", "\n").replace("\r", "\n"))))
-    return unfenced(text) if text[:1] in "`~" else _without_element(text)
+    if text[:1] in "`~":
+        return unfenced(text)
+    element = _ELEMENT.fullmatch(text) if text[:1] == "<" else None
+    return stripped(element[2]) if element else text
+
+
+def reasons(text: str) -> bool:
+    """Whether a text holds a sign by which reasoning is taken away, or a channel."""
+    return _CHANNEL in text or _CLOSING.search(text) is not None
 
 
 def unfenced(text: str) -> str:
     """The content of a text that is one fence, without a label or with `json` or `text`; any other text as it is."""
     fence = _FENCE.fullmatch(text)
     return stripped(fence[2]) if fence else text
-
-
-def _without_element(text: str) -> str:
-    element = _ELEMENT.fullmatch(text) if text[:1] == "<" else None
-    return stripped(element[2]) if element else text
 
 
 def _reasoned(text: str) -> str:
@@ -60,8 +63,9 @@ def _answered(text: str) -> str:
     first, *others = text.split(_CHANNEL)
     last = others.pop() if others else ""
     ended = all(_ENDED.fullmatch(other) and not other.startswith("final") for other in others)
-    if first not in ("", _START) or not last.startswith(_FINAL) or not ended:
+    final = _FINAL.match(last)
+    if first not in ("", _START) or final is None or not ended:
         return text
-    answer = last.removeprefix(_FINAL)
+    answer = last[final.end() :]
     end = next((token for token in _HARMONY_END if answer.endswith(token)), "")
     return stripped(answer.removesuffix(end))

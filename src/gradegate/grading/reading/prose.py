@@ -8,8 +8,8 @@ import unicodedata
 # Braces, fences, strike-through in Markdown, in signs laid over letters and of a terminal, and tags in any brackets.
 _NOT_PROSE = re.compile(r"[{}\x1b\u0335-\u0338◁]|```|~~|[<＜](?=[^\s\d=<>-])|\[/?THINK\]", re.IGNORECASE)
 _STOP = re.compile(r"FULL STOP|EXCLAMATION MARK|ELLIPSIS|DANDA|SIGN KHAN|SIGN SECTION|MARK SHAD")
-_NO_STOP = re.compile(r"QUESTION|INVERTED")
-_OPEN = re.compile(r"COLON|COMMA")  # semicolons, too
+_OPEN = re.compile(r"COLON|COMMA|QUESTION|INVERTED")  # semicolons, too
+_RULE = re.compile(r"\s*[-*_]{3,}\s*")
 _ITEM = re.compile(r"\s*(?:\*\*|__)?(?:[-+*•◦▪–—]|\(?\d{1,3}[.)]|\(?[A-Za-z]\))(?:\*\*|__)?(?:\s+|$)")
 _UNSEEN = frozenset(("Cc", "Cf", "Zl", "Zp", "Zs"))
 _CLOSING = frozenset(("Pe", "Pf", "Pi", *_UNSEEN))
@@ -25,24 +25,35 @@ def is_plain(text: str) -> bool:
 def ends(text: str) -> bool:
     """Whether the last line of a text ends in a full stop, an exclamation mark or an ellipsis, perhaps inside closing signs.
 
-    A heading and a row of a table are no end, and neither is a list mark alone.
+    A heading and a row of a table are no end, and neither is a list mark alone, nor a stop behind a colon or a question mark.
     """
-    line, is_item = unmarked(last_line(text))
-    if line.startswith(("#", "|")) or (is_item and not line):
+    lines = text.rstrip().splitlines()
+    line, is_item = unmarked(lines[-1] if lines else "")
+    if line.startswith(("#", "|")) or (is_item and not line) or not _is_stop(last_sign(line)):
         return False
-    sign = last_sign(line)
+    end = len(line)
+    while end and (_is_closing(line[end - 1]) or _is_stop(line[end - 1])):
+        end -= 1
+    return end > 0 and _OPEN.search(unicodedata.name(line[end - 1], "")) is None
+
+
+def _is_stop(sign: str) -> bool:
     name = unicodedata.name(sign, "") if unicodedata.category(sign or " ").startswith("P") else ""
-    return _STOP.search(name) is not None and _NO_STOP.search(name) is None
+    return _STOP.search(name) is not None and _OPEN.search(name) is None
 
 
 def goes_on(text: str) -> bool:
-    """Whether a text ends in a colon, a comma or a semicolon of any script, perhaps inside closing signs."""
-    return _OPEN.search(unicodedata.name(last_sign(seen(text)) or " ", "")) is not None
+    """Whether a text ends in neither a word nor a stop, perhaps inside closing signs: in a colon, a question mark, an arrow."""
+    sign = last_sign(seen(text))
+    return not sign.isalnum() and not _is_stop(sign)
 
 
-def asks(text: str) -> bool:
-    """Whether a text ends in a question mark of any script, perhaps inside closing signs."""
-    return "QUESTION" in unicodedata.name(last_sign(text) or " ", "")
+def without_rule(lines: list[str]) -> list[str]:
+    """The lines of a text without those at its end that are blank, or one of Markdown's rules."""
+    end = len(lines)
+    while end and (not lines[end - 1].strip() or _RULE.fullmatch(lines[end - 1])):
+        end -= 1
+    return lines[:end]
 
 
 def seen(text: str) -> str:
@@ -53,18 +64,16 @@ def seen(text: str) -> str:
     return "".join(sign for sign in folded if sign.isascii() or (sign not in _FILLERS and unicodedata.category(sign)[0] not in "CM"))
 
 
-def last_line(text: str) -> str:
-    """The last line that is not blank, stripped."""
-    lines = text.rstrip().splitlines()
-    return lines[-1].strip() if lines else ""
-
-
 def last_sign(text: str) -> str:
     """The last sign of a text before blanks, closing quotes, brackets and emphasis; empty for none."""
     end = len(text)
-    while end and (text[end - 1] in WRAPPING or unicodedata.category(text[end - 1]) in _CLOSING):
+    while end and _is_closing(text[end - 1]):
         end -= 1
     return text[end - 1 : end]
+
+
+def _is_closing(sign: str) -> bool:
+    return sign in WRAPPING or unicodedata.category(sign) in _CLOSING
 
 
 def unmarked(line: str) -> tuple[str, bool]:

@@ -14,11 +14,12 @@ from gradegate.errors import Unreadable
 from gradegate.grading.reading import objects, prose
 from gradegate.grading.reading.form import Form
 from gradegate.grading.reading.neutral_keys import Keys, before_a_colon
-from gradegate.grading.reading.peel import peeled, unfenced
+from gradegate.grading.reading.peel import peeled, reasons, unfenced
 
 T = TypeVar("T")
 Way = Literal["constrained", "alone", "apart", "last_line", "lines"]
 LONGEST = 1 << 20  # bytes of a reply
+_ESCAPED = re.compile(r"\\u([0-9a-f]{4})", re.IGNORECASE)  # as JSON may write the letters of a key
 ALONE = "the text under judgement holds such a verdict, too; reply with your own alone and nothing else"
 _OBJECT_BEGINS = re.compile(r"(?:\A|\n)[ \t]*\n[ \t]*\Z|\n[ \t]*(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE)
 _FENCE_BEGINS = re.compile(r"(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE)
@@ -53,6 +54,8 @@ def read(reply: str, form: Form[T], beside: Circumstances) -> Reading[T]:
     text = reply.strip()
     if not (text[:1] == "{" and text[-1:] == "}"):
         text = peeled(reply)
+        if reasons(reply) and any(map(reasons, beside.judged)):
+            raise Unreadable(ALONE)
     value, way, alone = _in_form(text, form, beside.keys)
     if not alone and not form.texts:
         _hold_own(way, form, beside)
@@ -109,7 +112,9 @@ def _hold_own(way: Way, form: Form[T], beside: Circumstances) -> None:
     pattern = before_a_colon(*form.all_keys)
     if form.line:
         pattern += "|" + form.line.echoes()
+    if form.marks:
+        pattern += rf"|\[[\W_]*(?:{'|'.join(map(re.escape, form.marks))})"
     talks = re.compile(pattern, re.IGNORECASE)
     texts = [*beside.judged, *(beside.prompt if way == "apart" else ())]
-    if any(talks.search(text) for text in texts):
+    if any(talks.search(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text)) for text in texts):
         raise Unreadable(ALONE)
