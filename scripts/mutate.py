@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path("src", "gradegate")
 DEFAULT = ("deciding", "grading")
-LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "dist", "out")
+LEFT_OUT = shutil.ignore_patterns(".[!g]*", ".git", ".gradegate*", "__pycache__", "*.egg-info", "build", "dist", "out")
 PLUGINS = {"asking": "providers", "configs": "dialects", "grading": "graders", "reporting": "reports"}
 # Of the tests of the whole, those that look at the repository, or copy and change it themselves.
 NO_COMMAND = (
