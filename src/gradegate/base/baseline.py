@@ -10,8 +10,8 @@ from gradegate.base.checkout import root_of, top_of
 from gradegate.errors import ConfigError
 from gradegate.files.checkout import head_of, repository_of
 from gradegate.files.regular import UnusableError
+from gradegate.planning.identity import identity
 from gradegate.planning.job import Plan
-from gradegate.planning.keys import row_key
 from gradegate.results.earlier_run import Baseline
 from gradegate.results.file import read_baseline
 from gradegate.values.settings import Settings
@@ -40,7 +40,7 @@ def stored(settings: Settings, policies: Iterable[Policy]) -> Baseline | list[No
 def foreign(baseline: Baseline, plan: Plan) -> bool:
     """Whether a baseline has no answer of a plan."""
     keys = {answer.key for answer in baseline.answers}
-    return not any(row_key(job, repeat) in keys for job in plan.jobs for repeat in range(job.repeats))
+    return not any(identity(job, repeat) in keys for job in plan.jobs for repeat in range(job.repeats))
 
 
 def commit_of_base(settings: Settings) -> str:

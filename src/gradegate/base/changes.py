@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 
 from gradegate.access.hiding import excerpt
 from gradegate.base.answers import Lost, Match, compare_answers
-from gradegate.base.snapshot import ModelStake, SuiteStakes
+from gradegate.base.snapshot import GateSnapshot, ModelTerms
 from gradegate.base.weakening import CHANGED, REMOVED, WEAKER, Found, compare_models, milder
 from gradegate.errors import Mistake, Origin
 from gradegate.http.budget import strictest
@@ -25,7 +25,7 @@ _NAMED = 3  # tests that a finding names
 _STRICTNESS = {"block": 2.0, "inconclusive": 1.0}
 
 
-def compare(base: Sequence[SuiteStakes], head: Sequence[SuiteStakes], problems: Sequence[Mistake]) -> tuple[GateChange, ...]:
+def compare(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot], problems: Sequence[Mistake]) -> tuple[GateChange, ...]:
     """Every finding, once: what is gone, then what asks for less, then what is only another.
 
     ``problems`` are why the base could not be compared as a whole; they are one finding.
@@ -57,7 +57,7 @@ def _unknown(problems: Sequence[Mistake]) -> GateChange:
     return GateChange(WEAKER, f"not all of the base can be compared: {first.what}{where}{more}")
 
 
-def _suites(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
+def _suites(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     """What one config does to itself."""
     yield from _policies(old, new)
     yield from _beside(old, new)
@@ -71,7 +71,7 @@ def _suites(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
     yield from _grouped(compare_answers(old.answers, new.answers, match), new.file)
 
 
-def _beside(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
+def _beside(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     """What steers a run apart from its tests."""
     names = sorted(name for name in old.env.keys() | new.env.keys() if old.env.get(name) != new.env.get(name))
     if names:
@@ -82,7 +82,7 @@ def _beside(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
             yield GateChange(CHANGED, f"`{name}` is another", Origin(new.file))
 
 
-def _retargeted(old: SuiteStakes, new: SuiteStakes, match: Mapping[int, int]) -> Iterator[GateChange]:
+def _retargeted(old: GateSnapshot, new: GateSnapshot, match: Mapping[int, int]) -> Iterator[GateChange]:
     for number, target in enumerate(old.targets):
         if number not in match:
             yield GateChange(REMOVED, f"the target `{target.name}` is asked no more", Origin(new.file))
@@ -113,7 +113,7 @@ def _short(text: str) -> str:
 # --- targets and prompts --------------------------------------------------------------------------------------
 
 
-def _targets(old: Sequence[ModelStake], new: Sequence[ModelStake]) -> dict[int, int]:
+def _targets(old: Sequence[ModelTerms], new: Sequence[ModelTerms]) -> dict[int, int]:
     """Which target of the head stands for which of the base: the same one, else that of its name or id, else the next."""
     keys = (
         lambda model: model,
@@ -148,7 +148,7 @@ def _matched(old: Sequence[object], new: Sequence[object], match: dict[int, int]
 # --- the gate's own rules -------------------------------------------------------------------------------------
 
 
-def _policies(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
+def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     # The strictest first: of several rules of one name, it is held against the strictest.
     before, now = (sorted((rule for policy in suite.policies for rule in policy.rules), key=_asks, reverse=True) for suite in (old, new))
     yield from _rules(before, now, new.file)
@@ -161,7 +161,7 @@ def _policies(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
         yield GateChange(WEAKER, "a weaker gate no longer blocks (`gate.changes`)", Origin(new.file))
 
 
-def _asked_again(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
+def _asked_again(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     """Whether asking failures again forgives more."""
     before, now = old.policies[0], new.policies[0]
     if milder(before.confirm, now.confirm):
@@ -172,7 +172,7 @@ def _asked_again(old: SuiteStakes, new: SuiteStakes) -> Iterator[GateChange]:
         yield GateChange(WEAKER, what, Origin(new.file))
 
 
-def _budgets(base: Sequence[SuiteStakes], head: Sequence[SuiteStakes]) -> Iterator[GateChange]:
+def _budgets(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]) -> Iterator[GateChange]:
     """Whether less may be asked: of all configs of a run the lowest limit counts."""
     policies = [policy for suite in (*base, *head) for policy in suite.policies]
     kind = WEAKER if any(policy.errors == "ignore" and policy.errors_up_to for policy in policies) else CHANGED

@@ -10,8 +10,8 @@ from gradegate.base.baseline import NONE
 from gradegate.base.checkout import suites_of
 from gradegate.errors import ConfigError
 from gradegate.http.client import Client
+from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Other, Plan
-from gradegate.planning.keys import row_key
 from gradegate.planning.plan import plan
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Note, Policy
@@ -46,8 +46,8 @@ def both(head: Plan, base: Plan) -> Plan:
     """
     waiting: dict[bytes, deque[Job]] = {}
     for job in base.jobs:
-        waiting.setdefault(row_key(job, 0), deque()).append(job)
-    jobs = tuple(side for job in head.jobs for side in _sides(job, waiting.get(row_key(job, 0))))
+        waiting.setdefault(identity(job), deque()).append(job)
+    jobs = tuple(side for job in head.jobs for side in _sides(job, waiting.get(identity(job))))
     notes = head.notes if any(job.of_base for job in jobs) else (*head.notes, ALONE)
     gone = tuple(_name(job) for left in waiting.values() for job in left)
     return replace(

@@ -18,8 +18,8 @@ from gradegate.planning import checks, derivation, filters, recall, scripts
 from gradegate.planning.assertions import BROUGHT, Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.credentials import egress
+from gradegate.planning.identity import definition, named
 from gradegate.planning.job import Job, Plan, Render
-from gradegate.planning.keys import case_definition, named
 from gradegate.planning.load import Located
 from gradegate.planning.names import Names
 from gradegate.planning.pairs import Pairs, Target
@@ -219,7 +219,7 @@ class _Planner:
         # A request that is a template of the config may do without a prompt where the config names none.
         shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)
         targeted = dict.fromkeys(provider for provider, _ in asked)
-        for values, definition, assertions in bound:
+        for values, defined, assertions in bound:
             self.mistakes += checks.untooled(assertions, targeted)
             self.names.see(case, values, shown, targeted)
             number, self.number = self.number, self.number + 1
@@ -237,7 +237,7 @@ class _Planner:
                     values,
                     assertions,
                     render,
-                    definition=definition,
+                    definition=defined,
                     stores=kept,
                     in_order=self.stores and bool(kept or recalled or render),
                 )
@@ -260,8 +260,8 @@ class _Planner:
 
     def _named(self, case: Case, values: Mapping[str, Any]) -> tuple[bytes, tuple[Binding, ...]]:
         """The definition of a case, and its assertions with theirs."""
-        definition = case_definition(case, values)
-        return definition, named(self._bind(case, values), definition)
+        defined = definition(case, values)
+        return defined, named(self._bind(case, values), defined)
 
     def _subject(self, case: Case, values: Mapping[str, Any]) -> Subject:
         brought = BROUGHT if self.settings.answers else frozenset()

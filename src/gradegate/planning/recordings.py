@@ -1,4 +1,4 @@
-"""Puts answers made elsewhere to the calls of a plan: by id, else by what was asked."""
+"""Answers made elsewhere: what is told of the calls of a plan, and which answer is to which, by id or by what was asked."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
+from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, Mistake
-from gradegate.planning.calls import UNNAMED, Call, calls
+from gradegate.planning.identity import UNNAMED, Call, calls, conversation
 from gradegate.planning.job import Job, Plan
 from gradegate.recording.answer import Answer, Question
 from gradegate.recording.fields import called
@@ -202,3 +203,34 @@ def _unlike(job: Job, answer: Answer) -> str:
     missing = any(one == other == "user" for one, other in pairwise(roles))
     missing = missing or (roles[-1] == "user" and answer.output is None)
     return "a turn of the user has no answer in `messages`" if missing else ""
+
+
+# --- what is told of a call -----------------------------------------------------------------------------------
+
+
+def line(call: Call) -> Mapping[str, Any]:
+    """What an application needs for an answer, without the id: the prompt or its messages, and what it was made of."""
+    job, case = call.job, call.job.case
+    messages = chat.parse(job.text)
+    # The stored answers of which the prompt or a variable speaks; `{{name}}` stands for each in what is asked.
+    written = [job.prompt.text, case.options.prefix, case.options.suffix, *map(str, case.vars.values())]
+    uses = [name for name in (job.recall.names if job.recall else ()) if any(name in text for text in written)]
+    turns = [{**_message(it.role, it.content), **({"images": list(it.images)} if it.images else {})} for it in case.turns]
+    told = {
+        "description": case.description,
+        "messages": [it.written or _message(it.role, it.content) for it in messages or ()],
+        "prompt": job.text,
+        "turns": turns,
+        "vars": job.vars,
+        "provider": job.target.name,
+        "repeat": call.repeat,
+        "conversation": conversation(job),
+        "stores": job.stores,
+        "uses": uses,
+    }
+    always = {"vars", "provider", "repeat", *(() if messages else ("prompt",))}
+    return {key: value for key, value in told.items() if key in always or (value and key != "prompt")}
+
+
+def _message(role: str, content: str) -> dict[str, Any]:
+    return {"role": role, "content": content}
