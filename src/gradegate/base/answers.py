@@ -11,6 +11,7 @@ from gradegate.base.snapshot import APART, AnswerTerms, CaseInput, ModelTerms
 from gradegate.base.weakening import CHANGED, REMOVED, WEAKER, Found, compare_grades, compare_means
 from gradegate.errors import Origin
 from gradegate.values.figures import many
+from gradegate.values.result import selects
 from gradegate.values.suite import Rule
 
 _MOST = 500  # answers to one question among which the nearest is looked for
@@ -137,9 +138,7 @@ def _otherwise(old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
 
 def _selected(rule: Rule, answer: AnswerTerms, target: str) -> Counter[str]:
     """The types of assertions of an answer that a rule looks at, and how many of each."""
-    return Counter(
-        grade.type for grade in answer.grades if grade.counts and rule.select.takes(grade.type, grade.metric, target, answer.description)
-    )
+    return Counter(grade.type for grade in answer.grades if selects(rule, grade, target, answer.description))
 
 
 def _hash(answer: AnswerTerms) -> int:

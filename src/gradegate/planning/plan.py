@@ -14,7 +14,7 @@ from gradegate.grading.conclude import Binding
 from gradegate.http.budget import Budget
 from gradegate.http.client import Client
 from gradegate.http.guard import Guard
-from gradegate.planning import checks, derivation, filters, recall, scripts
+from gradegate.planning import checks, filters, recall, scripts
 from gradegate.planning.assertions import BROUGHT, Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.credentials import egress
@@ -166,7 +166,7 @@ class _Planner:
         except ConfigError as e:
             self.mistakes += e.mistakes
         jobs = self._jobs(cases, targets)
-        self.mistakes += derivation.mistakes(self.suite, jobs)
+        self.mistakes += checks.derived(self.suite, jobs)
         if len(targets) == len(self.suite.targets):
             self.mistakes += checks.comparisons(jobs)
             self.mistakes += self.names.mistakes()
