@@ -71,13 +71,13 @@ class _Ledger:
         target, prompt = self.match.targets.get(old.target), self.match.prompts.get(old.prompt, old.prompt)
         if target is not None and (old.prompt in self.match.prompts or old.prompt < 0):
             place = _Place(old.question, target, prompt)
-            self.waiting.setdefault((place, _hash(old)), []).append(old)
+            self.waiting.setdefault((place, hash(frozenset(old.grades))), []).append(old)
 
     def meet(self, new: AnswerTerms) -> None:
         """An answer of the head."""
         place = _Place(new.question, new.target, new.prompt)
         self.asked.add(new.question)
-        waiting = self.waiting.get((place, _hash(new)), [])
+        waiting = self.waiting.get((place, hash(frozenset(new.grades))), [])
         for number, old in enumerate(waiting):
             if _same(old, new) and not any(self._unselected(old, new)):
                 del waiting[number]
@@ -87,17 +87,13 @@ class _Ledger:
     def lost(self) -> Iterator[Lost]:
         """What the head does less, once all of it was met."""
         others = _Others(self.spare)
-        for (place, _), waiting in self.waiting.items():
-            for old in waiting:
-                new = _nearest(old, self.spare.get(place, []))
-                if new is not None:
-                    yield from self._compared(old, new)
-                else:
-                    yield from self._missing(old, place, others)
+        for place, old in ((place, old) for (place, _), waiting in self.waiting.items() for old in waiting):
+            new = _nearest(old, self.spare.get(place, []))
+            yield from self._missing(old, place, others) if new is None else self._compared(old, new)
 
     def _missing(self, old: AnswerTerms, place: _Place, others: _Others) -> Iterator[Lost]:
         target = self.match.names[1][place.target].name
-        if not old.recorded and (new := others.recorded(old)):
+        if not old.recorded and (new := others.recorded.get(old.question)):
             yield Lost(Found(WEAKER, "its answer is recorded, where a model was asked"), old.name, new.origin)
         elif place.question in self.asked:
             yield Lost(Found(REMOVED, f"no longer asked of `{target}` as often, or with all prompts"), old.name)
@@ -117,8 +113,10 @@ class _Ledger:
         """The rules that no longer look at a kind of assertion of this answer, because a name became another."""
         counted = Counter(grade.type for grade in new.grades if grade.counts)
         for rule in self.match.rules:
-            before = _selected(rule, old, self.match.names[0][old.target].name)
-            now = _selected(rule, new, self.match.names[1][new.target].name)
+            sides = ((side, names[side.target].name) for side, names in zip((old, new), self.match.names, strict=True))
+            before, now = (
+                Counter(grade.type for grade in side.grades if selects(rule, grade, target, side.description)) for side, target in sides
+            )
             for kind in before - now:
                 if counted[kind] > now[kind]:  # what is gone, or advice now, is said as that
                     yield Found(WEAKER, f"the rule `{rule.name}` no longer looks at it", f"`{kind}`")
@@ -134,15 +132,6 @@ def _otherwise(old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
         yield Found(WEAKER, f"asked {many(new.repeats, 'time')}, not {old.repeats}")
     yield from (Found(CHANGED, what) for what, was, now in zip(APART, old.apart, new.apart, strict=True) if was != now)
     yield from (Found(kind, what) for kind, what in compare_means(old.threshold, new.threshold))
-
-
-def _selected(rule: Rule, answer: AnswerTerms, target: str) -> Counter[str]:
-    """The types of assertions of an answer that a rule looks at, and how many of each."""
-    return Counter(grade.type for grade in answer.grades if selects(rule, grade, target, answer.description))
-
-
-def _hash(answer: AnswerTerms) -> int:
-    return hash(frozenset(answer.grades))
 
 
 def _same(old: AnswerTerms, new: AnswerTerms) -> bool:
@@ -172,20 +161,16 @@ class _Others:
 
     def __init__(self, spare: Mapping[_Place, list[AnswerTerms]]) -> None:
         self._spare = spare
-        self._recorded: dict[CaseInput, AnswerTerms] = {}
+        self.recorded: dict[CaseInput, AnswerTerms] = {}
         self._named: dict[tuple[str, int, int], deque[_Place]] = {}
         self._holding: dict[tuple[bytes, int, int], list[_Place]] = {}
         for place, answers in spare.items():
             for answer in answers:
                 if answer.recorded:
-                    self._recorded[place.question] = answer
+                    self.recorded[place.question] = answer
                 self._named.setdefault((answer.description, *place[1:]), deque()).append(place)
             for variable in place.question.variables:
                 self._holding.setdefault((variable, *place[1:]), []).append(place)
-
-    def recorded(self, old: AnswerTerms) -> AnswerTerms | None:
-        """A recorded answer to the same question."""
-        return self._recorded.get(old.question)
 
     def named(self, old: AnswerTerms, place: _Place) -> AnswerTerms | None:
         """An answer of the same name."""
@@ -198,10 +183,8 @@ class _Others:
     def wider(self, old: AnswerTerms, place: _Place) -> AnswerTerms | None:
         """An answer whose variables are those of the old one, and more."""
         variables = old.question.variables
-        held = self._holding.get((variables[0], *place[1:]), []) if variables else []
-        wider = (
-            other
-            for other in held[:_MOST]
-            if set(variables) <= set(other.question.variables) and other.question.turns == old.question.turns
-        )
-        return next((new for other in wider if (new := _nearest(old, self._spare[other])) is not None), None)
+        for other in self._holding.get((variables[0], *place[1:]), [])[:_MOST] if variables else ():
+            same = set(variables) <= set(other.question.variables) and other.question.turns == old.question.turns
+            if same and (new := _nearest(old, self._spare[other])) is not None:
+                return new
+        return None

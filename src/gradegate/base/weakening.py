@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
 
 from gradegate.base.snapshot import GradeTerms, ModelTerms
 from gradegate.errors import Origin
@@ -15,9 +14,15 @@ from gradegate.values.changes import ChangeKind
 from gradegate.values.limits import exact
 
 REMOVED, WEAKER, CHANGED = ChangeKind.REMOVED, ChangeKind.WEAKER, ChangeKind.CHANGED
-T = TypeVar("T")
 Way = tuple[ChangeKind, str]
 CONFIRM_MODES = ("off", "grader", "answers")  # from the strictest to the mildest
+_OTHERS = {
+    "opinions": "its `second-opinions` are others",
+    "value": "has another value",
+    "options": "has other options",
+    "rubric": "has another grading prompt",
+    "metric": "counts for the metric `{new}`, not `{old}`",
+}
 # What makes two assertions the same one, from the most to the least alike.
 _ALIKE: tuple[Callable[[GradeTerms], Hashable], ...] = (
     lambda grade: (grade.type, grade.value, grade.members, grade.options, grade.rubric, grade.models, grade.metric),
@@ -45,11 +50,16 @@ def compare_grades(base: Sequence[GradeTerms], head: Sequence[GradeTerms], thres
     pairs += _sets(left, spare)
     for old in left:
         yield Found(REMOVED, "gone", f"`{old.type}`")
-    whole = _weight(base), _weight(head)
+    whole = [sum((exact(grade.weight) for grade in grades if grade.counts), Fraction(0)) for grades in (base, head)]
     for old, new in pairs:
         ways = [*_compared(old, new), *_lighter(old, new, whole, threshold)]
         yield from (Found(kind, what, f"`{new.type}`", new.origin) for kind, what in ways)
-        yield from _graders(old, new)
+        models = dict(new.models)
+        for need, before in old.models:  # other models that grade, at the line that names them
+            now = models.get(need)
+            ways = [(CHANGED, f"no {need} model is asked")] if now is None else list(compare_models(before, now))
+            where = now.origin if now is not None and now.origin.line else new.origin
+            yield from (Found(kind, f"is graded otherwise: {what}", f"`{new.type}`", where) for kind, what in ways)
         if old.members and not new.negated:
             yield from compare_grades(old.members, new.members, new.limit)
 
@@ -111,23 +121,11 @@ def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
         yield CHANGED, f"its score decides too, from {_shown(new.limit)}"
     if old.blocking and not new.blocking:
         yield WEAKER, "no longer blocks"
-    yield from _confirmed(old, new)
-    if old.value != new.value:
-        yield CHANGED, "has another value"
-    if old.options != new.options:
-        yield CHANGED, "has other options"
-    if old.rubric != new.rubric:
-        yield CHANGED, "has another grading prompt"
-    if old.metric != new.metric:
-        yield CHANGED, f"counts for the metric `{new.metric}`, not `{old.metric}`"
-
-
-def _confirmed(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
-    """What another way to ask its failures again comes to, where the assertion says it itself."""
     if old.confirm != new.confirm and milder(old.mode, new.mode):
         yield WEAKER, f"its failures are asked again in a milder way: {old.mode} became {new.mode}"
-    if old.opinions != new.opinions:
-        yield CHANGED, "its `second-opinions` are others"
+    for name, what in _OTHERS.items():
+        if getattr(old, name) != getattr(new, name):
+            yield CHANGED, what.format(new=new.metric, old=old.metric)
 
 
 def milder(old: str, new: str) -> bool:
@@ -154,16 +152,6 @@ def compare_means(old: float | None, new: float | None) -> Iterator[Way]:
         yield WEAKER, f"asks for less: threshold {old:g} became {new:g}"
 
 
-def _graders(old: GradeTerms, new: GradeTerms) -> Iterator[Found]:
-    """Other models that grade, at the line that names them."""
-    models = dict(new.models)
-    for need, before in old.models:
-        now = models.get(need)
-        ways = [(CHANGED, f"no {need} model is asked")] if now is None else compare_models(before, now)
-        where = now.origin if now is not None and now.origin.line else new.origin
-        yield from (Found(kind, f"is graded otherwise: {what}", f"`{new.type}`", where) for kind, what in ways)
-
-
 def compare_models(old: ModelTerms, new: ModelTerms) -> Iterator[Way]:
     """The ways in which a target or grader is another one. Values of options are not said: some are secret."""
     if old.source != new.source:
@@ -180,7 +168,7 @@ def compare_models(old: ModelTerms, new: ModelTerms) -> Iterator[Way]:
         yield CHANGED, f"`{new.name}` is set otherwise: " + ", ".join(f"`{name}`" for name in names)
 
 
-def _lighter(old: GradeTerms, new: GradeTerms, whole: tuple[Fraction, Fraction], threshold: float | None) -> Iterator[Way]:
+def _lighter(old: GradeTerms, new: GradeTerms, whole: Sequence[Fraction], threshold: float | None) -> Iterator[Way]:
     """What a lower weight, or a lower share of the weights where their mean decides, comes to."""
     if not old.weight:
         return
@@ -196,17 +184,9 @@ def _lighter(old: GradeTerms, new: GradeTerms, whole: tuple[Fraction, Fraction],
     if now < before:
         needed = 1 - before < exact(threshold) <= 1 - now  # its failure failed the mean, and no longer does
         kind = WEAKER if lower or needed else CHANGED
-        yield kind, f"counts for less of the mean: {_percent(before)} became {_percent(now)}"
+        yield kind, f"counts for less of the mean: {float(before * 100):.3g} % became {float(now * 100):.3g} %"
     elif lower:
         yield CHANGED, f"weighs less: {old.weight:g} became {new.weight:g}"
-
-
-def _weight(grades: Sequence[GradeTerms]) -> Fraction:
-    return sum((exact(grade.weight) for grade in grades if grade.counts), Fraction(0))
-
-
-def _percent(share: Fraction) -> str:
-    return f"{float(share * 100):.3g} %"
 
 
 def _shown(limit: float | None) -> str:

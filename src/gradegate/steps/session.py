@@ -17,11 +17,10 @@ from gradegate import __version__
 from gradegate.access.environment import secrets as environment_secrets
 from gradegate.access.hiding import Hide, redactor
 from gradegate.asking import ready
-from gradegate.base.baseline import FOREIGN, commit_of_base, foreign, stored
+from gradegate.base.baseline import FOREIGN, commit_of_base, foreign, is_asked, stored, with_base
 from gradegate.base.changes import blocks, compare
 from gradegate.base.checkout import Base, plan_base
 from gradegate.base.pairing import remarks
-from gradegate.base.sides import is_asked, with_base
 from gradegate.base.snapshot import snapshots
 from gradegate.deciding.gate import decide, withheld
 from gradegate.errors import ConfigError, Origin
