@@ -183,7 +183,8 @@ class _Others:
     def wider(self, old: AnswerTerms, place: _Place) -> AnswerTerms | None:
         """An answer whose variables are those of the old one, and more."""
         variables = old.question.variables
-        for other in self._holding.get((variables[0], *place[1:]), [])[:_MOST] if variables else ():
+        held = self._holding.get((variables[0], *place[1:]), []) if variables else []
+        for other in held[:_MOST]:
             same = set(variables) <= set(other.question.variables) and other.question.turns == old.question.turns
             if same and (new := _nearest(old, self._spare[other])) is not None:
                 return new

@@ -56,7 +56,10 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
         if not rule.every_case and not looked_at:
             what = f"the rule `{rule.name}` selects nothing"
             cure = f"correct `select`: {_selectable(rule, jobs)}"
-            if metric := _derived(rule, suite):
+            # A derived metric may be what its pattern means.
+            means = Select(metric=rule.select.metric)
+            metric = next((it.name for it in suite.derived if means.metric and means.takes("", it.name, "", "")), "")
+            if metric:
                 what = f"{what}: `{metric}` is a derived metric, which is shown and decides nothing"
                 cure = "select the metrics that it is made of"
             elif options and _would_select(rule, suite):
@@ -107,12 +110,6 @@ def _filled_in(rule: Rule, case: Case, assertion: Assertion) -> Rule:
     metric = "" if is_template(assertion.metric) else rule.select.metric
     description = "" if is_template(case.description) else rule.select.description
     return replace(rule, select=replace(rule.select, metric=metric, description=description))
-
-
-def _derived(rule: Rule, suite: Suite) -> str:
-    """The derived metric that the pattern of a rule means; empty where it means none."""
-    means = Select(metric=rule.select.metric)
-    return next((it.name for it in suite.derived if means.metric and means.takes("", it.name, "", "")), "")
 
 
 def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
@@ -188,15 +185,11 @@ def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
         return f"what it looks at is advisory ({why}): let that block, or write `blocking: false` into the rule"
     counting = [names for names, it in grades if it.weight and (it.blocking or not rule.blocking)]
     written = [key for key in _KEYS if getattr(rule.select, key)]
-    wrong = [key for key in written if not any(_alone(rule.select, key).takes(**names) for names in counting)]
+    alone = {key: replace(Select(), **{key: getattr(rule.select, key)}) for key in written}
+    wrong = [key for key in written if not any(alone[key].takes(**names) for names in counting)]
     if wrong:
         return "; ".join(_instead(key, getattr(rule.select, key), counting) for key in wrong)
     return f"{' and '.join(f'`{key}`' for key in written)} select something each, and no grade is selected by all of them"
-
-
-def _alone(select: Select, key: str) -> Select:
-    """One pattern of a selection by itself."""
-    return replace(Select(), **{key: getattr(select, key)})
 
 
 def _instead(key: str, pattern: str, counting: Sequence[Mapping[str, str]]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Any
@@ -80,7 +80,11 @@ class _Join:
 
     def put(self, answer: Answer) -> None:
         """Give the answer to its call, or note why it has none."""
-        call = self._named(answer) if answer.question is None else self._asked(answer, answer.question)
+        call = self._by_id.get(answer.id) if answer.question is None else self._asked(answer, answer.question)
+        if call is None and answer.question is None:
+            near = self._near(answer.id) if len(self._unknown) < MOST else ""
+            what = f"no planned call has the id `{excerpt(answer.id, 80)}`"
+            self._unknown.append(Mistake(what, answer.origin, near or _ANEW))
         if call is None:
             return
         first = self.found.setdefault(call.id, answer)
@@ -104,14 +108,6 @@ class _Join:
 
     # --- by id ------------------------------------------------------------------------------------------------
 
-    def _named(self, answer: Answer) -> Call | None:
-        call = self._by_id.get(answer.id)
-        if call is None:
-            near = self._near(answer.id) if len(self._unknown) < MOST else ""
-            what = f"no planned call has the id `{excerpt(answer.id, 80)}`"
-            self._unknown.append(Mistake(what, answer.origin, near or _ANEW))
-        return call
-
     def _near(self, written: str) -> str:
         """The id that was meant: the same apart from spaces and case, of the same case, or a similar one."""
         plain = written.strip().lower()
@@ -131,7 +127,12 @@ class _Join:
             return self._by_id[question.session]
         key = (question.text.strip(), question.whole, question.provider, repr(sorted(question.vars.items())))
         if key not in self._searched:
-            fitting = [call for call in self._candidates(question) if _fits(call.job, question)]
+            if self._index is None:
+                self._index = defaultdict(list)
+                for planned in self.calls:
+                    for text in _questions(planned.job):
+                        self._index[text].append(planned)
+            fitting = [call for call in self._index.get(question.text.strip(), ()) if _fits(call.job, question)]
             alike = len({call.place for call in fitting}) == 1
             self._searched[key] = _Fitting(fitting, alike)
         found = self._searched[key]
@@ -151,14 +152,6 @@ class _Join:
             self._unknown.append(Mistake(what, answer.origin, "name one of them by its id"))
         else:
             self._unknown.append(Mistake(f"no planned call asks `{said}`", answer.origin, _BY_ID if self._recalls else _ANEW))
-
-    def _candidates(self, question: Question) -> Iterable[Call]:
-        if self._index is None:
-            self._index = defaultdict(list)
-            for call in self.calls:
-                for text in _questions(call.job):
-                    self._index[text].append(call)
-        return self._index.get(question.text.strip(), ())
 
 
 def _questions(job: Job) -> set[str]:
