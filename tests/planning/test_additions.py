@@ -3,7 +3,7 @@
 import pytest
 
 from gradegate.errors import ConfigError
-from gradegate.planning.additions import parse
+from gradegate.planning.load import parse
 from support.each import each, table
 
 

@@ -8,8 +8,7 @@ import zipfile
 import pytest
 
 from gradegate.grading.grader import GRADERS
-from gradegate.planning import foreign
-from gradegate.planning.types import SET, unknown
+from gradegate.planning.types import SET, known, unknown
 from gradegate.values.suite import Assertion
 from support.each import each, table
 from support.graded import mistakes
@@ -33,14 +32,14 @@ def spellings(name: str) -> set[str]:
     return {name, base, words, *(words.lower().replace(" ", between) for between in " -_")}
 
 
-@each("it", [*foreign.known()], ids=lambda it: it.name)
+@each("it", [*known()], ids=lambda it: it.name)
 def test_what_comes_nearest_is_there(it):
     assert it.here.removeprefix("not-") in TYPES if it.here else "remove it" in it.way
     named = set(re.findall(r"\b[a-z]+(?:[:_-][a-z]+)+\b", re.sub(r"`[^`]*`|--[a-z-]+|well-formed", "", it.cure)))
     assert {name.removeprefix("not-") for name in named} <= TYPES, it
 
 
-@each("it", [it for it in foreign.known() if it.tool != "promptfoo"], ids=lambda it: it.name)
+@each("it", [it for it in known() if it.tool != "promptfoo"], ids=lambda it: it.name)
 def test_a_name_is_known_in_every_spelling(it):
     for name in spellings(it.name) - TYPES:
         for kind in (name, f"not-{name}"):
@@ -57,7 +56,7 @@ def test_every_metric_of_deepeval_is_known():
     (exported,) = [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)]
     metrics = set(exported) - NO_METRICS
     assert len(metrics) > 50
-    assert metrics <= {it.name for it in foreign.known() if it.tool == "DeepEval"}
+    assert metrics <= {it.name for it in known() if it.tool == "DeepEval"}
     shown = {name for text in modules.values() for name in re.findall(r'def __name__\(self\):\s+return "([^"]+)"', text)}
     assert {name for name in shown if not name.startswith("Base ")} > {"Plan Quality", "PII Leakage"}
     for name in sorted(metrics | {name for name in shown if not name.startswith("Base ")}):
@@ -76,7 +75,7 @@ def test_every_type_of_promptfoo_is_known():
     lists = re.findall(r"(?:Base|Special)AssertionTypesSchema = z\$?\d*\.enum\(\[(.*?)\]\)", text, re.DOTALL)
     types = {name for names in lists for name in re.findall(r'"([^"]+)"', names)}
     assert len(types) > 65
-    assert types - TYPES <= {it.name for it in foreign.known() if it.tool == "promptfoo"}
+    assert types - TYPES <= {it.name for it in known() if it.tool == "promptfoo"}
     for kind in types - TYPES:
         assert "is promptfoo's, and gradegate does not have it ->" in said(kind)
 
@@ -95,13 +94,11 @@ def table(page, first):
 
 @each(("page", "tool"), [("from-deepeval.md", "DeepEval"), ("from-deepeval.md", "Ragas")])
 def test_the_page_has_every_name_with_what_it_is_here(page, tool):
-    expected = [
-        [f"`{it.name}`", *([f"`{it.cure}`", ""] if it.cure in TYPES else ["", it.way])] for it in foreign.known() if it.tool == tool
-    ]
+    expected = [[f"`{it.name}`", *([f"`{it.cure}`", ""] if it.cure in TYPES else ["", it.way])] for it in known() if it.tool == tool]
     assert table(page, tool) == expected
 
 
 def test_the_page_of_promptfoo_has_every_type_that_is_not_here():
-    expected = [[f"`{it.name}`", it.way] for it in foreign.known() if it.tool == "promptfoo"]
+    expected = [[f"`{it.name}`", it.way] for it in known() if it.tool == "promptfoo"]
     text = (ROOT / "docs" / "from-promptfoo.md").read_text()
     assert [f"| {name} | {way} |" in text for name, way in expected] == [True] * len(expected)

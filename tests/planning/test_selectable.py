@@ -29,6 +29,13 @@ def test_an_advisory_rule_is_told_what_advises_too(gate):
     assert cure.startswith("correct `select`: there is metric `tone`, ")
 
 
+def test_what_never_counts_is_not_selected(gate):
+    """A rule over it could only end inconclusive."""
+    uncounted = {"assert": [{"type": "contains", "value": "x", "metric": "tone", "weight": 0}, {"type": "equals", "value": "x"}]}
+    assert "`weight: 0`" in told(gate, {"metric": "tone"}, tests=[uncounted])
+    assert "`weight: 0`" in told(gate, {"metric": "tone"}, tests=[uncounted], blocking=False)
+
+
 def test_where_nothing_has_the_key_that_is_said(gate):
     plain = {"assert": [{"type": "contains", "value": "x"}]}
     assert told(gate, {"metric": "tone"}, tests=[plain]).endswith("no assertion that it could look at has a metric")

@@ -1,8 +1,7 @@
 """What is said of types of assertions that there are no graders for."""
 
 from gradegate.grading.grader import GRADERS
-from gradegate.planning import foreign
-from gradegate.planning.types import _MEANT
+from gradegate.planning.types import _MEANT, folded, known
 from support.each import each, table
 from support.graded import mistakes
 
@@ -15,7 +14,8 @@ def test_a_type_without_a_grader_is_a_mistake_that_names_what_is_meant(gate, kin
 def test_what_is_named_is_there():
     assert set(_MEANT) <= set(GRADERS.names())
     assert not {name for names in _MEANT.values() for name in names.split()} & set(GRADERS.names())
-    assert not [name for names in _MEANT.values() for name in names.split() if foreign.find(name)]
+    others = {folded(it.name) for it in known()}
+    assert not [name for names in _MEANT.values() for name in names.split() if folded(name) in others]
 
 
 @each(("kind", "right"), table(__file__, "the_opposite_in_other_words_is_never_answered_with_the_type_itself"))

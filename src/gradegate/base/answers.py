@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gradegate.base.snapshot import AnswerStake, ModelStake, Question
+from gradegate.base.snapshot import APART, AnswerTerms, CaseInput, ModelTerms
 from gradegate.base.weakening import CHANGED, REMOVED, WEAKER, Found, compare_grades, compare_means
 from gradegate.errors import Origin
 from gradegate.values.figures import many
+from gradegate.values.result import selects
 from gradegate.values.suite import Rule
 
 _MOST = 500  # answers to one question among which the nearest is looked for
@@ -19,7 +20,7 @@ _MOST = 500  # answers to one question among which the nearest is looked for
 class _Place(NamedTuple):
     """What is asked of whom, by the numbers that targets and prompts have in the base."""
 
-    question: Question
+    question: CaseInput
     target: int
     prompt: int
 
@@ -33,7 +34,7 @@ class Match:
 
     targets: Mapping[int, int]
     prompts: Mapping[int, int]
-    names: tuple[Sequence[ModelStake], Sequence[ModelStake]]  # the targets of base and head
+    names: tuple[Sequence[ModelTerms], Sequence[ModelTerms]]  # the targets of base and head
     rules: tuple[Rule, ...]
 
 
@@ -46,7 +47,7 @@ class Lost:
     origin: Origin | None = None
 
 
-def compare_answers(base: Iterable[AnswerStake], head: Iterable[AnswerStake], match: Match) -> Iterator[Lost]:
+def compare_answers(base: Iterable[AnswerTerms], head: Iterable[AnswerTerms], match: Match) -> Iterator[Lost]:
     """Every way in which the head asks or grades less. The answers of the head are read once and not kept."""
     ledger = _Ledger(match)
     for old in base:
@@ -61,22 +62,22 @@ class _Ledger:
     """The answers of the base that the head has not shown yet, and those of the head that are none of them."""
 
     match: Match
-    waiting: dict[tuple[_Place, int], list[AnswerStake]] = field(default_factory=dict)  # by a hash of the grades too
-    spare: dict[_Place, list[AnswerStake]] = field(default_factory=dict)
-    asked: set[Question] = field(default_factory=set)
+    waiting: dict[tuple[_Place, int], list[AnswerTerms]] = field(default_factory=dict)  # by a hash of the grades too
+    spare: dict[_Place, list[AnswerTerms]] = field(default_factory=dict)
+    asked: set[CaseInput] = field(default_factory=set)
 
-    def expect(self, old: AnswerStake) -> None:
+    def expect(self, old: AnswerTerms) -> None:
         """An answer of the base; that a target or prompt is gone is said once, and not of each of its answers."""
         target, prompt = self.match.targets.get(old.target), self.match.prompts.get(old.prompt, old.prompt)
         if target is not None and (old.prompt in self.match.prompts or old.prompt < 0):
             place = _Place(old.question, target, prompt)
-            self.waiting.setdefault((place, _hash(old)), []).append(old)
+            self.waiting.setdefault((place, hash(frozenset(old.grades))), []).append(old)
 
-    def meet(self, new: AnswerStake) -> None:
+    def meet(self, new: AnswerTerms) -> None:
         """An answer of the head."""
         place = _Place(new.question, new.target, new.prompt)
         self.asked.add(new.question)
-        waiting = self.waiting.get((place, _hash(new)), [])
+        waiting = self.waiting.get((place, hash(frozenset(new.grades))), [])
         for number, old in enumerate(waiting):
             if _same(old, new) and not any(self._unselected(old, new)):
                 del waiting[number]
@@ -86,17 +87,13 @@ class _Ledger:
     def lost(self) -> Iterator[Lost]:
         """What the head does less, once all of it was met."""
         others = _Others(self.spare)
-        for (place, _), waiting in self.waiting.items():
-            for old in waiting:
-                new = _nearest(old, self.spare.get(place, []))
-                if new is not None:
-                    yield from self._compared(old, new)
-                else:
-                    yield from self._missing(old, place, others)
+        for place, old in ((place, old) for (place, _), waiting in self.waiting.items() for old in waiting):
+            new = _nearest(old, self.spare.get(place, []))
+            yield from self._missing(old, place, others) if new is None else self._compared(old, new)
 
-    def _missing(self, old: AnswerStake, place: _Place, others: _Others) -> Iterator[Lost]:
+    def _missing(self, old: AnswerTerms, place: _Place, others: _Others) -> Iterator[Lost]:
         target = self.match.names[1][place.target].name
-        if not old.recorded and (new := others.recorded(old)):
+        if not old.recorded and (new := others.recorded.get(old.question)):
             yield Lost(Found(WEAKER, "its answer is recorded, where a model was asked"), old.name, new.origin)
         elif place.question in self.asked:
             yield Lost(Found(REMOVED, f"no longer asked of `{target}` as often, or with all prompts"), old.name)
@@ -108,22 +105,24 @@ class _Ledger:
         else:
             yield Lost(Found(REMOVED, "gone"), old.name)
 
-    def _compared(self, old: AnswerStake, new: AnswerStake) -> Iterator[Lost]:
+    def _compared(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Lost]:
         found = [*_otherwise(old, new), *compare_grades(old.grades, new.grades, new.threshold)]
         yield from (Lost(item, old.name, new.origin) for item in (*found, *self._unselected(old, new)))
 
-    def _unselected(self, old: AnswerStake, new: AnswerStake) -> Iterator[Found]:
+    def _unselected(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
         """The rules that no longer look at a kind of assertion of this answer, because a name became another."""
         counted = Counter(grade.type for grade in new.grades if grade.counts)
         for rule in self.match.rules:
-            before = _selected(rule, old, self.match.names[0][old.target].name)
-            now = _selected(rule, new, self.match.names[1][new.target].name)
+            sides = ((side, names[side.target].name) for side, names in zip((old, new), self.match.names, strict=True))
+            before, now = (
+                Counter(grade.type for grade in side.grades if selects(rule, grade, target, side.description)) for side, target in sides
+            )
             for kind in before - now:
                 if counted[kind] > now[kind]:  # what is gone, or advice now, is said as that
                     yield Found(WEAKER, f"the rule `{rule.name}` no longer looks at it", f"`{kind}`")
 
 
-def _otherwise(old: AnswerStake, new: AnswerStake) -> Iterator[Found]:
+def _otherwise(old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
     """The ways in which a test, apart from its assertions, is another one."""
     if not old.recorded and new.recorded:
         yield Found(WEAKER, "its answer is recorded, where a model was asked")
@@ -131,41 +130,19 @@ def _otherwise(old: AnswerStake, new: AnswerStake) -> Iterator[Found]:
         yield Found(CHANGED, "its recorded answer is another")
     if new.repeats < old.repeats:
         yield Found(WEAKER, f"asked {many(new.repeats, 'time')}, not {old.repeats}")
-    if new.frame != old.frame:
-        yield Found(CHANGED, "its `prefix`, `suffix`, `transform` or scoring function is another")
-    if new.before != old.before:
-        yield Found(CHANGED, "what is asked before it in its conversation is another")
-    if new.rivals != old.rivals:
-        yield Found(CHANGED, "what it is compared with, or by, is another")
-    if new.seen != old.seen:
-        yield Found(CHANGED, "what its code reads of the target or the prompt is another")
+    yield from (Found(CHANGED, what) for what, was, now in zip(APART, old.apart, new.apart, strict=True) if was != now)
     yield from (Found(kind, what) for kind, what in compare_means(old.threshold, new.threshold))
 
 
-def _selected(rule: Rule, answer: AnswerStake, target: str) -> Counter[str]:
-    """The types of assertions of an answer that a rule looks at, and how many of each."""
-    return Counter(
-        grade.type for grade in answer.grades if grade.counts and rule.select.takes(grade.type, grade.metric, target, answer.description)
-    )
-
-
-def _hash(answer: AnswerStake) -> int:
-    return hash(frozenset(answer.grades))
-
-
-def _same(old: AnswerStake, new: AnswerStake) -> bool:
+def _same(old: AnswerTerms, new: AnswerTerms) -> bool:
     return (
         old.repeats <= new.repeats
-        and _setting(old) == _setting(new)
+        and (old.recorded, old.apart, old.threshold) == (new.recorded, new.apart, new.threshold)
         and (old.grades == new.grades or Counter(old.grades) == Counter(new.grades))
     )
 
 
-def _setting(answer: AnswerStake) -> tuple[object, ...]:
-    return answer.recorded, answer.frame, answer.before, answer.rivals, answer.seen, answer.threshold
-
-
-def _nearest(old: AnswerStake, spare: list[AnswerStake]) -> AnswerStake | None:
+def _nearest(old: AnswerTerms, spare: list[AnswerTerms]) -> AnswerTerms | None:
     """Take the answer that has most of the same assertions, and among these the same name."""
     if not spare:
         return None
@@ -182,24 +159,20 @@ def _nearest(old: AnswerStake, spare: list[AnswerStake]) -> AnswerStake | None:
 class _Others:
     """Finds answers of the head that stand elsewhere."""
 
-    def __init__(self, spare: Mapping[_Place, list[AnswerStake]]) -> None:
+    def __init__(self, spare: Mapping[_Place, list[AnswerTerms]]) -> None:
         self._spare = spare
-        self._recorded: dict[Question, AnswerStake] = {}
+        self.recorded: dict[CaseInput, AnswerTerms] = {}
         self._named: dict[tuple[str, int, int], deque[_Place]] = {}
         self._holding: dict[tuple[bytes, int, int], list[_Place]] = {}
         for place, answers in spare.items():
             for answer in answers:
                 if answer.recorded:
-                    self._recorded[place.question] = answer
+                    self.recorded[place.question] = answer
                 self._named.setdefault((answer.description, *place[1:]), deque()).append(place)
             for variable in place.question.variables:
                 self._holding.setdefault((variable, *place[1:]), []).append(place)
 
-    def recorded(self, old: AnswerStake) -> AnswerStake | None:
-        """A recorded answer to the same question."""
-        return self._recorded.get(old.question)
-
-    def named(self, old: AnswerStake, place: _Place) -> AnswerStake | None:
+    def named(self, old: AnswerTerms, place: _Place) -> AnswerTerms | None:
         """An answer of the same name."""
         places = self._named.get((old.description, *place[1:]), deque()) if old.description else deque()
         while places:  # one for each answer, so that none is looked at twice
@@ -207,13 +180,12 @@ class _Others:
                 return new
         return None
 
-    def wider(self, old: AnswerStake, place: _Place) -> AnswerStake | None:
+    def wider(self, old: AnswerTerms, place: _Place) -> AnswerTerms | None:
         """An answer whose variables are those of the old one, and more."""
         variables = old.question.variables
         held = self._holding.get((variables[0], *place[1:]), []) if variables else []
-        wider = (
-            other
-            for other in held[:_MOST]
-            if set(variables) <= set(other.question.variables) and other.question.turns == old.question.turns
-        )
-        return next((new for other in wider if (new := _nearest(old, self._spare[other])) is not None), None)
+        for other in held[:_MOST]:
+            same = set(variables) <= set(other.question.variables) and other.question.turns == old.question.turns
+            if same and (new := _nearest(old, self._spare[other])) is not None:
+                return new
+        return None

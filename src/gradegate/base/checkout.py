@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gradegate.base.snapshot import SuiteStakes, stakes
+from gradegate.base.snapshot import GateSnapshot, snapshots
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.checkout import head_of, repository_of
 from gradegate.planning.load import Located, config_paths, read, written_in
@@ -22,7 +22,7 @@ _LINKED = "the base `{}` is a symbolic link, which a pull request could have put
 class Base:
     """What the base checks. ``problems`` say what of it could not be found, read or planned."""
 
-    suites: tuple[SuiteStakes, ...] = ()
+    suites: tuple[GateSnapshot, ...] = ()
     policies: tuple[Policy, ...] = ()
     problems: tuple[Mistake, ...] = ()
     secrets: tuple[str, ...] = ()
@@ -38,12 +38,12 @@ def plan_base(settings: Settings) -> Base:
     suites = list(_suites(there, problems))
     policies = tuple(located.suite.policy for located in suites)
     secrets = tuple({*secrets_of(there, suites).values, *written_in(there)})
-    planned: list[SuiteStakes] = []
+    planned: list[GateSnapshot] = []
     if suites:
         try:
             made = plan(suites, there, build_client(there, suites))
             # The answers are read here, so that nothing of the plan stays in memory.
-            planned = [replace(suite, answers=tuple(suite.answers)) for suite in stakes(made, suites)]
+            planned = [replace(suite, answers=tuple(suite.answers)) for suite in snapshots(made, suites)]
         except ConfigError as e:
             problems += e.mistakes
     return Base(tuple(planned), policies, tuple(problems), secrets)

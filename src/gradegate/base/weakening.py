@@ -7,19 +7,24 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
 
-from gradegate.base.snapshot import GradeStake, ModelStake
+from gradegate.base.snapshot import GradeTerms, ModelTerms
 from gradegate.errors import Origin
 from gradegate.values.changes import ChangeKind
 from gradegate.values.limits import exact
 
 REMOVED, WEAKER, CHANGED = ChangeKind.REMOVED, ChangeKind.WEAKER, ChangeKind.CHANGED
-T = TypeVar("T")
 Way = tuple[ChangeKind, str]
 CONFIRM_MODES = ("off", "grader", "answers")  # from the strictest to the mildest
+_OTHERS = {
+    "opinions": "its `second-opinions` are others",
+    "value": "has another value",
+    "options": "has other options",
+    "rubric": "has another grading prompt",
+    "metric": "counts for the metric `{new}`, not `{old}`",
+}
 # What makes two assertions the same one, from the most to the least alike.
-_ALIKE: tuple[Callable[[GradeStake], Hashable], ...] = (
+_ALIKE: tuple[Callable[[GradeTerms], Hashable], ...] = (
     lambda grade: (grade.type, grade.value, grade.members, grade.options, grade.rubric, grade.models, grade.metric),
     lambda grade: (grade.type, grade.value, grade.members, grade.metric),
     lambda grade: (grade.type, grade.value, grade.members),
@@ -38,27 +43,32 @@ class Found:
     origin: Origin | None = None
 
 
-def compare_grades(base: Sequence[GradeStake], head: Sequence[GradeStake], threshold: float | None) -> Iterator[Found]:
+def compare_grades(base: Sequence[GradeTerms], head: Sequence[GradeTerms], threshold: float | None) -> Iterator[Found]:
     """Every way in which the assertions of an answer, or members of a set, are less. ``threshold`` is that of their mean."""
     left, spare = list(base), list(head)
     pairs = [pair for alike in (None, *_ALIKE) for pair in _paired(left, spare, alike)]
     pairs += _sets(left, spare)
     for old in left:
         yield Found(REMOVED, "gone", f"`{old.type}`")
-    whole = _weight(base), _weight(head)
+    whole = [sum((exact(grade.weight) for grade in grades if grade.counts), Fraction(0)) for grades in (base, head)]
     for old, new in pairs:
         ways = [*_compared(old, new), *_lighter(old, new, whole, threshold)]
         yield from (Found(kind, what, f"`{new.type}`", new.origin) for kind, what in ways)
-        yield from _graders(old, new)
+        models = dict(new.models)
+        for need, before in old.models:  # other models that grade, at the line that names them
+            now = models.get(need)
+            ways = [(CHANGED, f"no {need} model is asked")] if now is None else list(compare_models(before, now))
+            where = now.origin if now is not None and now.origin.line else new.origin
+            yield from (Found(kind, f"is graded otherwise: {what}", f"`{new.type}`", where) for kind, what in ways)
         if old.members and not new.negated:
             yield from compare_grades(old.members, new.members, new.limit)
 
 
 def _paired(
-    left: list[GradeStake], spare: list[GradeStake], alike: Callable[[GradeStake], Hashable] | None
-) -> Iterator[tuple[GradeStake, GradeStake]]:
+    left: list[GradeTerms], spare: list[GradeTerms], alike: Callable[[GradeTerms], Hashable] | None
+) -> Iterator[tuple[GradeTerms, GradeTerms]]:
     """Take the pairs of the same key out of both; of several the strictest goes with the strictest."""
-    groups: dict[Hashable, list[GradeStake]] = {}
+    groups: dict[Hashable, list[GradeTerms]] = {}
     for new in sorted(spare, key=_strict):
         groups.setdefault(alike(new) if alike else new, []).append(new)
     taken: set[int] = set()
@@ -71,7 +81,7 @@ def _paired(
     spare[:] = [grade for grade in spare if id(grade) not in taken]
 
 
-def _sets(left: list[GradeStake], spare: list[GradeStake]) -> Iterator[tuple[GradeStake, GradeStake]]:
+def _sets(left: list[GradeTerms], spare: list[GradeTerms]) -> Iterator[tuple[GradeTerms, GradeTerms]]:
     """Sets whose members differ go with the set that has most of them."""
     for old in [grade for grade in left if grade.members]:
         sets = [grade for grade in spare if grade.members and grade.type == old.type]
@@ -82,11 +92,11 @@ def _sets(left: list[GradeStake], spare: list[GradeStake]) -> Iterator[tuple[Gra
             yield old, new
 
 
-def _strict(grade: GradeStake) -> tuple[bool, tuple[float, bool], float]:
+def _strict(grade: GradeTerms) -> tuple[bool, tuple[float, bool], float]:
     return grade.blocking, strictness(grade), grade.weight
 
 
-def strictness(grade: GradeStake) -> tuple[float, bool]:
+def strictness(grade: GradeTerms) -> tuple[float, bool]:
     """How much the threshold asks for: more is stricter, whichever way the assertion is read.
 
     No threshold leaves the grader's own yes or no, which is more than a threshold of 0 and less than any above; the word
@@ -99,7 +109,7 @@ def strictness(grade: GradeStake) -> tuple[float, bool]:
     return (-limit[0], not limit[1]) if turned else limit
 
 
-def _compared(old: GradeStake, new: GradeStake) -> Iterator[Way]:
+def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
     if old.members:
         yield from _set(old, new)
     elif new.free and not old.free:
@@ -111,23 +121,11 @@ def _compared(old: GradeStake, new: GradeStake) -> Iterator[Way]:
         yield CHANGED, f"its score decides too, from {_shown(new.limit)}"
     if old.blocking and not new.blocking:
         yield WEAKER, "no longer blocks"
-    yield from _confirmed(old, new)
-    if old.value != new.value:
-        yield CHANGED, "has another value"
-    if old.options != new.options:
-        yield CHANGED, "has other options"
-    if old.rubric != new.rubric:
-        yield CHANGED, "has another grading prompt"
-    if old.metric != new.metric:
-        yield CHANGED, f"counts for the metric `{new.metric}`, not `{old.metric}`"
-
-
-def _confirmed(old: GradeStake, new: GradeStake) -> Iterator[Way]:
-    """What another way to ask its failures again comes to, where the assertion says it itself."""
     if old.confirm != new.confirm and milder(old.mode, new.mode):
         yield WEAKER, f"its failures are asked again in a milder way: {old.mode} became {new.mode}"
-    if old.opinions != new.opinions:
-        yield CHANGED, "its `second-opinions` are others"
+    for name, what in _OTHERS.items():
+        if getattr(old, name) != getattr(new, name):
+            yield CHANGED, what.format(new=new.metric, old=old.metric)
 
 
 def milder(old: str, new: str) -> bool:
@@ -135,7 +133,7 @@ def milder(old: str, new: str) -> bool:
     return CONFIRM_MODES.index(new) > CONFIRM_MODES.index(old)
 
 
-def _set(old: GradeStake, new: GradeStake) -> Iterator[Way]:
+def _set(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
     if not old.negated:
         yield from compare_means(old.limit, new.limit)
         return
@@ -154,17 +152,7 @@ def compare_means(old: float | None, new: float | None) -> Iterator[Way]:
         yield WEAKER, f"asks for less: threshold {old:g} became {new:g}"
 
 
-def _graders(old: GradeStake, new: GradeStake) -> Iterator[Found]:
-    """Other models that grade, at the line that names them."""
-    models = dict(new.models)
-    for need, before in old.models:
-        now = models.get(need)
-        ways = [(CHANGED, f"no {need} model is asked")] if now is None else compare_models(before, now)
-        where = now.origin if now is not None and now.origin.line else new.origin
-        yield from (Found(kind, f"is graded otherwise: {what}", f"`{new.type}`", where) for kind, what in ways)
-
-
-def compare_models(old: ModelStake, new: ModelStake) -> Iterator[Way]:
+def compare_models(old: ModelTerms, new: ModelTerms) -> Iterator[Way]:
     """The ways in which a target or grader is another one. Values of options are not said: some are secret."""
     if old.source != new.source:
         kind = WEAKER if old.source == "model" else CHANGED
@@ -180,7 +168,7 @@ def compare_models(old: ModelStake, new: ModelStake) -> Iterator[Way]:
         yield CHANGED, f"`{new.name}` is set otherwise: " + ", ".join(f"`{name}`" for name in names)
 
 
-def _lighter(old: GradeStake, new: GradeStake, whole: tuple[Fraction, Fraction], threshold: float | None) -> Iterator[Way]:
+def _lighter(old: GradeTerms, new: GradeTerms, whole: Sequence[Fraction], threshold: float | None) -> Iterator[Way]:
     """What a lower weight, or a lower share of the weights where their mean decides, comes to."""
     if not old.weight:
         return
@@ -196,17 +184,9 @@ def _lighter(old: GradeStake, new: GradeStake, whole: tuple[Fraction, Fraction],
     if now < before:
         needed = 1 - before < exact(threshold) <= 1 - now  # its failure failed the mean, and no longer does
         kind = WEAKER if lower or needed else CHANGED
-        yield kind, f"counts for less of the mean: {_percent(before)} became {_percent(now)}"
+        yield kind, f"counts for less of the mean: {float(before * 100):.3g} % became {float(now * 100):.3g} %"
     elif lower:
         yield CHANGED, f"weighs less: {old.weight:g} became {new.weight:g}"
-
-
-def _weight(grades: Sequence[GradeStake]) -> Fraction:
-    return sum((exact(grade.weight) for grade in grades if grade.counts), Fraction(0))
-
-
-def _percent(share: Fraction) -> str:
-    return f"{float(share * 100):.3g} %"
 
 
 def _shown(limit: float | None) -> str:

@@ -80,7 +80,10 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
     try:
         if kind.scoring.share:
             check_share(f"`{spec.type}`", spec.threshold, spec.origin)
-        _check_transform(kind, spec)
+        if spec.transform and kind.compares:
+            cure = "write it into `options` of the test"
+            raise ConfigError.at(f"`{spec.type}` compares the answers as they are: it takes no `transform`", spec.origin, cure)
+        scripts.check(of_transform, spec.transform, f"`transform` of `{spec.type}`", spec.origin)
     except ConfigError as e:
         errors.append(e)
     try:
@@ -103,20 +106,11 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
     return Bound(asserted, grader, spec.threshold, models, prompts, again, spec.transform, spec.score_only)
 
 
-def _check_transform(kind: type[Grader], spec: Assertion) -> None:
-    if spec.transform and kind.compares:
-        cure = "write it into `options` of the test"
-        raise ConfigError.at(f"`{spec.type}` compares the answers as they are: it takes no `transform`", spec.origin, cure)
-    scripts.check(of_transform, spec.transform, f"`transform` of `{spec.type}`", spec.origin)
-
-
 def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
     if not spec.members:
         raise ConfigError.at("the assert-set is empty", spec.origin, "give it `assert`")
-    if spec.value is not None:
-        raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, "give each member its own")
-    if spec.transform:
-        raise ConfigError.at(f"`{spec.type}` takes no `transform`", spec.origin, "give each member its own")
+    for name in [name for name, written in (("value", spec.value is not None), ("transform", spec.transform)) if written]:
+        raise ConfigError.at(f"`{spec.type}` takes no `{name}`", spec.origin, "give each member its own")
     if spec.score_only:
         cure = "leave `threshold` out, so that all members must pass, or write it into the members"
         raise ConfigError.at(f"`{spec.type}` cannot have `threshold: none`", spec.origin, cure)
@@ -126,7 +120,11 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
         kind = GRADERS.find(base)
         if base == SET or (kind is not None and kind.compares):
             raise ConfigError.at(f"`{member.type}` cannot be in an assert-set", member.origin, "move it out")
-    members = tuple(_one(binder, _like_its_set(member, spec), subject) for member in spec.members)
+    members = []
+    for member in spec.members:  # asked again as the set says, where it says nothing itself
+        opinions = member.second_opinions or spec.second_opinions
+        own = dataclasses.replace(member, confirm=member.confirm or spec.confirm, second_opinions=opinions)
+        members.append(_one(binder, own, subject))
     asserted = Asserted(
         type=spec.type,
         weight=spec.weight,
@@ -136,13 +134,7 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
         is_set=True,
         origin=spec.origin,
     )
-    return BoundSet(asserted, members, spec.threshold)
-
-
-def _like_its_set(member: Assertion, spec: Assertion) -> Assertion:
-    """A member is asked again as its set says, where it says nothing itself."""
-    opinions = member.second_opinions or spec.second_opinions
-    return dataclasses.replace(member, confirm=member.confirm or spec.confirm, second_opinions=opinions)
+    return BoundSet(asserted, tuple(members), spec.threshold)
 
 
 def check_share(name: str, limit: object, origin: Origin) -> None:
@@ -159,7 +151,12 @@ def _grader(kind: type[Grader], options: Mapping[str, Any], spec: Assertion, sub
     try:
         grader = kind(**options)
     except ValidationError as e:
-        raise ConfigError(*_option_mistakes(e, spec)) from e
+        # One for each option: of the branches of a union that were tried, the last is said.
+        by_option = {}
+        for detail in e.errors(include_url=False):
+            steps = [str(step) for step in detail["loc"] if re.fullmatch(r"\w+", str(step))]
+            by_option[".".join(steps) or "value"] = detail
+        raise ConfigError(*(_option_mistake(name, detail, spec) for name, detail in by_option.items())) from e
     brought = () if kind.asks.own_context else subject.brought
     lacking = grader.needs({**dict.fromkeys(brought, "brought by the answer"), **subject.variables})
     if lacking:
@@ -171,7 +168,7 @@ def _grader(kind: type[Grader], options: Mapping[str, Any], spec: Assertion, sub
 
 
 def _options(kind: type[Grader], spec: Assertion, subject: Subject) -> Iterator[tuple[str, Any]]:
-    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # every grader is one
+    names = _names(kind)
     settings = subject.options.settings.items()
     yield from ((name, value) for name, value in settings if name in names and _is_shared(name))
     if kind.written.own_config:
@@ -197,38 +194,34 @@ def _options(kind: type[Grader], spec: Assertion, subject: Subject) -> Iterator[
 
 def _valued(spec: Assertion, kind: type[Grader], idle: list[Idle]) -> Assertion:
     """The assertion without a ``value`` that means nothing; a number or a share may be meant for the threshold."""
-    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # every grader is one
-    if spec.value is None or "value" in names or isinstance(spec.value, int | float) or _is_number(spec.value):
+    value = spec.value
+    is_number = isinstance(value, int | float) or (isinstance(value, str) and re.fullmatch(r"[\d.,%\s]+", value))
+    if value is None or is_number or "value" in _names(kind):
         return spec
     idle.append(Idle(f"value of {spec.type}", spec.origin))
     return dataclasses.replace(spec, value=None)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"[\d.,%\s]+", value) is not None
+def _names(kind: type[Grader]) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # every grader is one
 
 
 def _value(kind: type[Grader], names: list[str], spec: Assertion, subject: Subject) -> Any:
     if "value" not in names:
         raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, "remove it; a limit is `threshold`")
-    value = _filled(spec, subject.variables)
+    value = spec.value
+    if not isinstance(value, Verbatim | Mapping):  # text of a file, or a schema: no template
+        try:
+            value = render_values(value, subject.variables)
+        except TemplateError as e:
+            what = f"the value of `{spec.type}` cannot be filled in: {e}"
+            raise ConfigError.at(what, spec.origin, "correct the template") from e
     parts = value if isinstance(value, list) and value else [value]
     empty = any(part in ([], {}) or (isinstance(part, str) and not part.strip()) for part in parts)
     if empty and (spec.value != "" or not kind.written.empty_value):
         what = f"the `value` of `{spec.type}` is empty" + (" once it is filled in" if value != spec.value else "")
         raise ConfigError.at(what, spec.origin, "say what to compare or judge with")
     return value
-
-
-def _filled(spec: Assertion, variables: Mapping[str, Any]) -> Any:
-    value = spec.value
-    if isinstance(value, Verbatim | Mapping):
-        return value  # text of a file, or a schema: no template
-    try:
-        return render_values(value, variables)
-    except TemplateError as e:
-        what = f"the value of `{spec.type}` cannot be filled in: {e}"
-        raise ConfigError.at(what, spec.origin, "correct the template") from e
 
 
 def _rubric(kind: type[Grader], spec: Assertion, options: CaseOptions) -> rubric.Rubric:
@@ -256,19 +249,14 @@ def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> lis
     free = [name for name in options.settings if name not in STEERING and name not in TEST_PARAMETERS and not is_own(name)]
     strange = [name for name in free if name not in _grader_options()]
     idle += [Idle(name, origin) for name in strange if wrongkeys.documents(name)]
-    return [_unknown_option(name, origin) for name in strange if not wrongkeys.documents(name)]
-
-
-def _unknown_option(name: str, origin: Origin) -> Mistake:
     known = STEERING | TEST_PARAMETERS | _grader_options() | names_of(OptionKeys)
-    what, cure = wrongkeys.said(name, "options", known, belongs)
-    return Mistake(what.replace("unknown key", "unknown option"), origin, cure)
+    said = [wrongkeys.said(name, "options", known, belongs) for name in strange if not wrongkeys.documents(name)]
+    return [Mistake(what.replace("unknown key", "unknown option"), origin, cure) for what, cure in said]
 
 
 @cache
 def _grader_options() -> frozenset[str]:
-    fields = {f.name for _, kind in GRADERS for f in dataclasses.fields(kind)}  # type: ignore[arg-type]  # as above
-    return frozenset(filter(_is_shared, fields))
+    return frozenset(name for _, kind in GRADERS for name in _names(kind) if _is_shared(name))
 
 
 def _is_shared(name: str) -> bool:
@@ -302,17 +290,8 @@ def _lifted(spec: Assertion) -> Assertion:
     )
 
 
-def _option_mistakes(error: ValidationError, spec: Assertion) -> Iterator[Mistake]:
-    """One for each option: of the branches of a union that were tried, the last is said."""
-    by_option = {}
-    for detail in error.errors(include_url=False):
-        steps = [str(step) for step in detail["loc"] if re.fullmatch(r"\w+", str(step))]
-        by_option[".".join(steps) or "value"] = detail
-    for name, detail in by_option.items():
-        yield _option_mistake("contextTransform" if name == "context_transform" else name, detail, spec)
-
-
 def _option_mistake(name: str, detail: Any, spec: Assertion) -> Mistake:
+    name = "contextTransform" if name == "context_transform" else name
     error = detail.get("ctx", {}).get("error")
     if isinstance(error, ScriptError):
         code = spec.context_transform if name == "contextTransform" else spec.value

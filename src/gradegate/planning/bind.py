@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -81,8 +80,12 @@ class Binder:
             opened: list[bytes] = []
             uses: set[Use] = set()
             env = replace(self.suite.env.over(spec.env, spec.drawn), uses=uses)
-            reads = partial(self._open, opened)
-            setting = Setting(spec, parts[1], self.client, env, reads, uses, self.workspace, self.folder)
+
+            def read(reference: str, origin: Origin) -> bytes:
+                opened.append(self.workspace.read(reference, self.folder, origin))
+                return opened[-1]
+
+            setting = Setting(spec, parts[1], self.client, env, read, uses, self.workspace, self.folder)
             provider = build(setting)
             provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
             provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
@@ -95,10 +98,9 @@ class Binder:
 
     def target(self, spec: ProviderSpec) -> Provider:
         """What answers prompts, or a label where nothing is asked. Raises ConfigError."""
-        return self.provider(spec) if self.asks_targets else self._label(spec)
-
-    def _label(self, spec: ProviderSpec) -> Provider:
-        """A target that is only named. Of its config the tools are read: calls in answers made elsewhere are held to them."""
+        if self.asks_targets:
+            return self.provider(spec)
+        # Of a config that is only named the tools are read: calls in answers made elsewhere are held to them.
         lacking: tuple[Mistake, ...] = ()
         tools = {key: spec.config[key] for key in DECLARING if key in spec.config}
         try:
@@ -119,21 +121,14 @@ class Binder:
             return provider
         return self.target(replace(provider.spec, config={**provider.spec.config, **config}))
 
-    def _open(self, opened: list[bytes], reference: str, origin: Origin) -> bytes:
-        content = self.workspace.read(reference, self.folder, origin)
-        opened.append(content)
-        return content
-
     def models(self, kind: type[Grader], spec: Assertion, options: CaseOptions) -> Mapping[str, Provider]:
         """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""
-        near, far = (spec.graders, options.graders), (self._command_line(spec), self.suite.graders)
-        return {need: self._model(need, spec, *self._named(need, near, far)) for need in kind.asks.models} or NOTHING
-
-    def _command_line(self, spec: Assertion) -> Graders:
-        """The grader of the command line; an assertion that names a model gets that model of its provider."""
         given = self.suite.given
         text = given.get("text") or given.get("*")
-        return {**given, "text": serving(text, spec.model_slug)} if text and spec.model_slug else given
+        if text and spec.model_slug:  # an assertion that names a model gets that model of the command line's provider
+            given = {**given, "text": serving(text, spec.model_slug)}
+        near, far = (spec.graders, options.graders), (given, self.suite.graders)
+        return {need: self._model(need, spec, *self._named(need, near, far)) for need in kind.asks.models} or NOTHING
 
     def again(self, kind: type[Grader], spec: Assertion) -> Again:
         """How a failure of an assertion of that kind is asked again. Raises ConfigError."""
@@ -147,13 +142,12 @@ class Binder:
 
     def opinions(self, specs: Iterable[ProviderSpec]) -> tuple[Provider, ...]:
         """The models that grade re-asks. Raises ConfigError."""
-        return tuple(self._opinion(self._configured(spec)) for spec in specs)
-
-    def _opinion(self, spec: ProviderSpec) -> Provider:
-        provider = self.provider(spec)
-        if "text" not in provider.kinds:
-            raise ConfigError.at(f"`{spec.id}` in `second-opinions` is no chat model", spec.origin, "name a chat model")
-        return _self_contained(provider)
+        found = []
+        for spec in map(self._configured, specs):
+            found.append(_self_contained(self.provider(spec)))
+            if "text" not in found[-1].kinds:
+                raise ConfigError.at(f"`{spec.id}` in `second-opinions` is no chat model", spec.origin, "name a chat model")
+        return tuple(found)
 
     def _model(self, need: str, spec: Assertion, model: ProviderSpec | None, named: bool) -> Provider:
         if model is None:
@@ -163,7 +157,7 @@ class Binder:
         if need not in (provider.kinds if named else provider.unasked_kinds):
             what = f"`{spec.type}` needs a model of the kind {need}, and `{model.id}` is not one"
             origin = model.origin if model.origin.line else spec.origin
-            raise ConfigError.at(what, origin, _another(need, model))
+            raise ConfigError.at(what, origin, _another(need, model) if need != "text" else "name a chat model")
         return _self_contained(provider)
 
     def _named(self, need: str, near: Iterable[Graders], far: Iterable[Graders]) -> tuple[ProviderSpec | None, bool]:
@@ -212,18 +206,9 @@ def _how_to_serve(need: str, spec: Assertion) -> str:
 
 
 def _another(need: str, model: ProviderSpec) -> str:
-    """What to do about a model that is named and of another kind."""
-    if need == "text":
-        return "name a chat model"
-    pair = f"text={model.id},{need}={_beside(need, model)}"
+    """What to do about a model that is named and of another kind: an id of the kind, at the same vendor where that has one."""
+    vendor = model.id.partition(":")[0]
+    embeds = need == "embedding" and (PROVIDERS.find(f"{vendor}:embedding") or getattr(PROVIDERS.find(vendor), "embeds", False))
+    pair = f"text={model.id},{need}={f'{vendor}:embedding:MODEL' if embeds else _EXAMPLES[need]}"
     same = ", with the same `config`" if model.config.get("apiBaseUrl") or model.config.get("apiHost") else ""
     return f"name one for it: `provider: {{text: ..., {need}: ...}}`{same}, or --grader {pair} (input `grader`)"
-
-
-def _beside(need: str, model: ProviderSpec) -> str:
-    """An id of the kind at the same vendor where that has one."""
-    vendor = model.id.partition(":")[0]
-    build = PROVIDERS.find(vendor)
-    if need == "embedding" and (PROVIDERS.find(f"{vendor}:embedding") or getattr(build, "embeds", False)):
-        return f"{vendor}:embedding:MODEL"
-    return _EXAMPLES[need]

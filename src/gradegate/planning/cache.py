@@ -24,14 +24,8 @@ def remembered(settings: Settings) -> Replies | None:
     on_github = settings.environment.on_github
     trusted = not on_github or settings.environment.is_default_branch
     age = settings.max_age * DAY
-    return Replies(
-        folder,
-        trusted,
-        _seals(settings),
-        age,
-        settings.cache_http,
-        _objection(folder, settings.environment.workspace, certain=on_github),
-    )
+    objection = _objection(folder, settings.environment.workspace, certain=on_github)
+    return Replies(folder, trusted, _seals(settings), age, settings.cache_http, objection)
 
 
 def check_secret(settings: Settings) -> None:
@@ -56,16 +50,12 @@ def _seals(settings: Settings) -> Seals:
 _UNREAD = "it is not used, because the commit that is checked out cannot be read; name a folder outside of it"
 
 
-def _is_inside(folder: Path, workspace: str) -> bool:
-    return bool(workspace) and folder.is_relative_to(Path(workspace).resolve())
-
-
 def _objection(folder: Path, workspace: str, *, certain: bool) -> str:
     """Why the folder cannot be believed: whoever opens a pull request writes the files of its commit."""
     root = repository_of(folder)
     commit = head_of(root) if root else ""
     if root is None or not commit:
-        return _UNREAD if certain and _is_inside(folder, workspace) else ""
+        return _UNREAD if certain and workspace and folder.is_relative_to(Path(workspace).resolve()) else ""
     try:
         files = Vouched(root.resolve(), folders_of(root)[1] / "objects", commit, "")
         if files.holds(folder.relative_to(root.resolve()).parts):

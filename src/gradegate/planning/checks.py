@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
 
+from gradegate.access.hiding import excerpt
 from gradegate.asking import unknown_ids
 from gradegate.asking.provider import PROVIDERS, Provider, split_id
 from gradegate.asking.toolcalls import declared
 from gradegate.errors import Mistake
+from gradegate.files.bounds import MAX_DERIVED_VALUES
 from gradegate.files.code import runs_code
 from gradegate.files.document import to_json
 from gradegate.files.validation import as_share
 from gradegate.grading.conclude import Binding, Bound
+from gradegate.grading.names import CODE
+from gradegate.planning import scripts
 from gradegate.planning.job import Job
-from gradegate.planning.selectable import selectable
+from gradegate.registry import suggest
 from gradegate.texts import schemas
+from gradegate.texts.formulas import CONSTANTS, COUNT, working
+from gradegate.texts.script import ScriptError
 from gradegate.texts.template import is_template
 from gradegate.values.conversation import Image
-from gradegate.values.result import Asserted
-from gradegate.values.suite import Assertion, Case, Limits, Note, Rule, Select, Suite
+from gradegate.values.result import Asserted, selects
+from gradegate.values.suite import Assertion, Case, DerivedSpec, Limits, Note, Rule, Select, Suite
 
 _TENTH = 0.1
+_SHOWN, _LONGEST = 5, 60  # values that a cure names, and characters of each
+_KEYS = ("assertion", "metric", "provider", "description")
 
 
 def comparisons(jobs: Sequence[Job]) -> Iterator[Mistake]:
@@ -43,28 +52,32 @@ def comparisons(jobs: Sequence[Job]) -> Iterator[Mistake]:
 def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Iterator[Mistake]:
     """A rule that selects nothing checks nothing, also where only the ``options`` leave out what it looks at."""
     for rule in suite.policy.rules:
-        if not rule.every_case and not any(_selects(rule, job) for job in jobs):
+        looked_at = [binding for job in jobs for binding in selected(rule, job)]
+        if not rule.every_case and not looked_at:
             what = f"the rule `{rule.name}` selects nothing"
-            cure = f"correct `select`: {selectable(rule, jobs)}"
-            if metric := _derived(rule, suite):
+            cure = f"correct `select`: {_selectable(rule, jobs)}"
+            # A derived metric may be what its pattern means.
+            means = Select(metric=rule.select.metric)
+            metric = next((it.name for it in suite.derived if means.metric and means.takes("", it.name, "", "")), "")
+            if metric:
                 what = f"{what}: `{metric}` is a derived metric, which is shown and decides nothing"
                 cure = "select the metrics that it is made of"
             elif options and _would_select(rule, suite):
                 what = f"the rule `{rule.name}` selects nothing of what {' and '.join(options)} leaves to ask"
                 cure = "keep a test and a provider that it looks at, or run without the option"
             yield Mistake(what, rule.origin, cure)
-        elif rule.min_score is not None and rule.min_score > 1 and all(map(_of_shares, _selected(rule, jobs))):
+        elif (
+            rule.min_score is not None
+            and rule.min_score > 1
+            and all(it.grader.scoring.share for binding in looked_at for it in binding.bounds)
+        ):
             what = f"`min-score` of the rule `{rule.name}` must be at most 1, not {rule.min_score:g}: the scores are from 0 to 1"
             yield Mistake(what, rule.origin, f"write {as_share(rule.min_score) or 1:g}")
 
 
-def _selected(rule: Rule, jobs: Iterable[Job]) -> Iterator[Binding]:
-    return (binding for job in jobs for binding in job.assertions if selects(rule, job, binding.asserted))
-
-
-def _of_shares(binding: Binding) -> bool:
-    """Whether the scores of an assertion are from 0 to 1."""
-    return all(bound.grader.scoring.share for bound in binding.bounds)
+def selected(rule: Rule, job: Job) -> Iterator[Binding]:
+    """The assertions of a job that a rule looks at."""
+    return (it for it in job.assertions if selects(rule, it.asserted, job.target.name, job.case.description))
 
 
 def graders(suite: Suite) -> Iterator[Mistake]:
@@ -85,36 +98,18 @@ def graders(suite: Suite) -> Iterator[Mistake]:
 def _would_select(rule: Rule, suite: Suite) -> bool:
     """Whether the rule looks at something of the whole suite."""
     return any(
-        _filled_in(rule.select, case, assertion).takes(assertion.type, assertion.metric, target.name, case.description)
+        selects(_filled_in(rule, case, assertion), assertion, target.name, case.description)
         for case in suite.cases
         for assertion in case.assertions
-        if assertion.blocking or not rule.blocking
         for target in (*suite.targets, *suite.others)
     )
 
 
-def _filled_in(select: Select, case: Case, assertion: Assertion) -> Select:
-    """The selection without its patterns for texts that are filled in only when they are planned, and may become anything."""
-    metric = "" if is_template(assertion.metric) else select.metric
-    return replace(select, metric=metric, description="" if is_template(case.description) else select.description)
-
-
-def _derived(rule: Rule, suite: Suite) -> str:
-    """The derived metric that the pattern of a rule means; empty where it means none."""
-    means = Select(metric=rule.select.metric)
-    return next((it.name for it in suite.derived if means.metric and means.takes("", it.name, "", "")), "")
-
-
-def _selects(rule: Rule, job: Job) -> bool:
-    return any(selects(rule, job, binding.asserted) for binding in job.assertions)
-
-
-def selects(rule: Rule, job: Job, asserted: Asserted) -> bool:
-    """Whether the rule looks at the grades of an assertion."""
-    if rule.blocking and not asserted.blocking:
-        return False
-    chosen = rule.select.takes(asserted.type, asserted.metric, job.target.name, job.case.description)
-    return rule.every_case or chosen
+def _filled_in(rule: Rule, case: Case, assertion: Assertion) -> Rule:
+    """The rule without its patterns for texts that are filled in only when they are planned, and may become anything."""
+    metric = "" if is_template(assertion.metric) else rule.select.metric
+    description = "" if is_template(case.description) else rule.select.description
+    return replace(rule, select=replace(rule.select, metric=metric, description=description))
 
 
 def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
@@ -125,11 +120,8 @@ def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
     left: dict[int, Asserted] = {}
     taken: set[int] = set()
     for job in jobs:
-        for asserted in (binding.asserted for binding in job.assertions if binding.asserted.counts):
-            if any(selects(rule, job, asserted) for rule in rules):
-                taken.add(id(asserted))
-            else:
-                left[id(asserted)] = asserted
+        left |= {id(binding.asserted): binding.asserted for binding in job.assertions if binding.asserted.counts}
+        taken |= {id(binding.asserted) for rule in rules for binding in selected(rule, job)}
     for asserted in (asserted for key, asserted in left.items() if key not in taken):
         what = f"no rule of the gate looks at this `{asserted.type}`: its failure is reported and blocks nothing"
         yield Note(what, asserted.origin)
@@ -173,6 +165,91 @@ def _per_cent(bound: Bound, limit: float | None) -> float | None:
     scoring = bound.grader.scoring
     meant = None if limit is None or scoring.share or scoring.most else as_share(limit)
     return meant if meant and meant >= _TENTH else None  # of a few points there may be more than one
+
+
+# --- what there is to select --------------------------------------------------------------------------------------
+
+
+def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
+    """What to write in place of patterns that match nothing, or why those that match something select nothing."""
+    grades = [
+        ({"assertion": it.type, "metric": it.metric, "provider": job.target.name, "description": job.case.description}, it)
+        for job in jobs
+        for it in (binding.asserted for binding in job.assertions)
+    ]
+    matching = [it for names, it in grades if rule.select.takes(**names)]
+    if matching and not any(it.weight for it in matching):
+        return "what it looks at has `weight: 0`, and never counts: give it a weight, or remove the rule"
+    if matching:
+        why = "`blocking: false` or `threshold: none`"
+        return f"what it looks at is advisory ({why}): let that block, or write `blocking: false` into the rule"
+    counting = [names for names, it in grades if it.weight and (it.blocking or not rule.blocking)]
+    written = [key for key in _KEYS if getattr(rule.select, key)]
+    alone = {key: replace(Select(), **{key: getattr(rule.select, key)}) for key in written}
+    wrong = [key for key in written if not any(alone[key].takes(**names) for names in counting)]
+    if wrong:
+        return "; ".join(_instead(key, getattr(rule.select, key), counting) for key in wrong)
+    return f"{' and '.join(f'`{key}`' for key in written)} select something each, and no grade is selected by all of them"
+
+
+def _instead(key: str, pattern: str, counting: Sequence[Mapping[str, str]]) -> str:
+    """``metric: `tone`, `facts` and 3 more``, those nearest to the pattern first."""
+    values = sorted({names[key] for names in counting if names[key]})
+    if not values:
+        return f"no assertion that it could look at has a {key}"
+    near = sorted(values[:1000], key=lambda value: -SequenceMatcher(None, pattern.lower(), value.lower()).ratio())
+    shown = ", ".join(f"`{excerpt(' '.join(value.split()), _LONGEST)}`" for value in near[:_SHOWN])
+    more = f" and {len(values) - _SHOWN:,} more" if len(values) > _SHOWN else ""
+    return f"there is {key} {shown}{more}"
+
+
+# --- derived metrics ----------------------------------------------------------------------------------------------
+
+
+def derived(suite: Suite, jobs: Sequence[Job]) -> Iterator[Mistake]:
+    """Expressions that are none, names that no metric has, and more values than reports show."""
+    if not suite.derived:
+        return
+    metrics = _metrics(suite)
+    for number, spec in enumerate(suite.derived):
+        try:
+            names = working(spec.value).names
+        except ScriptError as e:
+            yield scripts.mistake(e, spec.value, f"the derived metric `{spec.name}`", spec.origin)
+            continue
+        if names is not None and metrics is not None and not suite.mistakes:  # else not all assertions are read
+            yield from _unknown(spec, names, metrics, suite.derived[number:])
+        if metrics is not None:
+            metrics[spec.name] = None
+    groups = {(job.target.name, job.prompt.label) for job in jobs}
+    if len(groups) * len(suite.derived) > MAX_DERIVED_VALUES:
+        what = f"the derived metrics of {len(groups):,} prompts and targets are more than {MAX_DERIVED_VALUES:,} values"
+        yield Mistake(what, suite.derived[0].origin, "leave some out")
+
+
+def _metrics(suite: Suite) -> dict[str, None] | None:
+    """The names that its assertions give, in order; None where only the answers tell."""
+    found: dict[str, None] = {}
+    for case in suite.cases:
+        for assertion in case.assertions:
+            for one in (assertion, *assertion.members):
+                if is_template(one.metric) or one.type.removeprefix("not-") in CODE:
+                    return None
+                found[one.metric] = None
+    return {name: None for name in found if name}
+
+
+def _unknown(spec: DerivedSpec, names: frozenset[str], metrics: dict[str, None], later: Sequence[DerivedSpec]) -> Iterator[Mistake]:
+    for name in sorted(names - metrics.keys() - CONSTANTS.keys() - {COUNT}):
+        what = f"the derived metric `{spec.name}` reads `{name}`, which is no metric of an assertion"
+        known = ", ".join(f"`{metric}`" for metric in list(metrics)[: _SHOWN * 2])
+        cure = suggest(name, metrics) or (f"the metrics are {known}" if known else "give assertions a `metric`")
+        if any(name == other.name for other in later):
+            what, cure = (
+                f"the derived metric `{spec.name}` reads `{name}` before it is worked out",
+                "write it further up",
+            )
+        yield Mistake(what, spec.origin, cure)
 
 
 # --- models without a price -----------------------------------------------------------------------------------

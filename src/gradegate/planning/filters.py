@@ -1,19 +1,78 @@
-"""Which tests and targets of a config are run, where the command line asks for some of them: as promptfoo filters."""
+"""Which tests and models of a config are run, where the command line asks for some of them, or others: as promptfoo filters."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
-from gradegate.errors import ConfigError
+from gradegate.configs import specs
+from gradegate.configs.dialect import Source
+from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.processes.evaluate import Exceeded
 from gradegate.texts.patterns import found_in
 from gradegate.texts.template import show
 from gradegate.values.figures import many
 from gradegate.values.settings import Settings
 from gradegate.values.suite import Case, Note, ProviderSpec, Suite
+
+PROVIDER, GRADER = Origin("--provider"), Origin("--grader")
+Reader = Callable[[Any, Source, Origin], list[ProviderSpec]]
+
+
+def chosen(suite: Suite, source: Source, settings: Settings) -> Suite:
+    """The suite with the models that the settings name, and of its targets those that the filter keeps.
+
+    A suite that is left without a target says so. A name or an id of a target of the config is that target with its settings,
+    as far as targets are named. Graders may name each target of the config, asked or not.
+    """
+    here = replace(source, path=settings.cwd / source.path.name)  # files are named from where the command is started
+    mistakes: list[Mistake] = [suite.targetless] if suite.targetless and not settings.providers else []
+
+    def read(written: str, origin: Origin, reader: Reader) -> list[ProviderSpec]:
+        try:
+            return reader(written, here, origin)
+        except ConfigError as e:
+            mistakes.extend(e.mistakes)
+            return []
+
+    def named(written: str) -> list[ProviderSpec]:
+        own = [spec for spec in suite.targets if written in (spec.id, spec.label)]
+        return own or read(written, PROVIDER, specs.targets)
+
+    asked = tuple(spec for written in settings.providers for spec in named(written)) if settings.providers else suite.targets
+    own = sum(spec in asked for spec in suite.targets)
+    notes = _note(own, suite, "provider", [f"--provider {name}" for name in settings.providers]) if own else []
+    try:
+        kept = _targets(replace(suite, targets=asked), settings, notes)
+    except ConfigError as e:
+        mistakes.extend(e.mistakes)
+        kept = asked
+    graders = {} if settings.listing else settings.graders
+    return replace(
+        suite,
+        targets=kept,
+        others=tuple(spec for spec in suite.targets if spec not in kept),
+        given={kind: found[0] for kind, name in graders.items() if (found := read(name, GRADER, specs.providers))},
+        notes=(*suite.notes, *notes),
+        mistakes=(*suite.mistakes, *mistakes),
+    )
+
+
+def _targets(suite: Suite, settings: Settings, notes: list[Note]) -> tuple[ProviderSpec, ...]:
+    """The targets whose id or label the filter matches. Raises ConfigError where there is none."""
+    if not settings.filter_providers:
+        return suite.targets
+    option = f"--filter-providers {settings.filter_providers!r}"
+    names = [name for spec in suite.targets for name in (spec.id, spec.label)]
+    found = _matches("--filter-providers", settings.filter_providers, names)
+    kept = tuple(spec for number, spec in enumerate(suite.targets) if any(found[2 * number : 2 * number + 2]))
+    if suite.targets and not kept:
+        known = ", ".join(f"`{spec.name}`" for spec in suite.targets)
+        raise ConfigError.at(f"{option} matches no provider of {suite.file}", None, f"the providers are {known}")
+    notes += _note(len(kept), suite, "provider", [option])
+    return kept
 
 
 def cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
@@ -24,28 +83,7 @@ def cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
         if kept and not found:
             raise ConfigError.at(f"{option} matches no test of {suite.file}", None, "correct it")
         kept = found
-    used = [option for option, _ in _steps(settings)]
-    return kept, _note(len(kept), len(suite.cases), "test", suite, used)
-
-
-def targets(suite: Suite, settings: Settings) -> tuple[list[ProviderSpec], list[Note]]:
-    """The targets whose id or label the filter matches. Raises ConfigError where there is none."""
-    if not settings.filter_providers:
-        return list(suite.targets), []
-    option = f"--filter-providers {settings.filter_providers!r}"
-    names = [[spec.id, spec.label] for spec in suite.targets]
-    found = _matches("--filter-providers", settings.filter_providers, [name for pair in names for name in pair])
-    kept = [spec for number, spec in enumerate(suite.targets) if any(found[2 * number : 2 * number + 2])]
-    if suite.targets and not kept:
-        known = ", ".join(f"`{spec.name}`" for spec in suite.targets)
-        raise ConfigError.at(f"{option} matches no provider of {suite.file}", None, f"the providers are {known}")
-    return kept, _note(len(kept), len(suite.targets), "provider", suite, [option])
-
-
-def named(own: int, suite: Suite, settings: Settings) -> list[Note]:
-    """A note where --provider names some of a config's targets, which are ``own``, and not all."""
-    options = [f"--provider {name}" for name in settings.providers]
-    return _note(own, len(suite.targets), "provider", suite, options) if own else []
+    return kept, _note(len(kept), suite, "test", [option for option, _ in _steps(settings)])
 
 
 def leaving_out(settings: Settings) -> list[str]:
@@ -57,16 +95,16 @@ def leaving_out(settings: Settings) -> list[str]:
 
 def _steps(settings: Settings) -> Iterable[tuple[str, Callable[[list[Case]], list[Case]]]]:
     """In promptfoo's order; all that are given must keep a test."""
-    for pair in settings.filter_metadata:
-        yield f"--filter-metadata {'='.join(pair)!r}", partial(_tagged, *pair)
-    if settings.filter_pattern:
-        yield f"--filter-pattern {settings.filter_pattern!r}", lambda kept: _described(kept, settings.filter_pattern)
+    for key, part in settings.filter_metadata:
+        option = f"--filter-metadata {f'{key}={part}'!r}"
+        yield option, lambda kept, key=key, part=part: [case for case in kept if _has(case, key, part)]  # type: ignore[misc]
+    if pattern := settings.filter_pattern:
+        yield (
+            f"--filter-pattern {pattern!r}",
+            lambda kept: list(itertools.compress(kept, _matches("--filter-pattern", pattern, [case.description for case in kept]))),
+        )
     if settings.filter_first is not None:
         yield f"--filter-first-n {settings.filter_first}", lambda kept: kept[: settings.filter_first]
-
-
-def _tagged(key: str, part: str, kept: list[Case]) -> list[Case]:
-    return [case for case in kept if _has(case, key, part)]
 
 
 def _has(case: Case, key: str, part: str) -> bool:
@@ -74,10 +112,6 @@ def _has(case: Case, key: str, part: str) -> bool:
     value: Any = case.metadata.get(key)
     values = value if isinstance(value, list | tuple) else [] if value is None else [value]
     return any(part in show(it) for it in values)
-
-
-def _described(kept: list[Case], pattern: str) -> list[Case]:
-    return list(itertools.compress(kept, _matches("--filter-pattern", pattern, [case.description for case in kept])))
 
 
 def _matches(option: str, pattern: str, texts: Sequence[str]) -> list[bool]:
@@ -90,7 +124,8 @@ def _matches(option: str, pattern: str, texts: Sequence[str]) -> list[bool]:
     return [bool(text) and hit for text, hit in zip(texts, found, strict=True)]
 
 
-def _note(kept: int, count: int, noun: str, suite: Suite, options: Sequence[str]) -> list[Note]:
+def _note(kept: int, suite: Suite, noun: str, options: Sequence[str]) -> list[Note]:
+    count = len(suite.cases if noun == "test" else suite.targets)
     if not options or kept == count:
         return []
     return [Note(f"only {kept:,} of {many(count, noun)} of {suite.file}, by {', '.join(options)}")]

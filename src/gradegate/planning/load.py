@@ -6,7 +6,7 @@ import glob
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,12 +19,16 @@ from gradegate.files import refs
 from gradegate.files.nearest import absent
 from gradegate.files.trusted_files import Vouched
 from gradegate.files.workspace import Workspace, searched
-from gradegate.planning import additions, targets
+from gradegate.grading.grader import of_two
+from gradegate.grading.scalars import number
+from gradegate.planning import filters
 from gradegate.planning.credentials import environment
 from gradegate.values.settings import Settings
-from gradegate.values.suite import Case, Note, Suite
+from gradegate.values.suite import Assertion, Case, Note, Suite
 
 _ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
+_FORM = re.compile(r"(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
 DEFAULT_CONFIGS = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json", "gradegate.yaml")
 
 
@@ -46,7 +50,9 @@ def load(settings: Settings) -> list[Located]:
     """Every config that the settings name. Raises ConfigError with the mistakes of all that cannot be read."""
     suites, errors = [], []
     strict = settings.environment.vouched_only
-    for folder in _searched(settings) if strict else ():
+    # The folders in which configs are looked for, where none is named or a pattern is.
+    patterns = [searched(settings.cwd / written) for written in settings.configs if glob.has_magic(written)]
+    for folder in (patterns if settings.configs else [settings.cwd]) if strict else ():
         Vouched.around(folder / "*", settings.environment).all_of(folder, ())
     for path in config_paths(settings):
         try:
@@ -70,20 +76,15 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
             asks_targets, asks_graders = settings.asks_targets, not settings.listing
             place = (path.absolute(), content, workspace, environment(settings), settings.variables)
             source = Source(*place, asks_targets, asks_graders)
-            suite = targets.chosen(_with_variables(dialect.read(source), settings), source, settings)
-            suite = additions.added(suite, settings.assertions)
+            suite = filters.chosen(_with_variables(dialect.read(source), settings), source, settings)
+            suite = added(suite, settings.assertions)
             if settings.confirm:
                 suite = replace(suite, policy=replace(suite.policy, confirm=settings.confirm))
             return Located(suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest())
-    if not _without_comments(raw):
+    if not any(line and not line.startswith(b"#") for line in map(bytes.strip, raw.splitlines())):
         raise ConfigError.at("the file is empty", Origin(name), "write `prompts`, `providers` and `tests` into it")
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
     raise ConfigError.at("the file is not an eval config that gradegate knows", Origin(name), f"it reads: {formats}")
-
-
-def _without_comments(raw: bytes) -> bytes:
-    """What a file holds beside blank lines and whole lines of comments."""
-    return b"".join(line for line in map(bytes.strip, raw.splitlines()) if not line.startswith(b"#"))
 
 
 def _with_variables(suite: Suite, settings: Settings) -> Suite:
@@ -141,19 +142,15 @@ def config_paths(settings: Settings) -> list[Path]:
             files = [_default(Path(whole), written)]
         if patterned:
             files = [file for file in files if not _in_base(file, settings)]
-        if not files:
-            mistakes.append(_absent(written, Path(whole), settings.cwd, patterned))
+        if not files and patterned:
+            mistakes.append(Mistake(f"the config `{written}` does not exist: no file matches", None, "correct the pattern"))
+        elif not files:
+            what, cure = absent(written, Path(whole), settings.cwd)
+            mistakes.append(Mistake(f"the config {what}", None, cure))
         paths += files
     if mistakes:
         raise ConfigError(*mistakes)
     return list(dict.fromkeys(paths))
-
-
-def _absent(written: str, path: Path, cwd: Path, patterned: bool) -> Mistake:
-    if patterned:
-        return Mistake(f"the config `{written}` does not exist: no file matches", None, "correct the pattern")
-    what, cure = absent(written, path, cwd)
-    return Mistake(f"the config {what}", None, cure)
 
 
 def _in_base(file: Path, settings: Settings) -> bool:
@@ -164,16 +161,36 @@ def _in_base(file: Path, settings: Settings) -> bool:
     return file.is_relative_to(base) and not settings.cwd.is_relative_to(base)
 
 
-def _searched(settings: Settings) -> list[Path]:
-    """The folders in which configs are looked for, where none is named or a pattern is."""
-    if not settings.configs:
-        return [settings.cwd]
-    return [searched(settings.cwd / written) for written in settings.configs if glob.has_magic(written)]
-
-
 def _default(folder: Path, named: str = "") -> Path:
     for name in DEFAULT_CONFIGS:
         if (folder / name).is_file():
             return folder / name
     where = f"in the folder `{named}`" if named else "here"
     raise ConfigError.at(f"there is no promptfooconfig.yaml {where}", None, "name the config on the command line")
+
+
+# --- assertions of the command line -------------------------------------------------------------------------------
+
+
+def parse(written: str) -> Assertion:
+    """``TYPE``, ``TYPE(THRESHOLD)``, ``TYPE:VALUE`` or ``TYPE(THRESHOLD):VALUE``. Raises ConfigError."""
+    text = written.strip()
+    kind = of_two(text) or ((named := _NAME.match(text)) and named[0]) or ""
+    match = _FORM.fullmatch(text, len(kind)) if kind else None
+    threshold = number(match[1]) if match and match[1] is not None else None
+    if match is None or (match[1] is not None and threshold is None):
+        cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
+        raise ConfigError(Mistake(f"--assert {written!r} is not an assertion", None, cure))
+    return Assertion(kind, match[2], threshold)
+
+
+def added(suite: Suite, written: Sequence[str]) -> Suite:
+    """The suite with these asserted of each of its cases, at the case's line. Raises ConfigError."""
+    assertions = [parse(text) for text in written]
+    if not assertions:
+        return suite
+    cases = []
+    for case in suite.cases:
+        origin = case.origin if case.origin.file else Origin("--assert")
+        cases.append(replace(case, assertions=(*case.assertions, *(replace(one, origin=origin) for one in assertions))))
+    return replace(suite, cases=tuple(cases))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,12 +55,19 @@ class Names:
         for name, value in case.vars.items():
             self._look(f"the variable `{name}`", case.origin, [*_texts(value)])
         for name, value in values.items():
-            for other in sorted(_unknown(value, values)):
+            others: Iterable[str] = ()
+            with suppress(TemplateError):  # said where it is filled in
+                others = sorted(unknown(value, values))
+            for other in others:
                 text = f"the variable `{name}` refers to `{other}`, which nobody defines, so it is left as it is"
                 self.left[Note(text, case.origin)] = None
-        if not case.recorded and not case.turns:
-            for prompt in prompts:
-                self._prompt(case, prompt, values)
+        for prompt in prompts if not case.recorded and not case.turns else ():
+            source = case.options.prefix + prompt.text + case.options.suffix
+            if stays(source):
+                text = "the prompt has braces that stay open at the end of a line, so it is sent as it is, as by promptfoo"
+                self.left[Note(text, prompt.origin)] = None
+            else:
+                self._fill("the prompt", prompt.origin, [source], values)
         for target in targets if not case.recorded else ():
             self._fill(f"the request of `{target.name}`", target.origin, [*target.templates], values, _SENT)
         self._rubric("the `rubricPrompt` of the test", case.origin, case.options.rubric_prompt, values)
@@ -73,22 +81,7 @@ class Names:
         if written:
             self._fill(what, origin, [*_texts(written, nested=True)], values, built_in())
 
-    def _prompt(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> None:
-        source = case.options.prefix + prompt.text + case.options.suffix
-        if stays(source):
-            text = "the prompt has braces that stay open at the end of a line, so it is sent as it is, as by promptfoo"
-            self.left[Note(text, prompt.origin)] = None
-        else:
-            self._fill("the prompt", prompt.origin, [source], values)
-
-    def _fill(
-        self,
-        what: str,
-        origin: Origin,
-        texts: list[str],
-        values: Mapping[str, Any],
-        added: frozenset[str] = frozenset(),
-    ) -> None:
+    def _fill(self, what: str, origin: Origin, texts: list[str], values: Mapping[str, Any], added: frozenset[str] = frozenset()) -> None:
         if added is not _SENT:  # a provider's config reads more, and was looked at when it was bound
             self._look(what, origin, texts)
         try:
@@ -138,13 +131,6 @@ class Names:
                     what = f"{place.what} asks for the variable `{name}`, which {count} of {place.times} cases lack"
                     yield Note(what, place.origin)
         yield from self.left
-
-
-def _unknown(value: Any, values: Mapping[str, Any]) -> frozenset[str]:
-    try:
-        return unknown(value, values)
-    except TemplateError:
-        return frozenset()  # said where it is filled in
 
 
 def _each(assertions: Iterable[Assertion]) -> Iterator[Assertion]:

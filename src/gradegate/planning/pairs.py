@@ -72,14 +72,12 @@ class Pairs:
     def check_left(self, case: Case, asked: Sequence[object], targets: Sequence[Target]) -> None:
         """Whether anybody answers a case."""
         known = self.suite.targets and len(targets) == len(self.suite.targets)  # else it was said what is wrong
-        if not asked and known and not self._left_out(case) and all(prompts for _, _, prompts in targets):
+        # It may be for targets of the config in whose place others are asked.
+        names = [name for spec in self.suite.others for name in (spec.id, spec.label)] if case.providers else []
+        left_out = any(map(_Labels(case.providers).allow, names))
+        if not asked and known and not left_out and all(prompts for _, _, prompts in targets):
             cure = "correct `providers` and `prompts` of the test, or of the providers"
             self._say("no provider and prompt is left to answer this test, so nothing would be checked", case.origin, cure)
-
-    def _left_out(self, case: Case) -> bool:
-        """Whether it is for targets of the config in whose place others are asked."""
-        names = [name for spec in self.suite.others for name in (spec.id, spec.label)]
-        return any(map(_Labels(case.providers).allow, names)) if case.providers else False
 
     def check_names(self, case: Case) -> None:
         """Whether the config has what a case names."""
@@ -125,11 +123,10 @@ def _above(label: str) -> list[str]:
 def _unknown(patterns: Iterable[str], labels: Sequence[str]) -> list[str]:
     """The patterns that fit no label."""
     whole, groups = set(labels), {group for label in labels for group in _above(label)}
-    return [
-        pattern
-        for pattern in patterns
-        if pattern not in whole
-        and not (
-            any(label.startswith(pattern[:-1]) for label in labels if label) if pattern.endswith("*") else pattern.rstrip(":") in groups
-        )
-    ]
+
+    def fits(pattern: str) -> bool:
+        if pattern.endswith("*"):
+            return any(label.startswith(pattern[:-1]) for label in labels if label)
+        return pattern.rstrip(":") in groups
+
+    return [pattern for pattern in patterns if pattern not in whole and not fits(pattern)]

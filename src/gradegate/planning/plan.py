@@ -14,12 +14,12 @@ from gradegate.grading.conclude import Binding
 from gradegate.http.budget import Budget
 from gradegate.http.client import Client
 from gradegate.http.guard import Guard
-from gradegate.planning import checks, derivation, filters, recall, scripts
+from gradegate.planning import checks, filters, recall, scripts
 from gradegate.planning.assertions import BROUGHT, Subject, bind, check_options, check_share
 from gradegate.planning.bind import Binder
 from gradegate.planning.credentials import egress
+from gradegate.planning.identity import definition, named
 from gradegate.planning.job import Job, Plan, Render
-from gradegate.planning.keys import case_definition, named
 from gradegate.planning.load import Located
 from gradegate.planning.names import Names
 from gradegate.planning.pairs import Pairs, Target
@@ -80,17 +80,13 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         policies=tuple(located.suite.policy for located in suites),
         concurrency=concurrency(settings, suites),
         notes=tuple(dict.fromkeys(notes)),
-        models=tuple(dict.fromkeys(_asked_model(provider) for provider in pool.values())),
+        models=tuple(dict.fromkeys(AskedModel(it.id or it.name, it.host, it.replies_from) for it in pool.values())),
         keys=tuple(dict.fromkeys(KeyUse(name, it.host) for it in pool.values() for name in it.keys)),
         about={located.suite.file: located.suite.about for located in suites if located.suite.about},
         digests={located.suite.file: located.digest for located in suites},
         derived={it.suite.file: it.suite.derived for it in suites if it.suite.derived and it.recorded is None},
         commit=settings.commit,
     )
-
-
-def _asked_model(provider: Provider) -> AskedModel:
-    return AskedModel(provider.id or provider.name, provider.host, provider.replies_from)
 
 
 def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
@@ -100,15 +96,16 @@ def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
         seen = places.setdefault((mistake.what, mistake.cure, mistake.missing), [])
         if mistake.origin not in seen:
             seen.append(mistake.origin)
-    for (what, cure, missing), origins in sorted(places.items(), key=lambda item: _place(item[1][0])):
+
+    def place(item: tuple[object, list[Origin | None]]) -> tuple[str, int]:
+        first = item[1][0]
+        return (first.file, first.line) if first else ("", 0)
+
+    for (what, cure, missing), origins in sorted(places.items(), key=place):
         others = [str(origin) for origin in origins[1:] if origin]
         more = f" and {len(others) - 5} more" if len(others) > 5 else ""
         also = f" (also at {', '.join(others[:5])}{more})" if others else ""
         yield Mistake(what + also, origins[0], cure, missing)
-
-
-def _place(origin: Origin | None) -> tuple[str, int]:
-    return (origin.file, origin.line) if origin else ("", 0)
 
 
 @dataclass
@@ -125,25 +122,20 @@ class _Planner:
     notes: list[Note] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        suite, settings = self.located.suite, self.settings
+        suite, workspace, folder = self.located.suite, self.located.workspace, self.located.folder
         if any(case.options.transform_vars for case in suite.cases):
             suite, mistakes = scripts.with_made_vars(suite)
             self.mistakes += mistakes
         self.suite = suite
         self.env = suite.env.texts()
+        recorded = self.located.recorded is not None
         prompt = suite.prompts[0].text if len(suite.prompts) == 1 else ""
-        self.variables = Variables(self.located.workspace, self.located.folder, self.env, prompt)
-        workspace, folder = self.located.workspace, self.located.folder
-        asks = settings.asks_targets
-        self.binder = Binder(suite, workspace, folder, self.client, self.pool, self.egress, asks)
-        self.pairs = Pairs(suite, self.binder, self._recorded, self.mistakes)
+        self.variables = Variables(workspace, folder, self.env, prompt)
+        self.binder = Binder(suite, workspace, folder, self.client, self.pool, self.egress, self.settings.asks_targets)
+        self.pairs = Pairs(suite, self.binder, recorded, self.mistakes)
         self.stores = any(recall.OPTION in case.options.settings for case in suite.cases)
         defined = {name for case in suite.cases for name in case.vars}
-        self.names = Names(defined, suite.env, partial=self.settings.filtered or self._recorded)
-
-    @property
-    def _recorded(self) -> bool:
-        return self.located.recorded is not None
+        self.names = Names(defined, suite.env, partial=self.settings.filtered or recorded)
 
     def jobs(self) -> list[Job]:
         try:
@@ -154,7 +146,13 @@ class _Planner:
 
     def _planned(self) -> list[Job]:
         recorded = self.located.recorded
-        cases = self._filtered() if recorded is None else list(recorded)
+        cases: list[Case] = list(recorded or ())
+        if recorded is None:
+            try:
+                cases, notes = filters.cases(self.suite, self.settings)
+                self.notes += notes
+            except ConfigError as e:
+                self.mistakes += e.mistakes
         self.size.expect(self.suite, cases)
         targets = list(self.pairs.targets()) if recorded is None else []
         if recorded is not None or self.settings.listing:
@@ -166,7 +164,7 @@ class _Planner:
         except ConfigError as e:
             self.mistakes += e.mistakes
         jobs = self._jobs(cases, targets)
-        self.mistakes += derivation.mistakes(self.suite, jobs)
+        self.mistakes += checks.derived(self.suite, jobs)
         if len(targets) == len(self.suite.targets):
             self.mistakes += checks.comparisons(jobs)
             self.mistakes += self.names.mistakes()
@@ -188,15 +186,6 @@ class _Planner:
                 self.mistakes += e.mistakes
         return jobs
 
-    def _filtered(self) -> list[Case]:
-        try:
-            cases, notes = filters.cases(self.suite, self.settings)
-        except ConfigError as e:
-            self.mistakes += e.mistakes
-            return []
-        self.notes += notes
-        return cases
-
     def _case(self, case: Case, targets: list[Target]) -> Iterator[Job]:
         self.mistakes += check_options(case.options, case.origin, self.binder.idle)
         self.pairs.check_names(case)
@@ -209,7 +198,8 @@ class _Planner:
         if recalled:
             combinations = [{**values, **recall.placeholders(recalled)} for values in combinations]
         self.size.check(len(combinations), case)
-        bound = [(values, *self._named(case, values)) for values in combinations]
+        defined = [definition(case, values) for values in combinations]
+        bound = [(values, of, named(self._bind(case, values), of)) for values, of in zip(combinations, defined, strict=True)]
         asked = self.pairs.asked(case, targets)
         self.size.add_answers(len(combinations) * len(asked) * repeats, case)
         self.mistakes += [mistake for provider, _ in asked for mistake in checks.blind_target(case, provider)]
@@ -219,28 +209,16 @@ class _Planner:
         # A request that is a template of the config may do without a prompt where the config names none.
         shown = dict.fromkeys(prompt for provider, prompt in asked if provider.names_model or prompt.origin.line)
         targeted = dict.fromkeys(provider for provider, _ in asked)
-        for values, definition, assertions in bound:
+        for values, of, assertions in bound:
             self.mistakes += checks.untooled(assertions, targeted)
             self.names.see(case, values, shown, targeted)
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
                 text, render = self._prompt(case, prompt, provider, values), self._render(case, prompt, values)
                 self.size.add_text(text, values, repeats, case.origin)
-                job = Job(
-                    self.suite.file,
-                    case,
-                    number,
-                    repeats,
-                    provider,
-                    prompt,
-                    text,
-                    values,
-                    assertions,
-                    render,
-                    definition=definition,
-                    stores=kept,
-                    in_order=self.stores and bool(kept or recalled or render),
-                )
+                in_order = self.stores and bool(kept or recalled or render)
+                asked_of = self.suite.file, case, number, repeats, provider, prompt, text, values, assertions, render
+                job = Job(*asked_of, definition=of, stores=kept, in_order=in_order)
                 if recalled:
                     subject = self._subject(case, values)
                     job = replace(job, recall=recall.later(job, recalled, self.binder, subject, self._render))
@@ -257,11 +235,6 @@ class _Planner:
         except ValueError as e:
             self._say(f"`{CONVERSATION}` cannot be read: {e}", case.origin, "write what was said, oldest first")
         return [case.vars]  # the assertions are looked at all the same
-
-    def _named(self, case: Case, values: Mapping[str, Any]) -> tuple[bytes, tuple[Binding, ...]]:
-        """The definition of a case, and its assertions with theirs."""
-        definition = case_definition(case, values)
-        return definition, named(self._bind(case, values), definition)
 
     def _subject(self, case: Case, values: Mapping[str, Any]) -> Subject:
         brought = BROUGHT if self.settings.answers else frozenset()
@@ -289,7 +262,11 @@ class _Planner:
 
     def _prompt(self, case: Case, prompt: PromptSpec, provider: Provider, values: Mapping[str, Any]) -> str:
         try:
-            source = case.options.prefix + _template(prompt, provider, values) + case.options.suffix
+            written, label = prompt.text, provider.spec.label if provider.spec else ""
+            if prompt.maker is not None:
+                asked = {"vars": values, "provider": {"id": provider.id, "label": label}, "config": {}}
+                written = generators.text(prompt.maker(asked))
+            source = case.options.prefix + written + case.options.suffix
             text = fill(source, {"env": self.env, **values})
         except TemplateError as e:
             self._say(f"the prompt cannot be filled in: {e}", prompt.origin, "correct the template")
@@ -303,11 +280,3 @@ class _Planner:
 
     def _say(self, what: str, origin: Origin | None, cure: str) -> None:
         self.mistakes.append(Mistake(what, origin, cure))
-
-
-def _template(prompt: PromptSpec, provider: Provider, values: Mapping[str, Any]) -> str:
-    """The prompt before it is filled in. Raises ValueError where code makes it, and does not."""
-    if prompt.maker is None:
-        return prompt.text
-    label = provider.spec.label if provider.spec else ""
-    return generators.text(prompt.maker({"vars": values, "provider": {"id": provider.id, "label": label}, "config": {}}))

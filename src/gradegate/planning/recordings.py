@@ -1,15 +1,16 @@
-"""Puts answers made elsewhere to the calls of a plan: by id, else by what was asked."""
+"""Answers made elsewhere: what is told of the calls of a plan, and which answer is to which, by id or by what was asked."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
+from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, Mistake
-from gradegate.planning.calls import UNNAMED, Call, calls
+from gradegate.planning.identity import UNNAMED, Call, calls, conversation
 from gradegate.planning.job import Job, Plan
 from gradegate.recording.answer import Answer, Question
 from gradegate.recording.fields import called
@@ -79,7 +80,11 @@ class _Join:
 
     def put(self, answer: Answer) -> None:
         """Give the answer to its call, or note why it has none."""
-        call = self._named(answer) if answer.question is None else self._asked(answer, answer.question)
+        call = self._by_id.get(answer.id) if answer.question is None else self._asked(answer, answer.question)
+        if call is None and answer.question is None:
+            near = self._near(answer.id) if len(self._unknown) < MOST else ""
+            what = f"no planned call has the id `{excerpt(answer.id, 80)}`"
+            self._unknown.append(Mistake(what, answer.origin, near or _ANEW))
         if call is None:
             return
         first = self.found.setdefault(call.id, answer)
@@ -103,14 +108,6 @@ class _Join:
 
     # --- by id ------------------------------------------------------------------------------------------------
 
-    def _named(self, answer: Answer) -> Call | None:
-        call = self._by_id.get(answer.id)
-        if call is None:
-            near = self._near(answer.id) if len(self._unknown) < MOST else ""
-            what = f"no planned call has the id `{excerpt(answer.id, 80)}`"
-            self._unknown.append(Mistake(what, answer.origin, near or _ANEW))
-        return call
-
     def _near(self, written: str) -> str:
         """The id that was meant: the same apart from spaces and case, of the same case, or a similar one."""
         plain = written.strip().lower()
@@ -130,7 +127,12 @@ class _Join:
             return self._by_id[question.session]
         key = (question.text.strip(), question.whole, question.provider, repr(sorted(question.vars.items())))
         if key not in self._searched:
-            fitting = [call for call in self._candidates(question) if _fits(call.job, question)]
+            if self._index is None:
+                self._index = defaultdict(list)
+                for planned in self.calls:
+                    for text in _questions(planned.job):
+                        self._index[text].append(planned)
+            fitting = [call for call in self._index.get(question.text.strip(), ()) if _fits(call.job, question)]
             alike = len({call.place for call in fitting}) == 1
             self._searched[key] = _Fitting(fitting, alike)
         found = self._searched[key]
@@ -150,14 +152,6 @@ class _Join:
             self._unknown.append(Mistake(what, answer.origin, "name one of them by its id"))
         else:
             self._unknown.append(Mistake(f"no planned call asks `{said}`", answer.origin, _BY_ID if self._recalls else _ANEW))
-
-    def _candidates(self, question: Question) -> Iterable[Call]:
-        if self._index is None:
-            self._index = defaultdict(list)
-            for call in self.calls:
-                for text in _questions(call.job):
-                    self._index[text].append(call)
-        return self._index.get(question.text.strip(), ())
 
 
 def _questions(job: Job) -> set[str]:
@@ -202,3 +196,34 @@ def _unlike(job: Job, answer: Answer) -> str:
     missing = any(one == other == "user" for one, other in pairwise(roles))
     missing = missing or (roles[-1] == "user" and answer.output is None)
     return "a turn of the user has no answer in `messages`" if missing else ""
+
+
+# --- what is told of a call -----------------------------------------------------------------------------------
+
+
+def line(call: Call) -> Mapping[str, Any]:
+    """What an application needs for an answer, without the id: the prompt or its messages, and what it was made of."""
+    job, case = call.job, call.job.case
+    messages = chat.parse(job.text)
+    # The stored answers of which the prompt or a variable speaks; `{{name}}` stands for each in what is asked.
+    written = [job.prompt.text, case.options.prefix, case.options.suffix, *map(str, case.vars.values())]
+    uses = [name for name in (job.recall.names if job.recall else ()) if any(name in text for text in written)]
+    turns = [{**_message(it.role, it.content), **({"images": list(it.images)} if it.images else {})} for it in case.turns]
+    told = {
+        "description": case.description,
+        "messages": [it.written or _message(it.role, it.content) for it in messages or ()],
+        "prompt": job.text,
+        "turns": turns,
+        "vars": job.vars,
+        "provider": job.target.name,
+        "repeat": call.repeat,
+        "conversation": conversation(job),
+        "stores": job.stores,
+        "uses": uses,
+    }
+    always = {"vars", "provider", "repeat", *(() if messages else ("prompt",))}
+    return {key: value for key, value in told.items() if key in always or (value and key != "prompt")}
+
+
+def _message(role: str, content: str) -> dict[str, Any]:
+    return {"role": role, "content": content}

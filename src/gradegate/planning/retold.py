@@ -23,7 +23,10 @@ def told(plan: Plan, settings: Settings, suites: Sequence[Located]) -> Plan:
     of them: whoever runs it gives that.
     """
     titles = {located.suite.file: located.suite.description for located in suites if located.suite.description}
-    return replace(plan, titles=titles, options=tuple(_options(settings)), folder=_folder(settings, suites))
+    root, here = suites[0].workspace.root if suites else settings.cwd, settings.cwd.resolve()
+    # The working directory, relative to the root of the repository; empty at the root, and where it is outside.
+    folder = os.path.relpath(here, root) if here != root and here.is_relative_to(root) else ""
+    return replace(plan, titles=titles, options=tuple(_options(settings)), folder=folder)
 
 
 def _options(settings: Settings) -> Iterator[str]:
@@ -31,10 +34,3 @@ def _options(settings: Settings) -> Iterator[str]:
     for option in RUN_OPTIONS:
         if option.told:
             yield from option.words(getattr(bound, option.field))
-
-
-def _folder(settings: Settings, suites: Sequence[Located]) -> str:
-    """The working directory, relative to the root of the repository; empty at the root, and where it is outside."""
-    root = suites[0].workspace.root if suites else settings.cwd
-    here = settings.cwd.resolve()
-    return os.path.relpath(here, root) if here != root and here.is_relative_to(root) else ""

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.planning.digests import sha256
+from gradegate.planning.identity import digest
 from gradegate.texts.code import Python, of_transform
 from gradegate.texts.script import Script, ScriptError
 from gradegate.values.suite import Case, Code, Suite
@@ -60,9 +60,9 @@ def with_made_vars(suite: Suite) -> tuple[Suite, list[Mistake]]:
 
 def _uuid(suite: Suite, case: Case, seen: Counter[bytes]) -> str:
     """An id of the test's own: the same in every run, so that answers, replies and baselines are known again by it."""
-    asked = sha256([PurePosixPath(suite.file).name, case.description, case.vars])
+    asked = digest([PurePosixPath(suite.file).name, case.description, case.vars])
     seen[asked] += 1
-    return str(UUID(bytes=sha256([asked.hex(), seen[asked]])[:16], version=4))
+    return str(UUID(bytes=digest([asked.hex(), seen[asked]])[:16], version=4))
 
 
 def _with_made_vars(case: Case, uuid: str) -> Case:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gradegate.access.environment import secrets
 from gradegate.access.literals import written_secrets
 from gradegate.planning.load import Located
 from gradegate.values.settings import Settings
-from gradegate.values.suite import ProviderSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +37,7 @@ def secrets_of(settings: Settings, suites: Iterable[Located] = (), named: Iterab
     specs = [spec for located in suites for spec in located.suite.specs()]
     read = {name for spec in specs for name in (*(use.variable for use in spec.reads), str(spec.config.get("apiKeyEnvar") or ""))}
     read |= {*named} | settings.exec_env
-    read |= {name for located in suites for name in _drawn(located)}
-    written = {value for spec in specs for value in _written(spec)}
+    read |= {name for located in suites for names in located.suite.env.drawn.values() for name in names}
+    named_in = ({"id": spec.id, "config": spec.config, "env": dict(spec.env)} for spec in specs)
+    written = {value for content in named_in for value in written_secrets(content)}
     return Secrets(secrets(settings.environ, read), frozenset(value for value in written if value.strip()))
-
-
-def _drawn(located: Located) -> Iterator[str]:
-    for names in located.suite.env.drawn.values():
-        yield from names
-
-
-def _written(spec: ProviderSpec) -> Iterator[str]:
-    yield from written_secrets({"id": spec.id, "config": spec.config, "env": dict(spec.env)})

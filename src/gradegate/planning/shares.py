@@ -32,12 +32,10 @@ def limits_of(settings: Settings, suites: Iterable[Located]) -> Limits:
     """The strictest of what command line and configs allow; of a shard its share of what is left of it."""
     own = Limits(settings.max_calls, settings.max_usd, settings.max_seconds)
     limits = strictest((own, *(located.suite.policy.budget for located in suites)))
-    return limits if settings.shard is None else _of_shard(limits, settings.shard, settings.taken)
-
-
-def _of_shard(limits: Limits, shard: tuple[int, int], taken: tuple[int, float]) -> Limits:
-    """An even share of the calls and dollars that are left. Seconds go by for all shards at once."""
-    calls, usd = limits.calls, limits.usd
+    if settings.shard is None:
+        return limits
+    # An even share of the calls and dollars that are left. Seconds go by for all shards at once.
+    calls, usd, shard, taken = limits.calls, limits.usd, settings.shard, settings.taken
     return Limits(
         calls=None if calls is None else share(max(0, calls - taken[0]), shard),
         usd=None if usd is None else max(0.0, usd - taken[1]) / shard[1],

@@ -35,7 +35,8 @@ class Size:
             raise _too_large(f"prompts and providers make more than {MAX_ANSWERS:,} answers", suite.targets[0].origin)
         certain = self.answers
         for case in cases:
-            certain += math.prod(map(_choices, case.vars.values())) if case.options.expand_vars else 1
+            lists = [it for it in case.vars.values() if isinstance(it, list) and it and isinstance(it[0], str)]
+            certain += math.prod(map(len, lists)) if case.options.expand_vars else 1
             if certain > MAX_ANSWERS:
                 raise _too_large(_ANSWERS, case.origin)
 
@@ -69,10 +70,6 @@ class Size:
             names = sum(map(len, value)) if isinstance(value, Mapping) else 0
             self._known[id(value)] = (value, 8 + names + sum(map(self._size, members)))
         return self._known[id(value)][1]
-
-
-def _choices(value: Any) -> int:
-    return len(value) if isinstance(value, list) and value and isinstance(value[0], str) else 1
 
 
 def _grades(case: Case) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from gradegate.errors import ConfigError
+from gradegate.files.tables import table
 from gradegate.grading.grader import GRADERS
-from gradegate.planning import foreign
 from gradegate.registry import near, plain
 from gradegate.values.suite import Assertion
 
@@ -56,18 +58,19 @@ def unknown(spec: Assertion) -> ConfigError:
     if ours := _respelled(base):
         cure = f"write `type: {spec.type.removesuffix(base)}{ours}`"
         return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, cure)
-    if denied and not foreign.find(base):
+    it = _BY_NAME.get(folded(base))
+    if denied and not it:
         cure = f"write `type: not-{denied}`"
         return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, cure)
-    if it := foreign.find(base):
+    if it:
         return ConfigError.at(f"`{spec.type}` is {it.tool}'s, and gradegate does not have it", spec.origin, it.way)
     return ConfigError.at(f"unknown assertion type `{spec.type}`", spec.origin, _meant(spec.type, base))
 
 
 def _respelled(base: str) -> str:
     """The type that another spelling stands for, such as that of a class (``FaithfulnessMetric``); empty where none does."""
-    names = {foreign.folded(name): name for name in [*GRADERS.names(), SET]}
-    return names.get(foreign.folded(base), "")
+    names = {folded(name): name for name in [*GRADERS.names(), SET]}
+    return names.get(folded(base), "")
 
 
 def _denied(written: str) -> str:
@@ -86,8 +89,54 @@ def _meant(written: str, base: str) -> str:
     """What a type is meant for: as a whole, such as ``not-empty``, or as the opposite of what ``base`` is meant for."""
     opposite = "not-" if base != written and plain(written) not in _SAME else ""
     same = _SAME.get(plain(written)) or _SAME.get(plain(base)) or ""
-    others = {foreign.spelled(it.name): it for it in foreign.known()}
+    others = {spelled(it.name): it for it in known()}
     close = same or near(base, [*GRADERS.names(), SET, *others])
     if close in others and close not in GRADERS.names():
         return f'did you mean "{close}"? It is {others[close].tool}\'s: {others[close].way}'
     return f'did you mean "{opposite}{close}"{_HOW.get(same, "")}?' if close else _OWN_WORDS
+
+
+# --- names of other tools -----------------------------------------------------------------------------------------
+
+
+class Foreign(NamedTuple):
+    """A name of another tool, as `metrics.yaml` has it; ``cure`` starts with the type to write in its place, or says to remove it."""
+
+    tool: str
+    name: str
+    cure: str
+
+    @property
+    def here(self) -> str:
+        """The type that comes nearest; empty where none does."""
+        return "" if self.cure.startswith("remove it") else self.cure.split()[0].rstrip(",:")
+
+    @property
+    def way(self) -> str:
+        """What to do, as a sentence without its full stop."""
+        return f"use {self.cure}" if self.here else self.cure
+
+
+def known() -> Iterator[Foreign]:
+    """Every name of every tool, a tool's own spelling."""
+    tools = table("planning", "metrics.yaml")
+    return (Foreign(tool, name, cure) for tool, names in tools.items() for name, cure in names.items())
+
+
+def folded(name: str) -> str:
+    """A name as it is compared: `PlanQualityMetric`, `Plan Quality`, `plan_quality` and `plan-quality` are one."""
+    word = plain("".join(name.split()))
+    return word.removesuffix("metric") or word
+
+
+def spelled(name: str) -> str:
+    """A tool's own spelling as types are written here: ``PlanQualityMetric`` is ``plan-quality``."""
+    whole = name if name.endswith(("GEval", "JevEval")) else name.removesuffix("Metric")
+    parts: list[str] = []
+    for at, letter in enumerate(whole):
+        begins = letter.isupper() and at and not (whole[at - 1].isupper() and not whole[at + 1 : at + 2].islower())
+        parts.append(f"-{letter}" if begins and whole[at - 1] not in "-: " else letter)
+    return "".join(parts).lower()
+
+
+_BY_NAME = {folded(it.name): it for it in reversed([*known()])}  # of two tools, the first one's

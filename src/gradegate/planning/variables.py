@@ -58,15 +58,12 @@ class Variables:
         if isinstance(value, str) and value.startswith("file://"):
             if is_code(value) and not glob.has_magic(value):
                 return [program(value, self._workspace, self._folder, origin, SOURCE)]
-            return self._contents(value, origin)
+            if value not in self._files:
+                self._files[value] = list(self._load(value, origin))
+            return self._files[value]
         if expand and isinstance(value, list) and value and isinstance(value[0], str):
             return [choice for item in value for choice in self._choices(item, False, origin)]
         return [value]
-
-    def _contents(self, reference: str, origin: Origin) -> list[str]:
-        if reference not in self._files:
-            self._files[reference] = list(self._load(reference, origin))
-        return self._files[reference]
 
     def _load(self, reference: str, origin: Origin) -> Iterator[str]:
         for path in self._workspace.glob(reference, self._folder, origin):
@@ -95,9 +92,14 @@ class Variables:
                 values[name] = self._made(name, value, values, origin)
         templates = {name: value for name, value in values.items() if isinstance(value, str) and is_template(value)}
         for name, text in templates.items():
-            if not isinstance(text, Verbatim):
-                values[name] = self._with_env(name, text, origin)
-        values = {name: _without_newline(value) for name, value in values.items()}
+            try:
+                if not isinstance(text, Verbatim) and not stays(text) and uses(text) == {"env"}:
+                    values[name] = render(text, {"env": self._env})
+            except TemplateError as e:
+                raise ConfigError.at(f"the variable `{name}` cannot be filled in: {e}", origin, "correct the template") from e
+        for name, value in values.items():
+            if isinstance(value, str) and not isinstance(value, Verbatim):
+                values[name] = value.removesuffix("\n")
         grown = 0
         for _ in range(ROUNDS):
             before = dict(values)
@@ -126,19 +128,6 @@ class Variables:
             what = f"`{value}` gave no value for `{name}`: {excerpt(str(said or _NO_TEXT), 300)}"
             raise ConfigError.at(what, origin, "correct it")
         return output.strip()
-
-    def _with_env(self, name: str, text: str, origin: Origin) -> str:
-        if stays(text):
-            return text
-        try:
-            return render(text, {"env": self._env}) if uses(text) == {"env"} else text
-        except TemplateError as e:
-            what = f"the variable `{name}` cannot be filled in: {e}"
-            raise ConfigError.at(what, origin, "correct the template") from e
-
-
-def _without_newline(value: Any) -> Any:
-    return value.removesuffix("\n") if isinstance(value, str) and not isinstance(value, Verbatim) else value
 
 
 def _is_plain(value: Any) -> bool:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from gradegate.deciding.chances import Lead, lead
 from gradegate.grading.conclude import Binding, Bound, BoundSet
-from gradegate.planning.checks import selects
+from gradegate.planning.checks import selected
 from gradegate.planning.job import Job, Plan
 from gradegate.values.suite import Policy, Rule
 
@@ -32,9 +32,10 @@ class Askable:
     def of(self, job: Job) -> Iterator[tuple[int, Bound]]:
         """Those of each answer to a job, by their position among its grades."""
         rules, position = () if job.of_base else self.rules.get(job.suite, ()), 0
+        looked_at = {id(binding) for rule in rules for binding in selected(rule, job)}
         for binding in job.assertions:
             first = position if isinstance(binding, Bound) else position + 1  # a set comes before its members
-            if _decides(binding) and any(selects(rule, job, binding.asserted) for rule in rules):
+            if id(binding) in looked_at and _decides(binding):
                 for offset, bound in enumerate(binding.bounds):
                     if bound.asserted.counts and mode_of(bound, job) != "off":
                         yield first + offset, bound

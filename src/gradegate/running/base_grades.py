@@ -10,8 +10,8 @@ from gradegate.base.pairing import beside, pair, report, stated
 from gradegate.deciding.regressions import is_old
 from gradegate.deciding.votes import Standing
 from gradegate.grading.conclude import Bound
+from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
-from gradegate.planning.keys import row_key
 from gradegate.results.earlier_run import BaseAnswer, Baseline
 from gradegate.running.askable import Askable
 from gradegate.running.grade import grade_of
@@ -84,7 +84,7 @@ class Beside:
         if plan.baseline is None:
             asked = any(rule.beside_base for policy in plan.policies for rule in policy.rules)
             return cls(None, fresh, (), askable, reask) if asked else None
-        keys = (row_key(job, repeat) for job in plan.jobs for repeat in range(job.repeats))
+        keys = (identity(job, repeat) for job in plan.jobs for repeat in range(job.repeats))
         return cls(plan.baseline, *pair(keys, plan.baseline), askable, reask)
 
     def stated(self, number: int, job: Job, row: Row, open_: Collection[int]) -> Row:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from gradegate.grading.conclude import Bound
+from gradegate.planning.identity import Ordinals, request
 from gradegate.planning.job import Job
 from gradegate.replies.book import GRADER, TARGET, Replies
 from gradegate.replies.question import Occasion, occasion
@@ -15,7 +14,7 @@ Name = tuple[str, int]  # what something is, and how many of its like come befor
 
 
 class Occasions:
-    """The places of a plan's answers, named by what is asked and not by their number.
+    """The places of a plan's answers, named by the request and not by their number.
 
     A case that is added, removed or renamed so leaves the places of all others as they are. None without a cache.
     """
@@ -23,7 +22,7 @@ class Occasions:
     def __init__(self, jobs: Sequence[Job], replies: Replies | None) -> None:
         self._jobs = jobs
         self._replies = replies
-        self._names = _numbered(map(_digest_of_job, jobs)) if replies else []
+        self._names = _numbered(request(job).hex() for job in jobs) if replies else []
 
     def of_answer(self, index: int, repeat: int) -> Occasion | None:
         """Where a job's target is asked; the base's answers, which a run asks for beside its own, are always fresh."""
@@ -52,16 +51,5 @@ def _names_of_grades(job: Job) -> Mapping[int, Name]:
 
 
 def _numbered(things: Iterable[str]) -> list[Name]:
-    seen: Counter[str] = Counter()
-    names = []
-    for thing in things:
-        names.append((thing, seen[thing]))
-        seen[thing] += 1
-    return names
-
-
-def _digest_of_job(job: Job) -> str:
-    """Short, because a plan may have 100,000 of them; the order in which variables are written means nothing."""
-    said = [(turn.role, turn.content) for turn in job.case.turns]
-    what = (job.suite, job.target.name, job.text, job.case.output, said, sorted(job.vars.items()))
-    return hashlib.sha256(repr(what).encode("utf-8", "backslashreplace")).hexdigest()
+    ordinals = Ordinals()
+    return [(thing, ordinals.next(thing)) for thing in things]

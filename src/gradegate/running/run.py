@@ -13,8 +13,8 @@ from gradegate.deciding.waves import Place as Position
 from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
 from gradegate.grading.conclude import missing, unjudged
 from gradegate.http.client import Client
+from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
-from gradegate.planning.keys import row_key
 from gradegate.processes import pool as programs
 from gradegate.replies.question import at
 from gradegate.running import converse
@@ -199,7 +199,7 @@ class _Run:
                 return Asked(_failed(job, repeat, answer))
             row = _graded(job, repeat, answer, self._reask)
         if job is not planned:  # it is called as it was planned, whatever the stored answers were
-            row = replace(row, key=row_key(planned, repeat))
+            row = replace(row, key=identity(planned, repeat))
         again = any(grade.outcome is Outcome.FAIL for grade in row.grades)
         kept = again or any(binding.compares for binding in job.assertions)
         return Asked(row, answer if kept else None, None if job is planned else job, known)
@@ -316,7 +316,7 @@ def _row(job: Job, repeat: int, *, prompt: str, outcome: Outcome, **found: Any) 
         threshold=job.case.threshold,
         case=job.number,
         repeat=repeat,
-        key=row_key(job, repeat),
+        key=identity(job, repeat),
         definition=job.definition,
         origin=job.case.origin,
         **found,

@@ -9,8 +9,8 @@ from typing import Any
 from gradegate.access.hiding import Hide
 from gradegate.errors import GradegateError
 from gradegate.grading.conclude import conclude_case
+from gradegate.planning.identity import identity
 from gradegate.planning.job import Job
-from gradegate.planning.keys import row_key
 from gradegate.reporting.redact import conceal
 from gradegate.results.jsonable import plain
 from gradegate.results.mapping import entry, value
@@ -77,7 +77,7 @@ def _transcript(said: SaidLine, job: Job) -> Transcript:
 def row_in(line: CaseLine, planned: Job, repeat: int, job: Job) -> Row:
     """The answer of a line, with all that decides as the plan has it. Raises Damaged where it answers another question."""
     said = value(Row, line)
-    if (said.key, said.definition, said.repeat) != (row_key(planned, repeat), planned.definition, repeat):
+    if (said.key, said.definition, said.repeat) != (identity(planned, repeat), planned.definition, repeat):
         raise Damaged("the answer is to another question than the plan's")
     asserted = asserted_by(job)
     if len(said.grades) != len(asserted):

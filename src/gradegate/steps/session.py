@@ -17,22 +17,21 @@ from gradegate import __version__
 from gradegate.access.environment import secrets as environment_secrets
 from gradegate.access.hiding import Hide, redactor
 from gradegate.asking import ready
-from gradegate.base.baseline import FOREIGN, commit_of_base, foreign, stored
+from gradegate.base.baseline import FOREIGN, commit_of_base, foreign, is_asked, stored, with_base
 from gradegate.base.changes import blocks, compare
 from gradegate.base.checkout import Base, plan_base
 from gradegate.base.pairing import remarks
-from gradegate.base.sides import is_asked, with_base
-from gradegate.base.snapshot import stakes
+from gradegate.base.snapshot import snapshots
 from gradegate.deciding.gate import decide, withheld
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.replacing import Place, replacing
 from gradegate.http.client import Client
 from gradegate.planning.cache import check_secret, remembered
-from gradegate.planning.calls import Call, calls, line
+from gradegate.planning.identity import Call, calls
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located, load, shown_in, written_in
 from gradegate.planning.plan import build_client, plan
-from gradegate.planning.recordings import answered
+from gradegate.planning.recordings import answered, line
 from gradegate.planning.retold import told
 from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.planning.shares import check_shard
@@ -185,7 +184,7 @@ def _compared(planned: Plan, settings: Settings, client: Client, base: Base | No
 
 def _changes(base: Base, planned: Plan, suites: Sequence[Located], settings: Settings) -> GateChanges:
     """What the plan checks less or otherwise than the base; either side may say that this blocks, and so may the run."""
-    found = compare(base.suites, stakes(planned, suites), base.problems)
+    found = compare(base.suites, snapshots(planned, suites), base.problems)
     block = settings.changes == "block" or blocks((*base.policies, *planned.policies))
     return GateChanges(found, block)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gradegate.planning.identity import identity
 from gradegate.planning.job import Job
-from gradegate.planning.keys import row_key
 
 
 def owners(jobs: Sequence[Job], of: int) -> dict[int, int]:
@@ -16,7 +16,7 @@ def owners(jobs: Sequence[Job], of: int) -> dict[int, int]:
     """
     found: dict[int, int] = {}
     before, total = 0, sum(job.repeats for job in jobs)
-    for group in sorted(groups(jobs), key=lambda group: min(row_key(jobs[index], 0) for index in group)):
+    for group in sorted(groups(jobs), key=lambda group: min(identity(jobs[index]) for index in group)):
         answers = sum(jobs[index].repeats for index in group)
         middle = 2 * before + answers
         before += answers

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from gradegate.errors import Origin
 from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, CacheReport, ConfirmReport, DerivedMetric, KeyUse, Made
@@ -258,13 +258,29 @@ class RuleResult:
     bears: bool = False  # met even if each answer on which the grader contradicts itself is a new failure
 
 
+class _Held(Protocol):
+    """What an answer is held to, as it is written, planned, kept of a base, or graded."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def metric(self) -> str: ...
+    @property
+    def weight(self) -> float: ...
+    @property
+    def blocking(self) -> bool: ...
+
+
+def selects(rule: Rule, held: _Held, provider: str, description: str) -> bool:
+    """Whether a rule looks at a grade of its suite, of an answer by that target to the case of that name."""
+    if held.weight == 0 or (rule.blocking and not held.blocking):
+        return False
+    return rule.every_case or rule.select.takes(held.type, held.metric, provider, description)
+
+
 def takes(rule: Rule, row: Row, grade: Grade) -> bool:
-    """Whether a rule looks at a grade."""
-    if row.suite != rule.suite or grade.assertion.weight == 0 or grade.inner:
-        return False
-    if rule.blocking and not grade.assertion.blocking:
-        return False
-    return rule.every_case or rule.select.takes(grade.assertion.type, grade.metric, row.provider, row.description)
+    """Whether a rule looks at a grade of a row: in place of members, at their set."""
+    return row.suite == rule.suite and not grade.inner and selects(rule, grade.assertion, row.provider, row.description)
 
 
 def counted(rule: Rule, row: Row) -> bool:

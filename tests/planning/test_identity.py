@@ -1,7 +1,14 @@
 """What an answer is called, and what is asked of it: equal in two runs where they ask for the same, and only there."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gradegate.grading.conclude import Bound
-from gradegate.planning.keys import row_key
+from gradegate.planning.identity import digest, identity, request
 from gradegate.planning.load import load
 from gradegate.planning.plan import build_client, plan
 from gradegate.values.settings import Settings
@@ -37,7 +44,7 @@ def test_every_assertion_of_an_answer_has_a_key_of_its_own(tmp_path):
 def test_keys_and_definitions_are_the_same_in_every_run(tmp_path):
     """Fixed for good: a baseline that an earlier version recorded must find its counterparts."""
     (job,) = planned(tmp_path)
-    assert row_key(job, 0).hex().startswith(ROW)
+    assert identity(job).hex().startswith(ROW)
     assert job.definition.hex().startswith(DEFINITION)
     assert asserted(job)[0].key.hex().startswith(KEY)
 
@@ -54,7 +61,7 @@ def test_keys_and_definitions_are_the_same_in_every_run(tmp_path):
 )
 def test_what_pull_requests_change_is_in_neither(tmp_path, config):
     (before,), (after,) = planned(tmp_path), planned(tmp_path, config)
-    assert row_key(before, 0) == row_key(after, 0)
+    assert identity(before) == identity(after)
     assert before.definition == after.definition
     assert asserted(before) == asserted(after)
 
@@ -70,7 +77,7 @@ def test_what_pull_requests_change_is_in_neither(tmp_path, config):
 )
 def test_what_a_case_gives_defines_it_and_its_assertions(tmp_path, config):
     (before,), (after,) = planned(tmp_path), planned(tmp_path, config)
-    assert row_key(before, 0) == row_key(after, 0)
+    assert identity(before) == identity(after)
     assert before.definition != after.definition
     assert all(old.definition != new.definition for old, new in zip(asserted(before), asserted(after), strict=True))
 
@@ -107,6 +114,60 @@ def test_answers_differ_by_case_target_label_and_repetition(tmp_path):
         "tests": [*CONFIG["tests"], {"vars": {"q": "x"}}, {"vars": {"q": "y"}}],
     }
     jobs = planned(tmp_path, config, repeat=2)
-    keys = [row_key(job, repeat) for job in jobs for repeat in range(2)]
+    keys = [identity(job, repeat) for job in jobs for repeat in range(2)]
     assert len(keys) == 3 * 4 * 2 * 2
     assert len(set(keys)) == 3 * 3 * 2 * 2  # prompts without a label go by their place
+
+
+def test_a_limit_is_the_one_that_applies(tmp_path):
+    def definition(**written):
+        config = {**CONFIG, "tests": [{"vars": {"q": "a"}, "assert": [{"type": "rouge-n", "value": "a", **written}]}]}
+        return asserted(planned(tmp_path, config)[0])[0].definition
+
+    default, none = definition(), definition(threshold="none")
+    assert default == definition(threshold=0.75) != definition(threshold=0.7)
+    assert none not in (default, definition(threshold=0.75))
+    assert definition(weight=2) != default
+
+
+def test_a_request_has_the_names_of_settings_and_never_their_values(tmp_path):
+    def asked(text="Say {{q}}", **config):
+        (job,) = planned(tmp_path, {**CONFIG, "prompts": [text], "providers": [{"id": "echo", "label": "app", "config": config}]})
+        return request(job)
+
+    first = asked(headers={"X-Key": "one"})
+    assert first == asked(headers={"X-Key": "two"})
+    assert first not in (asked(), asked("Tell {{q}}", headers={"X-Key": "one"}))
+
+
+# --- digests ------------------------------------------------------------------------------------------------------
+
+KEYS = st.text(max_size=3) | st.integers(0, 3) | st.booleans() | st.none()
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def reversed_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: reversed_keys(item) for key, item in reversed(value.items())}
+    return [reversed_keys(item) for item in value] if isinstance(value, list) else value
+
+
+@given(VALUES)
+def test_the_order_of_keys_does_not_matter(value: Any) -> None:
+    assert digest(reversed_keys(value)) == digest(value)
+
+
+@given(VALUES, VALUES)
+def test_a_value_beside_another_is_another(one: Any, other: Any) -> None:
+    assert digest([one, other, 1]) != digest([one, other])
+    assert digest({"a": one, "b": 1}) != digest({"a": one, "b": 2})
+    assert digest("1") != digest(1)
+
+
+def test_text_of_any_kind_is_told_apart() -> None:
+    values = ["", "a", "\ud800", "1", 1, 1.5, None, True, [], {}, [1], ["1"], {"1": 1}, 10**5000, 10**5000 + 1, {1: 2, "1": 2}]
+    assert len({digest(value) for value in values}) == len(values)
