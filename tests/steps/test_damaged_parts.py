@@ -139,7 +139,7 @@ def test_the_same_part_twice_is_named(asked, capsys):
         ("shard", 0, "it is shard 0/3"),
         ("shard", 7, "it is shard 7/3"),
         ("basis", "2" * 64, "it asks again what other parts than these answered"),
-        ("format", 2, "line 1: "),
+        ("format", 1, "line 1: "),
         ("format", True, "line 1: "),
         ("attempt", 0, "line 1: "),
         ("gradegate", "other", "line 1: "),
