@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED
-from gradegate.errors import ConfigError
+from gradegate.errors import ConfigError, Mistake
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
 from gradegate.planning.plan import MAX_REPEATS
@@ -71,8 +71,10 @@ def _plan(plan: Plan, selected: tuple[Selected, ...], asks: int) -> Plan:
     of_case: dict[int, list[Job]] = defaultdict(list)
     for job in plan.jobs:
         of_case[id(job.case)].append(job)
-    if mistakes := [labels.several_values(it) for it in selected if len(of_case[id(it.case)]) > 1]:
-        raise ConfigError(*mistakes)
+    what = "its case has several values of a variable, and the label does not say which"
+    vague = [it.label.origin for it in selected if len(of_case[id(it.case)]) > 1]
+    if vague:
+        raise ConfigError(*(Mistake(what, origin, "name them in `vars`") for origin in vague))
     every = tuple(
         # The conversation of an output is its case's: none of the other outputs was said before it.
         replace(of_case[id(it.case)][0], repeats=1, render=None, recall=None, stores="", in_order=False, ask=it.earlier * asks + ask)

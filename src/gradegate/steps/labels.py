@@ -7,7 +7,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any
 
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -37,6 +36,10 @@ class Label:
     passes: bool
     vars: Mapping[str, Any] = field(default_factory=dict)
     origin: Origin = NOWHERE
+
+    def wrong(self, what: str, cure: str) -> ConfigError:
+        """What is wrong with it, at its line."""
+        return ConfigError.at(what, self.origin, cure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,76 +128,57 @@ def select(labels: Labels, suites: Sequence[Located], asks: int) -> Selection:
 
     A label that fits no case, or several, becomes a mistake of the first suite.
     """
-    finder = _Finder(suites, asks)
+    named: dict[str | None, list[tuple[int, Case]]] = defaultdict(list)  # by description, and all of them
+    for number, located in enumerate(suites):
+        for case in located.suite.cases:
+            named[case.description].append((number, case))
+            named[None].append((number, case))
     found: dict[int, list[Selected]] = defaultdict(list)
+    seen: dict[object, Label] = {}
+    outputs: Counter[str] = Counter()
     mistakes = list(labels.mistakes)
     for label in labels.labels:
         try:
-            number, selected = finder.find(label)
-            found[number].append(selected)
+            number, case = _case(label, named[label.description])
+            assertion = _assertion(case, label)
+            chosen = {name: label.vars[name] for name in sorted(label.vars) if label.vars[name] != case.vars[name]}
+            first = seen.setdefault((id(case), id(assertion), json.dumps(chosen), label.output), label)
+            if first.passes != label.passes:
+                raise label.wrong(f"this output is labelled otherwise at {first.origin}", "agree on one label")
+            recorded = replace(_recorded(case, assertion, label), options=replace(case.options, repeat=asks))
+            found[number].append(Selected(label, recorded, outputs[label.output]))
+            outputs[label.output] += 1
         except ConfigError as e:
             mistakes += e.mistakes
-    chosen = [replace(it, recorded=tuple(s.case for s in found[number])) for number, it in enumerate(suites)]
+    planned = [replace(it, recorded=tuple(s.case for s in found[number])) for number, it in enumerate(suites)]
     if mistakes:
-        suite = chosen[0].suite
-        chosen[0] = replace(chosen[0], suite=replace(suite, mistakes=(*suite.mistakes, *mistakes)))
-    return Selection(chosen, tuple(selected for number in range(len(suites)) for selected in found[number]))
+        suite = planned[0].suite
+        planned[0] = replace(planned[0], suite=replace(suite, mistakes=(*suite.mistakes, *mistakes)))
+    return Selection(planned, tuple(selected for number in range(len(suites)) for selected in found[number]))
 
 
-@dataclass
-class _Finder:
-    suites: Sequence[Located]
-    asks: int
-    seen: dict[object, Label] = field(default_factory=dict)
-    outputs: Counter[str] = field(default_factory=Counter)
-
-    def __post_init__(self) -> None:
-        self._cases: dict[str, list[tuple[int, Case]]] = defaultdict(list)
-        for number, located in enumerate(self.suites):
-            for case in located.suite.cases:
-                self._cases[case.description].append((number, case))
-
-    def find(self, label: Label) -> tuple[int, Selected]:
-        """The number of the suite, and what is graded. Raises ConfigError."""
-        number, case = self._case(label)
-        assertion = _assertion(case, label)
-        first = self.seen.setdefault((id(case), id(assertion), _chosen(case, label), label.output), label)
-        if first.passes != label.passes:
-            what = f"this output is labelled otherwise at {first.origin}"
-            raise ConfigError.at(what, label.origin, "agree on one label")
-        self.outputs[label.output] += 1
-        recorded = replace(_recorded(case, assertion, label), options=replace(case.options, repeat=self.asks))
-        return number, Selected(label, recorded, self.outputs[label.output] - 1)
-
-    def _case(self, label: Label) -> tuple[int, Case]:
-        every = chain.from_iterable(self._cases.values())
-        named = every if label.description is None else self._cases.get(label.description, [])
-        fitting = [(number, case) for number, case in named if _fits(case, label)]
-        if not fitting:
-            called = "" if label.description is None else f" `{label.description}`"
-            called += " with these `vars`" if label.vars else ""
-            cure = "copy the `description` of a test of the config"
-            raise ConfigError.at(f"the config has no case{called}", label.origin, cure)
-        if len(fitting) > 1:
-            places = ", ".join(str(case.origin) for _, case in fitting[:_SHOWN])
-            what = f"the label fits {len(fitting):,} cases of the config: {places}" + ", ..." * (len(fitting) > _SHOWN)
-            raise ConfigError.at(what, label.origin, "say which with the case's variables in `vars`")
-        return fitting[0]
+def _case(label: Label, named: Sequence[tuple[int, Case]]) -> tuple[int, Case]:
+    """The one case with the label's variables, and the number of its suite. Raises ConfigError."""
+    fitting = [(number, case) for number, case in named if _fits(case, label)]
+    if not fitting:
+        called = "" if label.description is None else f" `{label.description}`"
+        called += " with these `vars`" if label.vars else ""
+        raise label.wrong(f"the config has no case{called}", "copy the `description` of a test of the config")
+    if len(fitting) > 1:
+        places = ", ".join(str(case.origin) for _, case in fitting[:_SHOWN]) + ", ..." * (len(fitting) > _SHOWN)
+        cure = "say which with the case's variables in `vars`"
+        raise label.wrong(f"the label fits {len(fitting):,} cases of the config: {places}", cure)
+    return fitting[0]
 
 
 def _fits(case: Case, label: Label) -> bool:
     """Whether the case has the label's variables; of a variable with several values, one of them."""
-    return all(name in case.vars and value in _values(case, name) for name, value in label.vars.items())
-
-
-def _values(case: Case, name: str) -> list[object]:
-    value = case.vars[name]
-    return [value, *value] if isinstance(value, list) and case.options.expand_vars else [value]
-
-
-def _chosen(case: Case, label: Label) -> str:
-    """Which of several values of variables the label is about."""
-    return json.dumps({name: label.vars[name] for name in sorted(label.vars) if label.vars[name] != case.vars[name]})
+    for name, value in label.vars.items():
+        own = case.vars.get(name)
+        several = own if isinstance(own, list) and case.options.expand_vars else ()
+        if name not in case.vars or (value != own and value not in several):
+            return False
+    return True
 
 
 def _assertion(case: Case, label: Label) -> Assertion:
@@ -206,16 +190,14 @@ def _assertion(case: Case, label: Label) -> Assertion:
         named = [it for it in written if ordinal[1] in (it.type, it.metric)]
         found = named[int(ordinal[2]) - 1 : int(ordinal[2])]
     if not found:
-        names = ", ".join(f"`{name}`" for name in dict.fromkeys(filter(None, chain(*((it.type, it.metric) for it in written))))) or "none"
-        raise ConfigError.at(f"its case has no assertion `{label.assertion}`", label.origin, f"it has {names}")
+        names = dict.fromkeys(f"`{name}`" for it in written for name in (it.type, it.metric) if name)
+        raise label.wrong(f"its case has no assertion `{label.assertion}`", f"it has {', '.join(names) or 'none'}")
     if len(found) > 1:
-        what = f"its case has {len(found)} assertions `{label.assertion}`"
         cure = f"write which in their order, `{label.assertion}#1` to `{label.assertion}#{len(found)}`"
-        raise ConfigError.at(what, label.origin, cure)
+        raise label.wrong(f"its case has {len(found)} assertions `{label.assertion}`", cure)
     kind = GRADERS.find(found[0].type.removeprefix("not-"))
     if kind is not None and kind.compares:
-        what = f"`{found[0].type}` compares several outputs, and a label is about one"
-        raise ConfigError.at(what, label.origin, "leave it out")
+        raise label.wrong(f"`{found[0].type}` compares several outputs, and a label is about one", "leave it out")
     return found[0]
 
 
@@ -233,12 +215,6 @@ def _recorded(case: Case, assertion: Assertion, label: Label) -> Case:
     answers = [number for number, turn in enumerate(case.turns) if turn.role == "assistant"]
     if not answers:
         what = "its case is a conversation that is held with the target, so the output alone cannot be graded"
-        raise ConfigError.at(what, label.origin, "label cases whose conversation is recorded")
-    last = replace(case.turns[answers[-1]], content=label.output)
-    return replace(case, turns=(*case.turns[: answers[-1]], last, *case.turns[answers[-1] + 1 :]))
-
-
-def several_values(selected: Selected) -> Mistake:
-    """The mistake of a label whose case has several values of a variable."""
-    what = "its case has several values of a variable, and the label does not say which"
-    return Mistake(what, selected.label.origin, "name them in `vars`")
+        raise label.wrong(what, "label cases whose conversation is recorded")
+    last = answers[-1]
+    return replace(case, turns=(*case.turns[:last], replace(case.turns[last], content=label.output), *case.turns[last + 1 :]))
