@@ -152,7 +152,7 @@ def test_the_same_part_twice_is_named(asked, capsys):
         ("shard", 7, "it is shard 7/3"),
         ("basis", "2" * 64, "it asks again what other parts than these answered"),
         ("format", 1, "line 1: "),
-        ("format", True, "line 1: "),
+        ("format", 2.0, "line 1: "),
         ("attempt", 0, "line 1: "),
         ("gradegate", "other", "line 1: "),
         ("more", 1, "line 1: "),
