@@ -16,7 +16,7 @@ from jsonschema import Draft7Validator
 
 from gradegate import cli
 from gradegate.errors import ConfigError
-from gradegate.steps.session import Prepared, prepare
+from gradegate.steps.preparation import Prepared, prepare
 from gradegate.values.settings import Settings
 from support.doc_blocks import PAGES, ROOT, Block, as_config, as_workflow, blocks, commands
 from support.each import each, table

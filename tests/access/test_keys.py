@@ -76,6 +76,12 @@ def test_a_key_goes_to_the_host_that_the_environment_names(gate, llm, github):
     assert CANARY not in everything(ran)
 
 
+def test_the_name_of_a_variable_is_no_secret_where_a_key_is_written_with_it(gate, llm, github):
+    ran = gate(config(openai(apiKey="${OPENAI_API_KEY}")))
+    assert ran.code == 0, ran.err
+    assert "OPENAI_API_KEY" in ran.results["hidden"]
+
+
 ELSEWHERE = {
     "base": lambda url: config(openai(apiBaseUrl=url)),
     "env": lambda url: config("openai:chat:m", env={"OPENAI_BASE_URL": url}),

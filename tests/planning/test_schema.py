@@ -23,7 +23,7 @@ from gradegate.files import document
 from gradegate.files.tables import table as shipped
 from gradegate.grading.grader import GRADERS
 from gradegate.planning import schema as made
-from gradegate.steps.session import prepare
+from gradegate.steps.preparation import prepare
 from gradegate.values.settings import Settings
 from support import doc_blocks, side_by_side
 from support.each import each, table

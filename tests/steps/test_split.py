@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.steps.session import prepare
+from gradegate.steps.preparation import prepare
 from gradegate.steps.split import groups, jobs_of, owners
 from gradegate.values.settings import Settings
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from gradegate.steps.session import prepare
+from gradegate.steps.preparation import prepare
 from gradegate.values.changes import GateChange, GateChanges
 from gradegate.values.settings import Settings
 

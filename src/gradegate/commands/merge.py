@@ -20,7 +20,8 @@ def run(args: argparse.Namespace) -> int:
     """Give the exit code."""
     from gradegate.reporting.report import Links
     from gradegate.running.progress import progress
-    from gradegate.steps.shards import merge, name_open
+    from gradegate.steps.session import deliver
+    from gradegate.steps.shards import answered_by_parts, name_open, of_merge
 
     settings = flags.settings(args, here())
     if settings.estimate:
@@ -28,4 +29,4 @@ def run(args: argparse.Namespace) -> int:
     if settings.open:
         return written(name_open(settings))
     bar = partial(progress, in_ci=True, quiet=settings.quiet)
-    return delivered(merge(settings, (), Links(), bar), flags.view(settings))
+    return delivered(deliver(of_merge(settings), (), Links(), bar, ask=answered_by_parts), flags.view(settings))

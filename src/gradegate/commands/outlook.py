@@ -13,7 +13,7 @@ from gradegate.files import document
 from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET
 from gradegate.github.inputs import KEYS, from_inputs
-from gradegate.steps.session import MOST_ROUNDS, STAND_IN, Prepared, prepare
+from gradegate.steps.preparation import STAND_IN, Prepared, prepare, with_stand_ins
 from gradegate.values.figures import many
 from gradegate.values.settings import ActionSettings, Settings
 
@@ -124,15 +124,7 @@ def runner(root: Path) -> dict[str, str]:
 
 def planned(settings: Settings) -> tuple[Prepared, frozenset[str]]:
     """The plan with something in the place of keys that are not passed, and which these are. Raises ConfigError."""
-    names: frozenset[str] = frozenset()
-    for _ in range(MOST_ROUNDS):
-        try:
-            return prepare(replace(settings, environ={**settings.environ, **dict.fromkeys(names, STAND_IN)})), names
-        except ConfigError as e:
-            if not e.missing - names:
-                raise
-            names |= e.missing
-    raise ConfigError.at("the variables that the configs take are not found out", None, "name fewer providers")
+    return with_stand_ins(lambda keys: prepare(replace(settings, environ={**settings.environ, **keys})))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

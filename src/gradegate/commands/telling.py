@@ -13,7 +13,8 @@ from gradegate.errors import ConfigError, Mistake
 if TYPE_CHECKING:
     from gradegate.access.hiding import Hide
     from gradegate.reporting.console import View
-    from gradegate.steps.session import Delivered, Prepared
+    from gradegate.steps.preparation import Prepared
+    from gradegate.steps.session import Delivered
     from gradegate.steps.shards import Written
     from gradegate.values.settings import Settings
 
@@ -86,7 +87,7 @@ def written(parts: Written) -> int:
 
 def estimated(settings: Settings) -> int:
     """Print what a run would ask; asks nothing."""
-    from gradegate.steps.session import prepare
+    from gradegate.steps.preparation import prepare
 
     prepared = prepare(settings)
     say_estimate(prepared)

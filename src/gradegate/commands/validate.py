@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
     """Give the exit code. What to look at comes first, and the summary last."""
     from gradegate.reporting.commands import harmless
     from gradegate.reporting.wording import inventory
-    from gradegate.steps.session import prepare
+    from gradegate.steps.preparation import prepare
 
     prepared = prepare(flags.settings(args, here()))
     plan = prepared.shown_plan

@@ -23,7 +23,7 @@ from gradegate.github.diff import Changed, changed_files
 from gradegate.github.event import Event
 from gradegate.planning.load import DEFAULT_CONFIGS
 from gradegate.reporting.visible import one_line
-from gradegate.steps.session import Prepared
+from gradegate.steps.preparation import Prepared
 from gradegate.values.account import AskedModel
 from gradegate.values.figures import many
 from gradegate.values.settings import Settings

@@ -46,24 +46,6 @@ def answered(plan: Plan, recording: Recording) -> Plan:
 
 
 @dataclass
-class _Fitting:
-    """The calls that a question may be, in plan order; ``alike``: repetitions of one case, any of which an answer fits."""
-
-    calls: list[Call]
-    alike: bool
-    tried: int = 0
-
-    def next(self, taken: Mapping[str, Answer]) -> Call | None:
-        """The first call that has no answer yet."""
-        while self.tried < len(self.calls):
-            call = self.calls[self.tried]
-            self.tried += 1
-            if call.id not in taken:
-                return call
-        return None
-
-
-@dataclass
 class _Join:
     calls: Sequence[Call]
     found: dict[str, Answer] = field(default_factory=dict)  # by the id of the call
@@ -76,7 +58,7 @@ class _Join:
         self._recalls = any(call.job.recall for call in self.calls)
         self._by_name: dict[str, str] | None = None  # an id of each case that has a description
         self._index: dict[str, list[Call]] | None = None
-        self._searched: dict[tuple[object, ...], _Fitting] = {}
+        self._searched: dict[tuple[object, ...], tuple[list[Call], Iterator[Call] | None]] = {}  # the calls that a question may be
 
     def put(self, answer: Answer) -> None:
         """Give the answer to its call, or note why it has none."""
@@ -132,26 +114,23 @@ class _Join:
                 for planned in self.calls:
                     for text in _questions(planned.job):
                         self._index[text].append(planned)
-            fitting = [call for call in self._index.get(question.text.strip(), ()) if _fits(call.job, question)]
-            alike = len({call.place for call in fitting}) == 1
-            self._searched[key] = _Fitting(fitting, alike)
-        found = self._searched[key]
-        call = found.next(self.found) if found.alike else None
-        if call is None:
-            self._lost(answer, question, found)
-        return call
-
-    def _lost(self, answer: Answer, question: Question, found: _Fitting) -> None:
+            calls = [call for call in self._index.get(question.text.strip(), ()) if _fits(call.job, question)]
+            # Of repetitions of one case any does.
+            self._searched[key] = calls, iter(calls) if len({call.place for call in calls}) == 1 else None
+        fitting, untried = self._searched[key]
+        if call := next((call for call in untried or () if call.id not in self.found), None):
+            return call
         said = excerpt(" ".join(question.text.split()), 60)
-        if found.alike:
+        if untried is not None:
             what = f"`{said}` has more answers than planned calls"
             self._twice.append(Mistake(what, answer.origin, "keep as many as are planned"))
-        elif found.calls:
-            ids = ", ".join(f"`{call.id}`" for call in found.calls[:3])
-            what = f"the answer to `{said}` fits several planned calls: {ids}" + ", ..." * (len(found.calls) > 3)
+        elif fitting:
+            ids = ", ".join(f"`{call.id}`" for call in fitting[:3]) + ", ..." * (len(fitting) > 3)
+            what = f"the answer to `{said}` fits several planned calls: {ids}"
             self._unknown.append(Mistake(what, answer.origin, "name one of them by its id"))
         else:
             self._unknown.append(Mistake(f"no planned call asks `{said}`", answer.origin, _BY_ID if self._recalls else _ANEW))
+        return None
 
 
 def _questions(job: Job) -> set[str]:

@@ -73,9 +73,9 @@ def _encodable(content: Any) -> Any:
     return [_encodable(item) for item in content] if isinstance(content, list | tuple) else content
 
 
-def entry(shape: type[M], value: Any) -> M:
+def entry(shape: type[M], value: Any, **given: Any) -> M:
     """The object that ``shape`` describes, of a value: as a part of another object."""
-    return shape.model_validate_json(written(line(shape, value)))
+    return shape.model_validate_json(written(line(shape, value, **given)))
 
 
 def value(kind: type[T], said: BaseModel) -> T:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -168,12 +168,7 @@ def _agreement(judged: Sequence[Judged], assertion: str = "", metric: str = "") 
     said = [(it.passes, it.first.outcome) for it in judged]
     cells = (said.count((passes, outcome)) for passes in (True, False) for outcome in (Outcome.PASS, Outcome.FAIL))
     errors = sum(outcome is Outcome.ERROR for _, outcome in said)
-    return Agreement(Crossed(*cells), errors, _flips(judged), assertion, metric)
-
-
-def _flips(judged: Iterable[Judged]) -> Flips:
-    """Of graders that a gate may ask again: what no model grades cannot change, and would hide what does.
-
-    An ask without a verdict is no vote, and none to pass either: one pass beside two of them shows no majority.
-    """
-    return flips(it.votes for it in judged if it.asks_model and 2 * it.votes[0] > len(it.rows))
+    # What no model grades cannot change, and would hide what does. An ask without a verdict is no vote, and none to pass
+    # either: one pass beside two of them shows no majority.
+    changing = flips(it.votes for it in judged if it.asks_model and 2 * it.votes[0] > len(it.rows))
+    return Agreement(Crossed(*cells), errors, changing, assertion, metric)

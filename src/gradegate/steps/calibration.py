@@ -1,4 +1,4 @@
-"""The steps of `gradegate calibrate`: labels and config, plan, asks, figures, documents, delivered."""
+"""The way of `gradegate calibrate` through a session: labels and config, plan, asks, figures, reports."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED
-from gradegate.errors import ConfigError
-from gradegate.planning.job import Job
+from gradegate.errors import ConfigError, Mistake
+from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
 from gradegate.planning.plan import MAX_REPEATS
 from gradegate.reporting.deliver import write_documents
-from gradegate.reporting.places import check_inputs, places
 from gradegate.reporting.redact import conceal
-from gradegate.running.run import run
 from gradegate.steps import calibration_reports, labels
 from gradegate.steps.agreement import Calibration, Judged
-from gradegate.steps.label_selection import Selected, Selection, select, several_values
-from gradegate.steps.session import Prepared, Progress, prepare
-from gradegate.values.result import Row
+from gradegate.steps.labels import Selected, Selection
+from gradegate.steps.session import Progress, Session
 from gradegate.values.settings import Settings
 
 
@@ -36,19 +33,28 @@ class Calibrated:
 def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> Calibrated:
     """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError."""
     calibration_reports.check_outputs(settings.outputs)
-    where = places(settings.outputs, settings.cwd, settings.environment)
     if asks > MAX_REPEATS:
         raise ConfigError.at(f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise")
-    prepared, selected = _prepared(settings, path, asks)
-    check_inputs(where, {*prepared.inputs, (settings.cwd / path).resolve()})
-    with progress(prepared.plan.answers) as watch:
-        rows = run(prepared.plan, prepared.client, settings.reask, watch)
-    shown = replace(conceal(rows, prepared.hide), hidden=prepared.secrets.names)
-    found = Calibration(tuple(_judged(selected, prepared, shown.rows)), asks, shown)
+    made: list[Selection] = []
+
+    def choose(suites: list[Located]) -> list[Located]:
+        made.append(labels.select(labels.read(path, settings), suites, asks))
+        return made[0].suites
+
+    session = Session.begin(settings, settings.outputs, choose=choose, inputs=[(settings.cwd / path).resolve()])
+    prepared, selected = session.prepared, made[0].selected
+    prepared = replace(prepared, plan=_plan(prepared.plan, selected, asks))
+    run = session.rows(prepared, progress)
+    judged = []
+    for number, it in enumerate(selected):
+        bounds = prepared.plan.jobs[number].assertions[0].bounds
+        asks_model = any("text" in bound.models for bound in bounds)
+        origin = conceal(it.label.origin, prepared.hide)
+        judged.append(Judged(it.label.passes, origin, run.rows[number :: len(selected)], asks_model))
+    found = Calibration(tuple(judged), asks, run)
     documents = dict.fromkeys(settings.outputs, partial(calibration_reports.as_json, found))
-    failures = write_documents(documents, where, prepared.seal)
-    text = (prepared.seal(part) for part in calibration_reports.console(found).parts)
-    return Calibrated(found, text, failures)
+    failures = write_documents(documents, session.where, prepared.seal)
+    return Calibrated(found, map(prepared.seal, calibration_reports.console(found).parts), failures)
 
 
 def exit_code(calibration: Calibration) -> int:
@@ -60,41 +66,20 @@ def exit_code(calibration: Calibration) -> int:
     return MISTAKE if any(it.first.setup for it in calibration.judged) else INCONCLUSIVE
 
 
-def _prepared(settings: Settings, path: str, asks: int) -> tuple[Prepared, tuple[Selected, ...]]:
+def _plan(plan: Plan, selected: tuple[Selected, ...], asks: int) -> Plan:
     """The plan of all asks, the first ask of every output before any second one. Raises ConfigError."""
-    made: list[Selection] = []
-
-    def choose(suites: list[Located]) -> list[Located]:
-        made.append(select(labels.read(path, settings), suites, asks))
-        return made[0].suites
-
-    prepared = prepare(settings, choose)
-    selected = made[0].selected
-    jobs = _jobs(selected, prepared.plan.jobs)
+    of_case: dict[int, list[Job]] = defaultdict(list)
+    for job in plan.jobs:
+        of_case[id(job.case)].append(job)
+    what = "its case has several values of a variable, and the label does not say which"
+    vague = [it.label.origin for it in selected if len(of_case[id(it.case)]) > 1]
+    if vague:
+        raise ConfigError(*(Mistake(what, origin, "name them in `vars`") for origin in vague))
     every = tuple(
         # The conversation of an output is its case's: none of the other outputs was said before it.
-        replace(job, repeats=1, render=None, recall=None, stores="", in_order=False, ask=it.earlier * asks + ask)
+        replace(of_case[id(it.case)][0], repeats=1, render=None, recall=None, stores="", in_order=False, ask=it.earlier * asks + ask)
         for ask in range(asks)
-        for it, job in zip(selected, jobs, strict=True)
+        for it in selected
     )
     # Without a rule nothing is asked again: each ask is to be held against its label.
-    return replace(prepared, plan=replace(prepared.plan, jobs=every, policies=())), selected
-
-
-def _jobs(selected: Iterable[Selected], planned: Iterable[Job]) -> list[Job]:
-    """One job for each label. Raises ConfigError."""
-    of_case: dict[int, list[Job]] = defaultdict(list)
-    for job in planned:
-        of_case[id(job.case)].append(job)
-    mistakes = [several_values(it) for it in selected if len(of_case[id(it.case)]) > 1]
-    if mistakes:
-        raise ConfigError(*mistakes)
-    return [of_case[id(it.case)][0] for it in selected]
-
-
-def _judged(selected: tuple[Selected, ...], prepared: Prepared, rows: tuple[Row, ...]) -> Iterable[Judged]:
-    for number, it in enumerate(selected):
-        bounds = prepared.plan.jobs[number].assertions[0].bounds
-        asks_model = any("text" in bound.models for bound in bounds)
-        origin = conceal(it.label.origin, prepared.hide)
-        yield Judged(it.label.passes, origin, rows[number :: len(selected)], asks_model)
+    return replace(plan, jobs=every, policies=())

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
 
 from gradegate.errors import ConfigError, Mistake
 from gradegate.reporting.commands import harmless
 from gradegate.reporting.report import Document, Sink
 from gradegate.reporting.visible import clip, one_line, visible
 from gradegate.reporting.wording import called, name, no_model, place
+from gradegate.results.jsonable import plain
 from gradegate.steps.agreement import ASKS, FEW, NOISE, VOTES, Agreement, Calibration, Judged, Share
-from gradegate.steps.calibration_data import plain_calibration
 from gradegate.values.figures import figure, many, percent, percents, spent
 from gradegate.values.result import Outcome
 
+VERSION = 1  # of the JSON
 _HEADER = (
     *("Assertion", "Labels", "Agree", "Kappa", "Good ones passed (TPR)", "Bad ones failed (TNR)"),
     *("Minority votes", "No verdict"),
@@ -35,7 +38,7 @@ def check_outputs(outputs: Iterable[str]) -> None:
 
 def as_json(calibration: Calibration) -> Document:
     """Everything, for programs."""
-    return Document(Sink.FILE, (json.dumps(plain_calibration(calibration), ensure_ascii=False, indent=1), "\n"))
+    return Document(Sink.FILE, (json.dumps(_plain(calibration), ensure_ascii=False, indent=1), "\n"))
 
 
 def console(calibration: Calibration) -> Document:
@@ -151,3 +154,76 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
         yield f"The grader may flip in {most} of its votes, more than a gate takes: mend the rubric or the model first"
     if calibration.unmoved:
         yield "Asking again changed no reason and no score anywhere (temperature 0, a cache): this says nothing of noise"
+
+
+# --- JSON -----------------------------------------------------------------------------------------------------
+
+
+def _plain(calibration: Calibration) -> Any:
+    """Strings, finite numbers, lists and objects; docs/noise.md says what the keys mean."""
+    run = calibration.run
+    spent_now = asdict(run.grader_usage)
+    return plain(
+        {
+            "version": VERSION,
+            "made": asdict(run.made),
+            "asks": calibration.asks,
+            "outputs_graded": len(calibration.judged),
+            "noise": calibration.noise,
+            "noise_bound": calibration.noise_bound,
+            "overall": _counted(calibration.overall),
+            "assertions": [{"assertion": it.assertion, "metric": it.metric, **_counted(it)} for it in calibration.assertions],
+            "interrupted": run.interrupted,
+            "notes": [note.text for note in run.notes],
+            "models": [str(model) for model in run.models],
+            "keys": [asdict(use) for use in run.keys],
+            "hidden": run.hidden,
+            "grader": {"cost_usd": run.grader_usage.known_cost, "known_usd": spent_now.pop("cost"), **spent_now},
+            "seconds": run.seconds,
+            "outputs": [_judged(it) for it in calibration.judged],
+        }
+    )
+
+
+def _counted(agreement: Agreement) -> dict[str, Any]:
+    table, kappa = agreement.table, agreement.kappa
+    tpr, tnr = agreement.tpr.value, agreement.tnr.value
+    return {
+        "labels": sum(table),
+        "both_pass": table.pp,
+        "person_pass_grader_fail": table.pf,
+        "person_fail_grader_pass": table.fp,
+        "both_fail": table.ff,
+        "errors": agreement.errors,
+        **_figures("agreement", agreement.agreement),
+        "kappa": kappa and kappa.value,
+        "kappa_interval": kappa and list(kappa.interval),
+        **_figures("tpr", agreement.tpr),
+        **_figures("tnr", agreement.tnr),
+        "a": None if tpr is None else agreement.table.pf / agreement.tpr.count,
+        "b": None if tnr is None else agreement.table.fp / agreement.tnr.count,
+        "too_few": list(agreement.too_few),
+        "minority": agreement.flips.minority,
+        "votes": agreement.flips.votes,
+    }
+
+
+def _figures(name: str, share: Share) -> dict[str, Any]:
+    return {name: share.value, f"{name}_interval": share.interval and list(share.interval)}
+
+
+def _judged(judged: Judged) -> dict[str, Any]:
+    row = judged.rows[0]
+    return {
+        "description": row.description,
+        "vars": row.vars,
+        "prompt": row.prompt,
+        "assertion": judged.asserted.type,
+        "metric": judged.asserted.metric,
+        "output": row.output,
+        "label": "pass" if judged.passes else "fail",
+        "outcome": judged.first.outcome.value,
+        "differs": judged.differs,
+        "asks": [{"outcome": grade.outcome.value, "score": grade.score, "reason": grade.reason} for grade in judged.grades],
+        "source": {"file": judged.origin.file, "line": judged.origin.line},
+    }

@@ -1,19 +1,26 @@
-"""Reads labelled outputs: JSON lines in which a person says of an output whether an assertion of a case holds."""
+"""Labelled outputs: lines in which a person says whether an assertion of a case holds, and what of the config each is about."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import jsonlines
 from gradegate.files.lines import Map
 from gradegate.files.workspace import Workspace
+from gradegate.grading.grader import GRADERS
+from gradegate.planning.load import Located
 from gradegate.values.settings import Settings
-from gradegate.values.suite import NOWHERE
+from gradegate.values.suite import NOWHERE, Assertion, Case
 
 _FORM = 'write {"description": ..., "assertion": ..., "output": ..., "label": "pass" or "fail"}'
+_SHOWN = 3  # places of cases in a message
+_ORDINAL = re.compile(r"(.+)#([1-9]\d{0,5})", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,10 @@ class Label:
     passes: bool
     vars: Mapping[str, Any] = field(default_factory=dict)
     origin: Origin = NOWHERE
+
+    def wrong(self, what: str, cure: str) -> ConfigError:
+        """What is wrong with it, at its line."""
+        return ConfigError.at(what, self.origin, cure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +70,8 @@ def parse(content: bytes, name: str) -> Labels:
         wrong = [Mistake(what, origin, _FORM) for what in _wrong(row)]
         mistakes += wrong
         if not wrong:
-            labels.append(_label(row, origin))
+            passes = row["label"] == "pass"
+            labels.append(Label(row.get("description"), row["assertion"], row["output"], passes, row.get("vars", {}), origin))
     if not rows and not mistakes:
         mistakes.append(Mistake("the file holds no labels", Origin(name), _FORM))
     return Labels(tuple(labels), tuple(mistakes))
@@ -75,7 +87,11 @@ def _wrong(row: Map) -> Iterator[str]:
     for key in ("description", "assertion", "output"):
         if not isinstance(row.get(key, ""), str):
             yield f"`{key}` is not text"
-    yield from _unanswered(row.get("output"))
+    output = row.get("output")
+    if isinstance(output, str) and not any(sign.isprintable() and not sign.isspace() for sign in output):
+        yield "`output` is empty: a run takes that for an error of the target, and grades nothing"
+    if isinstance(output, str) and any("\ud800" <= sign <= "\udfff" for sign in output):
+        yield "`output` has half of a sign (a lone surrogate)"
     if row.get("assertion") == "":
         yield "`assertion` is empty"
     if "label" in row and row["label"] not in ("pass", "fail"):
@@ -84,16 +100,121 @@ def _wrong(row: Map) -> Iterator[str]:
         yield "`vars` is not an object"
 
 
-def _unanswered(output: object) -> Iterator[str]:
-    """Why no target can have given that output."""
-    if not isinstance(output, str):
-        return
-    if not any(sign.isprintable() and not sign.isspace() for sign in output):
-        yield "`output` is empty: a run takes that for an error of the target, and grades nothing"
-    if any("\ud800" <= sign <= "\udfff" for sign in output):
-        yield "`output` has half of a sign (a lone surrogate)"
+# --- what of the config a label is about ----------------------------------------------------------------------
 
 
-def _label(row: Map, origin: Origin) -> Label:
-    passes = row["label"] == "pass"
-    return Label(row.get("description"), row["assertion"], row["output"], passes, row.get("vars", {}), origin)
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A label with its case, which has the labelled output and the one assertion.
+
+    ``earlier`` is how often the same output was labelled before, so that no ask repeats another's request.
+    """
+
+    label: Label
+    case: Case
+    earlier: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The suites with the cases that are planned of each, and the labels in the order of those cases."""
+
+    suites: list[Located]
+    selected: tuple[Selected, ...]
+
+
+def select(labels: Labels, suites: Sequence[Located], asks: int) -> Selection:
+    """Binds labels to cases, each answered ``asks`` times.
+
+    A label that fits no case, or several, becomes a mistake of the first suite.
+    """
+    named: dict[str | None, list[tuple[int, Case]]] = defaultdict(list)  # by description, and all of them
+    for number, located in enumerate(suites):
+        for case in located.suite.cases:
+            named[case.description].append((number, case))
+            named[None].append((number, case))
+    found: dict[int, list[Selected]] = defaultdict(list)
+    seen: dict[object, Label] = {}
+    outputs: Counter[str] = Counter()
+    mistakes = list(labels.mistakes)
+    for label in labels.labels:
+        try:
+            number, case = _case(label, named[label.description])
+            assertion = _assertion(case, label)
+            chosen = {name: label.vars[name] for name in sorted(label.vars) if label.vars[name] != case.vars[name]}
+            first = seen.setdefault((id(case), id(assertion), json.dumps(chosen), label.output), label)
+            if first.passes != label.passes:
+                raise label.wrong(f"this output is labelled otherwise at {first.origin}", "agree on one label")
+            recorded = replace(_recorded(case, assertion, label), options=replace(case.options, repeat=asks))
+            found[number].append(Selected(label, recorded, outputs[label.output]))
+            outputs[label.output] += 1
+        except ConfigError as e:
+            mistakes += e.mistakes
+    planned = [replace(it, recorded=tuple(s.case for s in found[number])) for number, it in enumerate(suites)]
+    if mistakes:
+        suite = planned[0].suite
+        planned[0] = replace(planned[0], suite=replace(suite, mistakes=(*suite.mistakes, *mistakes)))
+    return Selection(planned, tuple(selected for number in range(len(suites)) for selected in found[number]))
+
+
+def _case(label: Label, named: Sequence[tuple[int, Case]]) -> tuple[int, Case]:
+    """The one case with the label's variables, and the number of its suite. Raises ConfigError."""
+    fitting = [(number, case) for number, case in named if _fits(case, label)]
+    if not fitting:
+        called = "" if label.description is None else f" `{label.description}`"
+        called += " with these `vars`" if label.vars else ""
+        raise label.wrong(f"the config has no case{called}", "copy the `description` of a test of the config")
+    if len(fitting) > 1:
+        places = ", ".join(str(case.origin) for _, case in fitting[:_SHOWN]) + ", ..." * (len(fitting) > _SHOWN)
+        cure = "say which with the case's variables in `vars`"
+        raise label.wrong(f"the label fits {len(fitting):,} cases of the config: {places}", cure)
+    return fitting[0]
+
+
+def _fits(case: Case, label: Label) -> bool:
+    """Whether the case has the label's variables; of a variable with several values, one of them."""
+    for name, value in label.vars.items():
+        own = case.vars.get(name)
+        several = own if isinstance(own, list) and case.options.expand_vars else ()
+        if name not in case.vars or (value != own and value not in several):
+            return False
+    return True
+
+
+def _assertion(case: Case, label: Label) -> Assertion:
+    """The assertion that the label names by type or metric, and by its place where there are several."""
+    written = list(_each(case.assertions))
+    found = [it for it in written if label.assertion in (it.type, it.metric)]
+    ordinal = _ORDINAL.fullmatch(label.assertion)
+    if not found and ordinal:
+        named = [it for it in written if ordinal[1] in (it.type, it.metric)]
+        found = named[int(ordinal[2]) - 1 : int(ordinal[2])]
+    if not found:
+        names = dict.fromkeys(f"`{name}`" for it in written for name in (it.type, it.metric) if name)
+        raise label.wrong(f"its case has no assertion `{label.assertion}`", f"it has {', '.join(names) or 'none'}")
+    if len(found) > 1:
+        cure = f"write which in their order, `{label.assertion}#1` to `{label.assertion}#{len(found)}`"
+        raise label.wrong(f"its case has {len(found)} assertions `{label.assertion}`", cure)
+    kind = GRADERS.find(found[0].type.removeprefix("not-"))
+    if kind is not None and kind.compares:
+        raise label.wrong(f"`{found[0].type}` compares several outputs, and a label is about one", "leave it out")
+    return found[0]
+
+
+def _each(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
+    for assertion in assertions:
+        yield assertion
+        yield from _each(assertion.members)
+
+
+def _recorded(case: Case, assertion: Assertion, label: Label) -> Case:
+    """The case with the labelled output in place of an answer, and nothing asserted but this. Raises ConfigError."""
+    case = replace(case, vars={**case.vars, **label.vars}, assertions=(assertion,))
+    if not case.turns:
+        return replace(case, output=label.output)
+    answers = [number for number, turn in enumerate(case.turns) if turn.role == "assistant"]
+    if not answers:
+        what = "its case is a conversation that is held with the target, so the output alone cannot be graded"
+        raise label.wrong(what, "label cases whose conversation is recorded")
+    last = answers[-1]
+    return replace(case, turns=(*case.turns[:last], replace(case.turns[last], content=label.output), *case.turns[last + 1 :]))

@@ -1,26 +1,25 @@
-"""The parts of all shards as one run: the same rows, waves and rules as if one job had asked everything."""
+"""A merge: the run of a plan that the parts of all shards answer, with the same rows, waves and rules as if one job had asked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from gradegate.deciding.chances import tail
 from gradegate.deciding.waves import LEAST
 from gradegate.errors import Trouble
 from gradegate.planning.job import Job
-from gradegate.results.mapping import entry, value
+from gradegate.results.mapping import entry
 from gradegate.results.rows import CaseLine
 from gradegate.running.askable import Askable
 from gradegate.running.conclusion import Account, Asked, Gathered
 from gradegate.running.portions import Portions
 from gradegate.running.run import missing_row
-from gradegate.steps.part_lines import AccountRecord, OpenRecord
-from gradegate.steps.parts import Collected
+from gradegate.steps.collection import Collected
 from gradegate.steps.playback import Playback
-from gradegate.steps.session import Prepared
-from gradegate.values.account import AskedModel, BudgetReport, CacheReport
+from gradegate.steps.preparation import Prepared
+from gradegate.steps.records import OpenRecord
+from gradegate.values.account import BudgetReport, CacheReport
 from gradegate.values.conversation import NO_USAGE, Usage
 from gradegate.values.figures import many
 from gradegate.values.result import RunResult
@@ -41,73 +40,52 @@ class Merged:
 
 def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
     """Put the parts together. What no part has is an ERROR that names its shard."""
-    plan, accounts = prepared.plan, list(collected.accounts.values())
+    records, limits = list(collected.accounts.values()), prepared.client.budget.limits
 
     def asked_of(index: int, job: Job, repeat: int) -> Asked:
         asked = collected.asked.get((index, repeat))
         why = f"not run: {collected.why(collected.owners[index])}"
         return asked or Asked(missing_row(job, repeat, why, Trouble.STOPPED))
 
-    playback = Playback(collected.asks)
-    gathered = Gathered.of(plan, Askable(plan), reask, asked_of, playback)
+    hidden = frozenset(place for place, asked in collected.asked.items() if asked.row.hidden)
+    playback = Playback(collected.asks, hidden)
+    gathered = Gathered.of(prepared.plan, Askable(prepared.plan), reask, asked_of, playback)
     playback.places = gathered.places
-    playback.hidden = frozenset(place for place, asked in collected.asked.items() if asked.row.hidden)
-    gathered.confirming.run(Portions(prepared.client.budget, _nobody), lambda: NOT_ASKED if playback.missing else "")
-    used_up = _used_up(prepared.client.budget.limits if playback.missing else NO_LIMITS, accounts)
-    opened = () if used_up or not playback.missing else tuple(_opened(gathered, playback, collected))
+    nobody = Portions(prepared.client.budget, lambda *_: None)
+    gathered.confirming.run(nobody, lambda: NOT_ASKED if playback.missing else "")
     unneeded, lost = playback.unneeded()
-    account = _account(prepared, collected, accounts, lost)
-    run = gathered.result(_why(playback, collected, used_up), account)
-    notes = list(_notes(collected.problems))
+    account = _account(collected, limits, lost)
+    used_up = _used_up(limits if playback.missing else NO_LIMITS, account)
+    opened = () if used_up or not playback.missing else tuple(_opened(gathered, playback, collected))
+    why = next(iter(collected.lacking.values()), NOT_ASKED) if playback.missing else ""
+    run = gathered.result(f"the budget of {used_up} is used up" if used_up else why, account)
+    problems, more = collected.problems, len(collected.problems) - 1
+    notes = list(map(Note, problems[:MOST]))
+    if len(problems) > MOST:
+        notes.append(Note(f"{len(problems) - MOST:,} more problems with the parts"))
     if unneeded:
-        what = f"{many(unneeded, 'failure')} asked again in vain: no shard sees what the others find"
-        notes.append(Note(what))
+        notes.append(Note(f"{many(unneeded, 'failure')} asked again in vain: no shard sees what the others find"))
     return Merged(
         replace(
             run,
             notes=(*run.notes, *notes),
-            models=_models(accounts) or run.models,
-            keys=tuple(dict.fromkeys(key for it in accounts for key in it.keys)),
-            hidden=tuple(sorted({name for it in accounts for name in it.hidden})),
-            incomplete=_incomplete(collected),
+            models=tuple(dict.fromkeys(model for it in records for model in it.models)) or run.models,
+            keys=tuple(dict.fromkeys(key for it in records for key in it.keys)),
+            hidden=tuple(sorted({name for it in records for name in it.hidden})),
+            incomplete="".join(problems[:1]) + (f", and {many(more, 'more problem')}" if more > 0 else ""),
         ),
         opened,
     )
 
 
-def _nobody(do: Callable[[Any], None], items: Iterable[Any]) -> None:
-    """Asks nothing: a merge has no model."""
-
-
-def _notes(problems: Sequence[str]) -> Iterator[Note]:
-    """The first problems, and how many there are more."""
-    yield from map(Note, problems[:MOST])
-    if len(problems) > MOST:
-        yield Note(f"{len(problems) - MOST:,} more problems with the parts")
-
-
-def _incomplete(collected: Collected) -> str:
-    """What is wrong with the parts, in a sentence; empty where nothing is."""
-    problems = collected.problems
-    more = f", and {many(len(problems) - 1, 'more problem')}" if len(problems) > 1 else ""
-    return problems[0] + more if problems else ""
-
-
-def _why(playback: Playback, collected: Collected, used_up: str) -> str:
-    """Why failures that a rule needs were not asked again; empty where none was left."""
-    if used_up:
-        return f"the budget of {used_up} is used up"
-    return next(iter(collected.lacking.values()), NOT_ASKED) if playback.missing else ""
-
-
-def _used_up(limits: Limits, accounts: Sequence[AccountRecord]) -> str:
+def _used_up(limits: Limits, account: Account) -> str:
     """The limit that all shards together have reached, or one of them with its share, as people read it."""
-    said = next((f"{it.used_up} of a shard" for it in accounts if it.used_up), "")
-    if limits.calls is not None and sum(it.calls for it in accounts) >= limits.calls:
+    taken = account.budget or BudgetReport()
+    if limits.calls is not None and taken.calls >= limits.calls:
         return many(limits.calls, "call")
-    if limits.usd is not None and sum(it.usd for it in accounts) >= limits.usd:
+    if limits.usd is not None and taken.usd >= limits.usd:
         return f"{limits.usd:g} USD"
-    return said
+    return f"{taken.used_up} of a shard" if taken.used_up else ""
 
 
 # --- what is still open ---------------------------------------------------------------------------------------
@@ -119,7 +97,7 @@ def _opened(gathered: Gathered, playback: Playback, collected: Collected) -> Ite
     No shard can wait for what another one finds: a round is a wave and as many more as the noise may have made, so that it
     settles the rules, whether all of its failures are noise or the wave alone stands.
     """
-    askable = Askable(gathered.plan)
+    askable, jobs = Askable(gathered.plan), gathered.plan.jobs
     noise = max((policy.noise for policy in askable.policies.values()), default=0.0)
     by_number: dict[int, list[int]] = {}
     for number, position in gathered.confirming.round(likely(askable.grades, noise)):
@@ -127,16 +105,10 @@ def _opened(gathered: Gathered, playback: Playback, collected: Collected) -> Ite
             by_number.setdefault(number, []).append(position)
     for number, positions in by_number.items():
         index, repeat = place = gathered.places[number]
-        record = collected.records.get(place)
-        if record is None:
-            continue
-        base = collected.asked.get((index + 1, repeat)) if _has_base(gathered, index) else None
-        yield OpenRecord(positions=positions, answer=record, other=entry(CaseLine, base.row) if base else None)
-
-
-def _has_base(gathered: Gathered, index: int) -> bool:
-    jobs = gathered.plan.jobs
-    return index + 1 < len(jobs) and jobs[index + 1].of_base
+        if record := collected.records.get(place):
+            has_base = any(job.of_base for job in jobs[index + 1 : index + 2])
+            base = collected.asked.get((index + 1, repeat)) if has_base else None
+            yield OpenRecord(positions=positions, answer=record, other=entry(CaseLine, base.row) if base else None)
 
 
 def likely(grades: int, noise: float) -> int:
@@ -151,34 +123,33 @@ def likely(grades: int, noise: float) -> int:
 # --- what it took ---------------------------------------------------------------------------------------------
 
 
-def _account(prepared: Prepared, collected: Collected, accounts: Sequence[AccountRecord], unneeded: tuple[Usage, Usage]) -> Account:
-    target = sum((value(Usage, it.lost_target) for it in accounts), NO_USAGE) + unneeded[0]
-    graders = sum((value(Usage, it.lost_graders) for it in accounts), NO_USAGE) + unneeded[1]
-    rounds = range(1, collected.rounds + 1)
-    longest = (max((it.seconds for (round_, _), it in collected.accounts.items() if round_ == number), default=0.0) for number in rounds)
-    limits = prepared.client.budget.report().limits
-    calls, usd = sum(it.calls for it in accounts), sum(it.usd for it in accounts)
+def _account(collected: Collected, limits: Limits, unneeded: tuple[Usage, Usage]) -> Account:
+    """The accounts of all shards as one: rounds follow one another, and the shards of a round run at the same time."""
+    accounts = [record.account for record in collected.accounts.values()]
+    longest: dict[int, float] = {}
+    for (round_, _), record in collected.accounts.items():
+        longest[round_] = max(longest.get(round_, 0.0), record.account.seconds)
+    budgets = [it.budget for it in accounts if it.budget]
+    calls, usd = sum(it.calls for it in budgets), sum(it.usd for it in budgets)
     return Account(
         started=min((it.started for it in accounts), default=""),
-        seconds=sum(longest),
-        lost=(target, graders),
-        budget=BudgetReport(limits, calls, usd, next((it.used_up for it in accounts if it.used_up), "")),
-        cache=_cache(accounts),
+        seconds=sum(longest.values()),
+        lost=(
+            sum((it.lost[0] for it in accounts), NO_USAGE) + unneeded[0],
+            sum((it.lost[1] for it in accounts), NO_USAGE) + unneeded[1],
+        ),
+        budget=BudgetReport(limits, calls, usd, next((it.used_up for it in budgets if it.used_up), "")),
+        cache=_cache([it.cache for it in accounts if it.cache]),
         problems=tuple(dict.fromkeys(problem for it in accounts for problem in it.problems)),
     )
 
 
-def _cache(accounts: Sequence[AccountRecord]) -> CacheReport | None:
-    known = [it.cache for it in accounts if it.cache]
-    if not known:
+def _cache(reports: Sequence[CacheReport]) -> CacheReport | None:
+    if not reports:
         return None
     return CacheReport(
-        sum(it.looked_up for it in known),
-        sum(it.hits for it in known),
-        max(it.oldest for it in known),
-        sum(it.saved_usd for it in known),
+        sum(it.looked_up for it in reports),
+        sum(it.hits for it in reports),
+        max(it.oldest for it in reports),
+        sum(it.saved_usd for it in reports),
     )
-
-
-def _models(accounts: Sequence[AccountRecord]) -> tuple[AskedModel, ...]:
-    return tuple(dict.fromkeys(it for account in accounts for it in account.models))

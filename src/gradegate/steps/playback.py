@@ -1,23 +1,39 @@
-"""Has what was asked again said once more, in place of asking: so that waves and rules go as they do in one run."""
+"""Records what is asked again, and plays it back in place of asking: so that waves and rules go as they do in one run."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from gradegate.access.hiding import Hide
 from gradegate.deciding.votes import Standing
 from gradegate.grading.conclude import error
 from gradegate.results.mapping import value
 from gradegate.running.base_grades import Regrading
 from gradegate.running.conclusion import Place
+from gradegate.running.confirm import in_portions
 from gradegate.running.portions import Portions
 from gradegate.running.reasks import Asking, Stopped
-from gradegate.steps.part_lines import AsksRecord
-from gradegate.steps.part_rows import asks_in
+from gradegate.steps.records import AsksRecord, asks_in, asks_record
 from gradegate.values.conversation import NO_USAGE, Usage
 
 HIDDEN = "a secret is hidden in what was graded, so that no other job can grade it again"
+
+
+@dataclass
+class Recorder:
+    """Asks as a run does, and keeps what was said. ``places`` has the place of each answer by its number."""
+
+    places: Sequence[Place]
+    hide: Hide
+    records: list[AsksRecord] = field(default_factory=list)
+
+    def __call__(self, numbered: Sequence[tuple[int, Asking]], portions: Portions, stopped: Stopped) -> None:
+        """Bring each asking to its end."""
+        try:
+            in_portions(numbered, portions, stopped)
+        finally:  # what was said before a signal was paid for
+            self.records += [asks_record(self.places[number], asking, self.hide) for number, asking in numbered]
 
 
 @dataclass
@@ -27,21 +43,20 @@ class Playback:
     ``missing`` gathers the answers, by number, of which something was not asked, or not to its end.
     """
 
-    records: Iterable[AsksRecord]
+    records: Sequence[AsksRecord]
+    hidden: frozenset[Place]
     places: Sequence[Place] = ()
-    hidden: frozenset[Place] = frozenset()
     missing: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._found: dict[tuple[Place, str, int], AsksRecord] = {}
-        self._left: dict[int, set[int]] = defaultdict(set)  # positions that nobody needed so far, by the record's id
-        self._all = list(self.records)
-        for record in self._all:
-            for position, asks in record.asks.items():
-                if asks:
-                    self._found[(record.place, record.repeat), record.kind, position] = record
-                    self._left[id(record)].add(position)
-        self._used: set[int] = set()  # records of which something was said
+        self._found: dict[tuple[Place, str, int], int] = {
+            ((record.place, record.repeat), record.kind, position): number
+            for number, record in enumerate(self.records)
+            for position, asks in record.asks.items()
+            if asks
+        }
+        self._left = set(self._found)  # what nobody needed so far
+        self._used: set[int] = set()  # records of which something was said, by their number
 
     def __call__(self, numbered: Sequence[tuple[int, Asking]], portions: Portions, stopped: Stopped) -> None:
         """Bring each asking as far as it was brought."""
@@ -53,25 +68,25 @@ class Playback:
     def _say(self, asking: Asking, place: Place) -> None:
         kind = "base" if isinstance(asking, Regrading) else "again"
         for position in asking.asks:
-            record = self._found.get((place, kind, position))
-            if record is not None:
-                self._take(record, asking, position)
+            found = self._found.get((place, kind, position))
+            if found is not None:
+                self._left.discard((place, kind, position))
+                self._take(found, asking, position)
             elif place in self.hidden and not asking.anew and kind == "again":
                 while asking.standing(position) is Standing.OPEN:  # nobody could ask
                     asking.asks[position].append(error(asking.bounds[position], HIDDEN, NO_USAGE))
 
-    def _take(self, record: AsksRecord, asking: Asking, position: int) -> None:
+    def _take(self, number: int, asking: Asking, position: int) -> None:
+        record = self.records[number]
         for ask in asks_in(record.asks[position], asking.bounds[position].asserted):
             if asking.standing(position) is Standing.OPEN:  # nobody asks beyond that
                 asking.asks[position].append(ask)
-        self._left[id(record)].discard(position)
-        if id(record) in self._used:
-            return
-        self._used.add(id(record))
-        asking.answers = list(record.answers)
-        asking.usages += (value(Usage, it) for it in record.usages)
-        asking.lost += value(Usage, record.lost)
-        asking.lost_answers += value(Usage, record.lost_answers)
+        if number not in self._used:
+            self._used.add(number)
+            asking.answers = list(record.answers)
+            asking.usages += record.usages
+            asking.lost += record.lost
+            asking.lost_answers += record.lost_answers
 
     def asked(self, place: Place, position: int) -> bool:
         """Whether a grade was asked again by anybody."""
@@ -80,12 +95,11 @@ class Playback:
     def unneeded(self) -> tuple[int, tuple[Usage, Usage]]:
         """How many grades were asked again that no rule needed, and what target and graders took for what nobody said."""
         target = graders = NO_USAGE
-        number = 0
-        for record in self._all:
-            if id(record) not in self._used:
-                target = sum((value(Usage, it) for it in record.usages), target + value(Usage, record.lost_answers))
-                graders += value(Usage, record.lost)
-            for position in self._left[id(record)]:
-                number += 1
-                graders = sum((value(Usage, ask.usage) for ask in record.asks[position]), graders)
-        return number, (target, graders)
+        for number, record in enumerate(self.records):
+            if number not in self._used:
+                target = sum(record.usages, target + record.lost_answers)
+                graders += record.lost
+        for name in self._left:
+            asks = self.records[self._found[name]].asks[name[2]]
+            graders = sum((value(Usage, ask.usage) for ask in asks), graders)
+        return len(self._left), (target, graders)

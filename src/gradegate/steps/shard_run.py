@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from gradegate import __version__
-from gradegate.access.hiding import Hide
-from gradegate.options import whole_number
-from gradegate.planning.job import Job, Plan
+from gradegate.planning.job import Plan
+from gradegate.replies.parts import Damaged, Line
+from gradegate.reporting.redact import conceal
 from gradegate.results.earlier_run import BaseAnswer, answer_of
-from gradegate.results.mapping import entry
-from gradegate.results.rows import Spent
 from gradegate.running.askable import Askable
 from gradegate.running.base_grades import Beside
-from gradegate.running.conclusion import Account, Asked, Place
-from gradegate.running.confirm import Answer, Confirming, in_portions
-from gradegate.running.portions import Portions
-from gradegate.running.reasks import Asking, Stopped
+from gradegate.running.conclusion import Account, Place
+from gradegate.running.confirm import Answer, Confirming
 from gradegate.running.run import Watch, first_asks, further_asks
-from gradegate.steps.line_files import Damaged
-from gradegate.steps.part_lines import FORMAT, PART, AccountRecord, AsksRecord, Header, OpenRecord
-from gradegate.steps.part_rows import answer_record, asked_of, asks_record, row_in
-from gradegate.steps.session import Prepared
+from gradegate.steps.playback import Recorder
+from gradegate.steps.preparation import Prepared
+from gradegate.steps.records import AccountRecord, OpenRecord, answer_record, asked_of, row_in
+from gradegate.steps.split import jobs_of
 from gradegate.values.result import Outcome
 from gradegate.values.settings import Settings
 
@@ -34,124 +29,65 @@ class Found:
     lines: Sequence[str]
     answers: int
     failed: int
-    account: Account
+    stopped: str
 
 
-def header(settings: Settings, plan: str, round_: int = 1, basis: str = "") -> Header:
-    """The first line of this shard's part."""
-    number, of = settings.shard or (0, 1)
-    return Header(
-        gradegate=PART,
-        format=FORMAT,
-        version=__version__,
-        plan=plan,
-        commit=settings.commit,
-        run=settings.environment.run[0],
-        shard=number,
-        of=of,
-        round=round_,
-        attempt=whole_number(settings.environment.run[1], 1) or 1,
-        basis=basis,
-    )
-
-
-def first_round(prepared: Prepared, settings: Settings, only: frozenset[int], watch: Watch) -> Found:
-    """Ask the jobs of these indexes once."""
-    plan, hide = prepared.plan, prepared.hide
+def first_round(prepared: Prepared, settings: Settings, watch: Watch) -> Found:
+    """Ask the shard's jobs once."""
+    plan = prepared.plan
+    only = jobs_of(plan.jobs, settings.shard or (1, 1))
     asked, account = first_asks(plan, prepared.client, settings.reask, only, watch)
-    lines = [answer_record(place, it, plan.jobs[place[0]], hide).model_dump_json() for place, it in asked.items()]
-    failed = sum(it.row.outcome.value == "fail" for it in asked.values())
-    return Found([*lines, _account(prepared, account).model_dump_json()], len(lines), failed, account)
+    failed = sum(it.row.outcome is Outcome.FAIL for it in asked.values())
+    records = (answer_record(place, it, plan.jobs[place[0]], prepared.hide) for place, it in asked.items())
+    return _found(prepared, records, account, len(asked), failed)
 
 
 def further_round(prepared: Prepared, settings: Settings, opened: Sequence[OpenRecord]) -> Found:
     """Ask the shard's share of open failures again. Raises Damaged where the plan has no such answer."""
     number, of = settings.shard or (1, 1)
     mine = opened[number - 1 :: of]
-    recorder = _Recorder([(it.answer.place, it.answer.repeat) for it in mine], prepared.hide)
+    recorder = Recorder([(it.answer.place, it.answer.repeat) for it in mine], prepared.hide)
     confirming = _confirming(prepared.plan, mine, settings.reask, recorder)
     places = [(index, position) for index, it in enumerate(mine) for position in it.positions]
     account = further_asks(prepared.plan, prepared.client, settings.reask, confirming, places)
-    lines = [record.model_dump_json() for record in recorder.records]
-    return Found([*lines, _account(prepared, account).model_dump_json()], len(mine), len(places), account)
+    return _found(prepared, recorder.records, account, len(mine), len(places))
 
 
-class _Recorder:
-    """Asks as a run does, and keeps what was said."""
-
-    def __init__(self, places: Sequence[Place], hide: Hide) -> None:
-        self._places = places
-        self._hide = hide
-        self.records: list[AsksRecord] = []
-
-    def __call__(self, numbered: Sequence[tuple[int, Asking]], portions: Portions, stopped: Stopped) -> None:
-        try:
-            in_portions(numbered, portions, stopped)
-        finally:  # what was said before a signal was paid for
-            self.records += [asks_record(self._places[number], asking, self._hide) for number, asking in numbered]
+def _found(prepared: Prepared, records: Iterable[Line], account: Account, answers: int, failed: int) -> Found:
+    plan = prepared.shown_plan
+    shown = replace(account, problems=conceal(account.problems, prepared.hide))
+    last = AccountRecord(account=shown, models=list(plan.models), keys=list(plan.keys), hidden=list(prepared.secrets.names))
+    return Found([record.model_dump_json() for record in (*records, last)], answers, failed, account.stopped)
 
 
-def _confirming(plan: Plan, mine: Sequence[OpenRecord], reask: int, recorder: _Recorder) -> Confirming:
+def _confirming(plan: Plan, mine: Sequence[OpenRecord], reask: int, recorder: Recorder) -> Confirming:
     askable = Askable(plan)
-    answers = []
-    for it in mine:
-        planned = _planned(plan, it)
-        asked = asked_of(it.answer, planned)
-        _check(it, asked, askable, asked.job or planned)
-        answers.append(Answer(asked.job or planned, asked.row, asked.transcript))
+    answers = [_answer(plan, askable, it) for it in mine]
     beside = Beside.of(plan, askable, reask, [None] * sum(job.repeats for job in plan.jobs if not job.of_base))
     if beside is not None:
-        numbers = {place: number for number, place in enumerate(_places(plan))}
-        paired = [_counterpart(it, plan, beside, numbers) for it in mine]
-        beside = replace(beside, paired=paired)
+        places = [(index, repeat) for index, job in enumerate(plan.jobs) if not job.of_base for repeat in range(job.repeats)]
+        recorded = dict(zip(places, beside.paired, strict=True))
+        beside = replace(beside, paired=[_counterpart(plan, it, recorded) for it in mine])
     return Confirming(askable, answers, reask, beside, recorder)
 
 
-def _planned(plan: Plan, it: OpenRecord) -> Job:
-    """The job of an answer. Raises Damaged where the plan has none, or none of the base's beside it."""
+def _answer(plan: Plan, askable: Askable, it: OpenRecord) -> Answer:
+    """An answer whose failures are asked again. Raises Damaged where the plan has none, or where a grade is not open."""
     place, repeat = it.answer.place, it.answer.repeat
-    job = plan.jobs[place] if place < len(plan.jobs) else None
-    if job is None or job.of_base or repeat >= job.repeats:
+    planned = plan.jobs[place] if place < len(plan.jobs) else None
+    if planned is None or planned.of_base or repeat >= planned.repeats:
         raise Damaged(f"the plan has no answer {place}")
-    if it.other is not None and not (place + 1 < len(plan.jobs) and plan.jobs[place + 1].of_base):
+    if it.other is not None and not any(job.of_base for job in plan.jobs[place + 1 : place + 2]):
         raise Damaged(f"the base has no answer {place}")
-    return job
+    asked = asked_of(it.answer, planned)
+    job = asked.job or planned
+    if not {n for n, _ in askable.of(job) if asked.row.grades[n].outcome is Outcome.FAIL}.issuperset(it.positions):
+        raise Damaged(f"answer {place} has no such open grade")
+    return Answer(job, asked.row, asked.transcript)
 
 
-def _check(it: OpenRecord, asked: Asked, askable: Askable, job: Job) -> None:
-    """Raise Damaged for a grade that did not fail, or is not asked again."""
-    open_ = {place for place, _ in askable.of(job) if asked.row.grades[place].outcome is Outcome.FAIL}
-    if not open_.issuperset(it.positions):
-        raise Damaged(f"answer {it.answer.place} has no such open grade")
-
-
-def _counterpart(it: OpenRecord, plan: Plan, beside: Beside, numbers: dict[Place, int]) -> BaseAnswer | None:
+def _counterpart(plan: Plan, it: OpenRecord, recorded: dict[Place, BaseAnswer | None]) -> BaseAnswer | None:
+    place, repeat = it.answer.place, it.answer.repeat
     if it.other is None:
-        return beside.paired[numbers[it.answer.place, it.answer.repeat]]
-    other = plan.jobs[it.answer.place + 1]
-    return answer_of(row_in(it.other, other, it.answer.repeat, other))
-
-
-def _places(plan: Plan) -> Iterator[Place]:
-    for index, job in enumerate(plan.jobs):
-        if not job.of_base:
-            yield from ((index, repeat) for repeat in range(job.repeats))
-
-
-def _account(prepared: Prepared, account: Account) -> AccountRecord:
-    plan, budget = prepared.shown_plan, account.budget
-    return AccountRecord(
-        started=account.started,
-        seconds=account.seconds,
-        stopped=account.stopped,
-        lost_target=entry(Spent, account.lost[0]),
-        lost_graders=entry(Spent, account.lost[1]),
-        calls=budget.calls if budget else 0,
-        usd=budget.usd if budget else 0.0,
-        used_up=budget.used_up if budget else "",
-        cache=account.cache,
-        problems=[prepared.hide(problem) for problem in account.problems],
-        models=list(plan.models),
-        keys=list(plan.keys),
-        hidden=list(prepared.secrets.names),
-    )
+        return recorded[place, repeat]
+    return answer_of(row_in(it.other, plan.jobs[place + 1], repeat, plan.jobs[place + 1]))

@@ -1,0 +1,41 @@
+"""What an application is to answer elsewhere: every planned call to a target, as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gradegate.access.hiding import Hide
+from gradegate.errors import ConfigError
+from gradegate.files.replacing import replacing
+from gradegate.planning.identity import Call, calls
+from gradegate.planning.recordings import line
+from gradegate.reporting.commands import OLD
+from gradegate.reporting.redact import conceal
+from gradegate.results.jsonable import plain
+from gradegate.steps.session import Session
+from gradegate.values.settings import Settings
+
+
+def cases(settings: Settings, output: str) -> Iterator[str]:
+    """Every planned call to a target as a JSON line, written to ``output`` or, where that is empty, given.
+
+    No key is needed, and nothing is asked. Raises ConfigError.
+    """
+    session = Session.begin(replace(settings, listing=True, ready=()), [output] if output else [])
+    lines = (_case(call, session.prepared.hide) for call in calls(session.prepared.plan.jobs))
+    if not output:
+        return lines
+    try:
+        with replacing(session.where[output]) as file:
+            file.writelines(lines)
+    except OSError as e:
+        raise ConfigError.at(f"{output} could not be written: {e.strerror or e}", None, "name another file") from e
+    return iter(())
+
+
+def _case(call: Call, hide: Hide) -> str:
+    """ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it."""
+    text = json.dumps({"id": call.id, **conceal(plain(line(call)), hide)})
+    return OLD.sub(r"#\\u0023", text) + "\n"

@@ -1,0 +1,65 @@
+"""What a plan is compared with: the base checkout, whose gate it may weaken, and a run of the base, recorded or asked in the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from gradegate.base.baseline import FOREIGN, commit_of_base, foreign, is_asked, stored, with_base
+from gradegate.base.changes import blocks, compare
+from gradegate.base.checkout import Base, plan_base
+from gradegate.base.pairing import remarks
+from gradegate.base.snapshot import snapshots
+from gradegate.errors import ConfigError
+from gradegate.http.client import Client
+from gradegate.planning.job import Plan
+from gradegate.planning.load import Located
+from gradegate.processes.begin import begin
+from gradegate.results.earlier_run import Baseline
+from gradegate.values.changes import NO_CHANGES, ChangeKind, GateChange, GateChanges
+from gradegate.values.settings import Settings
+from gradegate.values.suite import Note
+
+
+def read_base(settings: Settings) -> Base | None:
+    """The plan of the base checkout; None where there is none. Raises ConfigError."""
+    if not settings.base:
+        return None
+    if settings.environment.vouched_only:
+        what = f"`base` is not read at {settings.environment.event_shown}"
+        cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github.md, Events)"
+        raise ConfigError.at(what, None, cure)
+    begin()
+    return plan_base(settings)
+
+
+def with_baseline(planned: Plan, settings: Settings, client: Client, base: Base | None) -> Plan:
+    """The plan with what its answers are compared with: a recorded run of the base, or its jobs. Raises ConfigError."""
+    if is_asked(settings, (*planned.policies, *(base.policies if base else ()))):
+        if settings.answers:
+            what = "`compare: base` asks targets for the answers of the base, and with `answers` none is asked"
+            raise ConfigError.at(what, None, "compare with `baseline`, the results.json of the base")
+        return with_base(planned, settings, client)
+    found = stored(settings, planned.policies)
+    if not isinstance(found, Baseline):
+        return replace(planned, notes=(*planned.notes, *found))
+    if foreign(found, planned):
+        return replace(planned, notes=(*planned.notes, FOREIGN))
+    notes = map(Note, remarks(found, datetime.now(UTC), commit_of_base(settings), (model.name for model in planned.models)))
+    return replace(planned, baseline=found, notes=(*planned.notes, *notes))
+
+
+def changes_of(base: Base, planned: Plan, suites: Sequence[Located], settings: Settings) -> GateChanges:
+    """What the plan checks less or otherwise than the base; either side may say that this blocks, and so may the run."""
+    found = compare(base.suites, snapshots(planned, suites), base.problems)
+    return GateChanges(found, settings.changes == "block" or blocks((*base.policies, *planned.policies)))
+
+
+def unknown_changes(settings: Settings) -> GateChanges:
+    """What is known of the gate where the plan cannot be made: not that it is as strict as the base's. Raises ConfigError."""
+    base = read_base(settings)
+    if base is None:
+        return NO_CHANGES
+    found = GateChange(ChangeKind.WEAKER, "the gate cannot be compared with that of the base without the keys")
+    return GateChanges((found,), settings.changes == "block" or blocks(base.policies))

@@ -1,0 +1,135 @@
+"""What every step of a run begins with: settings to suites, suites to a plan, and what hides its secrets. No call is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from gradegate.access.hiding import Hide, redactor
+from gradegate.base.checkout import Base
+from gradegate.errors import ConfigError, Origin
+from gradegate.http.client import Client
+from gradegate.planning.cache import check_secret
+from gradegate.planning.job import Plan
+from gradegate.planning.load import Located, load, shown_in, written_in
+from gradegate.planning.plan import build_client, plan
+from gradegate.planning.recordings import answered
+from gradegate.planning.retold import told
+from gradegate.planning.secrets import Secrets, secrets_of
+from gradegate.planning.shares import check_shard
+from gradegate.processes import pool as programs
+from gradegate.processes.begin import begin
+from gradegate.processes.permission import may_run
+from gradegate.recording.read import read as recorded
+from gradegate.reporting.redact import conceal, concealed_mistakes
+from gradegate.steps.comparison import changes_of, read_base, with_baseline
+from gradegate.values.changes import NO_CHANGES, GateChanges
+from gradegate.values.settings import Settings
+
+T = TypeVar("T")
+Choose = Callable[[list[Located]], list[Located]]
+STAND_IN = "no-key-is-here"  # in place of keys that are missing, for a plan that is never run
+_ROUNDS = 10  # of finding out which keys a plan takes: some show only once others are there
+
+
+class UnplannableError(ConfigError):
+    """Even with something in the place of every key that is known to be missing, there is no plan."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's.
+
+    ``hide`` is for values, before a report is made of them; ``seal`` for finished documents. ``inputs`` are the files that were read,
+    ``named`` the absolute paths by which they were named, and ``searched`` the folders that patterns looked into.
+    """
+
+    plan: Plan
+    client: Client
+    secrets: Secrets
+    hide: Hide
+    seal: Hide
+    inputs: frozenset[Path]
+    changes: GateChanges = NO_CHANGES
+    named: frozenset[Path] = frozenset()
+    searched: frozenset[Path] = frozenset()
+
+    @property
+    def shown_plan(self) -> Plan:
+        """The plan with notes, keys and models as people may see them."""
+        notes, keys = conceal(self.plan.notes, self.hide), conceal(self.plan.keys, self.hide)
+        return replace(self.plan, notes=notes, keys=keys, models=conceal(self.plan.models, self.hide))
+
+
+def prepare(settings: Settings, choose: Choose = list) -> Prepared:
+    """Settings to suites, suites to a plan; no call is made. Raises ConfigError with every mistake.
+
+    ``choose`` may say which cases of the suites are planned.
+    """
+    check_shard(settings)
+    check_secret(settings)
+    programs.begin(may_run(settings))
+    base = read_base(settings)  # first, so that one plan at a time is in memory
+    begin()
+    suites: list[Located] = []
+    try:
+        suites += load(settings)
+        return _prepared(settings, choose(suites), base)
+    except ConfigError as e:
+        begin()
+        values = {*secrets_of(settings, suites, shown_in(settings)).values, *written_in(settings)}
+        raise concealed_mistakes(e, redactor(values)) from None
+
+
+def _prepared(settings: Settings, suites: list[Located], base: Base | None) -> Prepared:
+    client = build_client(settings, suites)
+    own, answers = _planned(suites, settings, client)
+    planned = told(with_baseline(own, settings, client, base), settings, suites)
+    secrets = secrets_of(settings, suites, (use.name for use in planned.keys))
+    hide = redactor({*secrets.values, *(base.secrets if base else ())})
+    changes = conceal(changes_of(base, own, suites, settings), hide) if base else NO_CHANGES
+    seal = redactor(secrets.environment.values(), short=False)
+    inputs = frozenset(path for located in suites for path in located.workspace.opened) | answers
+    inputs |= {(settings.cwd / settings.baseline).resolve()} if settings.baseline else set()
+    sought = inputs.union(*(located.workspace.named for located in suites))
+    searched = frozenset[Path]().union(*(located.workspace.folders for located in suites))
+    return Prepared(planned, client, secrets, hide, seal, inputs, changes, sought, searched)
+
+
+def _planned(suites: list[Located], settings: Settings, client: Client) -> tuple[Plan, frozenset[Path]]:
+    """The plan, with the answers that were made elsewhere and the files that hold them. Raises ConfigError."""
+    if not settings.answers:
+        return plan(suites, settings, client), frozenset()
+    recording = recorded(settings)
+    try:
+        made = plan(suites, settings, client)
+    except ConfigError as e:
+        raise ConfigError(*e.mistakes, *recording.mistakes) from e
+    return answered(made, recording), recording.opened
+
+
+# --- without keys ---------------------------------------------------------------------------------------------
+
+
+def with_stand_ins(make: Callable[[dict[str, str]], T]) -> tuple[T, frozenset[str]]:
+    """What is made with something in the place of keys that are missing, and which variables these are.
+
+    ``make`` gets a stand-in for each variable that is known so far. Raises ConfigError for what no key would cure, and UnplannableError.
+    """
+    names: frozenset[str] = frozenset()
+    places: set[Origin | None] = set()
+    for _ in range(_ROUNDS):
+        try:
+            return make(dict.fromkeys(names, STAND_IN)), names
+        except ConfigError as e:
+            lacking = [mistake for mistake in e.mistakes if mistake.missing]
+            places.update(mistake.origin for mistake in lacking if mistake.origin)
+            # What is said where a key is missing may be said of what stands in for it, which is no address and no number.
+            if others := [it for it in e.mistakes if not it.missing and it.origin not in places]:
+                raise ConfigError(*others) from e
+            if not e.missing - names:
+                raise UnplannableError(*e.mistakes) from e
+            names |= e.missing
+    raise UnplannableError.at("the variables that the configs take are not found out", None, "name fewer providers")

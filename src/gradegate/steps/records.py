@@ -1,0 +1,173 @@
+"""The lines of a part: answers in the shape of results.json, with what it takes to grade them again, and what was asked again.
+
+What is written holds no secret; what is read keeps to the plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from gradegate.access.hiding import Hide
+from gradegate.errors import GradegateError
+from gradegate.grading.conclude import conclude_case
+from gradegate.planning.identity import identity
+from gradegate.planning.job import Job
+from gradegate.replies.parts import Damaged, Index, Line
+from gradegate.reporting.redact import conceal
+from gradegate.results.jsonable import plain
+from gradegate.results.mapping import At, entry, value
+from gradegate.results.rows import CaseLine, GradeLine, TurnLine
+from gradegate.running.base_grades import Regrading
+from gradegate.running.conclusion import Account, Asked, Place
+from gradegate.running.reasks import Asking
+from gradegate.values.account import AskedModel, KeyUse
+from gradegate.values.conversation import CONVERSATION, NO_USAGE, Transcript, Turn, Usage
+from gradegate.values.result import Asserted, Grade, Outcome, Row
+
+
+class SaidLine(Line):
+    """What the graders of an answer saw beside its line. ``conversation`` is what was said before it, by its prompt."""
+
+    prompt: str
+    turns: list[TurnLine]
+    metadata: dict[str, Any]
+    before: Annotated[Any, At("before", plain)] = None
+    conversation: Annotated[list[Any] | None, At(None)] = None
+
+
+class AnswerRecord(Line):
+    """An answer with its first grades. ``said`` is there where one of them failed; ``known`` are stored answers that it used.
+
+    ``hidden``: a secret is hidden in what was graded, so that nobody else can grade it again.
+    """
+
+    place: Index
+    repeat: Index
+    answer: CaseLine
+    said: SaidLine | None = None
+    known: dict[str, str] | None = None
+    hidden: bool = False
+
+
+class AsksRecord(Line):
+    """What was asked again of one answer: by the position of each grade its asks after the first.
+
+    ``kind`` "base": of the base's answer, with pass and fail turned round. ``answers`` are new ones, with what they took.
+    """
+
+    place: Index
+    repeat: Index
+    kind: Literal["again", "base"]
+    asks: dict[int, list[GradeLine]]
+    answers: list[str]
+    usages: list[Usage]
+    lost: Usage
+    lost_answers: Usage
+
+
+class AccountRecord(Line):
+    """The line before the last: how a shard's run went, and what it took beside its answers."""
+
+    account: Account
+    models: list[AskedModel]
+    keys: list[KeyUse]
+    hidden: list[str]
+
+
+class OpenRecord(Line):
+    """An answer with the positions of grades that are asked again; ``other`` is that of the base, asked in the same run."""
+
+    positions: list[Index]
+    answer: AnswerRecord
+    other: CaseLine | None = None
+
+
+# --- written --------------------------------------------------------------------------------------------------
+
+
+def answer_record(place: Place, asked: Asked, planned: Job, hide: Hide) -> AnswerRecord:
+    """The line of an answer; what its graders saw is in it where somebody may have to grade it again."""
+    row = conceal(asked.row, hide)
+    said = shown = None
+    if asked.transcript and not planned.of_base and any(grade.outcome is Outcome.FAIL for grade in row.grades):
+        talk = None if CONVERSATION in planned.vars else asked.transcript.vars.get(CONVERSATION)
+        said = entry(SaidLine, asked.transcript, conversation=plain(talk))
+        shown = SaidLine.model_validate(conceal(said.model_dump(), hide))
+    known = None if asked.known is None else dict(conceal(asked.known, hide))
+    hidden = row.hidden or shown != said or known != asked.known
+    return AnswerRecord(place=place[0], repeat=place[1], answer=entry(CaseLine, row), said=shown, known=known, hidden=hidden)
+
+
+def asks_record(place: Place, asking: Asking, hide: Hide) -> AsksRecord:
+    """The line of what was asked again of one answer."""
+    return AsksRecord(
+        place=place[0],
+        repeat=place[1],
+        kind="base" if isinstance(asking, Regrading) else "again",
+        asks={position: [entry(GradeLine, conceal(ask, hide)) for ask in asks[1:]] for position, asks in asking.asks.items()},
+        answers=conceal(asking.answers, hide),
+        usages=asking.usages,
+        lost=asking.lost,
+        lost_answers=asking.lost_answers,
+    )
+
+
+# --- read -----------------------------------------------------------------------------------------------------
+
+
+def asked_of(record: AnswerRecord, planned: Job) -> Asked:
+    """An answer as its shard had it. Raises Damaged where it is not one to the planned question."""
+    job, said = planned, record.said
+    if record.known is not None and planned.recall is not None:
+        try:
+            job = planned.recall.fill(dict(record.known))
+        except GradegateError as e:
+            raise Damaged(f"the stored answers that it used do not fit the plan: {e}") from e
+    row = row_in(record.answer, planned, record.repeat, job)
+    row = replace(row, hidden=record.hidden or row.hidden)
+    transcript = None
+    if said is not None:
+        turns = tuple(value(Turn, turn) for turn in said.turns)
+        talk = {} if said.conversation is None else {CONVERSATION: said.conversation}
+        tools, target = job.target.tools, job.target.name
+        transcript = Transcript(
+            said.prompt, turns, {**job.vars, **talk}, NO_USAGE, said.metadata, tools=tools, target=target, before=said.before
+        )
+    return Asked(row, transcript, None if job is planned else job, record.known)
+
+
+def row_in(line: CaseLine, planned: Job, repeat: int, job: Job) -> Row:
+    """The answer of a line, with all that decides as the plan has it. Raises Damaged where it answers another question."""
+    said = value(Row, line)
+    if (said.key, said.definition, said.repeat) != (identity(planned, repeat), planned.definition, repeat):
+        raise Damaged("the answer is to another question than the plan's")
+    asserted: list[tuple[Asserted, bool]] = []  # and whether it is of a member of a set
+    for binding in job.assertions:
+        asserted.append((binding.asserted, False))
+        asserted += [(bound.asserted, True) for bound in binding.bounds if bound is not binding]
+    if len(said.grades) != len(asserted):
+        raise Damaged(f"the answer has {len(said.grades)} grades, and {len(asserted)} are planned")
+    grades = tuple(_as_planned(grade, *it) for grade, it in zip(said.grades, asserted, strict=True))
+    row = replace(said, suite=planned.suite, case=planned.number, grades=grades, base=None, threshold=planned.case.threshold)
+    if row.error:
+        is_sound = row.outcome is Outcome.ERROR and all(grade.outcome is Outcome.ERROR for grade in row.grades)
+    else:
+        is_sound = bool(job.case.scoring) or conclude_case(row.grades, row.threshold).outcome is row.outcome
+    if not is_sound:
+        raise Damaged("the answer contradicts itself: its outcome is not what its grades come to")
+    return row
+
+
+def asks_in(lines: list[GradeLine], asserted: Asserted) -> list[Grade]:
+    """The asks of one grade after the first. Raises Damaged for asks of another one."""
+    return [_as_planned(value(Grade, line), asserted, False) for line in lines]
+
+
+def _as_planned(grade: Grade, asserted: Asserted, inner: bool) -> Grade:
+    """The grade, about what the plan asserts; what it shows of that is the shard's. Raises Damaged for another grade."""
+    said = grade.assertion
+    if (said.key, said.definition) != (asserted.key, asserted.definition):
+        raise Damaged("a grade is about something else than the plan's")
+    shown = replace(asserted, value=said.value, config=said.config)
+    return replace(grade, assertion=shown, inner=inner, status="", base=None)
