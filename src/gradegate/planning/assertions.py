@@ -6,16 +6,11 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
 
-from gradegate.asking.options import TEST_PARAMETERS
 from gradegate.asking.provider import Provider, split_id
-from gradegate.configs import wrongkeys
-from gradegate.configs.idle import is_own
-from gradegate.configs.keys import STEERING, OptionKeys, belongs, names_of
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.validation import wrong
 from gradegate.grading import rubric
@@ -23,6 +18,7 @@ from gradegate.grading.conclude import NEVER_AGAIN, Binding, Bound, BoundSet
 from gradegate.grading.grader import GRADERS, Grader
 from gradegate.planning import scripts, toolfiles
 from gradegate.planning.bind import Binder
+from gradegate.planning.grader_options import is_shared, option_names
 from gradegate.planning.types import SET, unknown
 from gradegate.processes.use import INSTEAD, check
 from gradegate.registry import suggest
@@ -34,8 +30,6 @@ from gradegate.values.result import Asserted
 from gradegate.values.suite import Assertion, CaseOptions, Idle, ProviderSpec, Verbatim
 
 BROUGHT = frozenset({"context", "retrieval_context"})
-# Fields of graders that an assertion sets alone.
-_NO_OPTIONS = frozenset({"value", "threshold", "config", "test", "context_transform"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +162,9 @@ def _grader(kind: type[Grader], options: Mapping[str, Any], spec: Assertion, sub
 
 
 def _options(kind: type[Grader], spec: Assertion, subject: Subject) -> Iterator[tuple[str, Any]]:
-    names = _names(kind)
+    names = option_names(kind)
     settings = subject.options.settings.items()
-    yield from ((name, value) for name, value in settings if name in names and _is_shared(name))
+    yield from ((name, value) for name, value in settings if name in names and is_shared(name))
     if kind.written.own_config:
         yield "config", spec.config
         if mentions(spec.value or "", "test"):
@@ -196,14 +190,10 @@ def _valued(spec: Assertion, kind: type[Grader], idle: list[Idle]) -> Assertion:
     """The assertion without a ``value`` that means nothing; a number or a share may be meant for the threshold."""
     value = spec.value
     is_number = isinstance(value, int | float) or (isinstance(value, str) and re.fullmatch(r"[\d.,%\s]+", value))
-    if value is None or is_number or "value" in _names(kind):
+    if value is None or is_number or "value" in option_names(kind):
         return spec
     idle.append(Idle(f"value of {spec.type}", spec.origin))
     return dataclasses.replace(spec, value=None)
-
-
-def _names(kind: type[Grader]) -> list[str]:
-    return [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # every grader is one
 
 
 def _value(kind: type[Grader], names: list[str], spec: Assertion, subject: Subject) -> Any:
@@ -242,26 +232,6 @@ def _metric(spec: Assertion, variables: Mapping[str, Any]) -> str:
         return render(spec.metric, variables)
     except TemplateError as e:
         raise ConfigError.at(f"the metric's name cannot be filled in: {e}", spec.origin, "correct it") from e
-
-
-def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> list[Mistake]:
-    """Keys of a test's ``options`` that nobody knows; what documents them is added to ``idle``."""
-    free = [name for name in options.settings if name not in STEERING and name not in TEST_PARAMETERS and not is_own(name)]
-    strange = [name for name in free if name not in _grader_options()]
-    idle += [Idle(name, origin) for name in strange if wrongkeys.documents(name)]
-    known = STEERING | TEST_PARAMETERS | _grader_options() | names_of(OptionKeys)
-    said = [wrongkeys.said(name, "options", known, belongs) for name in strange if not wrongkeys.documents(name)]
-    return [Mistake(what.replace("unknown key", "unknown option"), origin, cure) for what, cure in said]
-
-
-@cache
-def _grader_options() -> frozenset[str]:
-    return frozenset(name for _, kind in GRADERS for name in _names(kind) if _is_shared(name))
-
-
-def _is_shared(name: str) -> bool:
-    """Whether a test's ``options`` may set it for its graders; parameters of models are those of the model under test."""
-    return name not in TEST_PARAMETERS and name not in _NO_OPTIONS
 
 
 def _lifted(spec: Assertion) -> Assertion:

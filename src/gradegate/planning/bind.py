@@ -10,32 +10,20 @@ from typing import Any
 from gradegate.access.egress import Egress
 from gradegate.access.environment import Use
 from gradegate.asking import options as provider_options
-from gradegate.asking import unknown_ids
-from gradegate.asking.provider import PROVIDERS, Label, Provider, Setting, serving, split_id
+from gradegate.asking.provider import Label, Provider, Setting, serving
 from gradegate.asking.toolcalls import DECLARING, declared
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.code import runs_code
-from gradegate.files.document import to_json
 from gradegate.files.workspace import Workspace
 from gradegate.grading.conclude import NEVER_AGAIN, Again
 from gradegate.grading.grader import Grader
 from gradegate.http.client import Client
 from gradegate.planning import credentials, scripts, toolfiles
-from gradegate.processes.use import ANSWERS, FLAG
+from gradegate.planning.identity import digest
+from gradegate.planning.models import another, how_to_serve, maker, self_contained
 from gradegate.texts.code import of_transform
-from gradegate.texts.template import uses
 from gradegate.values.suite import NOTHING, UNREAD, Assertion, CaseOptions, Graders, Idle, ProviderSpec, Suite
-
-# An id for each kind, as messages show it.
-_EXAMPLES = {
-    "text": "openai:chat:MODEL",
-    "embedding": "openai:embedding:MODEL",
-    "classification": "huggingface:text-classification:MODEL",
-    "moderation": "openai:moderation",
-}
-_GIVEN = ("prompt", "messages", "env")  # what the templates of a grader are filled in with
-_AS_CODE = f"{ANSWERS}; or name it as `file://x.py` or `exec: COMMAND`, and {FLAG}"
 
 
 @dataclass(frozen=True)
@@ -46,7 +34,7 @@ class Binder:
     workspace: Workspace
     folder: Any
     client: Client
-    pool: dict[str, Provider]
+    pool: dict[bytes, Provider]
     egress: Egress = Egress()
     asks_targets: bool = True
     idle: list[Idle] = field(default_factory=list)  # what assertions and options have that means nothing
@@ -66,16 +54,10 @@ class Binder:
         spec = shown(spec, self.suite.env)  # of the command line, and of an assertion's `config`
         spec = toolfiles.read_in(spec, self.workspace, self.folder, self.documents)
         where = str(self.folder) if runs_code(spec.id) else ""  # the same path is another file elsewhere
-        key = to_json([spec.id, spec.label, spec.config, spec.transform, dict(spec.env), sorted(spec.reads), where])
+        key = digest([spec.id, spec.label, spec.config, spec.transform, spec.env, sorted(spec.reads), where])
         if key not in self.pool:
-            unknown_ids.check(spec)
+            build, name = maker(spec)
             scripts.check(of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin)
-            parts = split_id(spec.id)
-            build = PROVIDERS.find(parts[0]) if parts else None
-            if (parts is None or build is None) and runs_code(spec.id):
-                raise ConfigError.at(f"`{spec.id}` is code of the repository", spec.origin, _AS_CODE)
-            if parts is None or build is None:
-                raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, unknown_ids.nearest(spec.id))
             provider_options.check(spec, build)
             opened: list[bytes] = []
             uses: set[Use] = set()
@@ -85,7 +67,7 @@ class Binder:
                 opened.append(self.workspace.read(reference, self.folder, origin))
                 return opened[-1]
 
-            setting = Setting(spec, parts[1], self.client, env, read, uses, self.workspace, self.folder)
+            setting = Setting(spec, name, self.client, env, read, uses, self.workspace, self.folder)
             provider = build(setting)
             provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
             provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
@@ -108,7 +90,7 @@ class Binder:
             spec = replace(spec, config={**spec.config, **read.config})
         except ConfigError as e:  # nobody may need them
             lacking = e.mistakes
-        key = to_json(["label", spec.id, spec.label, spec.config])
+        key = digest(["label", spec.id, spec.label, spec.config])
         if key not in self.pool:
             label = Label(spec)
             label.tools, label.lacking = (None, lacking) if lacking else (declared(spec.config), ())
@@ -144,7 +126,7 @@ class Binder:
         """The models that grade re-asks. Raises ConfigError."""
         found = []
         for spec in map(self._configured, specs):
-            found.append(_self_contained(self.provider(spec)))
+            found.append(self_contained(self.provider(spec)))
             if "text" not in found[-1].kinds:
                 raise ConfigError.at(f"`{spec.id}` in `second-opinions` is no chat model", spec.origin, "name a chat model")
         return tuple(found)
@@ -152,13 +134,13 @@ class Binder:
     def _model(self, need: str, spec: Assertion, model: ProviderSpec | None, named: bool) -> Provider:
         if model is None:
             what = "no grading model" if need == "text" else f"no {need} model for `{spec.type}`"
-            raise ConfigError.at(f"{what} is configured", spec.origin, _how_to_serve(need, spec))
+            raise ConfigError.at(f"{what} is configured", spec.origin, how_to_serve(need, spec))
         provider = self.provider(self._configured(model))
         if need not in (provider.kinds if named else provider.unasked_kinds):
             what = f"`{spec.type}` needs a model of the kind {need}, and `{model.id}` is not one"
             origin = model.origin if model.origin.line else spec.origin
-            raise ConfigError.at(what, origin, _another(need, model) if need != "text" else "name a chat model")
-        return _self_contained(provider)
+            raise ConfigError.at(what, origin, another(need, model) if need != "text" else "name a chat model")
+        return self_contained(provider)
 
     def _named(self, need: str, near: Iterable[Graders], far: Iterable[Graders]) -> tuple[ProviderSpec | None, bool]:
         """The nearest model for the kind, and whether it was named for just that.
@@ -179,36 +161,3 @@ class Binder:
             return spec
         configured = (*self.suite.targets, *self.suite.others)
         return next((target for target in configured if spec.id in (target.id, target.label)), spec)
-
-
-def _self_contained(provider: Provider) -> Provider:
-    """The grader itself. Raises ConfigError for one whose request asks for a variable that only a target is given."""
-    strange = sorted(frozenset().union(*map(uses, provider.templates)).difference(_GIVEN))
-    if strange:
-        what = f"the grader `{provider.name}` asks for `{{{{{strange[0]}}}}}`, and a grader is given no variables of a test"
-        raise ConfigError.at(what, provider.origin, "write {{prompt}}: it holds all that a grader is to see")
-    return provider
-
-
-def _how_to_serve(need: str, spec: Assertion) -> str:
-    """What to do where no level names a model of that kind."""
-    slug = spec.model_slug
-    if slug:
-        entry = f"{slug}: openai:chat:{slug}" if need == "text" else f"{need}: PROVIDER:MODEL"
-        either = f", or --grader openai:chat:{slug}" if need == "text" else f", or --grader {need}=PROVIDER:MODEL"
-        return f"say who serves it: `graders: {{{entry}}}` in the file{either}"
-    example = _EXAMPLES[need]
-    if need == "text":
-        option, key = f"--grader {example}", "`defaultTest.options.provider`"
-    else:
-        option, key = f"--grader {need}={example}", f"`defaultTest.options.provider: {{{need}: {example}}}`"
-    return f"name a model with {option} (input `grader`), with {key}, or with `provider` of the assertion"
-
-
-def _another(need: str, model: ProviderSpec) -> str:
-    """What to do about a model that is named and of another kind: an id of the kind, at the same vendor where that has one."""
-    vendor = model.id.partition(":")[0]
-    embeds = need == "embedding" and (PROVIDERS.find(f"{vendor}:embedding") or getattr(PROVIDERS.find(vendor), "embeds", False))
-    pair = f"text={model.id},{need}={f'{vendor}:embedding:MODEL' if embeds else _EXAMPLES[need]}"
-    same = ", with the same `config`" if model.config.get("apiBaseUrl") or model.config.get("apiHost") else ""
-    return f"name one for it: `provider: {{text: ..., {need}: ...}}`{same}, or --grader {pair} (input `grader`)"

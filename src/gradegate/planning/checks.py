@@ -8,26 +8,19 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 
 from gradegate.access.hiding import excerpt
-from gradegate.asking import unknown_ids
-from gradegate.asking.provider import PROVIDERS, Provider, split_id
-from gradegate.asking.toolcalls import declared
 from gradegate.errors import Mistake
 from gradegate.files.bounds import MAX_DERIVED_VALUES
-from gradegate.files.code import runs_code
-from gradegate.files.document import to_json
 from gradegate.files.validation import as_share
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.grading.names import CODE
 from gradegate.planning import scripts
 from gradegate.planning.job import Job
 from gradegate.registry import suggest
-from gradegate.texts import schemas
 from gradegate.texts.formulas import CONSTANTS, COUNT, working
 from gradegate.texts.script import ScriptError
 from gradegate.texts.template import is_template
-from gradegate.values.conversation import Image
 from gradegate.values.result import Asserted, selects
-from gradegate.values.suite import Assertion, Case, DerivedSpec, Limits, Note, Rule, Select, Suite
+from gradegate.values.suite import Assertion, Case, DerivedSpec, Note, Rule, Select, Suite
 
 _TENTH = 0.1
 _SHOWN, _LONGEST = 5, 60  # values that a cure names, and characters of each
@@ -78,21 +71,6 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
 def selected(rule: Rule, job: Job) -> Iterator[Binding]:
     """The assertions of a job that a rule looks at."""
     return (it for it in job.assertions if selects(rule, it.asserted, job.target.name, job.case.description))
-
-
-def graders(suite: Suite) -> Iterator[Mistake]:
-    """A grader of the command line that cannot be what it is named for, though no assertion asks it."""
-    configured = {name for spec in (*suite.targets, *suite.others) for name in (spec.id, spec.label)}
-    for kind, spec in suite.given.items():
-        if kind == "*" or spec.id in configured:
-            continue
-        parts = split_id(spec.id)
-        kinds = getattr(PROVIDERS.find(parts[0]), "kinds", ()) if parts else ()
-        if parts is None and not runs_code(spec.id):
-            yield Mistake(f"no such provider `{spec.id}`", spec.origin, unknown_ids.nearest(spec.id))
-        elif kinds and kind not in kinds:
-            what = f"`{spec.id}` is named for the kind {kind}, and is of the kind {' or '.join(kinds)}"
-            yield Mistake(what, spec.origin, f"name a model of that kind, or write {kinds[0]}={spec.id}")
 
 
 def _would_select(rule: Rule, suite: Suite) -> bool:
@@ -250,75 +228,3 @@ def _unknown(spec: DerivedSpec, names: frozenset[str], metrics: dict[str, None],
                 "write it further up",
             )
         yield Mistake(what, spec.origin, cure)
-
-
-# --- models without a price -----------------------------------------------------------------------------------
-
-
-def prices(limits: Limits, jobs: Iterable[Job]) -> Iterator[Mistake]:
-    """A budget in dollars is kept only where each call's cost is known."""
-    models = dict.fromkeys(model for job in jobs for model in _asked(job)) if limits.usd is not None else ()
-    for model in models:
-        if not model.priced:
-            what = f"what `{model.name}` costs is not known, so a budget of {limits.usd:g} USD cannot be kept"
-            cure = "give `inputCost` and `outputCost`, in US dollars per token, in its `config`, or limit `calls`"
-            web = "limit `calls` instead: an application does not say what it spends"
-            yield Mistake(what, model.origin, cure if model.names_model else web)
-
-
-def _asked(job: Job) -> Iterator[Provider]:
-    """The models that a job may ask: not the target of a recorded answer."""
-    if not job.case.recorded:
-        yield job.target
-    for bound in (bound for binding in job.assertions for bound in binding.bounds):
-        yield from bound.models.values()
-        yield from bound.again.opinions
-
-
-# --- targets without tools ------------------------------------------------------------------------------------
-
-
-def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterator[Mistake]:
-    """The mistake of judging calls by tools that a target does not have, or by a schema that is none."""
-    judging = [bound for binding in bindings for bound in binding.bounds if bound.grader.asks.tools]
-    for target in targets if judging else ():
-        for bound in judging:
-            own = getattr(bound.grader, "tools", None)
-            known = target.tools if own is None else declared({"tools": own})
-            if not known and own is None and target.lacking:
-                yield from target.lacking
-            elif not known:
-                what = f"`{bound.asserted.type}` checks calls by the `tools` of `{target.name}`, which names none"
-                cure = "give them in the `config` of the target, or in that of the assertion as `tools`"
-                yield Mistake(what, bound.asserted.origin, cure)
-            for name, schema in (known or {}).items():
-                try:
-                    schemas.check(to_json(schema))
-                except ValueError as e:
-                    what = f"the parameters of the tool `{name}` of `{target.name}`: {e}"
-                    yield Mistake(what, bound.asserted.origin if own is not None else target.origin, "correct them")
-
-
-# --- models that cannot see -----------------------------------------------------------------------------------
-
-
-def blind_target(case: Case, target: Provider) -> Iterator[Mistake]:
-    """The mistake of holding a conversation with images with a target that takes none."""
-    if any(turn.images for turn in case.turns) and not case.recorded and not target.sees:
-        what = f"the conversation has images, and the target `{target.name}` takes none"
-        yield Mistake(what, case.origin, "name a target that takes images, or leave them out")
-
-
-def blind_graders(case: Case, bindings: Iterable[Binding]) -> Iterator[Mistake]:
-    """The mistake of each assertion whose grader is shown images and whose model takes none."""
-    for bound in (bound for binding in bindings for bound in binding.bounds):
-        models = [bound.models["text"], *bound.again.opinions] if "text" in bound.models else []
-        shown = bound.rubric.images or (bound.grader.asks.sees and has_images(case))
-        for model in (model for model in models if shown and not model.sees):
-            what = f"`{bound.asserted.type}` shows images to `{model.name}`, which takes none"
-            yield Mistake(what, bound.asserted.origin, "name a grader that takes images")
-
-
-def has_images(case: Case) -> bool:
-    """Whether any turn holds an image, in its message or among its documents."""
-    return any(turn.images or any(isinstance(d, Image) for d in turn.retrieval_context) for turn in case.turns)

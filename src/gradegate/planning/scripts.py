@@ -47,6 +47,8 @@ def check_case(case: Case) -> None:
 
 def with_made_vars(suite: Suite) -> tuple[Suite, list[Mistake]]:
     """The suite with what each ``transformVars`` makes of the variables of its test, and the mistakes of those that fail."""
+    if not any(case.options.transform_vars for case in suite.cases):
+        return suite, []
     cases, mistakes = [], list[Mistake]()
     seen: Counter[bytes] = Counter()
     for case in suite.cases:

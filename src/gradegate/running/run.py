@@ -7,20 +7,18 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from gradegate.deciding.waves import Place as Position
-from gradegate.errors import GradegateError, ProviderError, Terminated, Trouble
-from gradegate.grading.conclude import missing, unjudged
+from gradegate.errors import Terminated, Trouble
 from gradegate.http.client import Client
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
 from gradegate.processes import pool as programs
 from gradegate.replies.question import at
-from gradegate.running import converse
+from gradegate.running import converse, rows
 from gradegate.running.askable import Askable
 from gradegate.running.border import guarded
-from gradegate.running.budget_errors import after_undone, asks, lost, unanswered, ungraded
 from gradegate.running.compare import Answered, compared
 from gradegate.running.conclusion import Account, Asked, Gathered, Place
 from gradegate.running.confirm import Confirming
@@ -28,10 +26,8 @@ from gradegate.running.estimate import answer_calls, grader_calls, target_calls
 from gradegate.running.grade import grades_of
 from gradegate.running.occasions import Occasions
 from gradegate.running.portions import Portions
-from gradegate.running.scoring import concluded
-from gradegate.running.transforms import Untransformed
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
-from gradegate.values.result import Grade, Outcome, Row, RunResult
+from gradegate.values.result import Outcome, Row, RunResult
 
 T = TypeVar("T")
 LAST_WORDS = 3.0  # seconds that calls in flight get to notice that they were cut
@@ -79,7 +75,12 @@ class _Run:
         self._started, self._clock = datetime.now(UTC), time.monotonic()
 
     def result(self) -> RunResult:
-        self._until_stopped(self._ask_everything)
+        def ask() -> None:
+            self._ask_first(converse.chains(self._plan.jobs))
+            self._gathered = self._gather()
+            self._gathered.confirming.run(self._portions, self._no_more)
+
+        self._until_stopped(ask)
         gathered = self._gathered or self._gather()
         return gathered.result(self._no_more(), self._account())
 
@@ -87,7 +88,7 @@ class _Run:
         chains = [chain for chain in converse.chains(self._plan.jobs) if chain[0][0] in only]
         self._until_stopped(lambda: self._ask_first(chains))
         self._leave_uncompared()
-        mine = {(index, repeat): self._plan.jobs[index] for index in sorted(only) for repeat in self._repeats(index)}
+        mine = {(index, repeat): self._plan.jobs[index] for index in sorted(only) for repeat in range(self._plan.jobs[index].repeats)}
         asked = {place: self._asked_of(place[0], job, place[1]) for place, job in mine.items()}
         return asked, self._account()
 
@@ -95,14 +96,18 @@ class _Run:
         self._until_stopped(lambda: confirming.once(places, self._portions, self._no_more))
         return self._account()
 
-    def _ask_everything(self) -> None:
-        self._ask_first(converse.chains(self._plan.jobs))
-        self._gathered = self._gather()
-        self._gathered.confirming.run(self._portions, self._no_more)
-
     def _ask_first(self, chains: Sequence[Sequence[Place]]) -> None:
-        self._portions.work(self._answer_chain, chains, self._calls, self._take_back)
-        self._portions.work(self._compare, self._comparisons(), self._calls_to_compare, self._take_back_comparisons)
+        def calls(chain: Sequence[Place]) -> int:
+            return sum(answer_calls(self._plan.jobs[index]) for index, _ in chain)
+
+        def calls_to_compare(group: Sequence[Place]) -> int:
+            bindings = self._plan.jobs[group[0][0]].assertions
+            return sum(map(grader_calls, (binding for binding in bindings if binding.compares)))
+
+        self._portions.work(self._answer_chain, chains, calls, self._take_back)
+        # Nothing is compared where an answer is missing.
+        whole = [group for group in self._groups() if all(self._transcript(place) for place in group)]
+        self._portions.work(self._compare, whole, calls_to_compare, self._take_back_comparisons)
 
     def _until_stopped(self, work: Callable[[], object]) -> None:
         """Do it to its end, or until a signal."""
@@ -114,7 +119,9 @@ class _Run:
             self._stopped = "terminated" if isinstance(e, Terminated) else "interrupted"
             self._client.stop()
             programs.end()
-            self._wait_for_last_words()
+            until = time.monotonic() + LAST_WORDS
+            for thread in filter(threading.Thread.is_alive, self._threads):  # the signal may come before the last is started
+                thread.join(max(0.0, until - time.monotonic()))
 
     def _account(self) -> Account:
         replies = self._client.replies
@@ -127,9 +134,6 @@ class _Run:
             cache=replies.report() if replies else None,
             problems=tuple(replies.problems) if replies else (),
         )
-
-    def _repeats(self, index: int) -> range:
-        return range(self._plan.jobs[index].repeats)
 
     def _no_more(self) -> str:
         """Why nothing more is asked; an empty string as long as something may be."""
@@ -144,7 +148,7 @@ class _Run:
 
     def _asked_of(self, index: int, job: Job, repeat: int) -> Asked:
         why = f"not run: the run was {self._stopped}"
-        return self._answers.get((index, repeat)) or Asked(missing_row(job, repeat, why, Trouble.STOPPED))
+        return self._answers.get((index, repeat)) or Asked(rows.missing_row(job, repeat, why, Trouble.STOPPED))
 
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""
@@ -167,11 +171,6 @@ class _Run:
         for thread in self._threads:
             thread.join()
 
-    def _wait_for_last_words(self) -> None:
-        until = time.monotonic() + LAST_WORDS
-        for thread in filter(threading.Thread.is_alive, self._threads):  # the signal may come before the last is started
-            thread.join(max(0.0, until - time.monotonic()))
-
     def _answer_chain(self, chain: Sequence[Place]) -> None:
         memory, undone = converse.Memory(), False
         for place in chain:
@@ -180,7 +179,7 @@ class _Run:
             if self._stopped:
                 return
             if undone and answer.row.error:
-                answer = replace(answer, row=after_undone(answer.row))
+                answer = replace(answer, row=rows.after_undone(answer.row))
             undone = undone or answer.row.undone
             if self._client.budget.out_of_calls and not ended:
                 self._cut.append(place)
@@ -192,12 +191,12 @@ class _Run:
         known = memory.known(planned)  # before the answer is stored that this job gives
         job = guarded(lambda: memory.recalled(planned), lambda error: error)
         if isinstance(job, Exception):
-            return Asked(_failed(planned, repeat, job))
+            return Asked(rows.failed(planned, repeat, job))
         with at(self._occasions.of_answer(index, repeat)):
             answer = guarded(lambda: converse.transcript(job, memory, repeat), lambda error: error)
             if isinstance(answer, Exception):
-                return Asked(_failed(job, repeat, answer))
-            row = _graded(job, repeat, answer, self._reask)
+                return Asked(rows.failed(job, repeat, answer))
+            row = rows.graded(job, repeat, answer, grades_of(job, answer, self._reask))
         if job is not planned:  # it is called as it was planned, whatever the stored answers were
             row = replace(row, key=identity(planned, repeat))
         again = any(grade.outcome is Outcome.FAIL for grade in row.grades)
@@ -206,49 +205,36 @@ class _Run:
 
     # --- where the calls of the budget end ------------------------------------------------------------------------
 
-    def _calls(self, chain: Sequence[Place]) -> int:
-        return sum(answer_calls(self._plan.jobs[index]) for index, _ in chain)
-
     def _take_back(self, chains: Sequence[Sequence[Place]]) -> None:
         """Which of its answers were cut is chance; of a chain that was alone, the one that was."""
         why = f"not run: {self._no_more()}"
         for place in self._cut if len(chains) == 1 else [place for chain in chains for place in chain]:
             job, asked = self._plan.jobs[place[0]], self._answers[place]
             if target_calls(job):
-                self._put(place, Asked(unanswered(job, asked.row, why)))
+                self._put(place, Asked(rows.unanswered(job, asked.row, why)))
             else:
-                self._put(place, replace(asked, row=ungraded(job, asked.row, why, asks)))
+                self._put(place, replace(asked, row=rows.ungraded(job, asked.row, why, rows.asks)))
 
     def _put(self, place: Place, asked: Asked) -> None:
         """Take this in place of what was there; what that took is on the account of the run from here on."""
-        target, graders = lost(self._answers[place].row, asked.row)
+        target, graders = rows.lost(self._answers[place].row, asked.row)
         self._lost = self._lost[0] + target, self._lost[1] + graders
         self._answers[place] = asked
-
-    def _calls_to_compare(self, group: Sequence[Place]) -> int:
-        bindings = self._plan.jobs[group[0][0]].assertions
-        return sum(map(grader_calls, (binding for binding in bindings if binding.compares)))
 
     def _take_back_comparisons(self, groups: Sequence[Sequence[Place]]) -> None:
         why = f"not run: {self._no_more()}"
         for place in (place for group in groups for place in group if self._transcript(place)):
             asked = self._answers[place]
-            row = ungraded(self._plan.jobs[place[0]], asked.row, why, lambda it: it.compares)
+            row = rows.ungraded(self._plan.jobs[place[0]], asked.row, why, lambda it: it.compares)
             self._put(place, replace(asked, row=row))
 
     # --- comparisons ------------------------------------------------------------------------------------------
 
-    def _comparisons(self) -> list[list[Place]]:
-        """The places of answers that are compared with one another; none where an answer is missing."""
-        return [group for group in self._groups() if all(self._transcript(place) for place in group)]
-
     def _leave_uncompared(self) -> None:
         """What was not compared since the run ended, or one of the answers is undone, is undone as well."""
         left = [group for group in self._groups() if group[0] not in self._compared]
-        self._take_back_comparisons([group for group in left if self._stopped or any(map(self._is_undone, group))])
-
-    def _is_undone(self, place: Place) -> bool:
-        return place in self._answers and self._answers[place].row.undone
+        undone = {place for place, answer in self._answers.items() if answer.row.undone}
+        self._take_back_comparisons([group for group in left if self._stopped or not undone.isdisjoint(group)])
 
     def _groups(self) -> list[list[Place]]:
         """The places of answers that are to be compared with one another."""
@@ -269,73 +255,9 @@ class _Run:
         parts = zip(group, answers, strict=True)
         compare = [Answered(a.job or self._plan.jobs[i], a.row, a.transcript) for (i, _), a in parts if a.transcript]
         with at(self._occasions.of_comparison(*group[0])):
-            rows = compared(compare, self._reask)
+            found = compared(compare, self._reask)
         if self._stopped:
             return
         self._compared.add(group[0])
-        for place, answer, row in zip(group, answers, rows, strict=True):
+        for place, answer, row in zip(group, answers, found, strict=True):
             self._answers[place] = replace(answer, row=row)
-
-
-def _graded(job: Job, repeat: int, answer: Transcript, reask: int) -> Row:
-    return _answered(job, repeat, answer, grades_of(job, answer, reask))
-
-
-def _answered(job: Job, repeat: int, answer: Transcript, grades: tuple[Grade, ...]) -> Row:
-    outcome, score, reason = concluded(job.case, grades)
-    return _row(
-        job,
-        repeat,
-        prompt=answer.prompt,
-        outcome=outcome,
-        output=answer.output,
-        grades=grades,
-        score=score,
-        reason=reason,
-        usage=answer.usage if answer.spent is None else answer.spent,
-        turns=answer.turns if _says_more(answer) else (),
-        metadata=answer.metadata,
-    )
-
-
-def _says_more(answer: Transcript) -> bool:
-    """Whether the turns hold more than a prompt and the answer to it."""
-    return len(answer.turns) != 2 or any(turn.retrieval_context or turn.images for turn in answer.turns)
-
-
-def _row(job: Job, repeat: int, *, prompt: str, outcome: Outcome, **found: Any) -> Row:
-    """The row of an answer, with what came of it."""
-    return Row(
-        suite=job.suite,
-        description=job.case.description,
-        provider=job.target.name,
-        prompt_label=job.prompt.label,
-        prompt=prompt,
-        vars=job.vars,
-        outcome=outcome,
-        threshold=job.case.threshold,
-        case=job.number,
-        repeat=repeat,
-        key=identity(job, repeat),
-        definition=job.definition,
-        origin=job.case.origin,
-        **found,
-    )
-
-
-def _failed(job: Job, repeat: int, error: Exception) -> Row:
-    """The row of an answer that is not there to be graded; a defect in one provider must not lose the other rows."""
-    if isinstance(error, Untransformed):
-        grades = tuple(grade for binding in job.assertions for grade in unjudged(binding, str(error)))
-        row = _answered(job, repeat, error.transcript, grades)
-        return row if grades else replace(row, outcome=Outcome.ERROR, error=str(error), output=None)
-    why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
-    return missing_row(job, repeat, why, error.trouble if isinstance(error, ProviderError) else None)
-
-
-def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row:
-    """The row of an answer that is missing: every planned grade is there, as ERROR."""
-    grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, trouble))
-    undone, withheld = trouble is Trouble.STOPPED, trouble is Trouble.WITHHELD
-    row = _row(job, repeat, prompt=job.text, outcome=Outcome.ERROR, error=why, grades=grades, undone=undone)
-    return replace(row, withheld=withheld)

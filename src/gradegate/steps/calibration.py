@@ -11,7 +11,7 @@ from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TE
 from gradegate.errors import ConfigError, Mistake
 from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
-from gradegate.planning.plan import MAX_REPEATS
+from gradegate.planning.planner import MAX_REPEATS
 from gradegate.reporting.deliver import write_documents
 from gradegate.reporting.redact import conceal
 from gradegate.steps import calibration_reports, labels

@@ -14,7 +14,7 @@ from gradegate.results.rows import CaseLine
 from gradegate.running.askable import Askable
 from gradegate.running.conclusion import Account, Asked, Gathered
 from gradegate.running.portions import Portions
-from gradegate.running.run import missing_row
+from gradegate.running.rows import missing_row
 from gradegate.steps.collection import Collected
 from gradegate.steps.playback import Playback
 from gradegate.steps.preparation import Prepared

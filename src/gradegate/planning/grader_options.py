@@ -1,0 +1,42 @@
+"""Options of graders, and those that a test sets for all of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+
+from gradegate.asking.options import TEST_PARAMETERS
+from gradegate.configs import wrongkeys
+from gradegate.configs.idle import is_own
+from gradegate.configs.keys import STEERING, OptionKeys, belongs, names_of
+from gradegate.errors import Mistake, Origin
+from gradegate.grading.grader import GRADERS, Grader
+from gradegate.values.suite import CaseOptions, Idle
+
+# Fields of graders that an assertion sets alone.
+_NO_OPTIONS = frozenset({"value", "threshold", "config", "test", "context_transform"})
+
+
+def option_names(kind: type[Grader]) -> list[str]:
+    """The options of a grader."""
+    return [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # every grader is one
+
+
+def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> list[Mistake]:
+    """Keys of a test's ``options`` that nobody knows; what documents them is added to ``idle``."""
+    free = [name for name in options.settings if name not in STEERING and name not in TEST_PARAMETERS and not is_own(name)]
+    strange = [name for name in free if name not in _grader_options()]
+    idle += [Idle(name, origin) for name in strange if wrongkeys.documents(name)]
+    known = STEERING | TEST_PARAMETERS | _grader_options() | names_of(OptionKeys)
+    said = [wrongkeys.said(name, "options", known, belongs) for name in strange if not wrongkeys.documents(name)]
+    return [Mistake(what.replace("unknown key", "unknown option"), origin, cure) for what, cure in said]
+
+
+@cache
+def _grader_options() -> frozenset[str]:
+    return frozenset(name for _, kind in GRADERS for name in option_names(kind) if is_shared(name))
+
+
+def is_shared(name: str) -> bool:
+    """Whether a test's ``options`` may set it for its graders; parameters of models are those of the model under test."""
+    return name not in TEST_PARAMETERS and name not in _NO_OPTIONS

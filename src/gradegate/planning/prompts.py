@@ -1,0 +1,57 @@
+"""Prompts filled in for a case: before anything is asked, and again with the conversation so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gradegate.asking.provider import Provider
+from gradegate.configs import generators
+from gradegate.errors import Mistake, Origin
+from gradegate.planning.job import Render
+from gradegate.texts import chat
+from gradegate.texts.prompt import fill
+from gradegate.texts.references import asks_for
+from gradegate.texts.template import TemplateError
+from gradegate.values.conversation import CONVERSATION
+from gradegate.values.suite import Case, PromptSpec
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """Fills in the prompts of one suite; ``env`` is what they may show of the environment, mistakes are added to ``mistakes``."""
+
+    env: Mapping[str, Any]
+    mistakes: list[Mistake]
+
+    def render(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> Render | None:
+        """Fills a prompt in that tells the conversation so far; None for any other."""
+        source = case.options.prefix + prompt.text + case.options.suffix
+        off = case.turns or case.options.settings.get("disableConversationVar") or values.get(CONVERSATION)
+        if off or not asks_for(source, CONVERSATION):
+            return None
+        variables = {"env": self.env, **values}
+        return lambda before: fill(source, {**variables, CONVERSATION: list(before)})
+
+    def text(self, case: Case, prompt: PromptSpec, provider: Provider, values: Mapping[str, Any]) -> str:
+        """A prompt filled in; empty where it cannot be, which is among the mistakes."""
+        try:
+            written, label = prompt.text, provider.spec.label if provider.spec else ""
+            if prompt.maker is not None:
+                asked = {"vars": values, "provider": {"id": provider.id, "label": label}, "config": {}}
+                written = generators.text(prompt.maker(asked))
+            source = case.options.prefix + written + case.options.suffix
+            text = fill(source, {"env": self.env, **values})
+        except TemplateError as e:
+            self._say(f"the prompt cannot be filled in: {e}", prompt.origin, "correct the template")
+            return ""
+        except ValueError as e:
+            self._say(f"the prompt `{prompt.label}` is not made: {getattr(e, 'line', e)}", prompt.origin, "correct it")
+            return ""
+        if chat.broken(text):
+            self._say("the prompt looks like chat messages and is not valid JSON", prompt.origin, "correct the JSON")
+        return text
+
+    def _say(self, what: str, origin: Origin | None, cure: str) -> None:
+        self.mistakes.append(Mistake(what, origin, cure))
