@@ -63,7 +63,8 @@ def _settings(settings: Settings) -> Settings:
     """The same settings in the other checkout. Raises ConfigError where that is none to compare with."""
     top, root = top_of(settings), root_of(settings)
     cwd = root / settings.cwd.resolve().relative_to(top.resolve())
-    configs = tuple(_moved(written, top, root) for written in settings.configs)
+    inside = {written for written in settings.configs if Path(written).is_absolute() and Path(written).is_relative_to(top)}
+    configs = tuple(str(root / Path(it).relative_to(top)) if it in inside else it for it in settings.configs)
     environ = {**settings.environ, "GITHUB_WORKSPACE": str(root)}
     return replace(settings, base="", configs=configs, cwd=cwd, environ=environ)
 
@@ -81,19 +82,13 @@ def root_of(settings: Settings) -> Path:
     if settings.cwd.resolve().is_relative_to(root):
         what = f"the base `{settings.base}` is the checkout that it should be compared with"
         raise ConfigError.at(what, None, "check the base out into a folder of its own")
-    if _is_judged(root, settings):
+    own = repository_of(settings.cwd.resolve())
+    judged = {settings.environment.commit, settings.commit, head_of(own) if own else ""} - {""}
+    # The pull request once more, as it is without a `ref`: that differs in nothing, whatever was changed.
+    if settings.environment.event.startswith("pull_request") and head_of(root) in judged:
         what = f"the base `{settings.base}` is at the commit of the pull request"
         raise ConfigError.at(what, None, "give its checkout `ref: ${{ github.event.pull_request.base.sha }}`")
     return root
-
-
-def _is_judged(root: Path, settings: Settings) -> bool:
-    """Whether a checkout is the pull request once more, as it is without a `ref`: that differs in nothing, whatever was changed."""
-    if not settings.environment.event.startswith("pull_request"):
-        return False
-    own = repository_of(settings.cwd.resolve())
-    judged = {settings.environment.commit, settings.commit, head_of(own) if own else ""}
-    return head_of(root) in judged - {""}
 
 
 def top_of(settings: Settings) -> Path:
@@ -103,11 +98,6 @@ def top_of(settings: Settings) -> Path:
     if workspace and cwd.resolve().is_relative_to(Path(workspace).resolve()):
         return Path(workspace).absolute()
     return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
-
-
-def _moved(written: str, top: Path, root: Path) -> str:
-    path = Path(written)
-    return str(root / path.relative_to(top)) if path.is_absolute() and path.is_relative_to(top) else written
 
 
 def _suites(there: Settings, problems: list[Mistake]) -> Iterator[Located]:

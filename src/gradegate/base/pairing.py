@@ -12,7 +12,7 @@ from gradegate.access.hiding import excerpt
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OK, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, BaseAnswer, Baseline, standing
 from gradegate.values.account import BaselineReport
 from gradegate.values.figures import many
-from gradegate.values.result import Counterpart, Grade, Outcome, Row
+from gradegate.values.result import Grade, Outcome, Row
 
 STALE = 14  # days after which a baseline is too old to go unsaid
 _SHORT = 7  # characters of a commit
@@ -36,13 +36,10 @@ def beside(row: Row, answer: BaseAnswer | None) -> Row:
     """A row that knows what the base says of it and of each of its grades."""
     if answer is None:
         return row
-    grades = tuple(replace(grade, base=_counterpart(grade, answer)) for grade in row.grades)
+    found = [(grade, answer.grades.get(grade.assertion.key)) for grade in row.grades]
+    same = ((grade, it.said if it and it.definition == grade.assertion.definition else None) for grade, it in found)
+    grades = tuple(replace(grade, base=said) for grade, said in same)
     return replace(row, grades=grades, base=answer.outcome if answer.definition == row.definition else None)
-
-
-def _counterpart(grade: Grade, answer: BaseAnswer) -> Counterpart | None:
-    found = answer.grades.get(grade.assertion.key)
-    return found.said if found and found.definition == grade.assertion.definition else None
 
 
 def status(grade: Grade, again: Outcome | None, settled: bool) -> str:

@@ -24,7 +24,9 @@ def blamed(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset[int]:
 
 def _of_rule(rule: Rule, rows: Sequence[Row]) -> Iterator[int]:
     alone = rule.own and not rule.beside_base
-    any_failure = alone or (rule.own and _own_is_missed(rule, rows))
+    # A rule that also looks at the base may be missed by what it asks of the run itself.
+    own = [row for row in rows if row.suite == rule.suite]
+    any_failure = alone or (rule.own and apply(rule, own).outcome is Outcome.FAIL)
     for place, row in enumerate(rows):
         if row.suite != rule.suite:
             continue
@@ -36,8 +38,3 @@ def _of_rule(rule: Rule, rows: Sequence[Row]) -> Iterator[int]:
             blames = failing and (any_failure or standing(row, grades) == NEW_FAILURE)
         if blames:
             yield place
-
-
-def _own_is_missed(rule: Rule, rows: Sequence[Row]) -> bool:
-    """Whether a rule that also looks at the base is missed by what it asks of the run itself."""
-    return apply(rule, [row for row in rows if row.suite == rule.suite]).outcome is Outcome.FAIL

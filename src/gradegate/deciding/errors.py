@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from gradegate.deciding.confirmations import members
 from gradegate.deciding.votes import CONTRADICTION, began_as_failure, is_contradicted
-from gradegate.values.conversation import Usage
 from gradegate.values.figures import many
 from gradegate.values.limits import exact
 from gradegate.values.result import Grade, Outcome, Row, RuleResult, RunResult, counted, takes
@@ -82,12 +81,9 @@ def _found(run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]) 
 def _decides(run: RunResult, row: Row, grade: Grade, blocking: Sequence[RuleResult]) -> bool:
     looking = [result for result in blocking if takes(result.rule, row, grade)]
     if not looking:  # it is advice, unless no model that was asked is there at all
-        return grade.unheard and not _answered(run.target_usage if row.error else run.grader_usage)
+        usage = run.target_usage if row.error else run.grader_usage
+        return grade.unheard and not (usage.calls or usage.cached)
     return not (is_contradicted(grade) and all(result.bears for result in looking))
-
-
-def _answered(usage: Usage) -> bool:
-    return bool(usage.calls or usage.cached)
 
 
 def _is_held(grades: Sequence[Grade], place: int) -> bool:
@@ -101,13 +97,10 @@ def _effect(policy: Policy, found: Sequence[_Error], rows: Sequence[Row], blocki
     """What errors do under a policy, and which of them."""
     if policy.errors != "ignore":
         return policy.errors, found
-    looked_at = sum(_is_looked_at(row, grade, blocking) for row in rows for grade in row.grades)
+    counting = ((row, grade) for row in rows for grade in row.grades if grade.counts)
+    looked_at = sum(any(takes(result.rule, *pair) for result in blocking) for pair in counting)
     silent = sum(bool(row.error) and not row.grades for row in rows)
     if len(found) > exact(policy.errors_up_to) * (looked_at + silent):
         return "inconclusive", found
     held = [error for error in found if error.held]
     return ("inconclusive", held) if held else ("", found)
-
-
-def _is_looked_at(row: Row, grade: Grade, blocking: Sequence[RuleResult]) -> bool:
-    return grade.counts and any(takes(result.rule, row, grade) for result in blocking)

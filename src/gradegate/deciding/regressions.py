@@ -43,17 +43,13 @@ class Case:
     def firsts(self) -> tuple[Outcome | None, Outcome | None]:
         """What base and head said when they were asked first."""
         base = _together([grade.base.first if grade.base else None for grade in self.grades])
-        return base, _together([_first(grade) for grade in self.grades])
+        return base, _together([grade.votes[0].outcome if grade.votes else grade.outcome for grade in self.grades])
 
 
 def is_old(row: Row, grade: Grade) -> bool:
     """Whether a failure was there before. Where a threshold decides over the case, that of the whole counts."""
     old = grade.base is not None and grade.base.outcome is Outcome.FAIL
     return old and (row.threshold is None or row.base is Outcome.FAIL)
-
-
-def _first(grade: Grade) -> Outcome:
-    return grade.votes[0].outcome if grade.votes else grade.outcome
 
 
 def _together(outcomes: Sequence[Outcome | None]) -> Outcome | None:
@@ -108,7 +104,8 @@ def _newly(result: RuleResult, cases: Sequence[Case], report: BaselineReport | N
         return result, Outcome.FAIL, f"{many(len(new), 'new failure')}{allowed}{_evidence(new, report)}{beside}"
     may_be = [*new, *unsure]
     if len(may_be) > most:
-        return result, Outcome.ERROR, f"whether {many(len(unsure), 'failure')} {_is(unsure)} new could not be told"
+        verb = "is" if len(unsure) == 1 else "are"
+        return result, Outcome.ERROR, f"whether {many(len(unsure), 'failure')} {verb} new could not be told"
     alone = result.rule.max_drop is None and not result.rule.own
     if alone and contradicted and len(may_be) + len(contradicted) <= most:
         result, may_be, unsure = replace(result, bears=True), [*may_be, *contradicted], contradicted
@@ -124,10 +121,6 @@ def _uncounted(kinds: Sequence[str]) -> str:
     pairs = ((kinds.count(PRE_EXISTING), "known one"), (kinds.count(UNSTEADY), "unsteady one"))
     said = " and ".join(many(number, noun) for number, noun in pairs if number)
     return f"; {said} not counted" if said else ""
-
-
-def _is(cases: Sequence[Case]) -> str:
-    return "is" if len(cases) == 1 else "are"
 
 
 def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
@@ -217,15 +210,12 @@ def _finals(cases: Iterable[Case]) -> Sign:
     worse = better = compared = 0
     for case in cases:
         base, kind = case.base, case.standing
-        if base is not None and kind not in (UNDECIDED, OPEN) and _decided(case):
+        decided = all(grade.outcome is not Outcome.ERROR for grade in case.grades)
+        if base is not None and kind not in (UNDECIDED, OPEN) and decided:
             compared += 1
             worse += base is Outcome.PASS and kind == NEW_FAILURE
             better += base is Outcome.FAIL and kind == FIXED
     return Sign(worse, better, compared)
-
-
-def _decided(case: Case) -> bool:
-    return all(grade.outcome is not Outcome.ERROR for grade in case.grades)
 
 
 def _firsts(cases: Iterable[Case]) -> Sign:

@@ -26,7 +26,7 @@ def doubts(report: ConfirmReport, asked: Sequence[Grade], held: bool) -> list[st
             f"the grader changed its mind on {report.overturned} of {report.grades}: more than `noise` allows "
             f"({percent(report.noise)}); measure it with `gradegate calibrate`"
         )
-    if len(asked) >= _FEW and all(_alike(grade) for grade in asked):
+    if len(asked) >= _FEW and all(len({(vote.outcome, vote.score, vote.reason) for vote in grade.votes}) == 1 for grade in asked):
         said.append("asking again changes nothing (temperature 0, a cache): name `second-opinions`")
     return said
 
@@ -34,7 +34,3 @@ def doubts(report: ConfirmReport, asked: Sequence[Grade], held: bool) -> list[st
 def noisier(overturned: int, grades: int, noise: float) -> bool:
     """Whether so many overturned grades are too many for a grader with that noise."""
     return overturned > 0 and tail(overturned, grades, noise) < _LIKELY
-
-
-def _alike(grade: Grade) -> bool:
-    return len({(vote.outcome, vote.score, vote.reason) for vote in grade.votes}) == 1

@@ -11,7 +11,7 @@ from gradegate.deciding.rules import by_counts
 from gradegate.deciding.votes import is_contradicted
 from gradegate.results.earlier_run import NEW_FAILURE
 from gradegate.values.limits import exact
-from gradegate.values.result import Counts, Grade, Outcome, Row, counted, takes
+from gradegate.values.result import Counts, Outcome, Row, counted, takes
 from gradegate.values.suite import Rule
 
 LEAST = 8  # cases or grades of a wave, as far as so many are open
@@ -242,15 +242,11 @@ def _open_in_case(opened: Opened) -> list[int]:
 
 def _open_in_grade(opened: Opened, position: int) -> list[int]:
     """A grade itself, or the open members of a set that fails by nothing else."""
-    grade = opened.row.grades[position]
+    grades, grade = opened.row.grades, opened.row.grades[position]
     if grade.outcome is not Outcome.FAIL or not opened.open:
         return []
     if not grade.assertion.is_set:
         return [position] if position in opened.open else []
-    failing = [place for place in members(opened.row.grades, position) if _fails(opened.row.grades[place])]
+    failing = [place for place in members(grades, position) if grades[place].outcome is Outcome.FAIL and grades[place].assertion.counts]
     found = [place for place in failing if place in opened.open]
     return found if grade.threshold is not None or len(found) == len(failing) else []
-
-
-def _fails(member: Grade) -> bool:
-    return member.outcome is Outcome.FAIL and member.assertion.counts

@@ -40,7 +40,9 @@ def _grades(bound: Bound, answers: Sequence[Answered], rows: Sequence[Row], reas
     graded = "\n".join(transcript.output for transcript in transcripts)
 
     def grades() -> list[Grade]:
-        own_grades = [_own_grades(answer.job, row) for answer, row in zip(answers, rows, strict=True)]
+        # The grades of an answer that do not come from comparing it.
+        compares = [binding.compares for binding in answers[0].job.assertions for _ in range(_places(binding))]
+        own_grades = [tuple(grade for grade, skipped in zip(row.grades, compares, strict=True) if not skipped) for row in rows]
         verdicts = bound.grader.compare(transcripts, own_grades, judge_of(bound, transcripts[0], account, reask, graded))
         # The comparison is one question: its usage is booked once, on the first answer.
         usages = [account.total, *[NO_USAGE] * (len(verdicts) - 1)]
@@ -50,12 +52,6 @@ def _grades(bound: Bound, answers: Sequence[Answered], rows: Sequence[Row], reas
         return [error(bound, e, NO_USAGE if number else account.total) for number in range(len(answers))]
 
     return guarded(grades, errors)
-
-
-def _own_grades(job: Job, row: Row) -> tuple[Grade, ...]:
-    """The grades of an answer that do not come from comparing it."""
-    compares = [binding.compares for binding in job.assertions for _ in range(_places(binding))]
-    return tuple(grade for grade, skipped in zip(row.grades, compares, strict=True) if not skipped)
 
 
 def _places(binding: object) -> int:

@@ -92,10 +92,15 @@ class Gathered:
     def result(self, why: str, account: Account) -> RunResult:
         """Everything, where ``why`` says that asking ended early."""
         rows = self.confirming.end(why)
-        target, graders = self._spent(rows, account.lost)
+        every = (*rows, *self.others)
+        target = sum((row.usage for row in every), account.lost[0] + self.confirming.lost_answers)
+        grades = (grade.usage for row in every for grade in row.grades)
+        graders = sum(grades, account.lost[1] + self.confirming.unseen)
         doubts = map(Note, self.confirming.doubts())
         cache_notes = [Note(f"the cache: {problem}") for problem in account.problems]
         plan = self.plan
+        of = plan.digests, plan.recorded, plan.titles, plan.options, plan.folder
+        made = Made(__version__, plan.commit, account.started, *of)
         return RunResult(
             cases=cases_of(rows),
             target_usage=target,
@@ -106,28 +111,13 @@ class Gathered:
             models=plan.models,
             keys=plan.keys,
             about=plan.about,
-            made=Made(
-                __version__,
-                plan.commit,
-                account.started,
-                plan.digests,
-                plan.recorded,
-                plan.titles,
-                plan.options,
-                plan.folder,
-            ),
+            made=made,
             budget=account.budget,
             cache=account.cache,
             confirm=self.confirming.report(),
             baseline=self.confirming.baseline(rows),
             derived=derived(plan.derived, rows),
         )
-
-    def _spent(self, rows: Sequence[Row], lost: tuple[Usage, Usage]) -> tuple[Usage, Usage]:
-        """What target and graders took, of rows and of what came to nothing."""
-        every = (*rows, *self.others)
-        target = sum((row.usage for row in every), lost[0] + self.confirming.lost_answers)
-        return target, sum((grade.usage for row in every for grade in row.grades), lost[1] + self.confirming.unseen)
 
 
 def _notes(rows: Sequence[Row]) -> list[Note]:

@@ -50,7 +50,11 @@ class Confirming:
         self._reask = reask
         self._beside = beside  # the base, where there is one, or a rule that asks for it
         self._regradings: list[tuple[int, Regrading]] = []  # of the base's answers, that go on now
-        self._open = {number: places for number, it in enumerate(answers) if (places := self._failing(it))}
+        self._open: dict[int, set[int]] = {}  # the positions of failing grades that may be asked again
+        for number, it in enumerate(answers):
+            if any(grade.outcome is Outcome.FAIL for grade in it.row.grades):
+                places = {place for place, _ in askable.of(it.job) if it.row.grades[place].outcome is Outcome.FAIL}
+                self._open |= {number: places} if places else {}
         self._wave: list[tuple[int, Asking]] = []  # what is asked now
         self._lost = NO_USAGE  # what graders took for asks that came to nothing
         self.lost_answers = NO_USAGE  # what targets took for answers that came to nothing
@@ -90,12 +94,6 @@ class Confirming:
         return [answer.row for answer in self._answers]
 
     # --- what is open -----------------------------------------------------------------------------------------
-
-    def _failing(self, answer: Answer) -> set[int]:
-        grades = answer.row.grades
-        if not any(grade.outcome is Outcome.FAIL for grade in grades):
-            return set()
-        return {place for place, _ in self._askable.of(answer.job) if grades[place].outcome is Outcome.FAIL}
 
     def _waves(self) -> Waves:
         if not self._open:
@@ -239,12 +237,12 @@ def in_portions(numbered: Sequence[tuple[int, Asking]], portions: Portions, stop
     if not portions.limited:
         portions.in_threads(lambda asking: asking.pursue(stopped), askings)
     while not stopped() and (open_ := [asking for asking in askings if asking.open]):
-        portions.work(lambda asking: asking.ask(stopped), open_, lambda asking: asking.calls, _take_back)
 
+        def take_back(cut: Iterable[Asking]) -> None:
+            for asking in cut:
+                asking.take_back()
 
-def _take_back(askings: Iterable[Asking]) -> None:
-    for asking in askings:
-        asking.take_back()
+        portions.work(lambda asking: asking.ask(stopped), open_, lambda asking: asking.calls, take_back)
 
 
 def _sets_anew(assertions: Iterable[Binding], grades: Sequence[Grade]) -> tuple[Grade, ...]:

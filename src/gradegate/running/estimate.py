@@ -74,16 +74,13 @@ def said(found: Estimate, limits: Limits = NO_LIMITS) -> Iterator[str]:
     yield f"target: {many(found.target, 'call')}"
     yield f"grader: {many(found.grader, 'call')}"
     yield f"asked again: {found.expected:,.1f} expected, at most {found.most:,} (of {found.grades:,} grades)"
-    yield f"cost: {_cost(found)}"
+    if found.usd is None or found.most_usd is None:
+        yield f"cost: {'; '.join(('unknown', *_unknown(found)))}"
+    else:
+        most = f"; {found.most_usd:.2g} USD with all that may be asked again" if found.most_usd > found.usd else ""
+        yield f"cost: about {found.usd:.2g} USD{most}"
     if limits != NO_LIMITS:
         yield f"budget: {_budget(found, limits)}"
-
-
-def _cost(found: Estimate) -> str:
-    if found.usd is None or found.most_usd is None:
-        return "; ".join(("unknown", *_unknown(found)))
-    most = f"; {found.most_usd:.2g} USD with all that may be asked again" if found.most_usd > found.usd else ""
-    return f"about {found.usd:.2g} USD{most}"
 
 
 def _unknown(found: Estimate) -> Iterator[str]:
@@ -138,14 +135,10 @@ def _grading(bound: Bound, text: int, unpriced: dict[str, Provider], exchanges: 
     """Requests for one grade, and their price."""
     calls, cost = 0, 0.0
     for kind, model in bound.models.items():
-        number = _questions(bound, kind, exchanges) if model.url or model.code else 0
+        number = (bound.grader.questions(exchanges) if kind == "text" else 1) if model.url or model.code else 0
         asked = len(str(bound.asserted.value or "")) + text + (PROMPT + ANSWER) * CHARACTERS
         calls, cost = calls + number, cost + number * _price(model, asked, VERDICT, unpriced)
     return calls, cost
-
-
-def _questions(bound: Bound, kind: str, exchanges: int) -> int:
-    return bound.grader.questions(exchanges) if kind == "text" else 1
 
 
 def _price(model: Provider, characters: int, answer: int, unpriced: dict[str, Provider]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from gradegate.grading.conclude import Bound
 from gradegate.planning.identity import Ordinals, request
@@ -28,7 +28,9 @@ class Occasions:
         """Where a job's target is asked; the base's answers, which a run asks for beside its own, are always fresh."""
         if self._replies is None or self._jobs[index].of_base:
             return None
-        names = _names_of_grades(self._jobs[index])
+        bounds = [bound for binding in self._jobs[index].assertions for bound in binding.bounds]
+        numbered = _numbered(repr((bound.asserted.type, bound.asserted.value)) for bound in bounds)
+        names = {id(bound): name for bound, name in zip(bounds, numbered, strict=True)}
         return Occasion(self._replies, TARGET, (*self._names[index], repeat), names)
 
     def of_comparison(self, index: int, repeat: int) -> Occasion | None:
@@ -42,12 +44,6 @@ def of_grade(bound: Bound) -> Occasion | None:
     """Where the graders of an assertion are asked, below this thread's answer."""
     here = occasion()
     return here.below(*here.names[id(bound)], role=GRADER) if here and id(bound) in here.names else None
-
-
-def _names_of_grades(job: Job) -> Mapping[int, Name]:
-    bounds = [bound for binding in job.assertions for bound in binding.bounds]
-    names = _numbered(repr((bound.asserted.type, bound.asserted.value)) for bound in bounds)
-    return {id(bound): name for bound, name in zip(bounds, names, strict=True)}
 
 
 def _numbered(things: Iterable[str]) -> list[Name]:

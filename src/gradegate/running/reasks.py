@@ -49,7 +49,9 @@ class Asking:
     def ask(self, stopped: Stopped) -> None:
         """Ask for every grade once more that does not stand; what is cut off then is no ask."""
         self._times, places = self._times + 1, self.open
-        answer = self._answer() if self.anew else self.transcript
+        answer: Transcript | Exception = self.transcript
+        if self.anew:
+            answer = guarded(lambda: converse.transcript(self.job, converse.Memory()), lambda error: error)
         grades = gather([partial(self._ask, self.bounds[place], answer, self._times) for place in places])
         cut = stopped()
         self._keep(answer)
@@ -60,9 +62,6 @@ class Asking:
             else:
                 self.asks[place].append(grade)
                 self._last.append(place)
-
-    def _answer(self) -> Transcript | Exception:
-        return guarded(lambda: converse.transcript(self.job, converse.Memory()), lambda error: error)
 
     def take_back(self) -> None:
         """Let what was asked last count for nothing, beside what it took."""
@@ -95,7 +94,8 @@ class Asking:
     def concluded(self, place: int) -> Grade:
         """The grade at a position, of all its asks."""
         asks, bound = tuple(self.asks[place]), self.bounds[place]
-        grade = concluded(asks, [_model(opinion(bound, number)) for number in range(len(asks))], self.lead)
+        models = (opinion(bound, number).models for number in range(len(asks)))
+        grade = concluded(asks, [of["text"].name if "text" in of else "" for of in models], self.lead)
         evidence = {**grade.evidence, "answers": self.answers[: len(asks) - 1]} if self.anew else grade.evidence
         return replace(grade, inner=asks[0].inner, evidence=evidence)
 
@@ -123,7 +123,3 @@ def opinion(bound: Bound, number: int) -> Bound:
     if not number or not opinions:
         return bound
     return replace(bound, models={**bound.models, "text": opinions[(number - 1) % len(opinions)]})
-
-
-def _model(bound: Bound) -> str:
-    return bound.models["text"].name if "text" in bound.models else ""
