@@ -47,7 +47,12 @@ def compare_grades(base: Sequence[GradeTerms], head: Sequence[GradeTerms], thres
     """Every way in which the assertions of an answer, or members of a set, are less. ``threshold`` is that of their mean."""
     left, spare = list(base), list(head)
     pairs = [pair for alike in (None, *_ALIKE) for pair in _paired(left, spare, alike)]
-    pairs += _sets(left, spare)
+    for old in [grade for grade in left if grade.members]:  # sets whose members differ go with the set that has most of them
+        if sets := [grade for grade in spare if grade.members and grade.type == old.type]:
+            new = max(sets, key=lambda grade: len(set(grade.members) & set(old.members)))  # used at once
+            left = [grade for grade in left if grade is not old]
+            spare = [grade for grade in spare if grade is not new]
+            pairs.append((old, new))
     for old in left:
         yield Found(REMOVED, "gone", f"`{old.type}`")
     whole = [sum((exact(grade.weight) for grade in grades if grade.counts), Fraction(0)) for grades in (base, head)]
@@ -81,17 +86,6 @@ def _paired(
     spare[:] = [grade for grade in spare if id(grade) not in taken]
 
 
-def _sets(left: list[GradeTerms], spare: list[GradeTerms]) -> Iterator[tuple[GradeTerms, GradeTerms]]:
-    """Sets whose members differ go with the set that has most of them."""
-    for old in [grade for grade in left if grade.members]:
-        sets = [grade for grade in spare if grade.members and grade.type == old.type]
-        if sets:
-            new = max(sets, key=lambda grade: len(set(grade.members) & set(old.members)))
-            left[:] = [grade for grade in left if grade is not old]
-            spare[:] = [grade for grade in spare if grade is not new]
-            yield old, new
-
-
 def _strict(grade: GradeTerms) -> tuple[bool, tuple[float, bool], float]:
     return grade.blocking, strictness(grade), grade.weight
 
@@ -110,8 +104,12 @@ def strictness(grade: GradeTerms) -> tuple[float, bool]:
 
 
 def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
-    if old.members:
-        yield from _set(old, new)
+    if old.members and not old.negated:
+        yield from compare_means(old.limit, new.limit)
+    elif old.members:
+        lower = old.limit is not None and new.limit is not None and new.limit < old.limit
+        if Counter(old.members) != Counter(new.members) or (old.limit != new.limit and not lower):
+            yield WEAKER, "what must not hold is something else"
     elif new.free and not old.free:
         was = "its grader's yes or no" if old.limit is None else f"the threshold {old.limit:g}"
         yield WEAKER, f"is reported alone: {was} became `threshold: none`"
@@ -131,15 +129,6 @@ def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
 def milder(old: str, new: str) -> bool:
     """Whether failures are asked again in a way that forgives more."""
     return CONFIRM_MODES.index(new) > CONFIRM_MODES.index(old)
-
-
-def _set(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
-    if not old.negated:
-        yield from compare_means(old.limit, new.limit)
-        return
-    lower = old.limit is not None and new.limit is not None and new.limit < old.limit
-    if Counter(old.members) != Counter(new.members) or (old.limit != new.limit and not lower):
-        yield WEAKER, "what must not hold is something else"
 
 
 def compare_means(old: float | None, new: float | None) -> Iterator[Way]:

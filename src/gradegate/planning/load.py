@@ -6,7 +6,7 @@ import glob
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,19 +91,14 @@ def _with_variables(suite: Suite, settings: Settings) -> Suite:
     """The suite with the variables of the command line in each case that does not set them."""
     if not settings.variables:
         return suite
-    given = settings.variables
-    notes = (*suite.notes, *_unused(given, suite))
-    return replace(suite, notes=notes, cases=tuple(replace(case, vars={**given, **case.vars}) for case in suite.cases))
-
-
-def _unused(given: Mapping[str, str], suite: Suite) -> Iterator[Note]:
-    """Variables of the command line that change nothing; code in files of its own may use any."""
+    given, notes = settings.variables, [*suite.notes]
     texts = repr((suite.prompts, suite.cases, suite.targets))
-    for name in given:
+    for name in given:  # what changes nothing is said; code in files of its own may use any
         if suite.cases and all(name in case.vars for case in suite.cases):
-            yield Note(f"--var {name} has no effect: every test of {suite.file} sets `{name}` itself")
+            notes.append(Note(f"--var {name} has no effect: every test of {suite.file} sets `{name}` itself"))
         elif name not in texts and "file://" not in texts and "exec:" not in texts:
-            yield Note(f"--var {name} has no effect: nothing in {suite.file} uses `{name}`")
+            notes.append(Note(f"--var {name} has no effect: nothing in {suite.file} uses `{name}`"))
+    return replace(suite, notes=tuple(notes), cases=tuple(replace(case, vars={**given, **case.vars}) for case in suite.cases))
 
 
 def written_in(settings: Settings) -> Iterator[str]:

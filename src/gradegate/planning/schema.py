@@ -17,18 +17,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from gradegate.asking.options import TEST_PARAMETERS
-from gradegate.configs.keys import (
-    STEERING,
-    AssertionKeys,
-    CommandLineKeys,
-    ConfigKeys,
-    DerivedKeys,
-    EvaluateKeys,
-    OptionKeys,
-    ProviderKeys,
-    ScenarioKeys,
-    TestKeys,
-)
+from gradegate.configs import keys
 from gradegate.configs.wrongkeys import DOCUMENTS
 from gradegate.files.tables import table
 from gradegate.grading.grader import GRADERS, Grader
@@ -55,15 +44,15 @@ _FLAG = "^\\s*(" + "|".join(
 _OWN = r"^(x-|_(?!_)|\.)"  # as configs/idle.py has it
 _DOCUMENTS = f"^({'|'.join(sorted(DOCUMENTS))})$"
 # Where keys that document something, or are somebody's own, are passed over.
-_OPEN = (ConfigKeys, TestKeys, AssertionKeys, OptionKeys, ScenarioKeys, ProviderKeys, EvaluateKeys, CommandLineKeys)
+_OPEN = "ConfigKeys TestKeys AssertionKeys OptionKeys ScenarioKeys ProviderKeys EvaluateKeys CommandLineKeys".split()
 _FOR_PEOPLE = "documents the config, and decides nothing"
 
 
 def config_schema() -> Schema:
     """The schema of a config file in promptfoo's dialect, with our own keys."""
-    schema = ConfigKeys.model_json_schema()
+    schema = keys.ConfigKeys.model_json_schema()
     defs = schema.pop("$defs")
-    for model in (TestKeys, AssertionKeys, ProviderKeys, DerivedKeys, ScenarioKeys):
+    for model in (keys.TestKeys, keys.AssertionKeys, keys.ProviderKeys, keys.DerivedKeys, keys.ScenarioKeys):
         one = model.model_json_schema()
         defs |= {**one.pop("$defs", {}), model.__name__: one}
     _link(schema, defs)
@@ -103,7 +92,7 @@ def _link(schema: Schema, defs: Schema) -> None:
     defs["TestKeys"]["properties"]["turns"] = {"anyOf": [{"type": "array", "minItems": 1, "items": _turn()}, text]}
     defs["RuleKeys"]["anyOf"] = [{"required": [key]} for key in _LIMITS]
     extra = {name: {"description": "sent to the target, over its `config`"} for name in TEST_PARAMETERS}
-    extra |= {name: {"description": "steers the test, as in promptfoo"} for name in STEERING}
+    extra |= {name: {"description": "steers the test, as in promptfoo"} for name in keys.STEERING}
     extra |= {name: {"description": f"an option of {', '.join(kinds)}"} for name, kinds in _shared_options().items()}
     defs["OptionKeys"]["properties"] = dict(sorted(extra.items())) | defs["OptionKeys"]["properties"]
     defs["OptionKeys"]["additionalProperties"] = False
@@ -141,7 +130,7 @@ def _finish(name: str, schema: Schema) -> None:
             value["anyOf"].append({"const": False})  # YAML reads `off` as false
         sentence = _sentences().get(name, {}).get(key)
         properties[key] = {**value, "description": sentence} if sentence else value
-    if name in {model.__name__ for model in _OPEN}:
+    if name in _OPEN:
         schema["patternProperties"] = {_OWN: {}, _DOCUMENTS: {"description": _FOR_PEOPLE}}
     schema["description"] = str(schema.get("description", "")).replace("``", "`")
 
@@ -194,7 +183,8 @@ def _typed(schema: Schema) -> Schema:
     kinds: dict[type[Grader], list[str]] = {}
     for name, kind in GRADERS:
         kinds.setdefault(kind, []).append(name)
-    sentences = {name: _first(kind) for kind, names in kinds.items() for name in names} | {SET: SET_SENTENCE}
+    firsts = {kind: str(kind.__doc__ or "").strip().partition("\n")[0].replace("``", "`") for kind in kinds}
+    sentences = {name: firsts[kind] for kind, names in kinds.items() for name in names} | {SET: SET_SENTENCE}
     names = sorted(sentences)
     opposite = "|".join(names)  # letters, digits, hyphens, colons: nothing to escape
     schema["properties"]["type"] = {
@@ -212,19 +202,15 @@ def _typed(schema: Schema) -> Schema:
     schema["required"] = []
     schema["anyOf"] = [{"required": ["type"]}, {"required": ["$ref"]}]
     defs: Schema = {}
-    schema["allOf"] = [_case([SET], _of_set()), {"not": _ADVICE_THAT_BLOCKS}]
+    # A set takes members that are none, and no threshold that holds nothing.
+    member = {"not": {"properties": {"type": {"pattern": f"^(not-)?{SET}$"}}, "required": ["type"]}}
+    of_set = {"assert": {"minItems": 1, "items": member}, "threshold": {"not": _NOTHING}}
+    schema["allOf"] = [_case([SET], {"properties": of_set, "required": ["assert"]}), {"not": _ADVICE_THAT_BLOCKS}]
     for kind, written in kinds.items():
         then, more = _of_kind(kind, sentences[written[0]])
         schema["allOf"].append(_case(written, then))
         defs |= more
     return defs
-
-
-def _of_set() -> Schema:
-    """What a set takes: members that are none, and no threshold that holds nothing."""
-    member = {"not": {"properties": {"type": {"pattern": f"^(not-)?{SET}$"}}, "required": ["type"]}}
-    members = {"minItems": 1, "items": member}
-    return {"properties": {"assert": members, "threshold": {"not": _NOTHING}}, "required": ["assert"]}
 
 
 def _case(names: Sequence[str], then: Schema) -> Schema:
@@ -248,9 +234,11 @@ def _of_kind(kind: type[Grader], sentence: str) -> tuple[Schema, Schema]:
     if value is not None:
         about = told.get("value", "")
         # Only shown: a template may stand for any of it, and the reader takes texts where lists are meant.
-        keys: Schema = {"properties": inner} if (inner := _keys_in(value, defs)) else {}
-        then["properties"]["value"] = {"description": about, **keys, "anyOf": [value, ANYTHING]}
-    then["properties"]["threshold"] = _held(kind, default if default is not None else options.get("threshold", {}).get("default"))
+        inside: Schema = {"properties": inner} if (inner := _keys_in(value, defs)) else {}
+        then["properties"]["value"] = {"description": about, **inside, "anyOf": [value, ANYTHING]}
+    default = options.get("threshold", {}).get("default") if default is None else default
+    ends = {"minimum": 0, "maximum": 1} if kind.scoring.share else {}  # a share where its score is one
+    then["properties"]["threshold"] = ends | ({} if default is None else {"default": default})
     if not kind.written.own_config:
         known = {name: {**({"description": told[name]} if name in told else {}), "anyOf": [it, ANYTHING]} for name, it in options.items()}
         known.pop("threshold", None)
@@ -263,7 +251,8 @@ def _of_kind(kind: type[Grader], sentence: str) -> tuple[Schema, Schema]:
                 "model": {"description": "the model that grades, as DeepEval has it"},
             }
         then["properties"]["config"] = {"type": ["object", "null"], "properties": known, "additionalProperties": False}
-    required = [item.name for item in _fields(kind) if item.name in ("value", "threshold") and _lacks_default(item)]
+    lacking = (item.name for item in _fields(kind) if item.default is item.default_factory is dataclasses.MISSING)
+    required = [name for name in lacking if name in ("value", "threshold")]
     return {**then, "required": required}, defs
 
 
@@ -276,24 +265,8 @@ def _keys_in(value: Schema, defs: Mapping[str, Schema]) -> Schema:
     return found
 
 
-def _held(kind: type[Grader], default: Any) -> Schema:
-    """The threshold of one grader: a share where its score is one."""
-    ends = {"minimum": 0, "maximum": 1} if kind.scoring.share else {}
-    usual = {} if default is None else {"default": default}
-    return {**ends, **usual}
-
-
-def _lacks_default(item: dataclasses.Field[Any]) -> bool:
-    return item.default is item.default_factory is dataclasses.MISSING
-
-
 def _fields(kind: type[Grader]) -> Sequence[dataclasses.Field[Any]]:
     return dataclasses.fields(kind)  # type: ignore[arg-type]  # every grader is one
-
-
-def _first(kind: type[Grader]) -> str:
-    """The first line of a grader's docstring."""
-    return str(kind.__doc__ or "").strip().partition("\n")[0].replace("``", "`")
 
 
 def _sentences() -> Mapping[str, Mapping[str, str]]:

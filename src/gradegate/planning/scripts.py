@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -10,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.planning.identity import digest
+from gradegate.planning.identity import Ordinals, digest
 from gradegate.texts.code import Python, of_transform
 from gradegate.texts.script import Script, ScriptError
 from gradegate.values.suite import Case, Code, Suite
@@ -50,21 +49,17 @@ def with_made_vars(suite: Suite) -> tuple[Suite, list[Mistake]]:
     if not any(case.options.transform_vars for case in suite.cases):
         return suite, []
     cases, mistakes = [], list[Mistake]()
-    seen: Counter[bytes] = Counter()
+    seen = Ordinals()
     for case in suite.cases:
         try:
-            cases.append(_with_made_vars(case, _uuid(suite, case, seen)) if case.options.transform_vars else case)
+            # An id of the test's own is the same in every run: answers, replies and baselines are known again by it.
+            asked = digest([PurePosixPath(suite.file).name, case.description, case.vars])
+            uuid = UUID(bytes=digest([asked.hex(), seen.next(asked) + 1])[:16], version=4) if case.options.transform_vars else ""
+            cases.append(_with_made_vars(case, str(uuid)) if uuid else case)
         except ConfigError as e:
             cases.append(case)
             mistakes += e.mistakes
     return replace(suite, cases=tuple(cases)), mistakes
-
-
-def _uuid(suite: Suite, case: Case, seen: Counter[bytes]) -> str:
-    """An id of the test's own: the same in every run, so that answers, replies and baselines are known again by it."""
-    asked = digest([PurePosixPath(suite.file).name, case.description, case.vars])
-    seen[asked] += 1
-    return str(UUID(bytes=digest([asked.hex(), seen[asked]])[:16], version=4))
 
 
 def _with_made_vars(case: Case, uuid: str) -> Case:

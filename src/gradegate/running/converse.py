@@ -105,7 +105,7 @@ def _is_data(job: Job, text: str) -> bool:
 
 
 def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:
-    """The target's reply, and what it cost now: nothing where it came from the cache. Raises ProviderError also for one that holds no answer."""
+    """The reply, and what it cost now: nothing where it came from the cache. Raises ProviderError also for one without an answer."""
     with question(job.target) as asked:
         reply = job.target.complete(request)
     spent = asked.booked(reply.usage)
