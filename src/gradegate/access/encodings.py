@@ -21,11 +21,7 @@ _LEAST_WORD = 4  # shorter still is a placeholder: hiding "k" would garble every
 _LEAST_LINE = 12  # of a secret that has several lines, each of this length is one
 _LEAST_BONES = 12  # letters and digits; of fewer, other words might have as many in that order
 _LEAST_CUT, _LEAST_END = 6, 8  # characters of a secret that ends at a cut, or at the end of a text
-_PROBE, _STEP, _WHOLE = (
-    12,
-    8,
-    24,
-)  # parts of a secret of twelve letters and digits, from every eighth on; of a shorter one two thirds
+_PROBE, _STEP, _WHOLE = (12, 8, 24)  # parts of a secret of twelve letters and digits, from every eighth on; of a shorter one two thirds
 _PLACEHOLDERS = frozenset("test none null dummy empty fake ollama local unused true false".split())
 _MOST_PARTS = 32
 _INVISIBLE = (
@@ -165,19 +161,13 @@ def _encoded(secret: str) -> Iterator[str]:
     encoded = secret.encode("utf-8", "surrogatepass")
     yield encoded.hex()
     yield encoded.hex().upper()
-    yield from _base64(encoded)
-
-
-def _base64(secret: bytes) -> Iterator[str]:
-    """What base64 makes of the secret wherever it starts in a longer text, such as ``user:SECRET``: three forms.
-
-    The characters at both ends that depend on what stands beside it are left out.
-    """
+    # What base64 makes of the secret wherever it starts in a longer text, such as ``user:SECRET``: three forms.
+    # The characters at both ends that depend on what stands beside it are left out.
     for before in range(3):
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            text = encode(b"\0" * before + secret).decode().rstrip("=")
+            text = encode(b"\0" * before + encoded).decode().rstrip("=")
             first = -(-before * 8 // 6)
-            last = (before + len(secret)) * 8 // 6
+            last = (before + len(encoded)) * 8 // 6
             if last - first >= LONG:
                 yield text[first:last]
 

@@ -59,9 +59,15 @@ class Completions(Shape):
         usage = members(response.get("usage"))
         tokens = usage.get("prompt_tokens"), usage.get("completion_tokens")
         called = message.get("tool_calls") or message.get("function_call")
-        calls = _calls(called)
+        # The tool calls of a message, or its one call. Raises NoOutput for one that cannot be read, lest it counts as none.
+        written = called if isinstance(called, list) else [called] if called else []
+        calls = objects(written)
+        if len(calls) < len(written):
+            raise NoOutput("with a tool call that is no object")
         finish = self._finish(choices[0], calls)
-        refusal = _refusal(message)
+        # What the model says in order to decline, in a field or in a part of its own; empty where it does not.
+        parts = [part.get("refusal") for part in objects(message.get("content")) if part.get("type") == "refusal"]
+        refusal = str(message.get("refusal") or "") or "".join(str(part or "no reason given") for part in parts)
         if refusal:
             return ModelOutput(refusal, finish, True, calls, *tokens)
         text = _content(message)
@@ -78,21 +84,6 @@ class Completions(Shape):
             return finish
         native = ended(str(choice.get("native_finish_reason") or ""))
         return "error" if choice.get("error") else finish if native in WHOLE else native
-
-
-def _calls(called: Any) -> list[JsonObject]:
-    """The tool calls of a message, or its one call. Raises NoOutput for one that cannot be read, lest it counts as none."""
-    written = called if isinstance(called, list) else [called] if called else []
-    calls = objects(written)
-    if len(calls) < len(written):
-        raise NoOutput("with a tool call that is no object")
-    return calls
-
-
-def _refusal(message: JsonObject) -> str:
-    """What the model says in order to decline, in a field or in a part of its own; empty where it does not."""
-    parts = [part.get("refusal") for part in objects(message.get("content")) if part.get("type") == "refusal"]
-    return str(message.get("refusal") or "") or "".join(str(part or "no reason given") for part in parts)
 
 
 def _content(message: JsonObject) -> str | None:

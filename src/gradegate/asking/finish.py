@@ -13,8 +13,6 @@ WORDS = {
     "image_safety image_prohibited_content image_recitation model_armor escalation guardrail_intervened",
 }
 WHOLE = ("", "stop", "tool_calls")  # of answers that came to their end, and of those of which nobody says
-
-
 _JOINED = re.compile(r"[- ]|(?<=[a-z])(?=[A-Z])")  # what may stand for the underscore between two words
 
 

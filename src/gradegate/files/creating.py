@@ -21,7 +21,7 @@ def create(files: Mapping[Place, str], cures: Mapping[Place, str] | None = None)
     """
     if mistakes := [it for place in files for it in _in_the_way(place, (cures or {}).get(place, MOVE))]:
         raise ConfigError(*dict.fromkeys(mistakes))
-    folders = [folder for place in files for folder in _missing(place)]
+    folders = [folder for place in files for folder in list(_steps(place))[:-1] if not os.path.lexists(folder)]
     made: list[Path] = []
     try:
         for place, text in files.items():
@@ -62,10 +62,6 @@ def _steps(place: Place) -> Iterator[Path]:
     for part in place.parts:
         path = path / part
         yield path
-
-
-def _missing(place: Place) -> Iterator[Path]:
-    return (path for path in list(_steps(place))[:-1] if not os.path.lexists(path))
 
 
 def _write(place: Place, text: str, made: list[Path]) -> None:

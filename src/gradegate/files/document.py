@@ -21,26 +21,22 @@ def read(content: bytes, file: str) -> Any:
     if len(content) > MAX_FILE:
         raise ConfigError.at(f"the file has more than {MAX_FILE >> 20} MiB", Origin(file), "split it into several files")
     try:
-        return _read(content, file)
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as e:
+            line = content[: e.start].count(b"\n") + 1
+            raise ConfigError.at("the file is not UTF-8 text", Origin(file, line), "save it as UTF-8") from e
+        if file.endswith(".json"):
+            return jsonreader.read(text, file)
+        try:
+            return yamlreader.read(text, file)
+        except ConfigError:
+            if text.lstrip()[:1] in ("{", "["):  # JSON may write signs as pairs of escapes, which YAML does not know
+                with contextlib.suppress(ConfigError):
+                    return jsonreader.read(text, file)
+            raise
     except TooMuch as e:
         raise ConfigError.at(str(e), Origin(file), FEWER) from e
-
-
-def _read(content: bytes, file: str) -> Any:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as e:
-        line = content[: e.start].count(b"\n") + 1
-        raise ConfigError.at("the file is not UTF-8 text", Origin(file, line), "save it as UTF-8") from e
-    if file.endswith(".json"):
-        return jsonreader.read(text, file)
-    try:
-        return yamlreader.read(text, file)
-    except ConfigError:
-        if text.lstrip()[:1] in ("{", "["):  # JSON may write signs as pairs of escapes, which YAML does not know
-            with contextlib.suppress(ConfigError):
-                return jsonreader.read(text, file)
-        raise
 
 
 def to_json(value: Any) -> str:

@@ -22,10 +22,9 @@ from gradegate.github.promptfoo_action import ANSWERS
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, publish_part, say, tell_grouped, warn
 from gradegate.reporting.commands import harmless
 from gradegate.reporting.deliver import report_of
-from gradegate.reporting.report import Links
 from gradegate.running.progress import progress
 from gradegate.steps.parts import NoPartsError
-from gradegate.steps.session import Delivered, Prepared, Spare, deliver, deliver_without_keys, prepare
+from gradegate.steps.session import Delivered, Prepared, deliver, deliver_without_keys, prepare
 from gradegate.steps.shards import Written, ask, merge, name_open
 from gradegate.values.changes import Approval
 from gradegate.values.result import GateOutcome
@@ -105,7 +104,10 @@ def _delivered(step: Step) -> Delivered:
     names = ("console", *PUBLISHED)
     spare = partial(_spared, step)
     try:
-        return _ran(step, names, where, spare)
+        settings = step.settings.run
+        shown = partial(progress, in_ci=settings.in_ci)
+        steps = merge if settings.merge else deliver
+        return steps(settings, names, where, shown, partial(_approval, step), spare)
     except ConfigError as e:
         missing = _missing(step, e)
         why = withheld(event, missing), TWO_STAGES
@@ -143,13 +145,6 @@ def withheld(event: Event, missing: frozenset[str]) -> str:
     """Why a run of an outsider has none of the variables that are missing."""
     verb = "is" if len(missing) == 1 else "are"
     return f"the pull request comes from {event.outsider}, whose workflow GitHub gives no secrets, and {', '.join(sorted(missing))} {verb} not there"
-
-
-def _ran(step: Step, names: tuple[str, ...], where: Links, spare: Spare) -> Delivered:
-    settings = step.settings.run
-    shown = partial(progress, in_ci=settings.in_ci)
-    steps = merge if settings.merge else deliver
-    return steps(settings, names, where, shown, partial(_approval, step), spare)
 
 
 def _approval(step: Step) -> Approval:

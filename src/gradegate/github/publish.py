@@ -80,7 +80,14 @@ def publish(step: Step, decision: Decision, exit_code: int, documents: Iterable[
     _summarise(step, texts.get(Sink.SUMMARY, ""))
     url = _comment(step, texts.get(Sink.COMMENT, ""), decision.outcome in FAILING, fingerprint(decision))
     values = {"outcome": decision.outcome.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url}
-    return _set_outputs(step, {**values, **_paths(step, written)})
+    # Find the first report of each kind, relative to the workspace: the container's own paths mean nothing to later steps.
+    paths: dict[str, str] = {}
+    root = step.environ.get("GITHUB_WORKSPACE") or os.fspath(step.settings.run.cwd)
+    for path in written:
+        report = report_of(os.fspath(path))
+        if report is not None and report.path_output:
+            paths.setdefault(report.path_output, os.path.relpath(step.settings.run.cwd / path, root))
+    return _set_outputs(step, {**values, **paths})
 
 
 def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str, str]:
@@ -161,17 +168,6 @@ def _rate(counts: Counts) -> str:
         return ""
     share = counts.passed * 10_000 // graded
     return f"{share // 10_000}.{share % 10_000:04d}"
-
-
-def _paths(step: Step, written: Iterable[str | Path]) -> dict[str, str]:
-    """Find the first report of each kind, relative to the workspace: the container's own paths mean nothing to later steps."""
-    paths: dict[str, str] = {}
-    root = step.environ.get("GITHUB_WORKSPACE") or os.fspath(step.settings.run.cwd)
-    for path in written:
-        report = report_of(os.fspath(path))
-        if report is not None and report.path_output:
-            paths.setdefault(report.path_output, os.path.relpath(step.settings.run.cwd / path, root))
-    return paths
 
 
 def _set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:

@@ -58,7 +58,15 @@ class Minted:
         if not self._minting.acquire(blocking=not usable):
             return usable
         try:
-            return self._renewed()
+            held, now = self._held, time.monotonic()
+            if held is not None and now < held.renewed:  # another thread was first
+                return held.text
+            try:
+                return self._minted(now)
+            except ProviderError:
+                if held is None or now >= held.ends:
+                    raise
+                return held.text
         finally:
             self._minting.release()
 
@@ -77,17 +85,6 @@ class Minted:
                 return False
             self._held = None
         return True
-
-    def _renewed(self) -> str:
-        held, now = self._held, time.monotonic()
-        if held is not None and now < held.renewed:  # another thread was first
-            return held.text
-        try:
-            return self._minted(now)
-        except ProviderError:
-            if held is None or now >= held.ends:
-                raise
-            return held.text
 
     def _minted(self, now: float) -> str:
         failure = self._failure

@@ -25,7 +25,7 @@ from gradegate.http.response import Response
 from gradegate.texts.envnames import env_names
 from gradegate.texts.script import ScriptError, of_request
 from gradegate.texts.template import TemplateError, render, uses
-from gradegate.values.conversation import Message, Reply, Request, Usage
+from gradegate.values.conversation import Reply, Request, Usage
 
 # What promptfoo can do and gradegate does not: the key, and what to do instead.
 _UNSUPPORTED = {
@@ -58,16 +58,7 @@ class Web(Provider):
 
     kinds = ("text", "embedding", "classification")
     names_model = False
-    options = (
-        "url",
-        "method",
-        "headers",
-        "queryParams",
-        "body",
-        "transformRequest",
-        "transformResponse",
-        "responseParser",
-    )
+    options = ("url", "method", "headers", "queryParams", "body", "transformRequest", "transformResponse", "responseParser")
     unsupported = _UNSUPPORTED
     fields = ()
     repeatable = False  # what an application answers may change with its code
@@ -112,7 +103,7 @@ class Web(Provider):
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        messages = [_plain(message) for message in request.messages]
+        messages = [{"role": message.role, "content": message.content} for message in request.messages]
         prompt = request.prompt or (to_json(messages) if len(messages) > 1 else messages[-1]["content"])
         body, answer = self._asked(prompt, messages, request.vars)
         text, metadata = self._extract.apply(body, answer)
@@ -201,10 +192,6 @@ def _usage(answer: Response) -> Usage:
 
 def _texts(config: Mapping[str, Any], key: str) -> Mapping[str, str]:
     return {str(name): str(text) for name, text in (config.get(key) or {}).items() if text is not None}
-
-
-def _plain(message: Message) -> Mapping[str, str]:
-    return {"role": message.role, "content": message.content}
 
 
 PROVIDERS.register("http", "https")(Web)

@@ -90,7 +90,8 @@ def _fact(label: str, text: str, limit: int) -> str:
 
 def command(row: Row, made: Made) -> str:
     """What asks the case again, from the root of the repository; empty where it would not be what ran."""
-    config = _from(row.suite, made.folder)
+    # A file of the repository as it is named in a folder of it.
+    config = posixpath.relpath(row.suite, made.folder) if made.folder and not row.suite.startswith("/") else row.suite
     words = ["gradegate", "run", config, *made.options]
     # What was said before a case is there only if the cases before it run, too.
     if CONVERSATION not in row.vars and (pattern := _pattern(row.description)):
@@ -100,11 +101,6 @@ def command(row: Row, made: Made) -> str:
         written = f"cd {shlex.quote(made.folder)} && {written}"
     whole = _is_whole(written) and len(written) <= _COMMAND
     return written if whole and row.suite and not config.startswith("-") else ""
-
-
-def _from(file: str, folder: str) -> str:
-    """A file of the repository as it is named in a folder of it."""
-    return posixpath.relpath(file, folder) if folder and not file.startswith("/") else file
 
 
 def _pattern(description: str) -> str:

@@ -41,7 +41,7 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     first = headline.opened(decision, links)
     head = first + headline.verdict(decision, links, form.limit // 6, form.measure)
     said = headline.notes(notes(decision), links, form.limit // 10, form.measure, _NOTES)
-    foot = said + _tables(decision, scope, form) + _foot(decision, form)
+    foot = said + _rules(decision, scope, form) + _derived(decision.run.derived, scope, form) + _foot(decision, form)
     room = form.limit - form.measure(head + foot) - _RESERVE
     groups = sort(decision.run.rows, decision.blocking).groups
     cases = _lines(groups, scope, form, room * 4 // 5)  # a line for each case is worth more than all else
@@ -77,17 +77,15 @@ class _Listed:
 
 def _listed(groups: Groups, scope: Scope, form: PageForm, room: int, width: Width) -> _Listed:
     parts, left, sight = [], 0, _OPEN
-    for title, listed in (
-        ("❌ Blocks", groups.blocks),
-        ("❔ Could not tell", groups.unclear),
-        ("⚠️ Does not block", groups.advises),
-    ):
+    for title, listed in (("❌ Blocks", groups.blocks), ("❔ Could not tell", groups.unclear), ("⚠️ Does not block", groups.advises)):
         if not listed:
             continue
         heading = f"#### {title}: {many(_number(listed), 'case')}\n\n"
         lines = fit((line(finding, scope, width) for finding in listed), room - form.measure(heading), form.measure)
         missing = _number(listed[len(lines) :])
-        text = heading + _opened(lines, sight) + _missing(missing, scope.links)
+        shut = lines[sight:]
+        folded = details(f"{len(shut):,} more", "".join(shut)) + "\n" if shut else ""
+        text = heading + "".join(lines[:sight]) + "\n" + folded + _missing(missing, scope.links)
         sight = max(1, sight - len(lines))  # of each group something is in sight
         left += missing
         parts.append(text)
@@ -97,12 +95,6 @@ def _listed(groups: Groups, scope: Scope, form: PageForm, room: int, width: Widt
 
 def _number(findings: Sequence[Finding]) -> int:
     return sum(1 + len(finding.alike) for finding in findings)
-
-
-def _opened(lines: list[str], sight: int) -> str:
-    shut = lines[sight:]
-    folded = details(f"{len(shut):,} more", "".join(shut)) + "\n" if shut else ""
-    return "".join(lines[:sight]) + "\n" + folded
 
 
 def _missing(left: int, links: Links) -> str:
@@ -147,10 +139,6 @@ def _case_lines(rows: Iterable[Row]) -> Iterator[str]:
 
 
 # --- rules and metrics ----------------------------------------------------------------------------------------
-
-
-def _tables(decision: Decision, scope: Scope, form: PageForm) -> str:
-    return _rules(decision, scope, form) + _derived(decision.run.derived, scope, form)
 
 
 def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
