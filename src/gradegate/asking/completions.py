@@ -70,7 +70,12 @@ class Completions(Shape):
         refusal = str(message.get("refusal") or "") or "".join(str(part or "no reason given") for part in parts)
         if refusal:
             return ModelOutput(refusal, finish, True, calls, *tokens)
-        text = _content(message)
+        # The text of a message; None where it has none.
+        # Reasoning has fields and parts of its own (``reasoning_content``, ``{"type": "thinking"}``), which are left out.
+        content = message.get("content")
+        text = None if content is None else str(content)
+        if isinstance(content, list):
+            text = "".join(str(part.get("text", "")) for part in objects(content) if part.get("type") in _TEXTS)
         if any(calls) and not text:
             text = as_text(called)
         if text is None and finish not in ("length", "content_filter"):
@@ -84,17 +89,6 @@ class Completions(Shape):
             return finish
         native = ended(str(choice.get("native_finish_reason") or ""))
         return "error" if choice.get("error") else finish if native in WHOLE else native
-
-
-def _content(message: JsonObject) -> str | None:
-    """The text of a message; None where it has none.
-
-    Reasoning has fields and parts of its own (``reasoning_content``, ``{"type": "thinking"}``), which are left out.
-    """
-    content = message.get("content")
-    if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in objects(content) if part.get("type") in _TEXTS)
-    return None if content is None else str(content)
 
 
 def _json_schema(schema: JsonObject) -> JsonObject:

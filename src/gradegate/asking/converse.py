@@ -126,7 +126,12 @@ def _flat(config: JsonObject) -> dict[str, Any]:
 
 def _tools(options: JsonObject) -> Iterator[tuple[str, Any]]:
     tools, choice = objects(options.get("tools")), options.get("toolChoice") or options.get("tool_choice")
-    word, name = _choice(choice)
+    # Whether a tool is to be called, and which, as Converse, OpenAI, Anthropic or promptfoo write it.
+    word, name = str(choice or ""), ""
+    if isinstance(choice, Mapping):
+        inside = [members(choice.get(key)).get("name") for key in ("tool", "function")]
+        name = str(next(filter(None, (*inside, choice.get("name"), choice.get("toolName"))), ""))
+        word = str(choice.get("type") or choice.get("mode") or next((word for word in ("auto", "any") if word in choice), ""))
     if not tools or word == "none":  # Converse has no word for none
         return
     chosen: JsonObject = {"tool": {"name": name}} if name else {"any": {}} if word in ("any", "required") else {"auto": {}}
@@ -140,16 +145,6 @@ def _spec(tool: JsonObject) -> JsonObject:
     function = members(tool.get("function")) or tool
     schema = function.get("parameters") or function.get("input_schema") or {"type": "object", "properties": {}}
     return {"toolSpec": {**picked(function, ("name", "description", "strict")), "inputSchema": {"json": schema}}}
-
-
-def _choice(choice: Any) -> tuple[str, str]:
-    """Whether a tool is to be called, and which, as Converse, OpenAI, Anthropic or promptfoo write it."""
-    if not isinstance(choice, Mapping):
-        return str(choice or ""), ""
-    inside = [members(choice.get(key)).get("name") for key in ("tool", "function")]
-    name = next(filter(None, (*inside, choice.get("name"), choice.get("toolName"))), "")
-    word = choice.get("type") or choice.get("mode") or next((word for word in ("auto", "any") if word in choice), "")
-    return str(word), str(name)
 
 
 def _guardrail(options: JsonObject) -> Iterator[tuple[str, Any]]:

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.access import tokens
 from gradegate.access.environment import Environment, Use
-from gradegate.access.hiding import excerpt, redactor
+from gradegate.access.hiding import excerpt, redactor, remember
 from gradegate.access.hosts import Vendor, host_at
 from gradegate.asking.provider import Setting
 from gradegate.errors import ConfigError, ProviderError, Trouble
@@ -128,7 +127,7 @@ def identity_token(client: Client, env: Environment, audience: str) -> str:
     token = read(answer, what, "give the job `permissions: id-token: write`", (ask,)).get("value")
     if not isinstance(token, str) or not _TOKEN.fullmatch(token) or token.count(".") != 2:
         raise ProviderError(f"{what}: {answer.host} answered without one", Trouble.MALFORMED)
-    tokens.remember(token)
+    remember(token)
     return token
 
 
@@ -185,7 +184,7 @@ def granted(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> T
     text, kind = content.get("access_token"), content.get("token_type", "Bearer")
     if not isinstance(text, str) or not _TOKEN.fullmatch(text) or str(kind).lower() != "bearer":
         raise ProviderError(f"{what}: {answer.host} answered without a bearer token", Trouble.MALFORMED)
-    tokens.remember(text)
+    remember(text)
     try:
         return Token(text, life(content.get("expires_in")))
     except ProviderError as e:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gradegate.asking.provider import Build
 from gradegate.errors import ConfigError, Mistake
-from gradegate.files.tables import table
+from gradegate.files.document import table
 from gradegate.registry import near
 from gradegate.values.suite import Note, ProviderSpec
 

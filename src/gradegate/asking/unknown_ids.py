@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 
 from gradegate.asking.provider import PROVIDERS, split_id
 from gradegate.errors import ConfigError
-from gradegate.files.tables import table
+from gradegate.files.document import table
 from gradegate.registry import closest, near
 from gradegate.values.suite import ProviderSpec
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import Setting, secret
 from gradegate.errors import ProviderError, Trouble
-from gradegate.files.tables import table
+from gradegate.files.document import table
 from gradegate.http.client import Client
 from gradegate.http.headers import Headers, send
 from gradegate.http.response import Response

@@ -13,7 +13,7 @@ from gradegate.configs.desk import Desk
 from gradegate.configs.keys import PromptKeys
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
-from gradegate.files.code import is_code
+from gradegate.files.kinds import is_code
 from gradegate.values.suite import Note, PromptSpec
 
 _LONGEST = 60  # characters of a word that may be a name
@@ -96,7 +96,17 @@ def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
             continue
         if path.suffix not in _PATHS:
             raise ConfigError.at(f"`{reference}` is not a text file", origin, f"use one of {', '.join(_PATHS)}")
-        parts = _parts(path.suffix, workspace.text(str(path), desk.source.folder, origin), name)
+        # The prompts of a file, as promptfoo reads each kind: Markdown and Jinja to the last newline.
+        text = workspace.text(str(path), desk.source.folder, origin)
+        if path.suffix == ".txt":
+            parts = re.split(r"^[^\S\n]*---[^\S\n]*$", text.replace("\r\n", "\n"), flags=re.MULTILINE)
+            parts = [part.strip() for part in parts if part.strip()]
+        elif path.suffix == ".jsonl":
+            parts = [line for line in re.split(r"\r?\n", text) if line]
+        elif path.suffix in (".json", ".yaml", ".yml"):
+            parts = [_chat(path.suffix, text, name)]
+        else:
+            parts = [text]
         if not parts:
             raise ConfigError.at(f"`{reference}` holds no prompt", Origin(name, 1), "write one into it")
         for number, part in enumerate(parts, 1):
@@ -122,21 +132,6 @@ def _rows(text: str, name: str) -> Iterator[PromptSpec]:
         raise ConfigError.at(f"`{name}` holds no prompt", Origin(name, 1), "write one into it")
     for count, (prompt, label, number) in enumerate(found, 1):
         yield PromptSpec(prompt, label or f"Prompt {count} - {prompt}", Origin(name, number))
-
-
-def _parts(suffix: str, text: str, name: str) -> list[str]:
-    """The prompts of a file, as promptfoo reads each kind: Markdown and Jinja to the last newline.
-
-    Raises ConfigError.
-    """
-    if suffix == ".txt":
-        parts = re.split(r"^[^\S\n]*---[^\S\n]*$", text.replace("\r\n", "\n"), flags=re.MULTILINE)
-        return [part.strip() for part in parts if part.strip()]
-    if suffix == ".jsonl":
-        return [line for line in re.split(r"\r?\n", text) if line]
-    if suffix in (".json", ".yaml", ".yml"):
-        return [_chat(suffix, text, name)]
-    return [text]
 
 
 def _chat(suffix: str, text: str, name: str) -> str:

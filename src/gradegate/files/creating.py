@@ -25,7 +25,15 @@ def create(files: Mapping[Place, str], cures: Mapping[Place, str] | None = None)
     made: list[Path] = []
     try:
         for place, text in files.items():
-            _write(place, text, made)
+            # A file that was begun is among those ``made``, whole or not.
+            folder = opened_folder(place)
+            try:
+                descriptor = os.open(place.parts[-1], NEW, 0o666, dir_fd=folder)
+                made.append(place.path)
+                with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+                    file.write(text)
+            finally:
+                os.close(folder)
         folders.clear()
         made.clear()
     except OSError as e:
@@ -62,18 +70,6 @@ def _steps(place: Place) -> Iterator[Path]:
     for part in place.parts:
         path = path / part
         yield path
-
-
-def _write(place: Place, text: str, made: list[Path]) -> None:
-    """A file that was begun is among those ``made``, whole or not."""
-    folder = opened_folder(place)
-    try:
-        descriptor = os.open(place.parts[-1], NEW, 0o666, dir_fd=folder)
-        made.append(place.path)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    finally:
-        os.close(folder)
 
 
 def _remove(files: list[Path], folders: list[Path]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+from functools import cache
+from importlib import resources
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
@@ -13,7 +15,7 @@ from gradegate.files.bounds import MAX_FILE
 from gradegate.files.lines import Map, Seq, at_line, line_of
 
 FEWER = "keep fewer tests in one run"
-__all__ = ["Map", "Seq", "at_line", "line_of", "read", "to_json"]
+__all__ = ["Map", "Seq", "at_line", "line_of", "read", "table", "to_json"]
 
 
 def read(content: bytes, file: str) -> Any:
@@ -42,3 +44,9 @@ def read(content: bytes, file: str) -> Any:
 def to_json(value: Any) -> str:
     """Compact JSON text."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+@cache
+def table(package: str, name: str) -> Any:
+    """The content of ``name`` in a folder of ours, such as ``table("asking", "prices.yaml")``; read once."""
+    return read(resources.files(f"gradegate.{package}").joinpath(name).read_bytes(), name)

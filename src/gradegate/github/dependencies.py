@@ -14,9 +14,8 @@ from gradegate.access.hosts import host_at, is_private, literal
 from gradegate.access.network import is_loopback
 from gradegate.errors import ConfigError, GradegateError
 from gradegate.files.checkout import folders_of, head_of, repository_of
-from gradegate.files.code import runs_code
-from gradegate.files.trusted_files import Vouched
-from gradegate.files.ways import ways
+from gradegate.files.kinds import runs_code
+from gradegate.files.trusted_files import Vouched, ways
 from gradegate.files.workspace import searched
 from gradegate.github.client import GitHub
 from gradegate.github.diff import Changed, changed_files

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from gradegate.access import tokens
+from gradegate.access.hiding import remember
 from gradegate.errors import ProviderError, Trouble
 
 RENEWED = 2 / 3  # of a token's life, after which another is minted
@@ -96,7 +96,7 @@ class Minted:
         except ProviderError as e:
             self._failure, self._failed, self._failures = e, time.monotonic(), self._failures + 1
             raise
-        tokens.remember(token.text)
+        remember(token.text)
         life = min(token.seconds, LONGEST)
         self._failure, self._failures = None, 0
         self._held = _Held(token.text, now + life * RENEWED, now + life)  # from when it was asked for

@@ -13,8 +13,8 @@ from gradegate.asking.provider import PROVIDERS, Provider, split_id
 from gradegate.asking.toolcalls import declared
 from gradegate.errors import Mistake
 from gradegate.files.bounds import MAX_DERIVED_VALUES
-from gradegate.files.code import runs_code
 from gradegate.files.document import to_json
+from gradegate.files.kinds import runs_code
 from gradegate.files.validation import as_share
 from gradegate.grading.conclude import Binding, Bound
 from gradegate.grading.names import CODE

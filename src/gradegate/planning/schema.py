@@ -30,7 +30,7 @@ from gradegate.configs.keys import (
     TestKeys,
 )
 from gradegate.configs.wrongkeys import DOCUMENTS
-from gradegate.files.tables import table
+from gradegate.files.document import table
 from gradegate.grading.grader import GRADERS, Grader
 from gradegate.planning.types import SET
 

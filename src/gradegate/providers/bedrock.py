@@ -87,7 +87,11 @@ def priced_as(model: str) -> str:
 def _headers(setting: Setting, url: str, region: str) -> Headers:
     """The bearer key that is set, else one that the credentials sign. Raises ConfigError."""
     own = own_headers(setting.spec.config)
-    credentials = _written(setting)
+    # The credentials of the config, which win over all else, as in promptfoo.
+    given = [str(setting.spec.config.get(name) or "") for name in ("accessKeyId", "secretAccessKey", "sessionToken")]
+    if any(given[:2]) and not all(given[:2]):
+        raise setting.keyless(f"no `{'secretAccessKey' if given[0] else 'accessKeyId'}`", "write both, or neither")
+    credentials = Credentials(*given) if any(given[:2]) else None
     key = None if credentials else secret(setting, _KEY)
     if key:
         return Headers(own, bearer(key))
@@ -98,16 +102,6 @@ def _token(setting: Setting, url: str, region: str, credentials: Credentials) ->
     if not Vendor(forms=VENDOR.forms).serves(url):
         raise strayed(setting, "one that AWS credentials sign goes", url, f"set {_KEY}, or `apiKey` in its config")
     return setting.client.tokens.of((region, credentials), lambda: Token(signed_key(credentials, region), SECONDS))
-
-
-def _written(setting: Setting) -> Credentials | None:
-    """The credentials of the config, which win over all else, as in promptfoo."""
-    given = [str(setting.spec.config.get(name) or "") for name in ("accessKeyId", "secretAccessKey", "sessionToken")]
-    if not any(given[:2]):
-        return None
-    if not all(given[:2]):
-        raise setting.keyless(f"no `{'secretAccessKey' if given[0] else 'accessKeyId'}`", "write both, or neither")
-    return Credentials(*given)
 
 
 def _credentials(setting: Setting) -> Credentials:

@@ -148,7 +148,18 @@ class Web(Provider):
         answer = self._client.send(self._method, url, headers=headers, body=body)
         if not 200 <= answer.status < 300:
             raise refusal(answer)
-        return _body(answer), answer
+        # The text of an answer. Raises ProviderError when it is empty, cut, or nothing but an error.
+        text = answer.body.decode("utf-8", "replace")
+        is_json = "json" in answer.headers.get("content-type", "").lower()
+        if not text.strip() or (is_json and text.strip() == "null"):
+            raise ProviderError(f"{answer.host} answered with an empty body", Trouble.MALFORMED)
+        error = error_in(text)
+        if error is not None:
+            raise ProviderError(f"{answer.host} answered with an error: {words(error)}", Trouble.STATUS, answer.status)
+        if is_json and is_broken_json(text):
+            what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
+            raise ProviderError(what, Trouble.MALFORMED)
+        return text, answer
 
     def _made(self, prompt: str, variables: Mapping[str, Any]) -> Any:
         """What ``transformRequest`` makes of the prompt: another text, or an object that is the body."""
@@ -168,21 +179,6 @@ def _or_openais(url: str) -> str:
     """What else the address alone of a server with OpenAI's API may have been meant for."""
     base = url.removesuffix("/chat/completions")
     return f", or write openai:chat:MODEL with `apiBaseUrl: {base}`" if base.endswith("/v1") or base != url else ""
-
-
-def _body(answer: Response) -> str:
-    """The text of an answer. Raises ProviderError when it is empty, cut, or nothing but an error."""
-    text = answer.body.decode("utf-8", "replace")
-    is_json = "json" in answer.headers.get("content-type", "").lower()
-    if not text.strip() or (is_json and text.strip() == "null"):
-        raise ProviderError(f"{answer.host} answered with an empty body", Trouble.MALFORMED)
-    error = error_in(text)
-    if error is not None:
-        raise ProviderError(f"{answer.host} answered with an error: {words(error)}", Trouble.STATUS, answer.status)
-    if is_json and is_broken_json(text):
-        what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
-        raise ProviderError(what, Trouble.MALFORMED)
-    return text
 
 
 def _usage(answer: Response) -> Usage:

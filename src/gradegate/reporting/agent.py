@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from gradegate.reporting.failing import beside, exchange, why
 from gradegate.reporting.findings import Finding, sort
 from gradegate.reporting.markdown import fence, fit, inline
-from gradegate.reporting.visible import clip, one_line, visible
+from gradegate.reporting.visible import fact, one_line
 from gradegate.reporting.wording import called, expected, name, place, said, scored, spot
 from gradegate.values.account import Made
 from gradegate.values.conversation import CONVERSATION
@@ -57,7 +57,7 @@ def _case(effect: str, finding: Finding, made: Made, limit: int) -> str:
     row, grades = finding.row, finding.grades
     origin = spot(row, grades[0]) if grades else row.origin
     status = ", ".join(filter(None, [effect, beside(row)]))
-    at = [_fact("at", place(origin), limit)] if place(origin) else []  # the name of a file may be a stranger's, too
+    at = [fact("at", place(origin), limit)] if place(origin) else []  # the name of a file may be a stranger's, too
     again = command(row, made)
     blocks = [fence("\n".join([*at, *_facts(finding, limit)])), *([fence(again, "sh")] if again else [])]
     return "\n".join([f"{status[:1].upper()}{status[1:]}\n", *blocks]) + "\n"
@@ -67,25 +67,20 @@ def _facts(finding: Finding, limit: int) -> Iterator[str]:
     row, grades = finding.row, finding.grades
     told_of = exchange(row, grades[0] if grades else None)
     turn = f" (turn {told_of.turn})" if told_of.turn else ""
-    yield _fact("case", name(row), limit)
-    yield _fact(f"asked{turn}", told_of.asked, limit)
+    yield fact("case", name(row), limit)
+    yield fact(f"asked{turn}", told_of.asked, limit)
     if row.error or not grades:
-        yield _fact("why", why(finding, limit)[1], limit)
+        yield fact("why", why(finding, limit)[1], limit)
     else:
-        yield _fact(f"got{turn}", told_of.answered or "(an empty answer)", limit)
+        yield fact(f"got{turn}", told_of.answered or "(an empty answer)", limit)
     for grade in [] if row.error else [grade for grade in grades if not grade.inner][:5]:
         about = ", ".join(filter(None, (called(grade.assertion, grade.metric), said(grade), scored(grade))))
-        yield _fact("assertion", about, limit)
+        yield fact("assertion", about, limit)
         if text := expected(grade.assertion):
-            yield _fact("expected", text, limit)
-        yield _fact("why", grade.reason or "no reason was given", limit)
+            yield fact("expected", text, limit)
+        yield fact("why", grade.reason or "no reason was given", limit)
     if finding.alike:
-        yield _fact("also", ", ".join(name(other) for other in finding.alike[:_ALIKE]), limit)
-
-
-def _fact(label: str, text: str, limit: int) -> str:
-    first, *rest = visible(clip(text.strip(), limit)).split("\n")
-    return "\n".join([f"{label}: {first}", *(f"  {line}" for line in rest)])
+        yield fact("also", ", ".join(name(other) for other in finding.alike[:_ALIKE]), limit)
 
 
 def command(row: Row, made: Made) -> str:

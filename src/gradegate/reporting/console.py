@@ -6,14 +6,13 @@ import enum
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gradegate.reporting.account import of, saved, worth
 from gradegate.reporting.explain import explain
 from gradegate.reporting.failing import why
 from gradegate.reporting.findings import Finding, Findings, sort
-from gradegate.reporting.metrics import of, worth
-from gradegate.reporting.savings import saved
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import (
     changed,
@@ -95,10 +94,16 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
     """The lines, the verdict as the last; ``written`` are the reports that are there."""
     if not view.quiet:
         run = decision.run
-        yield from _steps(run.rows)
+        # What graders in ``verbose_mode`` did, step by step.
+        for row in run.rows:
+            for grade in row.grades:
+                if isinstance(steps := grade.evidence.get("steps"), list):
+                    yield Line(f"STEPS  {name(row)}  {one_line(grade.assertion.type, 80)}")
+                    yield from (Line(f"  {visible(str(step))}") for step in steps)
         findings = sort(run.rows, decision.blocking)
         if view.passed:
-            yield from (_passed(row) for row in run.rows if row.outcome is Outcome.PASS)
+            passed = (row for row in run.rows if row.outcome is Outcome.PASS)
+            yield from (Line(f"  {name(row)}  [{of(row)}]", Tone.GOOD, ended(row).upper()) for row in passed)
         yield from _list(findings, view)
         yield from _evidence("FAILED", Tone.BAD, findings.failed, view)
         yield from _evidence("COULD NOT TELL", Tone.UNSURE, findings.unclear, view)
@@ -114,19 +119,6 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
 
 
 # --- the cases ------------------------------------------------------------------------------------------------
-
-
-def _steps(rows: Iterable[Row]) -> Iterator[Line]:
-    """What graders in ``verbose_mode`` did, step by step."""
-    for row in rows:
-        for grade in row.grades:
-            if isinstance(steps := grade.evidence.get("steps"), list):
-                yield Line(f"STEPS  {name(row)}  {one_line(grade.assertion.type, 80)}")
-                yield from (Line(f"  {visible(str(step))}") for step in steps)
-
-
-def _passed(row: Row) -> Line:
-    return Line(f"  {name(row)}  [{_asked(row)}]", Tone.GOOD, ended(row).upper())
 
 
 def _list(findings: Findings, view: View) -> Iterator[Line]:
@@ -167,17 +159,13 @@ def _listed(finding: Finding, view: View) -> str:
 def _evidence(title: str, tone: Tone, findings: list[Finding], view: View) -> Iterator[Line]:
     for finding in findings[: view.evidence]:
         row = finding.row
-        yield Line(f"  {name(row)}  [{_asked(row)}]", tone, title)
+        yield Line(f"  {name(row)}  [{of(row)}]", tone, title)
         yield Line(textwrap.indent(explain(row, finding.grades, view.text), "  "))
         if finding.alike:
             yield Line(f"  The same happened in {many(len(finding.alike), 'further case')}: {_names(finding.alike, 10)}")
         yield Line("")
     if len(findings) > view.evidence:
         yield Line(f"  {many(len(findings) - view.evidence, 'more case')}; {view.more}\n", tone, title)
-
-
-def _asked(row: Row) -> str:
-    return ", ".join(filter(None, (one_line(row.provider, 80), one_line(row.prompt_label, 60))))
 
 
 def _names(rows: Sequence[Row], most: int, limit: int = 160) -> str:

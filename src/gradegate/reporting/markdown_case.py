@@ -24,15 +24,9 @@ _SIGN = {Outcome.PASS: "✅", Outcome.FAIL: "❌", Outcome.ERROR: "❔"}
 
 def block(finding: Finding, scope: Scope, folded: bool) -> str:
     """One case: its name, each assertion that did not pass, and with ``folded`` the long texts behind a fold."""
-    about = [f"**{inline(name(finding.row))}**"]
-    if scope.suites:
-        about.append(code(finding.row.suite, 100))
-    if scope.providers:
-        about.append(code(finding.row.provider, 100))
-    if scope.prompts:
-        about.append(inline(finding.row.prompt_label, 80))
-    if finding.row.error:
-        about.append(where(finding.row.origin, scope))
+    row = finding.row
+    about = [f"**{inline(name(row))}**", code(row.suite, 100) if scope.suites else "", code(row.provider, 100) if scope.providers else ""]
+    about += [inline(row.prompt_label, 80) if scope.prompts else "", where(row.origin, scope) if row.error else ""]
     parts = [" · ".join(filter(None, about)) + "\n"]
     if finding.row.error:
         parts.append("The target gave no answer:\n\n" + fence(clip(finding.row.error, _SHORT)))
