@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gradegate.asking.httpbody import strings
 from gradegate.configs import csvtests, generators
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import PromptKeys
@@ -28,7 +29,10 @@ def prompts(written: Any, desk: Desk) -> Iterator[PromptSpec]:
     if isinstance(written, Mapping) and not {"id", "raw"} & set(written):
         for text, label in written.items():
             entry = document.at_line({"raw": text, "label": label}, document.line_of(written, [text]))
-            yield from prompts([entry], desk) if isinstance(label, str) else _unlabelled(text, desk)
+            if isinstance(label, str):
+                yield from prompts([entry], desk)
+            else:
+                desk.say(f"the label of the prompt `{text}` is no text", desk.line("prompts", text), "write `PROMPT: LABEL`")
         return
     items = written if isinstance(written, list) else [] if written is None else [written]
     for number, item in enumerate(items):
@@ -38,11 +42,6 @@ def prompts(written: Any, desk: Desk) -> Iterator[PromptSpec]:
             yield from _prompt(item, origin, desk)
         except ConfigError as e:
             desk.mistakes += e.mistakes
-
-
-def _unlabelled(text: str, desk: Desk) -> Iterator[PromptSpec]:
-    desk.say(f"the label of the prompt `{text}` is no text", desk.line("prompts", text), "write `PROMPT: LABEL`")
-    yield from ()
 
 
 def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
@@ -140,21 +139,10 @@ def _chat(suffix: str, text: str, name: str) -> str:
         parsed = json.loads(text) if suffix == ".json" else document.read(text.encode(), name)
     except (ValueError, RecursionError, ConfigError):
         return text
-    inner = next((item for item in _strings(parsed) if item.startswith("file://")), None)
+    inner = next((item for item in strings(parsed) if item.startswith("file://")), None)
     if inner:
         raise ConfigError.at(f"`{inner}` in a prompt is not read", Origin(name, 1), "put its content into a variable")
     return document.to_json(parsed) if isinstance(parsed, list | dict) else text
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _strings(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item)
 
 
 def _is_path(text: str) -> bool:
