@@ -144,7 +144,10 @@ class MetricReader:
 
 @dataclass(frozen=True, slots=True)
 class Shortname:
-    """How a shortname is judged here, by the assertion of ours that means the same. ``threshold`` is Aegis's default, None where none is documented."""
+    """How a shortname is judged here, by the assertion that means the same.
+
+    ``threshold`` is Aegis's default, None where none is documented.
+    """
 
     assertion: str
     needs: tuple[str, ...]  # fields that every row must have
