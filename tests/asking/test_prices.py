@@ -7,7 +7,7 @@ import price_table
 import pytest
 import yaml
 
-from gradegate.asking import prices, wire
+from gradegate.asking import wire
 
 CONTENT = resources.files("gradegate").joinpath("asking", "prices.yaml").read_text()
 TABLE = yaml.safe_load(CONTENT)
@@ -57,12 +57,12 @@ def test_prices_are_those_of_the_day(tmp_path):
     ],
 )
 def test_models_and_their_snapshots(model, dollars_per_million):
-    assert prices.price(model) == pytest.approx(tuple(part / 1e6 for part in dollars_per_million))
+    assert wire.price(model) == pytest.approx(tuple(part / 1e6 for part in dollars_per_million))
 
 
 @pytest.mark.parametrize("model", ["", "gpt-4o-audio-preview", "gpt-4o-mini-tuned", "claude", "GPT-4o", "my-gpt-4o"])
 def test_what_is_not_in_the_table_has_no_price(model: str):
-    assert prices.price(model) is None
+    assert wire.price(model) is None
 
 
 @pytest.mark.parametrize(

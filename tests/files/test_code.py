@@ -1,4 +1,4 @@
-from gradegate.files.code import ENDINGS, is_code
+from gradegate.files.kinds import ENDINGS, is_code
 from support.each import each, table
 
 

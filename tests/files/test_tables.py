@@ -4,7 +4,7 @@ import pytest
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
-from gradegate.files.tables import table
+from gradegate.files.document import table
 
 Entry = TypedDict("Entry", {"for": str, "say": str})
 Family = TypedDict("Family", {"ids": str, "is": str, "do": str})

@@ -20,7 +20,7 @@ from jsonschema import Draft202012Validator
 from gradegate.configs import keys
 from gradegate.errors import ConfigError
 from gradegate.files import document
-from gradegate.files.tables import table as shipped
+from gradegate.files.document import table as shipped
 from gradegate.grading.grader import GRADERS
 from gradegate.planning import schema as made
 from gradegate.steps.preparation import prepare

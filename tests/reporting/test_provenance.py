@@ -8,7 +8,7 @@ from pathlib import Path
 
 from junitparser import JUnitXml
 
-from gradegate.reporting.provenance import provenance
+from gradegate.reporting.account import provenance
 from gradegate.reporting.report import REPORTS
 from gradegate.values.account import Made
 from support import screens

@@ -88,15 +88,12 @@ class Egress:
     def _is_named(self, name: str) -> bool:
         """Whether the workflow names the host: in the list of allowed ones, or as an address in the environment."""
         host = host_at(f"http://[{name}]" if ":" in name else f"http://{name}")
-        own = {vendor_host.name for vendor_host in self.hosts} | self._addressed()
-        return host is not None and host.name in own
-
-    def _addressed(self) -> set[str]:
-        """The hosts of addresses that the environment holds for providers, and of its proxies."""
+        # The hosts of addresses that the environment holds for providers, and of its proxies.
         names = {name for vendor in self.vendors() for name in vendor.addresses}
         names |= {name for name in self.variables if name.lower().endswith("_proxy")}
         hosts = (bound_by(self.variables.get(name, "")) for name in names)
-        return {host.name for host in hosts if host}
+        own = {named.name for named in (*self.hosts, *hosts) if named}
+        return host is not None and host.name in own
 
 
 def is_address(value: str, url: str) -> bool:

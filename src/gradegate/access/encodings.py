@@ -21,11 +21,7 @@ _LEAST_WORD = 4  # shorter still is a placeholder: hiding "k" would garble every
 _LEAST_LINE = 12  # of a secret that has several lines, each of this length is one
 _LEAST_BONES = 12  # letters and digits; of fewer, other words might have as many in that order
 _LEAST_CUT, _LEAST_END = 6, 8  # characters of a secret that ends at a cut, or at the end of a text
-_PROBE, _STEP, _WHOLE = (
-    12,
-    8,
-    24,
-)  # parts of a secret of twelve letters and digits, from every eighth on; of a shorter one two thirds
+_PROBE, _STEP, _WHOLE = (12, 8, 24)  # parts of a secret of twelve letters and digits, from every eighth on; of a shorter one two thirds
 _PLACEHOLDERS = frozenset("test none null dummy empty fake ollama local unused true false".split())
 _MOST_PARTS = 32
 _INVISIBLE = (
@@ -35,10 +31,10 @@ _INVISIBLE = (
 _BREAK = rf"[\\=]?(?:\r\n|[\n\r\u2028\u2029])[ \t>|]*|[{_INVISIBLE}]+|\x1b(?:\[[0-9;]*[A-Za-z])?"
 # What is undone: a run of percent escapes, an HTML entity, a JSON escape, a tag, a break.
 _ESCAPE = re.compile(
-    rf"(?P<percent>(?:%[0-9A-Fa-f]{{2}})+)|(?P<entity>&(?:#[0-9]{{1,7}};?|#[xX][0-9a-fA-F]{{1,6}};?|[a-zA-Z][a-zA-Z0-9]{{1,31}};))"
-    rf"|(?P<json>\\u[0-9a-fA-F]{{4}}|\\x[0-9a-fA-F]{{2}}|\\[^\w\s])|(?P<line>\\[nrt])"
-    rf"|(?P<gone><!--.{{0,12}}?-->|</?[a-zA-Z][a-zA-Z0-9]{{0,9}}[ ]?/?>|{_BREAK})"
+    r"(?P<percent>(?:%[0-9A-Fa-f]{2})+)|(?P<entity>&(?:#[0-9]{1,7};?|#[xX][0-9a-fA-F]{1,6};?|[a-zA-Z][a-zA-Z0-9]{1,31};))"
+    r"|(?P<json>\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|\\[^\w\s])|(?P<line>\\[nrt])"
 )
+_GONE = re.compile(rf"<!--.{{0,12}}?-->|</?[a-zA-Z][a-zA-Z0-9]{{0,9}}[ ]?/?>|{_BREAK}")
 _SUSPECT = re.compile(rf"[%&\\<=\n\r\x1b\u2028\u2029{_INVISIBLE}]")
 _UNSEEN = re.compile(rf"[{_INVISIBLE}]+")
 _NO_WORD = re.compile(r"[\W_]+")
@@ -113,7 +109,11 @@ class Traces:
         for _ in range(depth):
             text, places = _undo(text, places)
         yield from ((places[first][0], places[last - 1][1]) for first, last in _spans(text, self.forms))
-        bones, origins = _bones_and_places(text, places)
+        parts, origins = [], list[Span]()  # the bones of each character, and for each byte where it came from
+        for character, place in zip(text, places, strict=True):
+            parts.append(_bones(character))
+            origins += [place] * len(parts[-1])
+        bones = b"".join(parts)
         for first, last in (*_spans(bones, self.bones), *self._extended(bones)):
             yield origins[first][0], origins[last - 1][1]
 
@@ -165,19 +165,13 @@ def _encoded(secret: str) -> Iterator[str]:
     encoded = secret.encode("utf-8", "surrogatepass")
     yield encoded.hex()
     yield encoded.hex().upper()
-    yield from _base64(encoded)
-
-
-def _base64(secret: bytes) -> Iterator[str]:
-    """What base64 makes of the secret wherever it starts in a longer text, such as ``user:SECRET``: three forms.
-
-    The characters at both ends that depend on what stands beside it are left out.
-    """
+    # What base64 makes of the secret wherever it starts in a longer text, such as ``user:SECRET``: three forms.
+    # The characters at both ends that depend on what stands beside it are left out.
     for before in range(3):
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            text = encode(b"\0" * before + secret).decode().rstrip("=")
+            text = encode(b"\0" * before + encoded).decode().rstrip("=")
             first = -(-before * 8 // 6)
-            last = (before + len(secret)) * 8 // 6
+            last = (before + len(encoded)) * 8 // 6
             if last - first >= LONG:
                 yield text[first:last]
 
@@ -185,7 +179,8 @@ def _base64(secret: bytes) -> Iterator[str]:
 def _parts(bones: bytes) -> Iterator[bytes]:
     """Parts of a secret, one of which is in every part of it that is long; words without a digit give nothing away.
 
-    What is long is so for its secret: a token has a thousand letters, of which fifty are of no use, and each part costs a search in every text.
+    What is long is so for its secret: a token has a thousand letters, of which fifty are of no use, and each part costs a
+    search in every text.
     """
     size, step = (_PROBE, max(_STEP, len(bones) // _MOST_PARTS)) if len(bones) >= _WHOLE else (max(9, len(bones) * 2 // 3), 1)
     for start in range(0, len(bones) - size + 1, step):
@@ -229,16 +224,6 @@ def _bones(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass").translate(_LOWER, _OTHERS)
 
 
-def _bones_and_places(text: str, places: list[Span]) -> tuple[bytes, list[Span]]:
-    """The same, and for each byte where it came from."""
-    bones, origins = bytearray(), []
-    for character, place in zip(text, places, strict=True):
-        part = _bones(character)
-        bones += part
-        origins += [place] * len(part)
-    return bytes(bones), origins
-
-
 def _plain(text: str) -> str:
     parts, end = [], 0
     for match in _escapes(text):
@@ -263,18 +248,19 @@ def _escapes(text: str) -> Iterator[re.Match[str]]:
     """The escapes of a text, looked for where one can start: a search for all of them is twenty times as slow."""
     end = 0
     for suspect in _SUSPECT.finditer(text):
-        if suspect.start() >= end and (match := _ESCAPE.match(text, suspect.start())):
+        at = suspect.start()
+        if at >= end and (match := _ESCAPE.match(text, at) or _GONE.match(text, at)):
             end = match.end()
             yield match
 
 
 def _undone(match: re.Match[str]) -> str:
     written = match[0]
-    if match["percent"]:
+    if match.lastgroup == "percent":
         return unquote(written, errors="replace")
-    if match["entity"]:
+    if match.lastgroup == "entity":
         return _visible(html.unescape(written))
-    if match["json"]:
+    if match.lastgroup == "json":
         return _visible(chr(int(f"0x{written[2:]}", 0)) if written[1] in "ux" else written[1:])
     return ""
 

@@ -29,11 +29,7 @@ _SECRET = re.compile(
 )
 _NOT_SECRET = re.compile(r"INPUT_(?!GITHUB.TOKEN$|CACHE.SECRET$|.*API.KEY$).*|PWD|OLDPWD|.*_FILE|SSH_AUTH_SOCK", re.DOTALL)
 
-FIELD, HEADER, TEXT = (
-    "field",
-    "header",
-    "text",
-)  # as what a provider sends a value: its credential, a header, anything else
+FIELD, HEADER, TEXT = ("field", "header", "text")  # as what a provider sends a value: its credential, a header, anything else
 LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
 # Started by somebody who may write, at what is merged. `workflow_run`, `issue_comment` and their like run at the default
 # branch, too, and are started by anybody; `pull_request_target` has the base's ref and the pull request's files.
@@ -41,15 +37,7 @@ OWN = ("push", "workflow_dispatch")
 # Events whose own commit is what is to be judged: started by somebody who may write, or without secrets for a fork. All
 # others, those that GitHub has yet to invent among them, say nothing about whose files lie in the workspace.
 FREE = frozenset(
-    {
-        "merge_group",
-        "pull_request",
-        "pull_request_review",
-        "pull_request_review_comment",
-        "push",
-        "schedule",
-        "workflow_dispatch",
-    }
+    {"merge_group", "pull_request", "pull_request_review", "pull_request_review_comment", "push", "schedule", "workflow_dispatch"}
 )
 STAND_IN = "no-key"  # goes nowhere: where it is used, nobody is asked
 

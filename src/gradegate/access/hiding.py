@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 
-from gradegate.access import tokens
 from gradegate.access.encodings import CUT, Traces, short_pattern
 
 HIDDEN = "***"
@@ -30,11 +30,11 @@ def redactor(secrets: Iterable[str], short: bool = True) -> Hide:
     values = {stripped for secret in secrets for stripped in (secret.strip(),) if stripped}
     traces = Traces.of(values)
     words = short_pattern(values) if short else None
-    if not traces.forms and words is None and not tokens.traces().forms:
+    if not traces.forms and words is None and not token_traces().forms:
         return unchanged
 
     def hide(text: str) -> str:
-        for found in (traces, tokens.traces()):
+        for found in (traces, token_traces()):
             if found.forms:
                 text = _covered(text, found.spans(text))
         return words.sub(HIDDEN, text) if words else text
@@ -57,3 +57,31 @@ def _covered(text: str, hits: list[tuple[int, int]]) -> str:
 def unchanged(text: str) -> str:
     """What hides nothing."""
     return text
+
+
+# --- tokens that came to be while the process runs ---------------------------------------------------------------
+
+# Whoever hides secrets hides them, too, from then on: they are kept in module state, as the accounts of limits are, since
+# what hides secrets is made before the first token is.
+_lock = threading.Lock()
+_tokens: set[str] = set()
+_traces = _whole = Traces.of(())
+
+
+def remember(token: str) -> None:
+    """Have a token hidden in every text from now on."""
+    global _traces, _whole  # values for whoever reads, each exchanged as a whole
+    with _lock:
+        if token not in _tokens:
+            _tokens.add(token)
+            _traces, _whole = Traces.of(_tokens), Traces.whole(_tokens)
+
+
+def token_traces() -> Traces:
+    """What would show one of them."""
+    return _traces
+
+
+def whole_tokens() -> Traces:
+    """What would show the whole of one of them."""
+    return _whole

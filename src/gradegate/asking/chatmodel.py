@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,15 +24,7 @@ class ChatModel(Provider):
 
     sees = True
 
-    def __init__(
-        self,
-        setting: Setting,
-        shape: Shape,
-        url: str,
-        headers: Headers,
-        model: str,
-        beside: JsonObject | None = None,
-    ) -> None:
+    def __init__(self, setting: Setting, shape: Shape, url: str, headers: Headers, model: str, beside: JsonObject | None = None) -> None:
         self.name = setting.spec.name
         self._client, self._config, self._shape = setting.client, setting.spec.config, shape
         self.url, self._headers, self._model, self._beside = url, headers, model, beside or {}
@@ -64,8 +56,10 @@ class ChatModel(Provider):
         text, finish, calls = answer.text, answer.finish_reason, [uniform(call) for call in answer.tool_calls]
         metadata: dict[str, Any] = {CALLS: calls} if calls else {}
         constrained = way.holds == "schema" and self.structured == endpoint.ENFORCED
-        if way.holds == "tool" and _is_verdict(answer.tool_calls, calls):
-            # The input of our own tool is the answer, and complete; a text beside it is no part of it.
+        called = [(call["type"], call["function"]["name"]) for call in calls]
+        if way.holds == "tool" and called == [("function", TOOL)] and isinstance(answer.tool_calls[0].get("input"), Mapping):
+            # Our own tool and nothing else, no tool of the vendor's own side: its input is the answer, and complete; a text
+            # beside it is no part of it.
             text, finish, metadata = calls[0]["function"]["arguments"], "stop" if finish == "tool_calls" else finish, {}
             constrained = self._config.get("structured") != endpoint.REQUESTED
         elif finish == "tool_calls" and not calls and not self._shape.own:
@@ -82,9 +76,3 @@ class ChatModel(Provider):
 
     def _priced_as(self, response: JsonObject) -> str:
         return self._model
-
-
-def _is_verdict(told: Sequence[JsonObject], calls: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether an answer calls our own tool and nothing else, with an object for its input: no tool of the vendor's own side."""
-    names = [(call["type"], call["function"]["name"]) for call in calls]
-    return names == [("function", TOOL)] and isinstance(told[0].get("input"), Mapping)

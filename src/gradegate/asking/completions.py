@@ -59,12 +59,23 @@ class Completions(Shape):
         usage = members(response.get("usage"))
         tokens = usage.get("prompt_tokens"), usage.get("completion_tokens")
         called = message.get("tool_calls") or message.get("function_call")
-        calls = _calls(called)
+        # The tool calls of a message, or its one call. Raises NoOutput for one that cannot be read, lest it counts as none.
+        written = called if isinstance(called, list) else [called] if called else []
+        calls = objects(written)
+        if len(calls) < len(written):
+            raise NoOutput("with a tool call that is no object")
         finish = self._finish(choices[0], calls)
-        refusal = _refusal(message)
+        # What the model says in order to decline, in a field or in a part of its own; empty where it does not.
+        parts = [part.get("refusal") for part in objects(message.get("content")) if part.get("type") == "refusal"]
+        refusal = str(message.get("refusal") or "") or "".join(str(part or "no reason given") for part in parts)
         if refusal:
             return ModelOutput(refusal, finish, True, calls, *tokens)
-        text = _content(message)
+        # The text of a message; None where it has none.
+        # Reasoning has fields and parts of its own (``reasoning_content``, ``{"type": "thinking"}``), which are left out.
+        content = message.get("content")
+        text = None if content is None else str(content)
+        if isinstance(content, list):
+            text = "".join(str(part.get("text", "")) for part in objects(content) if part.get("type") in _TEXTS)
         if any(calls) and not text:
             text = as_text(called)
         if text is None and finish not in ("length", "content_filter"):
@@ -78,32 +89,6 @@ class Completions(Shape):
             return finish
         native = ended(str(choice.get("native_finish_reason") or ""))
         return "error" if choice.get("error") else finish if native in WHOLE else native
-
-
-def _calls(called: Any) -> list[JsonObject]:
-    """The tool calls of a message, or its one call. Raises NoOutput for one that cannot be read, lest it counts as none."""
-    written = called if isinstance(called, list) else [called] if called else []
-    calls = objects(written)
-    if len(calls) < len(written):
-        raise NoOutput("with a tool call that is no object")
-    return calls
-
-
-def _refusal(message: JsonObject) -> str:
-    """What the model says in order to decline, in a field or in a part of its own; empty where it does not."""
-    parts = [part.get("refusal") for part in objects(message.get("content")) if part.get("type") == "refusal"]
-    return str(message.get("refusal") or "") or "".join(str(part or "no reason given") for part in parts)
-
-
-def _content(message: JsonObject) -> str | None:
-    """The text of a message; None where it has none.
-
-    Reasoning has fields and parts of its own (``reasoning_content``, ``{"type": "thinking"}``), which are left out.
-    """
-    content = message.get("content")
-    if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in objects(content) if part.get("type") in _TEXTS)
-    return None if content is None else str(content)
 
 
 def _json_schema(schema: JsonObject) -> JsonObject:

@@ -77,7 +77,13 @@ class Converse(Shape):
         if self._reasons:
             high = members(options.get("reasoningConfig")).get("maxReasoningEffort") == "high"
             inference = {name: inference[name] for name in inference if name != "topP" and not (high and name == "maxTokens")}
-        more = self._of_model(options)
+        # What goes to the model as it is, whatever Converse knows of it.
+        more = {**picked(options, _MODELS), **(options.get("additionalModelRequestFields") or {})}
+        if options.get("top_k") is not None and "amazon.nova" in self._model:
+            # https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html
+            more["inferenceConfig"] = {"topK": options["top_k"], **(more.get("inferenceConfig") or {})}
+        elif options.get("top_k") is not None:
+            more = {"top_k": options["top_k"], **more}
         return {
             "messages": [_message(message) for message in rest],
             **({"system": [{"text": system}]} if system else {}),
@@ -104,15 +110,6 @@ class Converse(Shape):
         tokens = total(usage, *_READ), usage.get("outputTokens")
         return ModelOutput(text_of(texts, calls, finish), finish, finish == "content_filter", calls, *tokens)
 
-    def _of_model(self, options: JsonObject) -> dict[str, Any]:
-        """What goes to the model as it is, whatever Converse knows of it."""
-        more = {**picked(options, _MODELS), **(options.get("additionalModelRequestFields") or {})}
-        if options.get("top_k") is None:
-            return more
-        if "amazon.nova" in self._model:  # https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html
-            return {**more, "inferenceConfig": {"topK": options["top_k"], **(more.get("inferenceConfig") or {})}}
-        return {"top_k": options["top_k"], **more}
-
 
 def _flat(config: JsonObject) -> dict[str, Any]:
     """The options under Converse's names, those of groups beside the others; what has Converse's own name wins."""
@@ -129,7 +126,12 @@ def _flat(config: JsonObject) -> dict[str, Any]:
 
 def _tools(options: JsonObject) -> Iterator[tuple[str, Any]]:
     tools, choice = objects(options.get("tools")), options.get("toolChoice") or options.get("tool_choice")
-    word, name = _choice(choice)
+    # Whether a tool is to be called, and which, as Converse, OpenAI, Anthropic or promptfoo write it.
+    word, name = str(choice or ""), ""
+    if isinstance(choice, Mapping):
+        inside = [members(choice.get(key)).get("name") for key in ("tool", "function")]
+        name = str(next(filter(None, (*inside, choice.get("name"), choice.get("toolName"))), ""))
+        word = str(choice.get("type") or choice.get("mode") or next((word for word in ("auto", "any") if word in choice), ""))
     if not tools or word == "none":  # Converse has no word for none
         return
     chosen: JsonObject = {"tool": {"name": name}} if name else {"any": {}} if word in ("any", "required") else {"auto": {}}
@@ -145,22 +147,11 @@ def _spec(tool: JsonObject) -> JsonObject:
     return {"toolSpec": {**picked(function, ("name", "description", "strict")), "inputSchema": {"json": schema}}}
 
 
-def _choice(choice: Any) -> tuple[str, str]:
-    """Whether a tool is to be called, and which, as Converse, OpenAI, Anthropic or promptfoo write it."""
-    if not isinstance(choice, Mapping):
-        return str(choice or ""), ""
-    inside = [members(choice.get(key)).get("name") for key in ("tool", "function")]
-    name = next(filter(None, (*inside, choice.get("name"), choice.get("toolName"))), "")
-    word = choice.get("type") or choice.get("mode") or next((word for word in ("auto", "any") if word in choice), "")
-    return str(word), str(name)
-
-
 def _guardrail(options: JsonObject) -> Iterator[tuple[str, Any]]:
     if options.get("guardrailIdentifier"):
+        named = {"guardrailIdentifier": str(options["guardrailIdentifier"])}
         version = {"guardrailVersion": str(options.get("guardrailVersion") or "DRAFT")}
-        yield "guardrailConfig", {
-            "guardrailIdentifier": str(options["guardrailIdentifier"]), **version, **picked(options, ("trace",))
-        }  # fmt: skip
+        yield "guardrailConfig", {**named, **version, **picked(options, ("trace",))}
 
 
 def _formatted(schema: JsonObject) -> JsonObject:
@@ -175,19 +166,11 @@ def _tool(schema: JsonObject) -> JsonObject:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    own = tuple(_own(message))
+    # What a chat prompt holds in Converse's form beside texts and images.
+    parts = objects((message.written or {}).get("content"))
+    own = [part for part in parts if "type" not in part and any(name in part for name in _BLOCKS)]
     texts = [{"text": message.content}] if message.content or not (message.images or own) else []
-    return {
-        "role": "assistant" if message.role == "assistant" else "user",
-        "content": [*map(_image, message.images), *texts, *own],
-    }
-
-
-def _own(message: Message) -> Iterator[JsonObject]:
-    """What a chat prompt holds in Converse's form beside texts and images."""
-    for part in objects((message.written or {}).get("content")):
-        if "type" not in part and any(name in part for name in _BLOCKS):
-            yield part
+    return {"role": "assistant" if message.role == "assistant" else "user", "content": [*map(_image, message.images), *texts, *own]}
 
 
 def _image(image: str) -> Mapping[str, Any]:
@@ -197,6 +180,5 @@ def _image(image: str) -> Mapping[str, Any]:
         return {"image": {"format": "jpeg" if kind == "jpg" else kind, "source": {"bytes": encoded[1]}}}
     if image.strip().startswith("s3://"):
         kind = image.strip().rpartition(".")[2].lower()
-        known = {"jpg": "jpeg"}.get(kind, kind)
-        return {"image": {"format": known, "source": {"s3Location": {"uri": image.strip()}}}}
+        return {"image": {"format": "jpeg" if kind == "jpg" else kind, "source": {"s3Location": {"uri": image.strip()}}}}
     raise ProviderError("Bedrock takes an image as data or from s3://, and reads no other address", Trouble.SETUP)

@@ -36,15 +36,12 @@ class Embeddings(Provider):
         found: list[list[float]] = []
         usage = Usage()
         for start in range(0, len(texts), self.most):
-            batch, cost = self._batch(texts[start : start + self.most])
-            found += batch
-            usage = usage + cost
+            batch = texts[start : start + self.most]
+            response, seconds = post(self._client, self.url, self._headers, self._body(batch))
+            vectors, tokens = self._read(response, len(batch))
+            found += [vector(numbers, self.host) for numbers in vectors]
+            usage = usage + self._usage(tokens, response, seconds)
         return found, usage
-
-    def _batch(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
-        response, seconds = post(self._client, self.url, self._headers, self._body(texts))
-        found, tokens = self._read(response, len(texts))
-        return [vector(numbers, self.host) for numbers in found], self._usage(tokens, response, seconds)
 
     def _body(self, texts: Sequence[str]) -> dict[str, Any]:
         options = {**picked(self._config, self.sent), **(self._config.get("passthrough") or {})}

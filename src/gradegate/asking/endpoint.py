@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 from gradegate.access.hosts import Vendor
 from gradegate.asking.provider import Setting
-from gradegate.errors import ConfigError
 
 ENFORCED, REQUESTED, NONE = "enforced", "requested", "none"  # values of the option `structured`
-_REGION = r"[a-z]{2,4}(?:-[a-z]+){1,3}-\d{1,2}"
+# Of AWS. Only letters before the first dash: `s3-us-west-2.amazonaws.com` has buckets of anybody below it.
+REGION = r"[a-z]{2,4}(?:-[a-z]+){1,3}-\d{1,2}"
 _AWS = r"(?:amazonaws\.(?:com|com\.cn|eu)|api\.aws|api\.amazonwebservices\.(?:com\.cn|eu))"
 _ANTHROPIC = Vendor(hosts=("api.anthropic.com",))
 # The hosts of the vendors whose APIs document strict schemas and always say why an answer ended, whoever may ask there:
@@ -21,7 +21,7 @@ _OWN = Vendor(
         r"[a-z0-9-]+\.(?:openai|cognitiveservices)\.azure\.(?:com|us|cn)",
         r"(?:[a-z0-9-]+[.-])?(?:aiplatform|generativelanguage)(?:\.mtls|\.[a-z0-9-]+\.rep)?\.googleapis\.com",
         r"(?:api|codestral)(?:\.[a-z]{2})?\.mistral\.ai",
-        rf"(?:vpce-[a-z0-9-]+\.)?bedrock-runtime(?:-fips)?\.{_REGION}\.(?:vpce\.)?{_AWS}",
+        rf"(?:vpce-[a-z0-9-]+\.)?bedrock-runtime(?:-fips)?\.{REGION}\.(?:vpce\.)?{_AWS}",
     ),
 )
 
@@ -39,6 +39,5 @@ def structured(setting: Setting, url: str) -> str:
         ignored = _ANTHROPIC.owns(url) and not urlsplit(url).path.endswith("/messages")
         return ENFORCED if _OWN.owns(url) and not ignored else REQUESTED
     if written not in (ENFORCED, REQUESTED, NONE):
-        what = f"`structured` of `{setting.spec.id}` is `{written}`"
-        raise ConfigError.at(what, setting.spec.origin, "write enforced, requested or none")
+        raise setting.mistake(f"`structured` of `{setting.spec.id}` is `{written}`", "write enforced, requested or none")
     return str(written)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-# What vendors and conventions call the end of an answer, in OpenAI's words; case does not matter, nor whether a hyphen, a blank or a capital joins words.
+# What vendors and conventions call the end of an answer, in OpenAI's words; neither case matters, nor whether a hyphen, a
+# blank or a capital joins words.
 WORDS = {
     "stop": "stop end_turn stop_sequence completed complete finished finish stop_criteria_met end eos eos_token end_of_text",
     "length": "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded token_limit",
@@ -13,8 +14,6 @@ WORDS = {
     "image_safety image_prohibited_content image_recitation model_armor escalation guardrail_intervened",
 }
 WHOLE = ("", "stop", "tool_calls")  # of answers that came to their end, and of those of which nobody says
-
-
 _JOINED = re.compile(r"[- ]|(?<=[a-z])(?=[A-Z])")  # what may stand for the underscore between two words
 
 

@@ -53,23 +53,20 @@ class Gemini(Shape):
         beside = picked(self.config, BESIDE)
         if isinstance(beside.get("systemInstruction"), str):
             beside["systemInstruction"] = {"parts": [{"text": beside["systemInstruction"]}]}
-        own = {
-            "contents": [{"role": _role(message), "parts": _parts(message)} for message in rest],
-            **beside,
-            **({"systemInstruction": {"parts": [{"text": system}]}} if system else {}),
-            "generationConfig": self._generation(request.options),
-        }
-        return joined(own, self.config.get("passthrough") or {})
-
-    def _generation(self, options: JsonObject) -> dict[str, Any]:
-        named = {_ALIASES.get(name, name): value for name, value in (*self.config.items(), *options.items())}
+        named = {_ALIASES.get(name, name): value for name, value in (*self.config.items(), *request.options.items())}
         written = {_camel(name): value for name, value in (self.config.get("generationConfig") or {}).items()}
         generation = {"temperature": 0, **written, **picked(named, GENERATION)}
         if isinstance(generation.get("responseSchema"), str):
             generation["responseSchema"] = json.loads(generation["responseSchema"])
         if "responseSchema" in generation or "responseJsonSchema" in generation:
             generation.setdefault("responseMimeType", "application/json")
-        return generation
+        own = {
+            "contents": [{"role": "model" if message.role == "assistant" else "user", "parts": _parts(message)} for message in rest],
+            **beside,
+            **({"systemInstruction": {"parts": [{"text": system}]}} if system else {}),
+            "generationConfig": generation,
+        }
+        return joined(own, self.config.get("passthrough") or {})
 
     def read(self, response: JsonObject) -> ModelOutput:
         """The first candidate; a prompt that was blocked has none. Raises NoOutput."""
@@ -106,10 +103,6 @@ def _json_schema(schema: JsonObject) -> JsonObject:
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
-
-
-def _role(message: Message) -> str:
-    return "model" if message.role == "assistant" else "user"
 
 
 def _parts(message: Message) -> Sequence[JsonObject]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import email.utils
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -35,10 +34,7 @@ ACCESS_TOKENS = ("GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN")
 STS, SCOPE = "https://sts.googleapis.com/v1/token", "https://www.googleapis.com/auth/cloud-platform"
 IMPERSONATE = "https://www.googleapis.com/auth/iam"
 _ACCESS = "urn:ietf:params:oauth:token-type:access_token"
-_ACCOUNT = re.compile(
-    r"https://iamcredentials\.googleapis\.com/v1/projects/-/serviceAccounts/[\w.@-]{1,200}:generateAccessToken",
-    re.ASCII,
-)
+_ACCOUNT = re.compile(r"https://iamcredentials\.googleapis\.com/v1/projects/-/serviceAccounts/[\w.@-]{1,200}:generateAccessToken", re.ASCII)
 _AUDIENCE = re.compile(r"//iam\.googleapis\.com/[\w./-]{1,500}", re.ASCII)
 _LARGEST = 65_536  # bytes
 _SECONDS = range(600, 43_201)
@@ -70,14 +66,19 @@ class ExternalAccount:
         federated = granted(answer, what, cure, secrets)
         if not self.account:
             return federated
-        what, cure = (
-            "no token of the service account",
-            "grant the job's principal `roles/iam.workloadIdentityUser` on it",
-        )
+        what, cure = "no token of the service account", "grant the job's principal `roles/iam.workloadIdentityUser` on it"
         body = {"delegates": None, "scope": [SCOPE], "lifetime": f"{self.seconds}s"}
         answer = asked(client, "POST", self.account, what, headers={}, body=body, credential=bearer(federated.text))
         content = read(answer, what, cure, (*secrets, federated.text))
-        return granted(_as_oauth(answer, content), what, cure, secrets)
+        # The token of a service account in OAuth's words. Its end is a time of day: what is left is told by the answer's own clock.
+        left: float | None = None
+        try:
+            end = datetime.fromisoformat(str(content.get("expireTime")))
+            left = (end - email.utils.parsedate_to_datetime(answer.headers.get("date", ""))).total_seconds()
+        except (ValueError, TypeError) as e:
+            raise ProviderError(f"no token of the service account: {answer.host} does not say when it ends", Trouble.MALFORMED) from e
+        told = {"access_token": content.get("accessToken"), "expires_in": left}
+        return granted(Response(answer.status, answer.headers, json.dumps(told).encode(), answer.host), what, cure, secrets)
 
 
 def access_token(setting: Setting) -> Minted | str:
@@ -87,15 +88,8 @@ def access_token(setting: Setting) -> Minted | str:
         return given
     path = setting.env.workflow(FILE).strip()
     if not path:
-        cure = f"{_SIGN_IN}, or set {ACCESS_TOKENS[0]} to its output `access_token`"
-        raise ConfigError.at(f"no key for `{setting.spec.id}`", setting.spec.origin, cure, ACCESS_TOKENS[0])
+        raise setting.keyless("", f"{_SIGN_IN}, or set {ACCESS_TOKENS[0]} to its output `access_token`", ACCESS_TOKENS[0])
     check_identity(setting, f"set {ACCESS_TOKENS[0]}")
-    account = _external(_file(path, setting), setting)
-    setting.uses.add(Use(FILE))
-    return setting.client.tokens.of(account, lambda: account.mint(setting.client, setting.env))
-
-
-def _file(path: str, setting: Setting) -> Mapping[str, Any]:
     try:
         with Path(path).open("rb") as file:
             content = json.loads(file.read(_LARGEST))
@@ -105,10 +99,6 @@ def _file(path: str, setting: Setting) -> Mapping[str, Any]:
         raise _wrong(f"the file of {FILE} is not JSON", setting) from e
     if not isinstance(content, dict):
         raise _wrong(f"the file of {FILE} is no JSON object", setting)
-    return content
-
-
-def _external(content: Mapping[str, Any], setting: Setting) -> ExternalAccount:
     kind, source = content.get("type"), content.get("credential_source")
     if kind == "service_account":
         raise _wrong(f"{FILE} is a key of a service account, which is never used: it would have to be kept", setting)
@@ -124,7 +114,9 @@ def _external(content: Mapping[str, Any], setting: Setting) -> ExternalAccount:
     more = content.get("service_account_impersonation")
     seconds = more.get("token_lifetime_seconds") if isinstance(more, dict) else None
     kept = seconds if isinstance(seconds, int) and seconds in _SECONDS else 3600
-    return ExternalAccount(str(audience), ours, account, kept)
+    external = ExternalAccount(str(audience), ours, account, kept)
+    setting.uses.add(Use(FILE))
+    return setting.client.tokens.of(external, lambda: external.mint(setting.client, setting.env))
 
 
 def _matches(pattern: re.Pattern[str], value: Any) -> bool:
@@ -132,16 +124,4 @@ def _matches(pattern: re.Pattern[str], value: Any) -> bool:
 
 
 def _wrong(what: str, setting: Setting) -> ConfigError:
-    return ConfigError.at(f"no key for `{setting.spec.id}`: {what}", setting.spec.origin, _SIGN_IN)
-
-
-def _as_oauth(answer: Response, content: Mapping[str, Any]) -> Response:
-    """The token of a service account in OAuth's words. Its end is a time of day: what is left is told by the answer's own clock."""
-    left: float | None = None
-    try:
-        end = datetime.fromisoformat(str(content.get("expireTime")))
-        left = (end - email.utils.parsedate_to_datetime(answer.headers.get("date", ""))).total_seconds()
-    except (ValueError, TypeError) as e:
-        raise ProviderError(f"no token of the service account: {answer.host} does not say when it ends", Trouble.MALFORMED) from e
-    told = {"access_token": content.get("accessToken"), "expires_in": left}
-    return Response(answer.status, answer.headers, json.dumps(told).encode(), answer.host)
+    return setting.keyless(what, _SIGN_IN)

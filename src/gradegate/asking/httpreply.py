@@ -58,7 +58,15 @@ class Extract:
         """The output as text and the metadata. Raises ProviderError."""
         host = answer.host
         if self.output is None:
-            return _whole(text)
+            # The answer as it is; a JSON string without its quotes.
+            try:
+                value = json.loads(text)
+                check_depth(value, text)
+            except (ValueError, RecursionError):
+                return text, {}
+            if isinstance(value, str):
+                return value, {}
+            return text, {IS_DATA: True} if _is_true(value) else {}
         output = self.output.apply(text, host)
         metadata = {name: path.apply(text, host) for name, path in self.metadata.items()}
         return _shown(output, metadata, host)
@@ -138,38 +146,32 @@ def parse(written: Any) -> Extract | Computed:
     if not isinstance(written, str | Mapping):
         raise ValueError(f"transformResponse is no text: {written!r}")
     try:
-        return _followed(written)
+        if isinstance(written, str):  # the forms that can be followed without running code
+            text = written.strip().removesuffix(";").strip()
+            arrow = _ARROW.match(text)
+            text = text[arrow.end() :].strip() if arrow else text
+            block = _RETURN.fullmatch(text)
+            text = block[1].strip() if block else text
+            if text.startswith("({") and text.endswith("})"):
+                text = text[1:-1].strip()
+            if not text.startswith("{"):
+                return Extract(_path(text))
+            members = _members(text)
+            output, metadata = members.pop("output", None), members.pop("metadata", {})
+            known = isinstance(metadata, dict) and all(isinstance(path, _Path) for path in metadata.values())
+            if not isinstance(output, _Path) or members or not known:
+                raise _NoPathError
+            return Extract(output, metadata)
     except _NoPathError:
-        return Computed(of_response(written))
+        pass
+    return Computed(of_response(written))
 
 
 class _NoPathError(Exception):
     """It takes an engine."""
 
 
-def _followed(written: Any) -> Extract:
-    """Raises _NoPathError for anything but the forms that can be followed without running code."""
-    if not isinstance(written, str):
-        raise _NoPathError
-    text = str(written).strip().removesuffix(";").strip()
-    arrow = _ARROW.match(text)
-    text = text[arrow.end() :].strip() if arrow else text
-    block = _RETURN.fullmatch(text)
-    text = block[1].strip() if block else text
-    if text.startswith("({") and text.endswith("})"):
-        text = text[1:-1].strip()
-    if not text.startswith("{"):
-        return Extract(_path(text, written))
-    members = _members(text, written)
-    output, metadata = members.pop("output", None), members.pop("metadata", {})
-    if not isinstance(output, _Path) or members or not isinstance(metadata, dict):
-        raise _NoPathError
-    if not all(isinstance(path, _Path) for path in metadata.values()):
-        raise _NoPathError
-    return Extract(output, metadata)
-
-
-def _path(text: str, written: Any) -> _Path:
+def _path(text: str) -> _Path:
     if text == "text":
         return _Path(text, None)
     path = steps(text.removeprefix("json")) if text.startswith("json") else None
@@ -178,7 +180,7 @@ def _path(text: str, written: Any) -> _Path:
     return _Path(text, path)
 
 
-def _members(text: str, written: Any) -> dict[str, Any]:
+def _members(text: str) -> dict[str, Any]:
     """``{key: path, key: {key: path}}`` by key."""
     members: dict[str, Any] = {}
     rest = text[1:-1].strip() if text.endswith("}") else None
@@ -188,7 +190,7 @@ def _members(text: str, written: Any) -> dict[str, Any]:
             raise _NoPathError
         value, rest = _value(rest[key.end() :])
         name = next(group for group in key.groups() if group is not None)
-        members[name] = _members(value, written) if value.startswith("{") else _path(value, written)
+        members[name] = _members(value) if value.startswith("{") else _path(value)
     if rest is None:
         raise _NoPathError
     return members
@@ -202,18 +204,6 @@ def _value(text: str) -> tuple[str, str]:
         if character == "," and depth == 0:
             return text[:place].strip(), text[place + 1 :].strip()
     return text.strip(), ""
-
-
-def _whole(text: str) -> tuple[str, Mapping[str, Any]]:
-    """The answer as it is; a JSON string without its quotes."""
-    try:
-        value = json.loads(text)
-        check_depth(value, text)
-    except (ValueError, RecursionError):
-        return text, {}
-    if isinstance(value, str):
-        return value, {}
-    return text, {IS_DATA: True} if _is_true(value) else {}
 
 
 def _is_true(value: Any) -> bool:

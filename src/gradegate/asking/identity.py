@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.access import tokens
 from gradegate.access.environment import Environment, Use
-from gradegate.access.hiding import excerpt, redactor
+from gradegate.access.hiding import excerpt, redactor, remember
 from gradegate.access.hosts import Vendor, host_at
 from gradegate.asking.provider import Setting
 from gradegate.errors import ConfigError, ProviderError, Trouble
@@ -62,7 +61,7 @@ class Federation:
 
         ``keys`` are the variables of static keys. Nothing is asked before the first call.
         """
-        env, what, where = setting.env, f"no key for `{setting.spec.id}`", setting.spec.origin
+        env = setting.env
         values = {name: env.workflow(name).strip() for name in (*self.ids.values(), *self.optional.values())}
         named, own = any(values[name] for name in self.ids.values()), self.own.serves(url)
         if not needed and not (named and own):
@@ -70,23 +69,18 @@ class Federation:
         static = f"set {keys[0]}, or `apiKey` or `apiKeyEnvar` in its config"
         if not named:
             cure = f"{static}; or have GitHub's identity sign in: {' and '.join(self.ids.values())} (docs/keys.md)"
-            raise ConfigError.at(what, where, cure, str(setting.spec.config.get("apiKeyEnvar") or keys[0]))
+            raise setting.keyless("", cure, str(setting.spec.config.get("apiKeyEnvar") or keys[0]))
         if not own:
-            told = f"tokens of {self.vendor} go to its own API alone, not to {shown(url)}"
-            raise ConfigError.at(f"{what}: {told}", where, static)
-        self._check(setting, values, static)
-        setting.uses.update(map(Use, self.ids.values()))
-        return setting.client.tokens.of((self.url, *values.values()), lambda: self._mint(setting.client, env, values))
-
-    def _check(self, setting: Setting, values: Mapping[str, str], static: str) -> None:
-        what, where = f"no key for `{setting.spec.id}`", setting.spec.origin
+            raise strayed(setting, f"tokens of {self.vendor} go", url, static)
         missing = [name for name in self.ids.values() if not values[name]]
         if missing:
-            raise ConfigError.at(f"{what}: {' and '.join(missing)} is not set", where, f"set it, or {static}", missing[0])
+            raise setting.keyless(f"{' and '.join(missing)} is not set", f"set it, or {static}", missing[0])
         strange = [name for name, value in values.items() if value and not _ID.fullmatch(value)]
         if strange:
-            raise ConfigError.at(f"{what}: {strange[0]} is no identifier", where, "copy it from the vendor's settings")
+            raise setting.keyless(f"{strange[0]} is no identifier", "copy it from the vendor's settings")
         check_identity(setting, static)
+        setting.uses.update(map(Use, self.ids.values()))
+        return setting.client.tokens.of((self.url, *values.values()), lambda: self._mint(setting.client, env, values))
 
     def _mint(self, client: Client, env: Environment, values: Mapping[str, str]) -> Token:
         audience = env.workflow(self.audience_variable) or self.audience
@@ -99,18 +93,16 @@ class Federation:
         headers = {**(FORM if self.form else {}), **self.headers}
         what = f"no token from {self.vendor} for GitHub's identity"
         answer = asked(client, "POST", url, what, headers=headers, body=content, secret=subject)
-        return granted(answer, what, self._cure(audience, ours), (ours, env.workflow(REQUESTS)))
-
-    def _cure(self, audience: str, ours: str) -> str:
         names = ", ".join((*self.ids.values(), *self.optional.values()))
         variable = f" ({self.audience_variable})" if self.audience_variable else ""
-        return f"check {names} and the audience {audience}{variable} against the vendor's rule{claims(ours)}"
+        cure = f"check {names} and the audience {audience}{variable} against the vendor's rule{claims(ours)}"
+        return granted(answer, what, cure, (ours, env.workflow(REQUESTS)))
 
 
-def shown(url: str) -> str:
-    """An address without a user name and password, as messages show it."""
+def strayed(setting: Setting, what: str, url: str, cure: str) -> ConfigError:
+    """A credential that would leave its vendor; the address is shown without a user name and password."""
     scheme, mark, rest = url.rpartition("://")
-    return excerpt(scheme + mark + rest.rpartition("@")[2], 200)
+    return setting.keyless(f"{what} to its own API alone, not to {excerpt(scheme + mark + rest.rpartition('@')[2], 200)}", cure)
 
 
 # --- GitHub's token ---------------------------------------------------------------------------------------------
@@ -119,14 +111,11 @@ def shown(url: str) -> str:
 def check_identity(setting: Setting, otherwise: str) -> None:
     """Raises ConfigError where the job may ask for no identity token."""
     address = setting.env.workflow(ADDRESS)
-    if address and setting.env.workflow(REQUESTS):
-        if not address.startswith("https://") or host_at(address) is None:
-            what = f"no key for `{setting.spec.id}`: {ADDRESS} is no https address"
-            raise ConfigError.at(what, setting.spec.origin, otherwise)
-        return
-    what = f"no key for `{setting.spec.id}`: the job has no identity token"
-    cure = f"give the job `permissions: id-token: write` (pull requests of forks get none), or {otherwise}"
-    raise ConfigError.at(what, setting.spec.origin, cure, REQUESTS)
+    if not address or not setting.env.workflow(REQUESTS):
+        cure = f"give the job `permissions: id-token: write` (pull requests of forks get none), or {otherwise}"
+        raise setting.keyless("the job has no identity token", cure, REQUESTS)
+    if not address.startswith("https://") or host_at(address) is None:
+        raise setting.keyless(f"{ADDRESS} is no https address", otherwise)
 
 
 def identity_token(client: Client, env: Environment, audience: str) -> str:
@@ -138,7 +127,7 @@ def identity_token(client: Client, env: Environment, audience: str) -> str:
     token = read(answer, what, "give the job `permissions: id-token: write`", (ask,)).get("value")
     if not isinstance(token, str) or not _TOKEN.fullmatch(token) or token.count(".") != 2:
         raise ProviderError(f"{what}: {answer.host} answered without one", Trouble.MALFORMED)
-    tokens.remember(token)
+    remember(token)
     return token
 
 
@@ -195,7 +184,7 @@ def granted(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> T
     text, kind = content.get("access_token"), content.get("token_type", "Bearer")
     if not isinstance(text, str) or not _TOKEN.fullmatch(text) or str(kind).lower() != "bearer":
         raise ProviderError(f"{what}: {answer.host} answered without a bearer token", Trouble.MALFORMED)
-    tokens.remember(text)
+    remember(text)
     try:
         return Token(text, life(content.get("expires_in")))
     except ProviderError as e:
@@ -206,9 +195,6 @@ def _said(content: Any) -> str:
     """The words of an error, as OAuth and as APIs write them."""
     error = content.get("error", content) if isinstance(content, dict) else content
     inside = error if isinstance(error, dict) else content if isinstance(content, dict) else {}
-    parts = [
-        error if isinstance(error, str) else "",
-        *(inside.get(key) for key in ("code", "message", "error_description")),
-    ]
+    parts = [error if isinstance(error, str) else "", *(inside.get(key) for key in ("code", "message", "error_description"))]
     words = [" ".join(str(part).split()) for part in parts if isinstance(part, str | int) and part]
     return excerpt(": ".join(dict.fromkeys(words)) or "no reason given", 400)

@@ -8,7 +8,6 @@ output: ``output_config.format``, else a forced tool
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from gradegate.asking.negotiation import Structure, Temperature, Way
@@ -101,13 +100,8 @@ def _message(message: Message) -> dict[str, Any]:
     role = "assistant" if message.role == "assistant" else "user"
     if not message.images:
         return {"role": role, "content": message.content}
-    images = [{"type": "image", "source": _source(image)} for image in message.images]
+    encoded = [(base64_image(image), image.strip()) for image in message.images]
+    sources = [{"type": "base64", "media_type": it[0], "data": it[1]} if it else {"type": "url", "url": link} for it, link in encoded]
+    images = [{"type": "image", "source": source} for source in sources]
     texts = [{"type": "text", "text": message.content}] if message.content else []
     return {"role": role, "content": [*images, *texts]}
-
-
-def _source(image: str) -> Mapping[str, str]:
-    encoded = base64_image(image)
-    if encoded:
-        return {"type": "base64", "media_type": encoded[0], "data": encoded[1]}
-    return {"type": "url", "url": image.strip()}

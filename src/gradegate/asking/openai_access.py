@@ -10,10 +10,7 @@ from gradegate.http.headers import Headers, bearer
 
 _IDS = {"identity_provider_id": "OPENAI_IDENTITY_PROVIDER_ID", "service_account_id": "OPENAI_SERVICE_ACCOUNT_ID"}
 VENDOR = Vendor(
-    ("OPENAI_API_KEY",),
-    ("api.openai.com",),
-    ("OPENAI_API_HOST", "OPENAI_API_BASE_URL", "OPENAI_BASE_URL"),
-    ids=tuple(_IDS.values()),
+    ("OPENAI_API_KEY",), ("api.openai.com",), ("OPENAI_API_HOST", "OPENAI_API_BASE_URL", "OPENAI_BASE_URL"), ids=tuple(_IDS.values())
 )
 # https://developers.openai.com/api/reference/workload-identity-federation
 FEDERATION = Federation(

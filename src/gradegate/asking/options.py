@@ -13,30 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gradegate.asking.provider import Build
 from gradegate.errors import ConfigError, Mistake
+from gradegate.files.document import table
 from gradegate.registry import near
 from gradegate.values.suite import Note, ProviderSpec
 
-# Options that promptfoo knows and that change nothing of what is asked here: its display, its cache, its tracing,
-# and those of vendors' features that gradegate has no use for.
-PROMPTFOOS = frozenset(
-    "basePath showThinking mcp functionToolCallbacks functionToolStatefulApi maxRetries max_retries timeout timeoutMs "
-    "stateful tokenEstimation useDefaultSuffix useDefaultPrefix useDefaultApiKey audio stream streaming retryOptions "
-    "best_of tool_resources modelName max_new_tokens omitDefaults apiKeyRequired organization region projectId vertexai "
-    "useAssistantRole transform transformResponse responseParser prefix suffix linkedTargetId useHttps delay "
-    "dataSources o1 audioCost audioInputCost audioOutputCost imageInputCost videoOutputCost azureClientId "
-    "azureClientSecret azureTenantId azureAuthorityHost azureTokenScope use_cache wait_for_model inferenceProvider "
-    "chatCompletion num_gqa rope_frequency_base rope_frequency_scale draft_num_predict background webSearchOptions "
-    "disableCache cost inputCost outputCost cacheReadCost cacheReadInputCost cacheWriteCost inputs purpose context "
-    "examples".split()
-)
-# Parameters of models that some APIs have and others lack, so that a config for several vendors may name them.
-PARAMETERS = frozenset(
-    "max_time do_sample return_full_text num_return_sequences repetition_penalty max_tool_calls reasoning thinking "
-    "verbosity reasoning_effort seed instructions speed effort store metadata temperature top_p top_k min_p max_tokens "
-    "stop max_completion_tokens frequency_penalty presence_penalty response_format tools tool_choice functions "
-    "function_call".split()
-)
-# Of those, what `options` of a test may hold: its own metadata are no option.
+PROMPTFOOS, PARAMETERS = (frozenset(words.split()) for words in table("asking", "options.yaml").values())
+# Of the parameters, what `options` of a test may hold: its own metadata are no option.
 TEST_PARAMETERS = PARAMETERS - {"metadata"}
 _MAPPINGS = ("headers", "queryParams")  # what is written below them is read by name
 _WAY = re.compile(r"url|host|endpoint|proxy|api_?key|token$|secret|password|credential|authorization", re.IGNORECASE)

@@ -36,9 +36,8 @@ class Provider:
     origin: Origin = Origin("")  # where the config names it, and
     templates: tuple[str, ...] = ()  # what of it is filled in for each answer, with the variables of the test
     names_model: bool = True  # its id goes on with the name of a model
-    replies_from: str = (
-        "model"  # or what is behind an address; "program": code of the repository; "file" or "prompt" where it stands in for a model
-    )
+    # "model": or what is behind an address; "program": code of the repository; "file" or "prompt" where it stands in for a model
+    replies_from: str = "model"
     options: tuple[str, ...] | None = None  # the options that its `config` takes; None: not said, so not checked
     unsupported: Mapping[str, str] = {}  # options that promptfoo has here: the option, and what to do instead
     code: str = ""  # SHA-256 of the code of the repository that it runs, empty where it runs none
@@ -126,6 +125,14 @@ class Setting:
     workspace: Workspace | None = None  # where code of the repository is, and
     folder: Path = Path()  # what its path is relative to
 
+    def mistake(self, what: str, cure: str, missing: str = "") -> ConfigError:
+        """A mistake at the place of the provider."""
+        return ConfigError.at(what, self.spec.origin, cure, missing)
+
+    def keyless(self, why: str, cure: str, missing: str = "") -> ConfigError:
+        """The mistake that it has no key, and why not, where there is more to say."""
+        return self.mistake(f"no key for `{self.spec.id}`" + (f": {why}" if why else ""), cure, missing)
+
     def key(self, name: str) -> str:
         """The value of a variable that fills its credential field; empty when it is not set."""
         value = self.env.key(name)
@@ -171,8 +178,8 @@ def secret(setting: Setting, *names: str) -> str | None:
     variable: Any = config.get("apiKeyEnvar")
     if variable and is_runners(str(variable)) and variable not in setting.env.literals:
         what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is the runner's own: no config reads it"
-        raise ConfigError.at(what, setting.spec.origin, "name a variable with a key of the provider")
+        raise setting.mistake(what, "name a variable with a key of the provider")
     if variable and not setting.env.key(str(variable)):
         what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is not set"
-        raise ConfigError.at(what, setting.spec.origin, "set it, or correct the name", str(variable))
+        raise setting.mistake(what, "set it, or correct the name", str(variable))
     return next(filter(None, map(setting.key, (str(variable),) if variable else names)), None)

@@ -36,7 +36,9 @@ def read(lines: Iterable[str], environ: Mapping[str, str]) -> tuple[Ready, ...]:
         host = host_at(url)
         if host is None or seconds is None or seconds > MOST:
             cure = f"write an address and seconds up to {MOST:.0f}, such as http://127.0.0.1:8000/health 60"
-            mistakes.append(Mistake(f"`{_shown(line)}` in `ready` is not something to wait for", None, cure))
+            # Without what may let somebody in: a user with a password, and a query.
+            shown = re.sub(r"//[^/\s]*@", "//", re.sub(r"\?\S*", "", line.strip()))
+            mistakes.append(Mistake(f"`{shown}` in `ready` is not something to wait for", None, cure))
         elif refused(host.name):
             mistakes.append(Mistake(f"`{host.name}` in `ready` is never asked", None, "name your application"))
         elif nowhere:
@@ -46,11 +48,6 @@ def read(lines: Iterable[str], environ: Mapping[str, str]) -> tuple[Ready, ...]:
     if mistakes:
         raise ConfigError(*mistakes)
     return tuple(found)
-
-
-def _shown(line: str) -> str:
-    """The line without what may let somebody in: a user with a password, and a query."""
-    return re.sub(r"//[^/\s]*@", "//", re.sub(r"\?\S*", "", line.strip()))
 
 
 def wait(awaited: Sequence[Ready], environ: Mapping[str, str]) -> str:

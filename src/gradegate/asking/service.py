@@ -17,7 +17,6 @@ from gradegate.asking.identity import Federation
 from gradegate.asking.provider import Provider, Setting, secret, split_id
 from gradegate.asking.shape import JsonObject, ModelOutput, members
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
-from gradegate.errors import ConfigError
 from gradegate.http.headers import Headers, bearer
 from gradegate.values.conversation import Usage
 
@@ -52,8 +51,7 @@ class Service:
         elif kind in _EMBEDDING and (self.embeds or not self.chats):
             return CompatibleEmbeddings(replace(setting, model=model), self)
         elif kind in _EMBEDDING:
-            cure = "name another vendor's, such as openai:embedding:MODEL"
-            raise ConfigError.at(f"{self.name} serves no embeddings", setting.spec.origin, cure)
+            raise setting.mistake(f"{self.name} serves no embeddings", "name another vendor's, such as openai:embedding:MODEL")
         return CompatibleChat(setting, self) if self.chats else CompatibleEmbeddings(setting, self)
 
     @property
@@ -86,7 +84,7 @@ class Service:
         named = config.get("apiBaseUrl") or (given and given.removesuffix(self.below) + self.below)
         if not named and not self.base:
             cure = f"set {self.addresses[0]}, or `apiBaseUrl` in its config"
-            raise ConfigError.at(f"no address for `{setting.spec.id}`", setting.spec.origin, cure, self.addresses[0])
+            raise setting.mistake(f"no address for `{setting.spec.id}`", cure, self.addresses[0])
         return base_url(setting, named or self._filled(setting)).removesuffix("/chat/completions")
 
     def _filled(self, setting: Setting) -> str:
@@ -95,7 +93,7 @@ class Service:
             value = str(setting.spec.config.get(option) or setting.env.get(variable))
             if not value:
                 what = f"`{setting.spec.id}` does not say which `{option}` to ask"
-                raise ConfigError.at(what, setting.spec.origin, f"set {variable}, or `{option}` in its config", variable)
+                raise setting.mistake(what, f"set {variable}, or `{option}` in its config", variable)
             first = url.startswith(f"{{{option}}}")
             url = url.replace(f"{{{option}}}", value.rstrip("/") if first else quote(value, safe=""))
         return url
@@ -133,8 +131,11 @@ class CompatibleChat(ChatModel):
 
     def _usage(self, answer: ModelOutput, response: JsonObject, seconds: float) -> Usage:
         usage = super()._usage(answer, response, seconds)
-        cost = _cost(response) if self._tells_cost and "cost" not in self._config else None
-        return usage if cost is None else replace(usage, cost=cost, unpriced=0)
+        # US dollars that a response says it cost: a number, or one among its parts; nothing for what cannot be a cost.
+        cost: Any = members(response.get("usage")).get("cost") if self._tells_cost and "cost" not in self._config else None
+        cost = cost.get("total_cost") if isinstance(cost, Mapping) else cost
+        fine = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
+        return replace(usage, cost=float(cost), unpriced=0) if fine else usage
 
 
 class CompatibleEmbeddings(Embeddings):
@@ -147,14 +148,6 @@ class CompatibleEmbeddings(Embeddings):
         model = need_model(setting, f"{prefix}:MODEL")
         url = service.url(setting)
         super().__init__(setting, f"{url}/embeddings", service.headers(setting, url), model)
-
-
-def _cost(response: JsonObject) -> float | None:
-    """US dollars that a response says it cost: a number, or one among its parts; None for what cannot be a cost."""
-    cost: Any = members(response.get("usage")).get("cost")
-    cost = cost.get("total_cost") if isinstance(cost, Mapping) else cost
-    fine = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
-    return float(cost) if fine else None
 
 
 def _prefix(setting: Setting) -> str:

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 
 from gradegate.asking.provider import PROVIDERS, split_id
 from gradegate.errors import ConfigError
-from gradegate.files.tables import table
+from gradegate.files.document import table
 from gradegate.registry import closest, near
 from gradegate.values.suite import ProviderSpec
 
@@ -42,19 +42,14 @@ ANY = (
 
 def check(spec: ProviderSpec) -> None:
     """Raises ConfigError for an id that is nothing gradegate asks: an agent, a voice, a cloud, two in one, a slip of the pen."""
-    found = _several(spec.id) or _slip(spec.id) or _known(spec.id)
-    if found:
-        raise ConfigError.at(f"`{spec.id}` {found[0]}", spec.origin, found[1])
-
-
-def _several(provider_id: str) -> tuple[str, str] | None:
-    """Ids with commas between them; a command or an address may have commas of its own."""
-    ids = [part.strip() for part in provider_id.split(",")]
+    # Ids with commas between them; a command or an address may have commas of its own.
+    ids = [part.strip() for part in spec.id.split(",")]
     served = [split_id(part) for part in ids if ":" in part]
-    if len(served) < 2 or not all(parts and parts[0] not in _WITH_COMMAS for parts in served):
-        return None
-    cure = "name each by itself: in a list of the config, by an option each on the command line, graders as KIND=ID"
-    return f"names {len(ids)} models in one", cure
+    if len(served) > 1 and all(parts and parts[0] not in _WITH_COMMAS for parts in served):
+        cure = "name each by itself: in a list of the config, by an option each on the command line, graders as KIND=ID"
+        raise ConfigError.at(f"`{spec.id}` names {len(ids)} models in one", spec.origin, cure)
+    if found := _slip(spec.id) or _known(spec.id):
+        raise ConfigError.at(f"`{spec.id}` {found[0]}", spec.origin, found[1])
 
 
 def _slip(provider_id: str) -> tuple[str, str] | None:
@@ -93,7 +88,12 @@ def _forms(vendor: str) -> list[str]:
 def nearest(provider_id: str) -> str:
     """What to write in place of an id that nobody knows."""
     if _ADDRESS.match(provider_id) or _HOST.match(provider_id):
-        return _address(provider_id)
+        url = provider_id if provider_id.lower().startswith(("http://", "https://")) else ""
+        if not url and "://" in provider_id:
+            return f"gradegate asks over HTTP: serve it, and write the id `http` with `url`; or {ELSEWHERE}"
+        local = re.match(r"localhost|127\.|\d", provider_id)
+        url = url or f"{'http' if local else 'https'}://{provider_id}"
+        return f"an application: write {url} and a `body`; a server with OpenAI's API: openai:chat:MODEL with `apiBaseUrl: {url}`"
     first, colon, rest = provider_id.partition(":")
     vendor = _VENDORS.get(first.lower())
     if vendor in _FAMILIES:
@@ -135,12 +135,3 @@ def _model(name: str) -> str:
     """The id of a model by its bare name; empty where the name says nothing."""
     lower = name.lower()
     return next((f"{it['served']}:{name}" for it in _TABLE["models"] if re.match(it["begins"], lower)), "")
-
-
-def _address(written: str) -> str:
-    url = written if written.lower().startswith(("http://", "https://")) else ""
-    if not url and "://" in written:
-        return f"gradegate asks over HTTP: serve it, and write the id `http` with `url`; or {ELSEWHERE}"
-    local = re.match(r"localhost|127\.|\d", written)
-    url = url or f"{'http' if local else 'https'}://{written}"
-    return f"an application: write {url} and a `body`; a server with OpenAI's API: openai:chat:MODEL with `apiBaseUrl: {url}`"

@@ -6,13 +6,14 @@ import json
 import re
 import sys
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from gradegate.access.hiding import excerpt
-from gradegate.asking.prices import price
 from gradegate.asking.provider import Setting, secret
-from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.errors import ProviderError, Trouble
+from gradegate.files.document import table
 from gradegate.http.client import Client
 from gradegate.http.headers import Headers, send
 from gradegate.http.response import Response
@@ -48,7 +49,7 @@ def base_url(setting: Setting, written: Any, *, whole: bool = False) -> str:
         fine = False
     if not fine:
         cure = "write the whole address, such as https://host/v1, without a query"
-        raise ConfigError.at(f"`{url}` is not an address for `{setting.spec.id}`", setting.spec.origin, cure)
+        raise setting.mistake(f"`{url}` is not an address for `{setting.spec.id}`", cure)
     return url
 
 
@@ -60,7 +61,7 @@ def host_of(url: str) -> str:
 def must_be(kind: str, text: str, pattern: str, setting: Setting, cure: str) -> None:
     """Raises ConfigError for a part of an address that is not of its form."""
     if not re.fullmatch(pattern, text, re.ASCII):
-        raise ConfigError.at(f"`{text}` is no {kind} for `{setting.spec.id}`", setting.spec.origin, cure)
+        raise setting.mistake(f"`{text}` is no {kind} for `{setting.spec.id}`", cure)
 
 
 def need_key(setting: Setting, *names: str) -> str:
@@ -68,8 +69,7 @@ def need_key(setting: Setting, *names: str) -> str:
     key = secret(setting, *names)
     if not key:
         variable = str(setting.spec.config.get("apiKeyEnvar") or names[0])
-        cure = f"set {variable}, or `apiKey` or `apiKeyEnvar` in its config"
-        raise ConfigError.at(f"no key for `{setting.spec.id}`", setting.spec.origin, cure, variable)
+        raise setting.keyless("", f"set {variable}, or `apiKey` or `apiKeyEnvar` in its config", variable)
     return key
 
 
@@ -77,7 +77,7 @@ def need_model(setting: Setting, example: str) -> str:
     """The model of the id, or of ``model`` in the config. Raises ConfigError when neither names one."""
     model = setting.model or str(setting.spec.config.get("model") or "")
     if not model:
-        raise ConfigError.at(f"`{setting.spec.id}` names no model", setting.spec.origin, f"write {example}")
+        raise setting.mistake(f"`{setting.spec.id}` names no model", f"write {example}")
     return model
 
 
@@ -186,6 +186,17 @@ def _is_number(part: Any) -> bool:
 
 
 # --- tokens and prices ----------------------------------------------------------------------------------------
+
+
+@cache
+def price(model: str) -> tuple[float, float] | None:
+    """US dollars per input token and per output token; None for an unknown model, which is not zero.
+
+    A dated snapshot has the price of its model. ``make generated`` writes the table from the data of ``genai-prices``.
+    """
+    known = table("asking", "prices.yaml")
+    name = model if model in known else max((name for name in known if model.startswith(f"{name}-20")), key=len, default="")
+    return (known[name][0] / 1e6, known[name][1] / 1e6) if name else None
 
 
 def rates(config: Mapping[str, Any], model: str) -> tuple[float, float] | None:

@@ -78,22 +78,24 @@ def dotted(path: Iterable[str | int]) -> str:
 
 def mistakes(errors: Iterable[Any], content: Any, file: str, path: Sequence[str | int] = ()) -> list[Mistake]:
     """What pydantic found, each path once and at its line; ``path`` leads to what was checked."""
-    located = [(_steps(detail, path), detail) for detail in errors]
+    # Pydantic puts the branch of a union into the location: a type, and no key of the file.
+    located = [
+        ([*path, *(step for step in detail["loc"] if not (isinstance(step, str) and _is_branch(step)))], detail) for detail in errors
+    ]
     first = {tuple(steps): detail for steps, detail in reversed(located)}
     # A union has an error for each of its branches: the one that got furthest was meant.
     outer = {steps[:length] for steps in first for length in range(len(steps))}
     return [_mistake(detail, content, file, steps) for steps, detail in reversed(first.items()) if steps not in outer]
 
 
-def _steps(detail: Any, path: Sequence[str | int]) -> Sequence[str | int]:
-    # Pydantic puts the branch of a union into the location: a type, and no key of the file.
-    return [*path, *(step for step in detail["loc"] if not (isinstance(step, str) and _is_branch(step)))]
-
-
 def _mistake(detail: Any, content: Any, file: str, steps: Sequence[str | int]) -> Mistake:
     origin, name = Origin(file, line_of(content, steps)), dotted(steps)
     if detail["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        near = suggest(str(steps[-1]), _known(steps))
+        # The keys that are allowed beside the last one.
+        lists = [step for step in steps[:-1] if isinstance(step, str)]
+        models: dict[str, type[BaseModel]] = {"evaluations": BlockKeys, "metrics": MetricKeys, "data": RowKeys}
+        model = models.get(lists[-1]) if lists else RunKeys
+        near = suggest(str(steps[-1]), list(model.model_fields) if model else [])
         return Mistake(f"`{name}` is an unknown key", origin, near or "remove it")
     if detail["type"] in ("missing", "missing_argument"):
         return Mistake(f"`{name}` is missing", origin, "add it")
@@ -102,14 +104,6 @@ def _mistake(detail: Any, content: Any, file: str, steps: Sequence[str | int]) -
 
 def _is_branch(step: str) -> bool:
     return "[" in step or step in ("str", "constrained-str", "list")
-
-
-def _known(steps: Sequence[str | int]) -> list[str]:
-    """The keys that are allowed beside the last one."""
-    lists = [step for step in steps[:-1] if isinstance(step, str)]
-    models: dict[str, type[BaseModel]] = {"evaluations": BlockKeys, "metrics": MetricKeys, "data": RowKeys}
-    model = models.get(lists[-1]) if lists else RunKeys
-    return list(model.model_fields) if model else []
 
 
 # --- what comes back ------------------------------------------------------------------------------------------

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from gradegate.configs import aegis
 from gradegate.configs.aegis import FULL, MetricKeys, RowKeys
-from gradegate.configs.shortnames import SHORTNAMES, UNSUPPORTED, Shortname
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files.document import line_of
+from gradegate.files.document import line_of, table
 from gradegate.grading.grader import GRADERS
 from gradegate.registry import suggest
 from gradegate.values.suite import Assertion, Graders, Note, Verbatim
@@ -138,3 +137,30 @@ class MetricReader:
             return ConfigError.at(what, origin, "remove it here; docs/aegis.md lists what is supported")
         near = suggest(shortname, [*SHORTNAMES, *UNSUPPORTED]) or "docs/aegis.md lists them"
         return ConfigError.at(f"`{where}` names an unknown metric `{shortname}`", origin, near)
+
+
+# --- metrics by their shortnames: https://docs.aegisevals.ai/docs/metrics -----------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Shortname:
+    """How a shortname is judged here, by the assertion that means the same.
+
+    ``threshold`` is Aegis's default, None where none is documented.
+    """
+
+    assertion: str
+    needs: tuple[str, ...]  # fields that every row must have
+    threshold: int | None = None
+    args: Mapping[str, str] = field(default_factory=dict)  # its argument -> our option
+    lacks: tuple[str, ...] = ()  # its arguments that have no counterpart here
+    required: tuple[str, ...] = ()  # arguments without which it judges nothing
+    value: str = ""  # the field of a row that becomes the assertion's value
+    variables: Mapping[str, str] = field(default_factory=dict)  # variable that our grader reads -> field of a row
+    always: Mapping[str, Any] = field(default_factory=dict)  # options that are set whatever the payload says
+    bounds: bool = False  # without min_count or max_count it can never fail
+
+
+_TABLE = table("configs", "aegis.yaml")
+SHORTNAMES = TypeAdapter(dict[str, Shortname]).validate_python(_TABLE["shortnames"])
+UNSUPPORTED: Mapping[str, str] = _TABLE["unsupported"]

@@ -49,7 +49,8 @@ def table(content: bytes, file: str) -> Iterator[document.Map]:
 def _rows(content: bytes, file: str, each: int, per_cell: int = 0) -> Iterator[tuple[list[str], list[str], int]]:
     """The header, a row that is not empty, and its line; ``each`` and ``per_cell``: what a row counts."""
     try:
-        rows = csv.reader(_lines(content.decode("utf-8-sig")), strict=True)
+        # The lines with their ends, as ``StringIO`` gives them, which takes four times the memory of the text.
+        rows = csv.reader((match[0] for match in _LINE.finditer(content.decode("utf-8-sig"))), strict=True)
         header = [name.strip() for name in next(rows, [])]
         _check_columns(header, Origin(file, 1))
         line = rows.line_num + 1
@@ -68,11 +69,6 @@ def _rows(content: bytes, file: str, each: int, per_cell: int = 0) -> Iterator[t
         raise ConfigError.at(f"not valid CSV: {e}", Origin(file, rows.line_num), "correct the quotes here") from e
     except UnicodeDecodeError as e:
         raise ConfigError.at("the file is not UTF-8 text", Origin(file), "save it as UTF-8") from e
-
-
-def _lines(text: str) -> Iterator[str]:
-    """The lines with their ends, as ``StringIO`` gives them, which takes four times the memory of the text."""
-    return (match[0] for match in _LINE.finditer(text))
 
 
 def _check_columns(header: list[str], origin: Origin) -> None:
@@ -94,7 +90,13 @@ def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
     special = {}
     for name, cell in zip(header, row, strict=False):
         if not name.startswith("__"):
-            _check_variable(name, cell, origin)
+            # A column that is meant to assert and is a variable would leave the check out, and be green.
+            if name.startswith("_") and _SPECIAL.fullmatch(f"_{name}"):
+                raise ConfigError.at(f"the column `{name}` is a variable", origin, f"write `_{name}`")
+            kind, _ = _kind(cell.strip()) if _ASSERTED.fullmatch(name) else ("", None)
+            if GRADERS.find(kind.removeprefix("not-")):
+                what = f"the column `{name}` is a variable, and `{excerpt(cell.strip(), 40)}` reads like an assertion"
+                raise ConfigError.at(what, origin, "name the column `__expected`")
             test["vars"][name] = cell
         elif cell.strip() and re.fullmatch(r"__expected\d*", name):
             expected[name] = _assertion(cell, origin)
@@ -104,16 +106,6 @@ def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
         _special(test, expected, name, cell, origin)
     test["assert"] = list(expected.values())
     return test
-
-
-def _check_variable(name: str, cell: str, origin: Origin) -> None:
-    """A column that is meant to assert and is a variable would leave the check out, and be green. Raises ConfigError."""
-    if name.startswith("_") and _SPECIAL.fullmatch(f"_{name}"):
-        raise ConfigError.at(f"the column `{name}` is a variable", origin, f"write `_{name}`")
-    kind, _ = _kind(cell.strip()) if _ASSERTED.fullmatch(name) else ("", None)
-    if GRADERS.find(kind.removeprefix("not-")):
-        what = f"the column `{name}` is a variable, and `{excerpt(cell.strip(), 40)}` reads like an assertion"
-        raise ConfigError.at(what, origin, "name the column `__expected`")
 
 
 def _special(test: dict[str, Any], expected: dict[str, Any], name: str, cell: str, origin: Origin) -> None:

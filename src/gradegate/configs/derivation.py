@@ -8,7 +8,7 @@ from typing import Any
 from gradegate.configs import scripts
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import DerivedKeys
-from gradegate.errors import ConfigError, Origin
+from gradegate.errors import ConfigError
 from gradegate.files.bounds import MAX_DERIVED
 from gradegate.texts.formulas import COUNT
 from gradegate.values.suite import DerivedSpec
@@ -24,19 +24,15 @@ def derived(written: Sequence[Any], desk: Desk) -> Iterator[DerivedSpec]:
         if not isinstance(item, Mapping):
             desk.say("a derived metric is a mapping", origin, "write `- {name: ..., value: ...}`")
         elif keys := desk.check(DerivedKeys, item, item, desk.file):
-            yield from _metric(keys, names, origin, desk)
+            if misnamed := _misnamed(keys.name, names):
+                desk.say(misnamed, origin, "give it another name")
+            try:
+                if keys.value.startswith("file://") and not scripts.is_script(keys.value):
+                    raise ConfigError.at(f"`{keys.value}` is no file of JavaScript", origin, "name a .js, .cjs or .mjs file")
+                yield DerivedSpec(keys.name, scripts.code(keys.value, desk.source, origin), origin)
+            except ConfigError as e:
+                desk.mistakes += e.mistakes
             names.append(keys.name)
-
-
-def _metric(keys: DerivedKeys, before: Sequence[str], origin: Origin, desk: Desk) -> Iterator[DerivedSpec]:
-    if misnamed := _misnamed(keys.name, before):
-        desk.say(misnamed, origin, "give it another name")
-    try:
-        if keys.value.startswith("file://") and not scripts.is_script(keys.value):
-            raise ConfigError.at(f"`{keys.value}` is no file of JavaScript", origin, "name a .js, .cjs or .mjs file")
-        yield DerivedSpec(keys.name, scripts.code(keys.value, desk.source, origin), origin)
-    except ConfigError as e:
-        desk.mistakes += e.mistakes
 
 
 def _misnamed(name: str, before: Sequence[str]) -> str:

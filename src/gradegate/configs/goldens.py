@@ -70,17 +70,14 @@ def _test(row: Mapping[str, Any], joined: bool, origin: Origin) -> dict[str, Any
         "metadata": fields["additional_metadata"] or {},
     }
     if fields.get("scenario"):
-        test["turns"] = _turns(fields["turns"], origin)
+        written = fields["turns"]
+        if not isinstance(written, list) or not written:
+            cure = "record the conversation: gradegate plays no user"
+            raise ConfigError(Mistake("the conversation has a scenario and no turns", origin, cure))
+        test["turns"] = [_turn(turn) if isinstance(turn, Mapping) else turn for turn in written]
     elif "actual_output" in fields:
         test["providerOutput"] = str(fields["actual_output"])
     return test
-
-
-def _turns(written: Any, origin: Origin) -> list[Any]:
-    if not isinstance(written, list) or not written:
-        cure = "record the conversation: gradegate plays no user"
-        raise ConfigError(Mistake("the conversation has a scenario and no turns", origin, cure))
-    return [_turn(turn) if isinstance(turn, Mapping) else turn for turn in written]
 
 
 def _turn(written: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from gradegate.asking.options import steers
-from gradegate.configs import limits
 from gradegate.configs.keys import (
     INERT,
     AssertionKeys,
@@ -28,7 +27,7 @@ from gradegate.configs.keys import (
     names_of,
     place_of,
 )
-from gradegate.configs.wrongkeys import MISPLACED, UNSUPPORTED, documents, is_meant, speaks_of_checks
+from gradegate.configs.wrongkeys import MISPLACED, UNSUPPORTED, documents, is_limit, is_meant, speaks_of_checks
 from gradegate.errors import Origin
 from gradegate.files.document import line_of
 from gradegate.registry import near
@@ -51,7 +50,10 @@ def kept(model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list
         return value  # no config is written so: each is a mistake
     meant = {key for key in strange if means_something(key, model)}
     if model is ConfigKeys and meant:
-        meant -= _aliased(meant, value)
+        # Those of the keys whose values other places of the document use: they only hold what has an anchor.
+        values = {key: _identities(item) for key, item in value.items()}
+        used = Counter(identity for inside in values.values() for identity in inside)
+        meant -= {key for key in meant if any(used[identity] > 1 for identity in values[key])}
     strange = [key for key in strange if key not in meant]
     idle += [Idle(key, Origin(file, line_of(value, [key]))) for key in strange]
     passed = {*own, *strange}
@@ -68,20 +70,13 @@ def means_something(key: str, model: type[BaseModel]) -> bool:
     """Whether a key that the model does not know may be meant for one that decides something, here or elsewhere."""
     if model in _STRICT:
         return not documents(key)
-    if is_meant(key, place_of(model)) or speaks_of_checks(key) or limits.is_limit(key):
+    if is_meant(key, place_of(model)) or speaks_of_checks(key) or is_limit(key):
         return True
     if model is ProviderKeys and steers(key):  # an option that belongs into `config`, such as an address
         return True
     if not documents(key) and key not in INERT and (key in MISPLACED or belongs(key)):
         return True
     return bool(near(key, [*names_of(model) - INERT, *MISPLACED, *UNSUPPORTED]))
-
-
-def _aliased(keys: Iterable[str], content: Mapping[str, Any]) -> set[str]:
-    """Those of the keys whose values other places of the document use: they only hold what has an anchor."""
-    values = {key: _identities(item) for key, item in content.items()}
-    used = Counter(identity for inside in values.values() for identity in inside)
-    return {key for key in keys if any(used[identity] > 1 for identity in values[key])}
 
 
 def _identities(value: Any) -> set[int]:

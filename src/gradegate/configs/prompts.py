@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gradegate.asking.httpbody import strings
 from gradegate.configs import csvtests, generators
 from gradegate.configs.desk import Desk
 from gradegate.configs.keys import PromptKeys
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
-from gradegate.files.code import is_code
+from gradegate.files.kinds import is_code
 from gradegate.values.suite import Note, PromptSpec
 
 _LONGEST = 60  # characters of a word that may be a name
@@ -28,7 +29,10 @@ def prompts(written: Any, desk: Desk) -> Iterator[PromptSpec]:
     if isinstance(written, Mapping) and not {"id", "raw"} & set(written):
         for text, label in written.items():
             entry = document.at_line({"raw": text, "label": label}, document.line_of(written, [text]))
-            yield from prompts([entry], desk) if isinstance(label, str) else _unlabelled(text, desk)
+            if isinstance(label, str):
+                yield from prompts([entry], desk)
+            else:
+                desk.say(f"the label of the prompt `{text}` is no text", desk.line("prompts", text), "write `PROMPT: LABEL`")
         return
     items = written if isinstance(written, list) else [] if written is None else [written]
     for number, item in enumerate(items):
@@ -38,11 +42,6 @@ def prompts(written: Any, desk: Desk) -> Iterator[PromptSpec]:
             yield from _prompt(item, origin, desk)
         except ConfigError as e:
             desk.mistakes += e.mistakes
-
-
-def _unlabelled(text: str, desk: Desk) -> Iterator[PromptSpec]:
-    desk.say(f"the label of the prompt `{text}` is no text", desk.line("prompts", text), "write `PROMPT: LABEL`")
-    yield from ()
 
 
 def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
@@ -96,7 +95,17 @@ def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
             continue
         if path.suffix not in _PATHS:
             raise ConfigError.at(f"`{reference}` is not a text file", origin, f"use one of {', '.join(_PATHS)}")
-        parts = _parts(path.suffix, workspace.text(str(path), desk.source.folder, origin), name)
+        # The prompts of a file, as promptfoo reads each kind: Markdown and Jinja to the last newline.
+        text = workspace.text(str(path), desk.source.folder, origin)
+        if path.suffix == ".txt":
+            parts = re.split(r"^[^\S\n]*---[^\S\n]*$", text.replace("\r\n", "\n"), flags=re.MULTILINE)
+            parts = [part.strip() for part in parts if part.strip()]
+        elif path.suffix == ".jsonl":
+            parts = [line for line in re.split(r"\r?\n", text) if line]
+        elif path.suffix in (".json", ".yaml", ".yml"):
+            parts = [_chat(path.suffix, text, name)]
+        else:
+            parts = [text]
         if not parts:
             raise ConfigError.at(f"`{reference}` holds no prompt", Origin(name, 1), "write one into it")
         for number, part in enumerate(parts, 1):
@@ -124,42 +133,16 @@ def _rows(text: str, name: str) -> Iterator[PromptSpec]:
         yield PromptSpec(prompt, label or f"Prompt {count} - {prompt}", Origin(name, number))
 
 
-def _parts(suffix: str, text: str, name: str) -> list[str]:
-    """The prompts of a file, as promptfoo reads each kind: Markdown and Jinja to the last newline.
-
-    Raises ConfigError.
-    """
-    if suffix == ".txt":
-        parts = re.split(r"^[^\S\n]*---[^\S\n]*$", text.replace("\r\n", "\n"), flags=re.MULTILINE)
-        return [part.strip() for part in parts if part.strip()]
-    if suffix == ".jsonl":
-        return [line for line in re.split(r"\r?\n", text) if line]
-    if suffix in (".json", ".yaml", ".yml"):
-        return [_chat(suffix, text, name)]
-    return [text]
-
-
 def _chat(suffix: str, text: str, name: str) -> str:
     """A chat is read before it is filled in; what is a chat only once it is filled in stays text."""
     try:
         parsed = json.loads(text) if suffix == ".json" else document.read(text.encode(), name)
     except (ValueError, RecursionError, ConfigError):
         return text
-    inner = next((item for item in _strings(parsed) if item.startswith("file://")), None)
+    inner = next((item for item in strings(parsed) if item.startswith("file://")), None)
     if inner:
         raise ConfigError.at(f"`{inner}` in a prompt is not read", Origin(name, 1), "put its content into a variable")
     return document.to_json(parsed) if isinstance(parsed, list | dict) else text
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _strings(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item)
 
 
 def _is_path(text: str) -> bool:

@@ -20,14 +20,7 @@ from gradegate.texts.template import TemplateError, render_env
 from gradegate.values.suite import KINDS, NOTHING, Graders, Idle, ProviderSpec
 
 _OPTIONS = 6  # that a cure names
-_NAMES = (
-    "model",
-    "modelName",
-    "model_name",
-    "modelId",
-    "name",
-    "provider",
-)  # where people look for the name of a model
+_NAMES = ("model", "modelName", "model_name", "modelId", "name", "provider")  # where people look for the name of a model
 TRANSFORMS = ("transformResponse", "responseParser", "transformRequest", "requestTransform")  # of `http:`
 
 
@@ -224,14 +217,10 @@ def _labels(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
     named, place = _with_id(written, asked=False), _origin(written, origin)
     if named.get("transform"):
         source.idle.append(Idle("transform of a target that is not asked", place))
-    return [_label(named, place)]
-
-
-def _label(written: Mapping[str, Any], origin: Origin) -> ProviderSpec:
-    config, prompts = written.get("config"), written.get("prompts")
+    config, prompts = named.get("config"), named.get("prompts")
     prompts = [prompts] if isinstance(prompts, str) else prompts if isinstance(prompts, list) else []
-    name = written.get("id") or written.get("label")
+    name = named.get("id") or named.get("label")
     if not isinstance(name, str):
-        raise ConfigError.at("the provider has no `id`", origin, "give it one, such as my-application")
-    label, kept = str(written.get("label") or ""), config if isinstance(config, Mapping) else {}
-    return ProviderSpec(name, label, kept, tuple(map(str, prompts)), origin=origin)
+        raise ConfigError.at("the provider has no `id`", place, "give it one, such as my-application")
+    label, kept = str(named.get("label") or ""), config if isinstance(config, Mapping) else {}
+    return [ProviderSpec(name, label, kept, tuple(map(str, prompts)), origin=place)]

@@ -10,7 +10,7 @@ from gradegate.configs import csvtests, generators, goldens
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document, jsonlines, refs
-from gradegate.files.code import is_code
+from gradegate.files.kinds import is_code
 from gradegate.processes.program import split
 
 TABLES = (".jsonl", ".csv")

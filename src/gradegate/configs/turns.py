@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
+from gradegate.access.hiding import excerpt
 from gradegate.asking.toolcalls import CALLS, uniform
-from gradegate.configs import images
 from gradegate.configs.dialect import Source
 from gradegate.configs.keys import mistakes
 from gradegate.errors import ConfigError, Origin
@@ -79,7 +81,7 @@ def check_turns(turns: Iterable[Turn], origin: Origin) -> None:
 def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
     written = (item for item in keys.retrieval_context if not isinstance(item, str) or item.strip())
     documents = tuple(_document(item, source, origin) for item in written)
-    pictures = tuple(images.load(reference, source, origin) for reference in keys.images)
+    pictures = tuple(load_image(reference, source, origin) for reference in keys.images)
     if keys.tool_calls is None:
         return Turn(keys.role, keys.content, documents, pictures)
     calls = [uniform(call) for call in keys.tool_calls]
@@ -89,5 +91,30 @@ def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
 
 def _document(item: str | ImageKeys, source: Source, origin: Origin) -> str:
     if isinstance(item, ImageKeys):
-        return Image(images.load(item.image, source, origin))
-    return Image(item) if images.is_data(item) else item
+        return Image(load_image(item.image, source, origin))
+    return Image(item) if is_data(item) else item
+
+
+# --- images -------------------------------------------------------------------------------------------------------------
+
+
+# What model APIs take (https://platform.openai.com/docs/guides/images, https://docs.anthropic.com/en/docs/vision).
+TYPES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
+_DATA = re.compile(r"data:image/[a-z0-9.+-]+;base64,[A-Za-z0-9+/\s]+={0,2}\s*", re.IGNORECASE)
+
+
+def is_data(text: str) -> bool:
+    """Whether the text is an image as data URI."""
+    return text.startswith("data:") and _DATA.fullmatch(text) is not None
+
+
+def load_image(reference: str, source: Source, origin: Origin) -> str:
+    """A data URI or a URL as it is; the file of the workspace that a path leads to, as data URI. Raises ConfigError."""
+    if reference.startswith(("https://", "http://")) or is_data(reference):
+        return reference
+    suffix = "." + reference.rpartition(".")[2].lower()
+    if reference.startswith("data:") or suffix not in TYPES:
+        cure = f"give a data URI with base64, a URL, or the path of a file that ends with {', '.join(TYPES)}"
+        raise ConfigError.at(f"`{excerpt(reference, 60)}` is not an image", origin, cure)
+    content = source.workspace.read(reference, source.folder, origin)
+    return f"data:image/{TYPES[suffix]};base64,{base64.b64encode(content).decode()}"

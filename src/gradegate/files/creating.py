@@ -21,11 +21,19 @@ def create(files: Mapping[Place, str], cures: Mapping[Place, str] | None = None)
     """
     if mistakes := [it for place in files for it in _in_the_way(place, (cures or {}).get(place, MOVE))]:
         raise ConfigError(*dict.fromkeys(mistakes))
-    folders = [folder for place in files for folder in _missing(place)]
+    folders = [folder for place in files for folder in list(_steps(place))[:-1] if not os.path.lexists(folder)]
     made: list[Path] = []
     try:
         for place, text in files.items():
-            _write(place, text, made)
+            # A file that was begun is among those ``made``, whole or not.
+            folder = opened_folder(place)
+            try:
+                descriptor = os.open(place.parts[-1], NEW, 0o666, dir_fd=folder)
+                made.append(place.path)
+                with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+                    file.write(text)
+            finally:
+                os.close(folder)
         folders.clear()
         made.clear()
     except OSError as e:
@@ -62,22 +70,6 @@ def _steps(place: Place) -> Iterator[Path]:
     for part in place.parts:
         path = path / part
         yield path
-
-
-def _missing(place: Place) -> Iterator[Path]:
-    return (path for path in list(_steps(place))[:-1] if not os.path.lexists(path))
-
-
-def _write(place: Place, text: str, made: list[Path]) -> None:
-    """A file that was begun is among those ``made``, whole or not."""
-    folder = opened_folder(place)
-    try:
-        descriptor = os.open(place.parts[-1], NEW, 0o666, dir_fd=folder)
-        made.append(place.path)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    finally:
-        os.close(folder)
 
 
 def _remove(files: list[Path], folders: list[Path]) -> None:

@@ -90,7 +90,10 @@ class _Pack:
         deltas: list[bytes] = []
         while True:
             self.file.seek(offset)
-            number, size = self._head()
+            # The kind and the size of an entry.
+            byte = self._byte()
+            more = _number(iter(self._byte, None)) if byte & 0x80 else 0
+            number, size = byte >> 4 & 7, more << 4 | byte & 15
             if number in KINDS:
                 break
             base = self._base(number, offset)
@@ -102,12 +105,6 @@ class _Pack:
         for delta in reversed(deltas):
             content = _changed(content, delta)
         return KINDS[number], content
-
-    def _head(self) -> tuple[int, int]:
-        """The kind and the size of an entry."""
-        byte = self._byte()
-        more = _number(iter(self._byte, None)) if byte & 0x80 else 0
-        return byte >> 4 & 7, more << 4 | byte & 15
 
     def _base(self, number: int, offset: int) -> int:
         if number == BY_OFFSET:

@@ -18,10 +18,7 @@ def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
         return f"`{written}` is a folder, and no file", "name a file in it"
     plain = written.removeprefix("file://")
     if re.match(r"[A-Za-z]:[\\/]", plain):
-        return (
-            f"`{written}` is a path of one machine",
-            "name the file by its path from the file that names it, with `/`",
-        )
+        return (f"`{written}` is a path of one machine", "name the file by its path from the file that names it, with `/`")
     slashed = (path.parent / path.name.replace("\\", "/")).resolve()
     if "\\" in path.name and slashed.is_relative_to(root.resolve()) and slashed.exists():
         return f"`{written}` does not exist: folders are parted with `/`", f'write "{written.replace(chr(92), "/")}"'
@@ -30,7 +27,10 @@ def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
         folder, name = folder.parent, folder.name
     wants_folder = folder != path.parent
     what = f"`{written}` does not exist: {inside(folder, root)} {'has no folder' if wants_folder else 'has no file'} `{name}`"
-    if meant := _closest(name, _names(folder, wants_folder)):
+    lower = {other.lower(): other for other in sorted(_names(folder, wants_folder))}
+    found = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)
+    if found:
+        meant = lower[found[0]]
         return what, f'did you mean "{written.replace(name, meant) if written.count(name) == 1 else meant}"?'
     if not wants_folder and not os.path.isabs(plain) and (root / plain).is_file():  # noqa: PTH117  # it is as it was written
         other = os.path.relpath(root / plain, path.parent.resolve()) if path.parent.is_dir() else plain
@@ -52,9 +52,3 @@ def _names(folder: Path, folders: bool) -> Iterator[str]:
             yield from (entry.name for entry in islice(entries, _MOST) if entry.is_dir() == folders)
     except OSError:
         return
-
-
-def _closest(name: str, names: Iterator[str]) -> str:
-    lower = {other.lower(): other for other in sorted(names)}
-    found = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)
-    return lower[found[0]] if found else ""

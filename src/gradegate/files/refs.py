@@ -54,7 +54,18 @@ class _Resolver:
             return value
         pairs = {key: item if key in _OWN and not _refers(item) else self.filled(item) for key, item in value.items()}
         if isinstance(value.get(REF), str):
-            return self._referred(value, pairs)
+            reference = value[REF]
+            target = self._looked_up(reference, value)
+            beside = {key: item for key, item in pairs.items() if key != REF}
+            if not isinstance(target, Map):
+                if beside and target is not None:
+                    self._say(f"`{reference}` is no mapping, so nothing can stand beside it", value, "remove what does")
+                return value if target is None else target
+            merged = Map(value.line)
+            merged.update({**target, **beside})
+            lines = {**dict(zip(target, target.lines, strict=False)), **dict(zip(value, value.lines, strict=False))}
+            merged.lines = tuple(lines.get(key, value.line) for key in merged)
+            return merged
         if all(new is value[key] for key, new in pairs.items()):
             return value
         mapping = Map(value.line)
@@ -62,26 +73,18 @@ class _Resolver:
         mapping.lines = value.lines
         return mapping
 
-    def _referred(self, value: Map, pairs: Mapping[str, Any]) -> Any:
-        reference = value[REF]
-        target = self._looked_up(reference, value)
-        beside = {key: item for key, item in pairs.items() if key != REF}
-        if not isinstance(target, Map):
-            if beside and target is not None:
-                self._say(f"`{reference}` is no mapping, so nothing can stand beside it", value, "remove what does")
-            return value if target is None else target
-        merged = Map(value.line)
-        merged.update({**target, **beside})
-        lines = {**dict(zip(target, target.lines, strict=False)), **dict(zip(value, value.lines, strict=False))}
-        merged.lines = tuple(lines.get(key, value.line) for key in merged)
-        return merged
-
     def _looked_up(self, reference: str, at: Map) -> Any:
         if reference not in self._known:
             self._known[reference] = None
             found = self._at(reference, at)
             filled = self.filled(found)
-            self._known[reference] = (filled, _size(filled))
+            # How many values there are, up to a few more than a file may repeat.
+            count, left = 0, [filled]
+            while left and count <= MAX_ALIASED:
+                item = left.pop()
+                count += 1 + (len(item) // 128 if isinstance(item, str) else 0)
+                left += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+            self._known[reference] = (filled, count)
         known = self._known[reference]
         if known is None:
             self._say(f"`{reference}` refers to itself", at, "take one of the references out")
@@ -113,13 +116,3 @@ class _Resolver:
 
 def _refers(value: Any) -> bool:
     return isinstance(value, Mapping) and set(value) == {REF}
-
-
-def _size(value: Any) -> int:
-    """How many values there are, up to a few more than a file may repeat."""
-    count, left = 0, [value]
-    while left and count <= MAX_ALIASED:
-        item = left.pop()
-        count += 1 + (len(item) // 128 if isinstance(item, str) else 0)
-        left += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
-    return count

@@ -66,29 +66,21 @@ def opened_folder(place: Place) -> int:
     for position, name in enumerate(place.parts[:-1], start=1):
         above = folder
         try:
-            folder = _step(above, name, shared=place.shared)
+            made = False
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=above)
+                made = True
+            folder = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
+            if made and place.shared:
+                os.fchmod(folder, 0o777)
         except NotADirectoryError as e:
-            raise _explained(e, above, name, "/".join(place.parts[:position])) from e
+            # What stands where a folder should be.
+            shown = "/".join(place.parts[:position])
+            linked = stat.S_ISLNK(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode)
+            raise (_link(shown) if linked else OSError(e.errno, f"`{shown}` is not a folder")) from e
         finally:
             os.close(above)
     return folder
-
-
-def _step(above: int, name: str, *, shared: bool) -> int:
-    made = False
-    with suppress(FileExistsError):
-        os.mkdir(name, dir_fd=above)
-        made = True
-    folder = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
-    if made and shared:
-        os.fchmod(folder, 0o777)
-    return folder
-
-
-def _explained(error: OSError, folder: int, name: str, shown: str) -> OSError:
-    """What stands where a folder should be."""
-    linked = stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
-    return _link(shown) if linked else OSError(error.errno, f"`{shown}` is not a folder")
 
 
 def _check_replaceable(place: Place, folder: int) -> None:

@@ -171,3 +171,25 @@ def _entries(tree: bytes, size: int) -> Iterator[tuple[bytes, tuple[bytes, str]]
         mode, _, name = tree[place:end].partition(b" ")
         place = end + 1 + size
         yield name, (mode, tree[end + 1 : place].hex())
+
+
+def ways(path: Path) -> Iterator[Path]:
+    """The folders, links and the file that an absolute path leads through, whether they are there or not.
+
+    Raises ValueError where links lead in a circle.
+    """
+    at, steps, links = Path(path.anchor), list(reversed(path.parts[1:])), 0
+    while steps:
+        step = steps.pop()
+        if step == "..":
+            at = at.parent
+            continue
+        at /= step
+        yield at
+        if at.is_symlink():
+            links += 1
+            if links > MOST_LINKS:
+                raise ValueError(f"{path} leads in a circle")
+            target = at.readlink()
+            steps += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+            at = Path(target.anchor) if target.is_absolute() else at.parent

@@ -47,7 +47,8 @@ def wrong(detail: Mapping[str, Any], share: bool = False) -> tuple[str, str]:
     bound = next((f"{word} {context[sign]:g}" for sign, word in _BOUNDS.items() if sign in context), "")
     need, cure = _KINDS.get(detail["type"], (bound, f"write a number that is {bound}"))
     if detail["type"] == "literal_error":
-        need, cure = context["expected"], _nearest(value, context["expected"])
+        choices = re.findall(r"'([^']*)'", context["expected"])
+        need, cure = context["expected"], (isinstance(value, str) and suggest(value, choices)) or "write one of these"
     if not need:
         text = detail["msg"].removeprefix("Input ")
         return text[0].lower() + text[1:] + _not(value), "correct it"
@@ -87,8 +88,3 @@ def _not(value: Any) -> str:
         return f", not {str(value).lower()}"
     shown = f"{value:g}" if isinstance(value, float) else repr(value) if isinstance(value, str | int) else ""
     return f", not {shown}" if 0 < len(shown) < _LONGEST else ""
-
-
-def _nearest(value: Any, expected: str) -> str:
-    choices = re.findall(r"'([^']*)'", expected)
-    return (suggest(value, choices) if isinstance(value, str) else "") or "write one of these"

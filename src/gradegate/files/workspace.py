@@ -12,8 +12,7 @@ from gradegate.access.environment import Environment
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.amounts import READ, TooMuch
 from gradegate.files.bounds import MAX_FILE
-from gradegate.files.code import is_code
-from gradegate.files.credentials import holds_credentials, is_hidden, is_material
+from gradegate.files.kinds import holds_credentials, is_code, is_hidden, is_material
 from gradegate.files.nearest import absent, inside
 from gradegate.files.pattern import TooMany, matches, split
 from gradegate.files.trusted_files import Vouched

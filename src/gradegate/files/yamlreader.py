@@ -112,7 +112,19 @@ class _Reader:
         if isinstance(event, yaml.ScalarEvent):
             value, size = self._scalar(event), 1 + len(event.value) // 128
         elif isinstance(event, yaml.AliasEvent):
-            return self._alias(event)
+            mark: Any = event.start_mark
+            line = mark.line + 1
+            if event.anchor not in self._anchors:
+                raise self._error(
+                    f"the alias *{event.anchor} has no anchor above it",
+                    line,
+                    f"define &{event.anchor} first, or put it in quotes if it is text",
+                )
+            value, size = self._anchors[event.anchor]
+            self._aliased += size
+            if self._aliased > MAX_ALIASED:
+                raise self._error("aliases multiply this file beyond its limit", line, "write the values out")
+            return value, size
         elif event.tag not in (None, "!", _MAP, _SEQ):
             raise self._strange_tag(event)
         elif depth >= MAX_DEPTH:
@@ -146,20 +158,6 @@ class _Reader:
             line = event.start_mark.line + 1
             raise self._error("a number with too many digits", line, "quote it if it is text") from e
 
-    def _alias(self, event: Any) -> tuple[Any, int]:
-        line = event.start_mark.line + 1
-        if event.anchor not in self._anchors:
-            raise self._error(
-                f"the alias *{event.anchor} has no anchor above it",
-                line,
-                f"define &{event.anchor} first, or put it in quotes if it is text",
-            )
-        value, size = self._anchors[event.anchor]
-        self._aliased += size
-        if self._aliased > MAX_ALIASED:
-            raise self._error("aliases multiply this file beyond its limit", line, "write the values out")
-        return value, size
-
     def _sequence(self, start: Any, depth: int) -> tuple[Seq, int]:
         items, total, lines = Seq(start.start_mark.line + 1), 1, []
         for event in self._events:
@@ -180,7 +178,11 @@ class _Reader:
             if isinstance(event, yaml.MappingEndEvent):
                 break
             line = event.start_mark.line + 1
-            key = self._key(event)
+            if not isinstance(event, yaml.ScalarEvent):
+                raise self._error(
+                    "a key must be text, and is a list or a mapping", line, "if it is a template, put it in quotes: '{{ name }}'"
+                )
+            key = self._keys.setdefault(event.value, event.value)
             value, size = self._value(next(self._events), depth + 1)
             total += size
             if key == "<<" and event.implicit[0]:
@@ -198,15 +200,6 @@ class _Reader:
         mapping.lines = tuple(lines)
         self._count += 2 + len(lines)
         return mapping, total
-
-    def _key(self, event: Any) -> str:
-        if not isinstance(event, yaml.ScalarEvent):
-            raise self._error(
-                "a key must be text, and is a list or a mapping",
-                event.start_mark.line + 1,
-                "if it is a template, put it in quotes: '{{ name }}'",
-            )
-        return self._keys.setdefault(event.value, event.value)
 
     def _merged(self, value: Any, line: int) -> list[Map]:
         sources = value if isinstance(value, Seq) else [value]

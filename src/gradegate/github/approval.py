@@ -8,7 +8,7 @@ starts runs of its own.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,13 +21,7 @@ from gradegate.values.changes import Approval
 PER_PAGE = 100
 MOST_PAGES = 300
 # After these, what a label approved of is not what is there.
-_MOVES = (
-    "head_ref_force_pushed",
-    "head_ref_restored",
-    "base_ref_changed",
-    "base_ref_force_pushed",
-    "automatic_base_change_succeeded",
-)
+_MOVES = ("head_ref_force_pushed", "head_ref_restored", "base_ref_changed", "base_ref_force_pushed", "automatic_base_change_succeeded")
 _EVENTS = ("pull_request", "pull_request_target")
 _PUSHES = ("opened", "reopened", "synchronize")  # what somebody does who brings a head
 
@@ -75,11 +69,19 @@ def approval(github: GitHub, event: Event, label: str, commits: Container[str], 
         items = patiently(github, lambda: list(_timeline(github, event)))
     except Never as e:
         return Approval(why=f"the label `{label}` cannot be looked for: {e}")
-    return _judged(items, event, label)
-
-
-def _judged(items: Iterable[_Item], event: Event, label: str) -> Approval:
-    last, moved, pusher = _read(items, label)
+    # The label as it is on the pull request now, and when and by whom the head was last forced elsewhere.
+    last: _Set | None = None
+    moved: datetime | None = None
+    pusher: _User | None = None
+    dated = [(item.created_at, item) for item in items if item.created_at is not None]
+    for at, item in sorted(dated, key=lambda pair: pair[0]):
+        named = item.label is not None and item.label.name.lower() == label.lower()
+        if item.event == "labeled" and named and item.actor is not None:
+            last = _Set(item.actor, at)
+        elif item.event in ("labeled", "unlabeled") and named:
+            last = None
+        elif item.event in _MOVES:
+            moved, pusher = at, item.actor
     if last is None or event.updated is None:
         return Approval(why=f"nobody set the label `{label}`")
     if last.by.type != "User":
@@ -99,23 +101,6 @@ def _is(user: _User, other: Person | _User) -> bool:
     """Whether both are one account, whatever it is called by now."""
     same_id = user.id is not None and user.id == other.id
     return same_id or user.login.lower() == other.login.lower()
-
-
-def _read(items: Iterable[_Item], label: str) -> tuple[_Set | None, datetime | None, _User | None]:
-    """The label as it is on the pull request now, and when and by whom the head was last forced elsewhere."""
-    last: _Set | None = None
-    moved: datetime | None = None
-    pusher: _User | None = None
-    dated = [(item.created_at, item) for item in items if item.created_at is not None]
-    for at, item in sorted(dated, key=lambda pair: pair[0]):
-        named = item.label is not None and item.label.name.lower() == label.lower()
-        if item.event == "labeled" and named and item.actor is not None:
-            last = _Set(item.actor, at)
-        elif item.event in ("labeled", "unlabeled") and named:
-            last = None
-        elif item.event in _MOVES:
-            moved, pusher = at, item.actor
-    return last, moved, pusher
 
 
 def _timeline(github: GitHub, event: Event) -> Iterator[_Item]:

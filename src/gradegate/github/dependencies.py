@@ -14,9 +14,8 @@ from gradegate.access.hosts import host_at, is_private, literal
 from gradegate.access.network import is_loopback
 from gradegate.errors import ConfigError, GradegateError
 from gradegate.files.checkout import folders_of, head_of, repository_of
-from gradegate.files.code import runs_code
-from gradegate.files.trusted_files import Vouched
-from gradegate.files.ways import ways
+from gradegate.files.kinds import runs_code
+from gradegate.files.trusted_files import Vouched, ways
 from gradegate.files.workspace import searched
 from gradegate.github.client import GitHub
 from gradegate.github.diff import Changed, changed_files
@@ -65,46 +64,40 @@ class Filter:
     def look(self, prepared: Prepared) -> tuple[str, str]:
         """Why nothing needs to be run, or an empty string; and what to say in the log where something does."""
         try:
-            self._check(prepared)
+            # Where a list of changed files says nothing about the run.
+            if self.event.name not in EVENTS or self.event.number is None:
+                raise CannotTellError(f"the event {self.event.name} is not about the head of a pull request")
+            if not self.github.token:
+                raise CannotTellError("the input `github-token` is empty")
+            if head_of(self.root) not in {self.environ.get("GITHUB_SHA", ""), self.event.head_sha} - {""}:
+                raise CannotTellError("the checkout is not at the commit of the event")
+            action = self.environ.get("GITHUB_ACTION_PATH", "")
+            if action and Path(action).resolve().is_relative_to(self.root):
+                raise CannotTellError("the action itself comes from the pull request")
+            if prepared.changes.found:
+                raise CannotTellError("its gate differs from that of the base")
+            if not self.paths and (why := self._unseen(prepared)):
+                raise CannotTellError(f"{why}; the input `paths` can name the files that it is made of")
             read = frozenset(self._reads(prepared))
             changed = changed_files(self.github, self.event, self.environ.get("GITHUB_BASE_REF", ""))
             touched = sorted(self._touched(changed, read, prepared))
             if not touched:
-                self._check_paths()
+                # A pattern that no file has is a slip of the pen, which would have nothing checked, ever.
+                committed = self._committed()
+                for written in self.paths:
+                    pattern, fixed = _pattern(written), takewhile(lambda part: "*" not in part, written.rstrip("/").split("/"))
+                    try:
+                        known = any(pattern.fullmatch(path) for path in committed.files(tuple(fixed)))
+                    except LookupError:
+                        raise CannotTellError("not all folders of the commit are in the checkout") from None
+                    if not known:
+                        raise CannotTellError(f"the input `paths` has {one_line(written, 100)}, which is no file of the commit")
         except (GradegateError, OSError, ValueError) as e:
             return "", f"Everything is run, because it cannot be told what the pull request changes: {e}"
         if touched:
             return "", f"The run depends on {_listed(touched)}, which the pull request changes"
         files = "file that the pull request changes" if len(changed.paths) == 1 else "files that the pull request changes"
         return f"no case depends on the {len(changed.paths):,} {files}", ""
-
-    def _check(self, prepared: Prepared) -> None:
-        """Raises CannotTellError where a list of changed files says nothing about the run."""
-        if self.event.name not in EVENTS or self.event.number is None:
-            raise CannotTellError(f"the event {self.event.name} is not about the head of a pull request")
-        if not self.github.token:
-            raise CannotTellError("the input `github-token` is empty")
-        if head_of(self.root) not in {self.environ.get("GITHUB_SHA", ""), self.event.head_sha} - {""}:
-            raise CannotTellError("the checkout is not at the commit of the event")
-        action = self.environ.get("GITHUB_ACTION_PATH", "")
-        if action and Path(action).resolve().is_relative_to(self.root):
-            raise CannotTellError("the action itself comes from the pull request")
-        if prepared.changes.found:
-            raise CannotTellError("its gate differs from that of the base")
-        if not self.paths and (why := self._unseen(prepared)):
-            raise CannotTellError(f"{why}; the input `paths` can name the files that it is made of")
-
-    def _check_paths(self) -> None:
-        """Raises CannotTellError for a pattern that no file has: a slip of the pen would have nothing checked, ever."""
-        committed = self._committed()
-        for written in self.paths:
-            pattern, fixed = _pattern(written), takewhile(lambda part: "*" not in part, written.rstrip("/").split("/"))
-            try:
-                known = any(pattern.fullmatch(path) for path in committed.files(tuple(fixed)))
-            except LookupError:
-                raise CannotTellError("not all folders of the commit are in the checkout") from None
-            if not known:
-                raise CannotTellError(f"the input `paths` has {one_line(written, 100)}, which is no file of the commit")
 
     def _committed(self) -> Vouched:
         """The files of the commit that is checked out. Raises OSError and ValueError."""
@@ -129,18 +122,19 @@ class Filter:
             if not path.resolve().is_relative_to(self.root):
                 raise CannotTellError(f"{path.name} is not in the checkout of the pull request")
             if path.is_file():
-                self._as_committed(vouched, path)
+                found = path.resolve()
+                try:  # of a file that an earlier step made or changed it is not known what it is made of
+                    vouched.vouch(found, found.read_bytes(), path.name, NOWHERE)
+                except ConfigError:
+                    raise CannotTellError(f"{path.name} is not as the commit has it") from None
             for place in ways(path):
                 if place.is_relative_to(self.root):
-                    yield _listable(place.relative_to(self.root).as_posix())
-
-    def _as_committed(self, vouched: Vouched, path: Path) -> None:
-        """Raises CannotTellError for a file that an earlier step made or changed: what it is made of is not known."""
-        found = path.resolve()
-        try:
-            vouched.vouch(found, found.read_bytes(), path.name, NOWHERE)
-        except ConfigError:
-            raise CannotTellError(f"{path.name} is not as the commit has it") from None
+                    name = place.relative_to(self.root).as_posix()
+                    try:  # GitHub's list is UTF-8
+                        name.encode()
+                    except UnicodeEncodeError:
+                        raise CannotTellError(f"the name {one_line(name, 100)} is not UTF-8") from None
+                    yield name
 
     def _touched(self, changed: Changed, read: frozenset[str], prepared: Prepared) -> Iterator[str]:
         patterns = [_pattern(path) for path in self.paths]
@@ -155,15 +149,6 @@ class Filter:
     def _config_folders(self) -> Iterator[Path]:
         for written in self.settings.configs:
             yield searched(self.settings.cwd / written)
-
-
-def _listable(name: str) -> str:
-    """Raises CannotTellError for a name that GitHub's list, which is UTF-8, could not have as it is."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise CannotTellError(f"the name {one_line(name, 100)} is not UTF-8") from None
-    return name
 
 
 def _is_application(model: AskedModel) -> bool:

@@ -33,18 +33,15 @@ class Ending:
         """Leave what is known of the end; nothing that fails here hides the error."""
         if error is None or self.settled:
             return
-        outcome, code, said = _end(error)
+        # Outcome, exit code and words for an error, as the command exits with.
+        if isinstance(error, ConfigError):
+            outcome, code, said = MISTAKEN, MISTAKE, str(error)
+        elif isinstance(error, KeyboardInterrupt):
+            stopped = TERMINATED if isinstance(error, Terminated) else INTERRUPTED
+            outcome, code, said = GateOutcome.INCONCLUSIVE.value, stopped, "The step was cancelled before anything was asked."
+        else:
+            outcome, code, said = GateOutcome.INCONCLUSIVE.value, INCONCLUSIVE, f"{type(error).__name__}: {error}"
         workflow.write_outputs(self.environ, {"outcome": outcome, "exit-code": str(code)})
         hide = redactor(secrets(self.environ).values(), short=False)
         text = f"### gradegate could not run\n\nNothing was decided.\n\n{fence(excerpt(hide(said), _LONGEST))}"
         workflow.append_summary(self.environ, text)
-
-
-def _end(error: BaseException) -> tuple[str, int, str]:
-    """Outcome, exit code and words for an error, as the command exits with."""
-    if isinstance(error, ConfigError):
-        return MISTAKEN, MISTAKE, str(error)
-    if isinstance(error, KeyboardInterrupt):
-        stopped = TERMINATED if isinstance(error, Terminated) else INTERRUPTED
-        return GateOutcome.INCONCLUSIVE.value, stopped, "The step was cancelled before anything was asked."
-    return GateOutcome.INCONCLUSIVE.value, INCONCLUSIVE, f"{type(error).__name__}: {error}"

@@ -10,9 +10,8 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
+from gradegate.access.environment import LARGEST
 from gradegate.reporting.report import Links
-
-LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
 
 # Where a run that Dependabot started gets no secrets but its own:
 # https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-on-actions

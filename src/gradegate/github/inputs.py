@@ -29,8 +29,11 @@ def from_inputs(environ: Mapping[str, str], cwd: Path, elsewhere: Mapping[str, s
     run |= {name: str(cwd / run[name]) for name in ("base", "baseline") if name in run}
     run |= {"cwd": inputs.folder(cwd, str(run.get("cwd", ""))), "environ": {**environ, **variables}}
     settings = ActionSettings(Settings(**run, in_ci=True, exec_apart=True), **around)
-    idle = (*_without_base(settings, environ), *_idle(settings))
-    return replace(settings, mistakes=(*inputs.mistakes, *inputs.unknown(elsewhere or {}), *idle))
+    mistakes = (*inputs.mistakes, *inputs.unknown(elsewhere or {}), *_without_base(settings, environ))
+    if settings.paths and not settings.only_changed:
+        cure = "give `only-changed: true`, or leave it out"
+        mistakes = (*mistakes, Mistake("the input `paths` is given and nothing looks at it", None, cure))
+    return replace(settings, mistakes=mistakes)
 
 
 def _without_base(settings: ActionSettings, environ: Mapping[str, str]) -> Iterator[Mistake]:
@@ -40,12 +43,6 @@ def _without_base(settings: ActionSettings, environ: Mapping[str, str]) -> Itera
     for name, given in (("changes", settings.run.changes == "block"), ("approve-label", bool(settings.approve_label))):
         if given:
             yield Mistake(f"the input `{name}` is given and `base` is empty", None, "give `base`: docs/github.md says how")
-
-
-def _idle(settings: ActionSettings) -> Iterator[Mistake]:
-    if settings.paths and not settings.only_changed:
-        cure = "give `only-changed: true`, or leave it out"
-        yield Mistake("the input `paths` is given and nothing looks at it", None, cure)
 
 
 class _Inputs:

@@ -26,7 +26,7 @@ from gradegate.reporting.redact import concealed_mistakes
 from gradegate.reporting.report import REPORTS, Document, Sink
 from gradegate.reporting.visible import visible
 from gradegate.steps.shards import Written
-from gradegate.values.result import Counts, Decision, GateOutcome
+from gradegate.values.result import Decision, GateOutcome
 from gradegate.values.settings import ActionSettings
 
 COUNTED = ("planned", "passed", "failed", "errored", "pass-rate", "new-failures", "cost-usd", "tokens")
@@ -80,7 +80,14 @@ def publish(step: Step, decision: Decision, exit_code: int, documents: Iterable[
     _summarise(step, texts.get(Sink.SUMMARY, ""))
     url = _comment(step, texts.get(Sink.COMMENT, ""), decision.outcome in FAILING, fingerprint(decision))
     values = {"outcome": decision.outcome.value, "exit-code": str(exit_code), **_counts(decision), "comment-url": url}
-    return _set_outputs(step, {**values, **_paths(step, written)})
+    # Find the first report of each kind, relative to the workspace: the container's own paths mean nothing to later steps.
+    paths: dict[str, str] = {}
+    root = step.environ.get("GITHUB_WORKSPACE") or os.fspath(step.settings.run.cwd)
+    for path in written:
+        report = report_of(os.fspath(path))
+        if report is not None and report.path_output:
+            paths.setdefault(report.path_output, os.path.relpath(step.settings.run.cwd / path, root))
+    return _set_outputs(step, {**values, **paths})
 
 
 def publish_mistakes(step: Step, error: ConfigError, exit_code: int) -> dict[str, str]:
@@ -132,15 +139,13 @@ def _comment(step: Step, text: str, failing: bool, findings: str) -> str:
     own = stamp(step.settings.comment_key, step.environ, event.head_sha, findings)
     when = When(create=mode != "failures" or failing, only_changed=mode == "changes")
     outcome = upsert_comment(step.github, event, step.hide(text), own, when)
-    if isinstance(outcome, Left):
-        step.tell(harmless(f"The comment stays as it is: {outcome.why}. {outcome.url}"))
-        return outcome.url
-    if isinstance(outcome, Posted):
-        step.tell(harmless(f"Comment: {outcome.url}"))
-        return outcome.url
     if isinstance(outcome, Refused):
         warn(step, f"No comment was posted: {outcome.reason}. The verdict stands.")
-    return ""
+    if not isinstance(outcome, Left | Posted):
+        return ""
+    said = f"The comment stays as it is: {outcome.why}. {outcome.url}" if isinstance(outcome, Left) else f"Comment: {outcome.url}"
+    step.tell(harmless(said))
+    return outcome.url
 
 
 def _counts(decision: Decision) -> dict[str, str]:
@@ -150,28 +155,12 @@ def _counts(decision: Decision) -> dict[str, str]:
     numbers = (counts.planned, counts.passed, counts.failed, counts.errored)
     report, confirm = decision.run.baseline, decision.run.confirm
     new = "" if report is None else str(report.new_failures)
-    values = dict(zip(COUNTED, (*map(str, numbers), _rate(counts), new, cost, str(usage.tokens)), strict=True))
-    return {**values, "overturned": str(confirm.overturned if confirm else 0)}
-
-
-def _rate(counts: Counts) -> str:
-    """Four digits, rounded down: only a run in which everything passed reads 1.0000."""
+    # Four digits, rounded down: only a run in which everything passed reads 1.0000.
     graded = counts.passed + counts.failed
-    if not graded:
-        return ""
-    share = counts.passed * 10_000 // graded
-    return f"{share // 10_000}.{share % 10_000:04d}"
-
-
-def _paths(step: Step, written: Iterable[str | Path]) -> dict[str, str]:
-    """Find the first report of each kind, relative to the workspace: the container's own paths mean nothing to later steps."""
-    paths: dict[str, str] = {}
-    root = step.environ.get("GITHUB_WORKSPACE") or os.fspath(step.settings.run.cwd)
-    for path in written:
-        report = report_of(os.fspath(path))
-        if report is not None and report.path_output:
-            paths.setdefault(report.path_output, os.path.relpath(step.settings.run.cwd / path, root))
-    return paths
+    share = counts.passed * 10_000 // graded if graded else 0
+    rate = f"{share // 10_000}.{share % 10_000:04d}" if graded else ""
+    values = dict(zip(COUNTED, (*map(str, numbers), rate, new, cost, str(usage.tokens)), strict=True))
+    return {**values, "overturned": str(confirm.overturned if confirm else 0)}
 
 
 def _set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:

@@ -107,7 +107,10 @@ class _Thread:
         self._clear(others)
         posted: Posted | None = None
         for _ in range(ROUNDS):
-            current = self._look(first)
+            answer = self.github.send("GET", self._address(first))
+            if answer.status == 404:  # deleted since we looked
+                raise Later(refusal(answer, self.event), exact=0.0)
+            current = _comment(self._expect(answer, 200))
             there = self._stamp(current)
             if self.stamp.older(there):
                 return Left(current.html_url, f"a newer run ({there.run}, of commit {there.commit[:7]}) has written it")
@@ -128,12 +131,6 @@ class _Thread:
         for comment in comments:
             if not self.stamp.older(self._stamp(comment)):
                 self.github.send("DELETE", self._address(comment))
-
-    def _look(self, comment: _Comment) -> _Comment:
-        answer = self.github.send("GET", self._address(comment))
-        if answer.status == 404:  # deleted since we looked
-            raise Later(refusal(answer, self.event), exact=0.0)
-        return _comment(self._expect(answer, 200))
 
     def _stamp(self, comment: _Comment) -> Stamp:
         return read_stamp(comment.body or "", self.stamp.key) or Stamp(self.stamp.key)

@@ -8,7 +8,6 @@ import re
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from io import RawIOBase
 
 SUMMARY_LIMIT = 1024 * 1024  # bytes per step; the runner drops the whole summary above it
 # What may be pasted into a shell script by `${{ steps.gate.outputs.x }}` without becoming code.
@@ -60,22 +59,18 @@ def _append(environ: Mapping[str, str], variable: str, content: bytes, limit: in
             size = file.seek(0, os.SEEK_END)
             if limit is not None and size + len(content) > limit:
                 return f"it would be {size + len(content)} bytes and GitHub takes {limit}"
-            _write_whole(file, content, size)
+            # Write all or nothing: a record that is cut off makes the runner fail the step, whatever the verdict.
+            left = memoryview(content)
+            try:
+                while left:
+                    written = file.write(left)
+                    if not written:
+                        raise OSError(errno.EAGAIN, "it takes no more")
+                    left = left[written:]
+            except OSError:
+                with suppress(OSError):
+                    file.truncate(size)
+                raise
     except OSError as e:
         return f"{path}: {e.strerror or e}"
     return ""
-
-
-def _write_whole(file: RawIOBase, content: bytes, size: int) -> None:
-    """Write all or nothing: a record that is cut off makes the runner fail the step, whatever the verdict."""
-    left = memoryview(content)
-    try:
-        while left:
-            written = file.write(left)
-            if not written:
-                raise OSError(errno.EAGAIN, "it takes no more")
-            left = left[written:]
-    except OSError:
-        with suppress(OSError):
-            file.truncate(size)
-        raise

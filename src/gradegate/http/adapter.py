@@ -68,16 +68,19 @@ class Connections:
         started = time.monotonic()
         headers = {"Content-Type": "application/json", "Accept": "application/json", **ask.headers}
         request = requests.Request(ask.method, ask.url, headers=headers, data=ask.content).prepare()
+        if ask.host not in self._proxies:
+            self._proxies[ask.host] = dict(get_environ_proxies(ask.url))
         # Straight to the adapter: no cookies, no redirects, no .netrc, and a third less work a call.
         response = self._session.get_adapter(ask.url).send(
-            request,
-            stream=True,
-            timeout=(min(CONNECT_SECONDS, seconds), seconds),
-            verify=self._verify,
-            proxies=self._proxies_for(ask),
+            request, stream=True, timeout=(min(CONNECT_SECONDS, seconds), seconds), verify=self._verify, proxies=self._proxies[ask.host]
         )
         try:
-            packed = _read(response.raw)
+            # The body as it was sent, up to a byte too many; one that ends too early raises only at the read after its end.
+            parts, left = [], MAX_BODY + 1
+            while left and (part := response.raw.read(left, decode_content=False)):
+                parts.append(part)
+                left -= len(part) if response.raw.length_remaining != 0 else left
+            packed = b"".join(parts)
         finally:
             response.raw.release_conn() if response.raw.length_remaining == 0 else response.close()
         lower = {name.lower(): value for name, value in response.headers.items()}
@@ -88,11 +91,6 @@ class Connections:
         if len(content) > MAX_BODY:
             raise ProviderError(f"{ask.host} answered more than {MAX_BODY >> 20} MiB", Trouble.MALFORMED)
         return Response(response.status_code, lower, content, ask.host, time.monotonic() - started)
-
-    def _proxies_for(self, ask: Ask) -> dict[str, str]:
-        if ask.host not in self._proxies:
-            self._proxies[ask.host] = dict(get_environ_proxies(ask.url))
-        return self._proxies[ask.host]
 
 
 class _Watched:
@@ -171,15 +169,6 @@ class Adapter(HTTPAdapter):
         manager = super().proxy_manager_for(*args, **kwargs)
         manager.pool_classes_by_scheme = self._pools
         return manager
-
-
-def _read(raw: Any) -> bytes:
-    """The body as it was sent, up to a byte too many; one that ends too early raises only at the read after its end."""
-    parts, left = [], MAX_BODY + 1
-    while left and (part := raw.read(left, decode_content=False)):
-        parts.append(part)
-        left -= len(part) if raw.length_remaining != 0 else left
-    return b"".join(parts)
 
 
 def _innermost(error: BaseException) -> str:

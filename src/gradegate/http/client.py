@@ -14,7 +14,7 @@ from gradegate.access.hosts import Address
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http import retries
 from gradegate.http.budget import Budget
-from gradegate.http.deadlines import Call, Deadlines, stopped
+from gradegate.http.deadlines import Deadlines, stopped
 from gradegate.http.guard import Guard
 from gradegate.http.response import Ask, Response
 from gradegate.http.tokens import Tokens
@@ -149,7 +149,12 @@ class Client:
                 return answer
             wait = self._wait(answer, ask.host, pause)
             if left <= 0 or time.monotonic() + wait >= deadline or _is_final(answer):
-                return self._given_up(answer, ask.host)
+                if isinstance(answer, ProviderError):
+                    self._hosts.failed(ask.host)
+                    raise answer
+                if answer.status != retries.TOO_MANY:  # a host that says so is alive
+                    self._hosts.failed(ask.host)
+                return answer
             left, pause = left - 1, min(pause * 2, retries.LONGEST_PAUSE)
             self._deadlines.pause(wait)
 
@@ -160,14 +165,6 @@ class Client:
             self._hosts.too_busy(host)
         return retries.wait(answer, pause)
 
-    def _given_up(self, answer: Response | ProviderError, host: str) -> Response:
-        if isinstance(answer, ProviderError):
-            self._hosts.failed(host)
-            raise answer
-        if answer.status != retries.TOO_MANY:  # a host that says so is alive
-            self._hosts.failed(host)
-        return answer
-
     def _try(self, ask: Ask, deadline: float) -> Response | ProviderError:
         """The response, or why there is none."""
         with self._deadlines.watch(deadline) as call:
@@ -177,17 +174,14 @@ class Client:
                 answer = self._sender().send(ask, max(deadline - started, 0.001))
             except ProviderError as e:
                 answer = e
-            return self._cut_short(answer, call, ask.host, started)
-
-    def _cut_short(self, answer: Response | ProviderError, call: Call, host: str, started: float) -> Response | ProviderError:
-        """The answer, unless it was cut: what was read until then may look whole, as its end is the connection's."""
-        if self._deadlines.stopped:
-            return stopped()
-        late = isinstance(answer, ProviderError) and time.monotonic() >= call.deadline - 0.01
-        if call.expired or (late and not _is_final(answer)):
-            seconds = time.monotonic() - started
-            return ProviderError(f"{host} did not answer within {seconds:.0f} s", Trouble.DEADLINE)
-        return answer
+            # The answer, unless it was cut: what was read until then may look whole, as its end is the connection's.
+            if self._deadlines.stopped:
+                return stopped()
+            late = isinstance(answer, ProviderError) and time.monotonic() >= call.deadline - 0.01
+            if call.expired or (late and not _is_final(answer)):
+                seconds = time.monotonic() - started
+                return ProviderError(f"{ask.host} did not answer within {seconds:.0f} s", Trouble.DEADLINE)
+            return answer
 
 
 def _written(fields: Mapping[str, Any] | None, form: bool) -> bytes | None:

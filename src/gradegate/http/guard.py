@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from gradegate.access import tokens
 from gradegate.access.egress import PRIVATE, Egress
 from gradegate.access.encodings import Traces
+from gradegate.access.hiding import whole_tokens
 from gradegate.access.hosts import Address, host_at
 from gradegate.errors import ProviderError, Trouble
 
@@ -38,7 +38,7 @@ class Guard:
         """
         body = (content or b"").decode("utf-8", "replace")
         everything = "\n".join([url, *headers, *headers.values(), body])
-        if tokens.whole().shows(everything):
+        if whole_tokens().shows(everything):
             raise _withheld("a token that was made for this job")
         if not self._all.shows(everything):
             return

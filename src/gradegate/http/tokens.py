@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from gradegate.access import tokens
+from gradegate.access.hiding import remember
 from gradegate.errors import ProviderError, Trouble
 
 RENEWED = 2 / 3  # of a token's life, after which another is minted
@@ -58,7 +58,15 @@ class Minted:
         if not self._minting.acquire(blocking=not usable):
             return usable
         try:
-            return self._renewed()
+            held, now = self._held, time.monotonic()
+            if held is not None and now < held.renewed:  # another thread was first
+                return held.text
+            try:
+                return self._minted(now)
+            except ProviderError:
+                if held is None or now >= held.ends:
+                    raise
+                return held.text
         finally:
             self._minting.release()
 
@@ -78,17 +86,6 @@ class Minted:
             self._held = None
         return True
 
-    def _renewed(self) -> str:
-        held, now = self._held, time.monotonic()
-        if held is not None and now < held.renewed:  # another thread was first
-            return held.text
-        try:
-            return self._minted(now)
-        except ProviderError:
-            if held is None or now >= held.ends:
-                raise
-            return held.text
-
     def _minted(self, now: float) -> str:
         failure = self._failure
         lasts = failure is not None and (failure.trouble is Trouble.SETUP or self._failures >= FAILURES)
@@ -99,7 +96,7 @@ class Minted:
         except ProviderError as e:
             self._failure, self._failed, self._failures = e, time.monotonic(), self._failures + 1
             raise
-        tokens.remember(token.text)
+        remember(token.text)
         life = min(token.seconds, LONGEST)
         self._failure, self._failures = None, 0
         self._held = _Held(token.text, now + life * RENEWED, now + life)  # from when it was asked for

@@ -14,7 +14,7 @@ from gradegate.asking.provider import Label, Provider, Setting, serving
 from gradegate.asking.toolcalls import DECLARING, declared
 from gradegate.configs.specs import shown
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files.code import runs_code
+from gradegate.files.kinds import runs_code
 from gradegate.files.workspace import Workspace
 from gradegate.grading.conclude import NEVER_AGAIN, Again
 from gradegate.grading.grader import Grader

@@ -8,8 +8,8 @@ from gradegate.asking import unknown_ids
 from gradegate.asking.provider import PROVIDERS, Provider, split_id
 from gradegate.asking.toolcalls import declared
 from gradegate.errors import ConfigError, Mistake
-from gradegate.files.code import runs_code
 from gradegate.files.document import to_json
+from gradegate.files.kinds import runs_code
 from gradegate.grading.conclude import Binding
 from gradegate.planning.job import Job
 from gradegate.processes.use import ANSWERS, FLAG

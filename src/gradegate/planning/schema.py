@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 from gradegate.asking.options import TEST_PARAMETERS
 from gradegate.configs import keys
 from gradegate.configs.wrongkeys import DOCUMENTS
-from gradegate.files.tables import table
+from gradegate.files.document import table
 from gradegate.grading.grader import GRADERS, Grader
 from gradegate.planning.types import SET
 

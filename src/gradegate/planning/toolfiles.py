@@ -9,7 +9,7 @@ from typing import Any
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
-from gradegate.files.code import is_code
+from gradegate.files.kinds import is_code
 from gradegate.files.workspace import Workspace
 from gradegate.values.suite import ProviderSpec
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradegate.errors import ConfigError
-from gradegate.files.tables import table
+from gradegate.files.document import table
 from gradegate.grading.grader import GRADERS
 from gradegate.registry import near, plain
 from gradegate.values.suite import Assertion

@@ -15,7 +15,7 @@ from gradegate.access.hiding import excerpt
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.bounds import MAX_CHARACTERS, MAX_COMBINATIONS
-from gradegate.files.code import is_code
+from gradegate.files.kinds import is_code
 from gradegate.files.workspace import Workspace
 from gradegate.processes import pool
 from gradegate.processes.program import Program

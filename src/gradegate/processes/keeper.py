@@ -1,9 +1,10 @@
 """A process of our own between gradegate and code of the repository: it starts the code, and ends all that came of it.
 
-It is run apart, with little of the package and of Python imported, and takes its task as a line of JSON on standard input, since others can read arguments. It has one thread, so that it may
-fork; it is the reaper of every descendant (``PR_SET_CHILD_SUBREAPER``), so that a daemon cannot leave the tree; and it
-ends with gradegate, whose pipe to it then closes, however gradegate ends. On standard output it says once how the code's
-process ended: ``{"refused"}`` before it began, or ``{"code", "tail"}`` with the last that was printed.
+It is run apart, with little of the package and of Python imported, and takes its task as a line of JSON on standard
+input, since others can read arguments. It has one thread, so that it may fork; it is the reaper of every descendant
+(``PR_SET_CHILD_SUBREAPER``), so that a daemon cannot leave the tree; and it ends with gradegate, whose pipe to it then
+closes, however gradegate ends. On standard output it says once how the code's process ended: ``{"refused"}`` before it
+began, or ``{"code", "tail"}`` with the last that was printed.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gradegate.files.credentials import holds_credentials
+from gradegate.files.kinds import holds_credentials
 from gradegate.processes.permission import Leave
 
 FIRST, USERS = 61184, 4336  # user ids that no system gives to people; a container has at least 65,536

@@ -1,8 +1,9 @@
 """anthropic: Claude at Anthropic.
 
 API: https://platform.claude.com/docs/en/api/messages and https://platform.claude.com/docs/en/api/versioning: version
-2026-10-21 has no sampling parameters, 2023-06-01 has them for the models up to Claude 4.6. Tokens for GitHub's identity: https://platform.claude.com/docs/en/manage-claude/wif-reference
-(the exchange) and the ``anthropic`` package 2.12 (the betas that exchanges and calls have to name).
+2026-10-21 has no sampling parameters, 2023-06-01 has them for the models up to Claude 4.6. Tokens for GitHub's identity:
+https://platform.claude.com/docs/en/manage-claude/wif-reference (the exchange) and the ``anthropic`` package 2.12 (the betas that
+exchanges and calls have to name).
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from gradegate.asking.identity import Federation
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject
 from gradegate.asking.wire import ACCESS, base_url, own_headers
-from gradegate.errors import ConfigError
 from gradegate.http.headers import Headers
 
 API_VERSION = "2024-10-21"  # the latest dated version that is not a preview; it has structured output
@@ -82,8 +81,7 @@ class AzureEmbeddings(Embeddings):
 def _deployment(setting: Setting) -> str:
     name = setting.model or str(setting.spec.config.get("deployment_id") or "")
     if not name:
-        what = f"`{setting.spec.id}` names no deployment"
-        raise ConfigError.at(what, setting.spec.origin, "write it after the colon")
+        raise setting.mistake(f"`{setting.spec.id}` names no deployment", "write it after the colon")
     return name
 
 
@@ -111,7 +109,7 @@ def _base(setting: Setting) -> str:
         base, host = env.address(*_BASES), env.address(*_HOSTS)
     if not base and not host:
         cure = "set `apiHost` in its config, or AZURE_OPENAI_API_HOST, to e.g. RESOURCE.openai.azure.com"
-        raise ConfigError.at(f"no host for `{setting.spec.id}`", setting.spec.origin, cure, _HOSTS[0])
+        raise setting.mistake(f"no host for `{setting.spec.id}`", cure, _HOSTS[0])
     return base_url(setting, base or "https://" + str(host).removeprefix("https://").removeprefix("http://"))
 
 

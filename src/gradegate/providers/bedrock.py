@@ -16,12 +16,11 @@ from gradegate.access.hosts import Vendor
 from gradegate.asking.bedrock_key import SECONDS, Credentials, signed_key
 from gradegate.asking.chatmodel import CHAT, ChatModel
 from gradegate.asking.converse import OPTIONS, Converse
-from gradegate.asking.identity import shown
-from gradegate.asking.prices import price
+from gradegate.asking.endpoint import REGION
+from gradegate.asking.identity import strayed
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject
-from gradegate.asking.wire import base_url, must_be, need_model, own_headers
-from gradegate.errors import ConfigError
+from gradegate.asking.wire import base_url, must_be, need_model, own_headers, price
 from gradegate.http.headers import Headers, bearer
 from gradegate.http.tokens import Minted, Token
 
@@ -30,13 +29,11 @@ _ACCESS, _SECRET, _SESSION = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_
 _REGIONS = ("AWS_BEDROCK_REGION", "AWS_REGION", "AWS_DEFAULT_REGION")
 _ADDRESSES = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",)
 _DEFAULT = "us-east-1"
-# Only letters before the first dash: `s3-us-west-2.amazonaws.com` has buckets of anybody below it.
-_REGION = r"[a-z]{2,4}(?:-[a-z]+){1,3}-\d{1,2}"
 VENDOR = Vendor(
     (_KEY, _ACCESS, _SECRET, _SESSION),
     addresses=_ADDRESSES,
     signing=((_ACCESS, "accessKeyId"), (_SECRET, "secretAccessKey"), (_SESSION, "sessionToken")),
-    forms=(rf"bedrock-runtime(?:-fips)?\.{_REGION}\.amazonaws\.com",),
+    forms=(rf"bedrock-runtime(?:-fips)?\.{REGION}\.amazonaws\.com",),
 )
 # Served by an API in OpenAI's form at another host, and not by Converse.
 _ELSEWHERE = re.compile(r"(?:[a-z]+\.)?(?:openai\.(?!gpt-oss)|xai\.grok-)")
@@ -65,8 +62,9 @@ class Bedrock(ChatModel):
         model = need_model(setting, "bedrock:MODEL")
         if _ELSEWHERE.match(model):
             cure = "name another model, or openai:chat:MODEL with `apiBaseUrl` of that API"
-            raise ConfigError.at(f"Converse does not serve `{model}`", setting.spec.origin, cure)
-        region = _region(setting)
+            raise setting.mistake(f"Converse does not serve `{model}`", cure)
+        region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _DEFAULT).strip()
+        must_be("region", region, REGION, setting, "write a region of AWS, such as eu-central-1")
         given = config.get("endpoint") or setting.env.address(*_ADDRESSES)
         base = base_url(setting, given or f"https://bedrock-runtime.{region}.amazonaws.com")
         url = f"{base}/model/{quote(model, safe='')}/converse"
@@ -86,16 +84,14 @@ def priced_as(model: str) -> str:
     return next((name for name in (f"{'global' if worldwide else 'regional'}.{rest}", rest) if price(name)), bare)
 
 
-def _region(setting: Setting) -> str:
-    region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _DEFAULT).strip()
-    must_be("region", region, _REGION, setting, "write a region of AWS, such as eu-central-1")
-    return region
-
-
 def _headers(setting: Setting, url: str, region: str) -> Headers:
     """The bearer key that is set, else one that the credentials sign. Raises ConfigError."""
     own = own_headers(setting.spec.config)
-    credentials = _written(setting)
+    # The credentials of the config, which win over all else, as in promptfoo.
+    given = [str(setting.spec.config.get(name) or "") for name in ("accessKeyId", "secretAccessKey", "sessionToken")]
+    if any(given[:2]) and not all(given[:2]):
+        raise setting.keyless(f"no `{'secretAccessKey' if given[0] else 'accessKeyId'}`", "write both, or neither")
+    credentials = Credentials(*given) if any(given[:2]) else None
     key = None if credentials else secret(setting, _KEY)
     if key:
         return Headers(own, bearer(key))
@@ -104,34 +100,19 @@ def _headers(setting: Setting, url: str, region: str) -> Headers:
 
 def _token(setting: Setting, url: str, region: str, credentials: Credentials) -> Minted:
     if not Vendor(forms=VENDOR.forms).serves(url):
-        what = f"no key for `{setting.spec.id}`: one that AWS credentials sign goes to its own API alone, not to {shown(url)}"
-        raise ConfigError.at(what, setting.spec.origin, f"set {_KEY}, or `apiKey` in its config")
-    return setting.client.tokens.of(
-        (region, credentials), lambda: Token(signed_key(credentials, region), SECONDS)
-    )  # fmt: skip
-
-
-def _written(setting: Setting) -> Credentials | None:
-    """The credentials of the config, which win over all else, as in promptfoo."""
-    given = [str(setting.spec.config.get(name) or "") for name in ("accessKeyId", "secretAccessKey", "sessionToken")]
-    if not any(given[:2]):
-        return None
-    if not all(given[:2]):
-        missing = "secretAccessKey" if given[0] else "accessKeyId"
-        raise ConfigError.at(f"no key for `{setting.spec.id}`: no `{missing}`", setting.spec.origin, "write both, or neither")
-    return Credentials(*given)
+        raise strayed(setting, "one that AWS credentials sign goes", url, f"set {_KEY}, or `apiKey` in its config")
+    return setting.client.tokens.of((region, credentials), lambda: Token(signed_key(credentials, region), SECONDS))
 
 
 def _credentials(setting: Setting) -> Credentials:
     """Those of the environment. Raises ConfigError where they are not there."""
     access, secret_key, session = (setting.key(name).strip() for name in (_ACCESS, _SECRET, _SESSION))
-    what = f"no key for `{setting.spec.id}`"
     if not access and not secret_key:
         cure = f"{_SIGN_IN}, which sets {_ACCESS}, {_SECRET} and {_SESSION}; or set {_KEY}"
-        raise ConfigError.at(what, setting.spec.origin, cure, _KEY)
+        raise setting.keyless("", cure, _KEY)
     if not access or not secret_key:
         lacking = _SECRET if access else _ACCESS
-        raise ConfigError.at(f"{what}: {lacking} is not set", setting.spec.origin, _SIGN_IN, lacking)
+        raise setting.keyless(f"{lacking} is not set", _SIGN_IN, lacking)
     return Credentials(access, secret_key, session)
 
 

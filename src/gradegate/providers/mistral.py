@@ -15,7 +15,6 @@ from gradegate.asking.completions import Completions
 from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.provider import PROVIDERS, Setting
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
-from gradegate.errors import ConfigError
 from gradegate.http.headers import Headers, bearer
 from gradegate.values.conversation import Request
 
@@ -44,7 +43,7 @@ class MistralChat(ChatModel):
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "mistral:MODEL")
         if model.partition(":")[0] in ("embedding", "embeddings", "moderation"):
-            raise ConfigError.at(f"`{setting.spec.id}` names no model", setting.spec.origin, "write it after the colon")
+            raise setting.mistake(f"`{setting.spec.id}` names no model", "write it after the colon")
         shape = _Completions(model, setting.spec.config, SENT)
         super().__init__(setting, shape, f"{_base(setting)}/chat/completions", _headers(setting), model)
 

@@ -16,7 +16,7 @@ from gradegate.asking.negotiation import Structure, Temperature, Way
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape, as_text, base64_image, objects, picked
 from gradegate.asking.wire import base_url, count, need_model, own_headers, rows
-from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.errors import ProviderError, Trouble
 from gradegate.http.headers import Headers, bearer
 from gradegate.values.conversation import Message, Request, Usage
 
@@ -76,7 +76,7 @@ class Ollama(ChatModel):
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "ollama:chat:MODEL")
         if model.partition(":")[0] in ("embedding", "embeddings"):
-            raise ConfigError.at(f"`{setting.spec.id}` names no model", setting.spec.origin, "write it after the colon")
+            raise setting.mistake(f"`{setting.spec.id}` names no model", "write it after the colon")
         url = f"{_base(setting)}/api/chat"
         shape = OllamaChat(model, setting.spec.config)
         super().__init__(setting, shape, url, _headers(setting), model)
@@ -128,11 +128,7 @@ def _message(message: Message) -> dict[str, Any]:
     if None in encoded:
         raise ProviderError("Ollama takes images as data, not as a URL", Trouble.SETUP)
     role = "system" if message.role == "developer" else message.role
-    return {
-        "role": role,
-        "content": message.content,
-        **({"images": [image[1] for image in encoded if image]} if encoded else {}),
-    }
+    return {"role": role, "content": message.content, **({"images": [image[1] for image in encoded if image]} if encoded else {})}
 
 
 PROVIDERS.register("ollama", "ollama:chat", "ollama:completion")(Ollama)

@@ -43,7 +43,15 @@ class _Code(Provider):
         self._options = {"id": setting.spec.id, "label": setting.spec.label, "config": dict(self._config)}
         self._seconds = _milliseconds(setting, "timeout")
         self._workers = _workers(setting)
-        self._env = _given(setting)
+        # The variables that the config gives the code: literals, and what the workflow named.
+        spec, env, named = setting.spec, setting.env, pool.leave().named
+        given = {name: text for name, text in env.literals.items() if name in spec.env or not env.drawn.get(name, frozenset()) - named}
+        reads = frozenset(use.variable for use in spec.reads)
+        shown = reads.union(*(env.drawn.get(name, frozenset()) for name in given)) - named
+        for name in sorted(shown):
+            cure = f"name it in the workflow: `exec-env: {name}` (--exec-env {name})"
+            raise ConfigError.at(f"`{spec.name}` would show {name} to code of the repository", spec.origin, cure)
+        self._env = tuple(sorted(given.items()))
 
     @property
     def rates(self) -> tuple[float, float] | None:
@@ -180,12 +188,7 @@ def _usage(said: Any, seconds: float) -> Usage:
     cost = said.get("cost") if isinstance(said, Mapping) else None
     price = float(cost) if _is_number(cost) and cost is not None and cost >= 0 else None
     return Usage(
-        calls=1,
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        cost=price or 0.0,
-        unpriced=int(price is None),
-        seconds=seconds,
+        calls=1, prompt_tokens=prompt, completion_tokens=completion, cost=price or 0.0, unpriced=int(price is None), seconds=seconds
     )
 
 
@@ -202,27 +205,15 @@ def _milliseconds(setting: Setting, name: str) -> float | None:
     if written is None:
         return None
     if not _is_number(written) or written <= 0:
-        raise ConfigError.at(f"`{name}` of `{setting.spec.id}` is no time", setting.spec.origin, "give milliseconds")
+        raise setting.mistake(f"`{name}` of `{setting.spec.id}` is no time", "give milliseconds")
     return float(written) / 1000
 
 
 def _workers(setting: Setting) -> int:
     written = setting.spec.config.get("workers", 0)
     if not isinstance(written, int) or isinstance(written, bool) or not 0 <= written <= 100:
-        raise ConfigError.at(f"`workers` of `{setting.spec.id}` is no number of processes", setting.spec.origin, "give e.g. 2")
+        raise setting.mistake(f"`workers` of `{setting.spec.id}` is no number of processes", "give e.g. 2")
     return written
-
-
-def _given(setting: Setting) -> tuple[tuple[str, str], ...]:
-    """The variables that the config gives the code: literals, and what the workflow named. Raises ConfigError for others."""
-    spec, env, named = setting.spec, setting.env, pool.leave().named
-    given = {name: text for name, text in env.literals.items() if name in spec.env or not env.drawn.get(name, frozenset()) - named}
-    reads = frozenset(use.variable for use in spec.reads)
-    shown = reads.union(*(env.drawn.get(name, frozenset()) for name in given)) - named
-    for name in sorted(shown):
-        cure = f"name it in the workflow: `exec-env: {name}` (--exec-env {name})"
-        raise ConfigError.at(f"`{spec.name}` would show {name} to code of the repository", spec.origin, cure)
-    return tuple(sorted(given.items()))
 
 
 PROVIDERS.register("file", "python")(Python)

@@ -18,12 +18,11 @@ from gradegate.asking import gemini, messages
 from gradegate.asking.chatmodel import CHAT, ChatModel
 from gradegate.asking.gemini import Gemini
 from gradegate.asking.google_account import ACCESS_TOKENS, FILE, access_token
-from gradegate.asking.identity import shown
+from gradegate.asking.identity import strayed
 from gradegate.asking.messages import Messages
 from gradegate.asking.provider import PROVIDERS, Setting, secret
 from gradegate.asking.shape import JsonObject, members
 from gradegate.asking.wire import ACCESS, base_url, must_be, need_model, own_headers
-from gradegate.errors import ConfigError
 from gradegate.http.headers import Headers, bearer
 from gradegate.values.conversation import Request
 
@@ -63,10 +62,10 @@ class Vertex(ChatModel):
         claude = "claude" in model
         if not claude and "gemini" not in model:
             cure = "name a model of Gemini or Claude; another one is asked with `http`"
-            raise ConfigError.at(f"`{setting.spec.id}` is neither Gemini nor Claude", setting.spec.origin, cure)
+            raise setting.mistake(f"`{setting.spec.id}` is neither Gemini nor Claude", cure)
         key = None if claude or config.get("expressMode") is False else secret(setting, *_KEYS)
         url = _express(setting, model) if key else _url(setting, model, claude=claude)
-        headers = _keyed(setting, key) if key else _signed(setting, url)
+        headers = Headers(own_headers(setting.spec.config), {"x-goog-api-key": key}) if key else _signed(setting, url)
         version = config.get("anthropic_version") or config.get("anthropicVersion") or ANTHROPIC_VERSION
         beside = {"anthropic_version": version} if claude else _armor(config)
         shape = VertexMessages(model, config) if claude else Gemini(config)
@@ -100,18 +99,13 @@ def _armor(config: JsonObject) -> JsonObject:
     return {"modelArmorConfig": armor} if armor else {}
 
 
-def _keyed(setting: Setting, key: str) -> Headers:
-    return Headers(own_headers(setting.spec.config), {"x-goog-api-key": key})
-
-
 def _signed(setting: Setting, url: str) -> Headers:
     """The token that the workflow gives as it is; one that is minted goes to Google's own hosts alone. Raises ConfigError."""
     token, own = access_token(setting), own_headers(setting.spec.config)
     if isinstance(token, str):
         return Headers(own, bearer(token))
     if not VENDOR.serves(url):
-        what = f"no key for `{setting.spec.id}`: tokens of Google go to its own API alone, not to {shown(url)}"
-        raise ConfigError.at(what, setting.spec.origin, f"set {ACCESS_TOKENS[0]}")
+        raise strayed(setting, "tokens of Google go", url, f"set {ACCESS_TOKENS[0]}")
     return Headers(own, token=token)
 
 
@@ -128,7 +122,7 @@ def _url(setting: Setting, model: str, *, claude: bool) -> str:
     if not re.fullmatch(r"[a-z0-9][a-z0-9.:-]{0,99}", project):
         cure = f"set {_PROJECTS[-1]}, or `projectId` in its config"
         what = f"`{project}` is no project" if project else "no project"
-        raise ConfigError.at(f"{what} for `{setting.spec.id}`", setting.spec.origin, cure, "" if project else _PROJECTS[-1])
+        raise setting.mistake(f"{what} for `{setting.spec.id}`", cure, "" if project else _PROJECTS[-1])
     named = setting.spec.config.get("publisher") or setting.env.get("VERTEX_PUBLISHER") or "google"
     publisher = "anthropic" if claude else str(named)
     must_be("publisher", publisher, r"[a-z][a-z0-9-]{0,60}", setting, "leave it out: it is google")

@@ -25,7 +25,7 @@ from gradegate.http.response import Response
 from gradegate.texts.envnames import env_names
 from gradegate.texts.script import ScriptError, of_request
 from gradegate.texts.template import TemplateError, render, uses
-from gradegate.values.conversation import Message, Reply, Request, Usage
+from gradegate.values.conversation import Reply, Request, Usage
 
 # What promptfoo can do and gradegate does not: the key, and what to do instead.
 _UNSUPPORTED = {
@@ -58,16 +58,7 @@ class Web(Provider):
 
     kinds = ("text", "embedding", "classification")
     names_model = False
-    options = (
-        "url",
-        "method",
-        "headers",
-        "queryParams",
-        "body",
-        "transformRequest",
-        "transformResponse",
-        "responseParser",
-    )
+    options = ("url", "method", "headers", "queryParams", "body", "transformRequest", "transformResponse", "responseParser")
     unsupported = _UNSUPPORTED
     fields = ()
     repeatable = False  # what an application answers may change with its code
@@ -112,7 +103,7 @@ class Web(Provider):
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        messages = [_plain(message) for message in request.messages]
+        messages = [{"role": message.role, "content": message.content} for message in request.messages]
         prompt = request.prompt or (to_json(messages) if len(messages) > 1 else messages[-1]["content"])
         body, answer = self._asked(prompt, messages, request.vars)
         text, metadata = self._extract.apply(body, answer)
@@ -157,7 +148,18 @@ class Web(Provider):
         answer = self._client.send(self._method, url, headers=headers, body=body)
         if not 200 <= answer.status < 300:
             raise refusal(answer)
-        return _body(answer), answer
+        # The text of an answer. Raises ProviderError when it is empty, cut, or nothing but an error.
+        text = answer.body.decode("utf-8", "replace")
+        is_json = "json" in answer.headers.get("content-type", "").lower()
+        if not text.strip() or (is_json and text.strip() == "null"):
+            raise ProviderError(f"{answer.host} answered with an empty body", Trouble.MALFORMED)
+        error = error_in(text)
+        if error is not None:
+            raise ProviderError(f"{answer.host} answered with an error: {words(error)}", Trouble.STATUS, answer.status)
+        if is_json and is_broken_json(text):
+            what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
+            raise ProviderError(what, Trouble.MALFORMED)
+        return text, answer
 
     def _made(self, prompt: str, variables: Mapping[str, Any]) -> Any:
         """What ``transformRequest`` makes of the prompt: another text, or an object that is the body."""
@@ -179,21 +181,6 @@ def _or_openais(url: str) -> str:
     return f", or write openai:chat:MODEL with `apiBaseUrl: {base}`" if base.endswith("/v1") or base != url else ""
 
 
-def _body(answer: Response) -> str:
-    """The text of an answer. Raises ProviderError when it is empty, cut, or nothing but an error."""
-    text = answer.body.decode("utf-8", "replace")
-    is_json = "json" in answer.headers.get("content-type", "").lower()
-    if not text.strip() or (is_json and text.strip() == "null"):
-        raise ProviderError(f"{answer.host} answered with an empty body", Trouble.MALFORMED)
-    error = error_in(text)
-    if error is not None:
-        raise ProviderError(f"{answer.host} answered with an error: {words(error)}", Trouble.STATUS, answer.status)
-    if is_json and is_broken_json(text):
-        what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
-        raise ProviderError(what, Trouble.MALFORMED)
-    return text
-
-
 def _usage(answer: Response) -> Usage:
     # It is not known what the application asked in turn, so the price of its answer is unknown.
     return Usage(1, unpriced=1, seconds=answer.seconds)
@@ -201,10 +188,6 @@ def _usage(answer: Response) -> Usage:
 
 def _texts(config: Mapping[str, Any], key: str) -> Mapping[str, str]:
     return {str(name): str(text) for name, text in (config.get(key) or {}).items() if text is not None}
-
-
-def _plain(message: Message) -> Mapping[str, str]:
-    return {"role": message.role, "content": message.content}
 
 
 PROVIDERS.register("http", "https")(Web)

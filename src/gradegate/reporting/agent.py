@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from gradegate.reporting.failing import beside, exchange, why
 from gradegate.reporting.findings import Finding, sort
 from gradegate.reporting.markdown import fence, fit, inline
-from gradegate.reporting.visible import clip, one_line, visible
+from gradegate.reporting.visible import fact, one_line
 from gradegate.reporting.wording import called, expected, name, place, said, scored, spot
 from gradegate.values.account import Made
 from gradegate.values.conversation import CONVERSATION
@@ -57,7 +57,7 @@ def _case(effect: str, finding: Finding, made: Made, limit: int) -> str:
     row, grades = finding.row, finding.grades
     origin = spot(row, grades[0]) if grades else row.origin
     status = ", ".join(filter(None, [effect, beside(row)]))
-    at = [_fact("at", place(origin), limit)] if place(origin) else []  # the name of a file may be a stranger's, too
+    at = [fact("at", place(origin), limit)] if place(origin) else []  # the name of a file may be a stranger's, too
     again = command(row, made)
     blocks = [fence("\n".join([*at, *_facts(finding, limit)])), *([fence(again, "sh")] if again else [])]
     return "\n".join([f"{status[:1].upper()}{status[1:]}\n", *blocks]) + "\n"
@@ -67,30 +67,26 @@ def _facts(finding: Finding, limit: int) -> Iterator[str]:
     row, grades = finding.row, finding.grades
     told_of = exchange(row, grades[0] if grades else None)
     turn = f" (turn {told_of.turn})" if told_of.turn else ""
-    yield _fact("case", name(row), limit)
-    yield _fact(f"asked{turn}", told_of.asked, limit)
+    yield fact("case", name(row), limit)
+    yield fact(f"asked{turn}", told_of.asked, limit)
     if row.error or not grades:
-        yield _fact("why", why(finding, limit)[1], limit)
+        yield fact("why", why(finding, limit)[1], limit)
     else:
-        yield _fact(f"got{turn}", told_of.answered or "(an empty answer)", limit)
+        yield fact(f"got{turn}", told_of.answered or "(an empty answer)", limit)
     for grade in [] if row.error else [grade for grade in grades if not grade.inner][:5]:
         about = ", ".join(filter(None, (called(grade.assertion, grade.metric), said(grade), scored(grade))))
-        yield _fact("assertion", about, limit)
+        yield fact("assertion", about, limit)
         if text := expected(grade.assertion):
-            yield _fact("expected", text, limit)
-        yield _fact("why", grade.reason or "no reason was given", limit)
+            yield fact("expected", text, limit)
+        yield fact("why", grade.reason or "no reason was given", limit)
     if finding.alike:
-        yield _fact("also", ", ".join(name(other) for other in finding.alike[:_ALIKE]), limit)
-
-
-def _fact(label: str, text: str, limit: int) -> str:
-    first, *rest = visible(clip(text.strip(), limit)).split("\n")
-    return "\n".join([f"{label}: {first}", *(f"  {line}" for line in rest)])
+        yield fact("also", ", ".join(name(other) for other in finding.alike[:_ALIKE]), limit)
 
 
 def command(row: Row, made: Made) -> str:
     """What asks the case again, from the root of the repository; empty where it would not be what ran."""
-    config = _from(row.suite, made.folder)
+    # A file of the repository as it is named in a folder of it.
+    config = posixpath.relpath(row.suite, made.folder) if made.folder and not row.suite.startswith("/") else row.suite
     words = ["gradegate", "run", config, *made.options]
     # What was said before a case is there only if the cases before it run, too.
     if CONVERSATION not in row.vars and (pattern := _pattern(row.description)):
@@ -100,11 +96,6 @@ def command(row: Row, made: Made) -> str:
         written = f"cd {shlex.quote(made.folder)} && {written}"
     whole = _is_whole(written) and len(written) <= _COMMAND
     return written if whole and row.suite and not config.startswith("-") else ""
-
-
-def _from(file: str, folder: str) -> str:
-    """A file of the repository as it is named in a folder of it."""
-    return posixpath.relpath(file, folder) if folder and not file.startswith("/") else file
 
 
 def _pattern(description: str) -> str:

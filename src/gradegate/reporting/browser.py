@@ -25,11 +25,7 @@ def filled(template: str, **values: Any) -> Iterator[str]:
     """A template of our own in parts, with our style and script; every value is escaped."""
     style, script = _file("report.css"), _file("report.js")
     environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=FunctionLoader(_file),
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_file)
     )
     environment.filters |= {"shown": _shown, "line": _line, "many": many, "spent": spent, "figure": figure}
     environment.filters |= {"spread": spread, "outline": outline}

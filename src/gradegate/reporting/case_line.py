@@ -52,7 +52,10 @@ def line(finding: Finding, scope: Scope, width: Width) -> str:
     grade = grades[0] if grades else None
     told = exchange(row, grade)
     kind, reason = why(finding, width.why)
-    about = [_named(row, scope), *filter(None, [effect(finding)])]
+    parts = [f"**{inline(name(row), 100)}**"]
+    parts += [code(row.provider, 60)] if scope.providers else []
+    parts += [inline(row.prompt_label, 50)] if scope.prompts else []
+    about = [" · ".join(filter(None, parts)), *filter(None, [effect(finding)])]
     if finding.alike:
         names = ", ".join(inline(name(other), 60) for other in finding.alike)
         about.append(f"and {names if len(finding.alike) <= _NAMED else many(len(finding.alike), 'further case')}")
@@ -62,13 +65,6 @@ def line(finding: Finding, scope: Scope, width: Width) -> str:
     about.append(f"{code(kind, 80)} – {inline(reason, 2 * width.why)}" if kind else inline(reason, 2 * width.why))
     about.append(where(spot(row, grade) if grade else row.origin, scope))
     return f"- {' · '.join(filter(None, about))}\n"
-
-
-def _named(row: Row, scope: Scope) -> str:
-    parts = [f"**{inline(name(row), 100)}**"]
-    parts += [code(row.provider, 60)] if scope.providers else []
-    parts += [inline(row.prompt_label, 50)] if scope.prompts else []
-    return " · ".join(filter(None, parts))
 
 
 def where(origin: Origin, scope: Scope) -> str:

@@ -39,12 +39,7 @@ _SAID: Mapping[Any, Holds] = {
     **dict.fromkeys(("idk", "tie", "unknown"), Holds.UNKNOWN),
 }
 # Lists whose name is the verdict on all that they hold.
-_LISTS = {
-    "contradicted": Holds.NO,
-    "false_details": Holds.NO,
-    "ambiguous": Holds.UNKNOWN,
-    "unknown_details": Holds.UNKNOWN,
-}
+_LISTS = {"contradicted": Holds.NO, "false_details": Holds.NO, "ambiguous": Holds.UNKNOWN, "unknown_details": Holds.UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,13 @@ import enum
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gradegate.reporting.account import of, saved, worth
 from gradegate.reporting.explain import explain
 from gradegate.reporting.failing import why
 from gradegate.reporting.findings import Finding, Findings, sort
-from gradegate.reporting.metrics import of, worth
-from gradegate.reporting.savings import saved
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import (
     changed,
@@ -34,8 +33,6 @@ from gradegate.reporting.wording import (
     verdict,
     weight,
 )
-from gradegate.values.account import DerivedMetric
-from gradegate.values.changes import GateChanges
 from gradegate.values.figures import many, spent
 from gradegate.values.result import Decision, GateOutcome, Outcome, Row, RuleResult
 
@@ -96,7 +93,22 @@ _TONES = {
 def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterator[Line]:
     """The lines, the verdict as the last; ``written`` are the reports that are there."""
     if not view.quiet:
-        yield from _cases(decision, view)
+        run = decision.run
+        # What graders in ``verbose_mode`` did, step by step.
+        for row in run.rows:
+            for grade in row.grades:
+                if isinstance(steps := grade.evidence.get("steps"), list):
+                    yield Line(f"STEPS  {name(row)}  {one_line(grade.assertion.type, 80)}")
+                    yield from (Line(f"  {visible(str(step))}") for step in steps)
+        findings = sort(run.rows, decision.blocking)
+        if view.passed:
+            passed = (row for row in run.rows if row.outcome is Outcome.PASS)
+            yield from (Line(f"  {name(row)}  [{of(row)}]", Tone.GOOD, ended(row).upper()) for row in passed)
+        yield from _list(findings, view)
+        yield from _evidence("FAILED", Tone.BAD, findings.failed, view)
+        yield from _evidence("COULD NOT TELL", Tone.UNSURE, findings.unclear, view)
+        yield from _evidence("FAILED ON THE BASE, TOO", Tone.UNSURE, findings.known, view)
+        yield from _evidence("ADVISORY", Tone.UNSURE, findings.advisory, view)
         yield from _about(decision)
         yield from _decided(decision)
     if written:
@@ -107,32 +119,6 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
 
 
 # --- the cases ------------------------------------------------------------------------------------------------
-
-
-def _cases(decision: Decision, view: View) -> Iterator[Line]:
-    run = decision.run
-    yield from _steps(run.rows)
-    findings = sort(run.rows, decision.blocking)
-    if view.passed:
-        yield from (_passed(row) for row in run.rows if row.outcome is Outcome.PASS)
-    yield from _list(findings, view)
-    yield from _evidence("FAILED", Tone.BAD, findings.failed, view)
-    yield from _evidence("COULD NOT TELL", Tone.UNSURE, findings.unclear, view)
-    yield from _evidence("FAILED ON THE BASE, TOO", Tone.UNSURE, findings.known, view)
-    yield from _evidence("ADVISORY", Tone.UNSURE, findings.advisory, view)
-
-
-def _steps(rows: Iterable[Row]) -> Iterator[Line]:
-    """What graders in ``verbose_mode`` did, step by step."""
-    for row in rows:
-        for grade in row.grades:
-            if isinstance(steps := grade.evidence.get("steps"), list):
-                yield Line(f"STEPS  {name(row)}  {one_line(grade.assertion.type, 80)}")
-                yield from (Line(f"  {visible(str(step))}") for step in steps)
-
-
-def _passed(row: Row) -> Line:
-    return Line(f"  {name(row)}  [{_asked(row)}]", Tone.GOOD, ended(row).upper())
 
 
 def _list(findings: Findings, view: View) -> Iterator[Line]:
@@ -146,7 +132,7 @@ def _list(findings: Findings, view: View) -> Iterator[Line]:
         ("DOES NOT BLOCK", Tone.UNSURE, groups.advises),
     ):
         if found:
-            yield Line(f": {many(_number(found), 'case')}", tone, title)
+            yield Line(f": {many(sum(1 + len(finding.alike) for finding in found), 'case')}", tone, title)
             yield from (Line(_listed(finding, view)) for finding in found[: LOG.evidence])
             if len(found) > LOG.evidence:
                 yield Line(f"  {many(len(found) - LOG.evidence, 'more case')} in results.json")
@@ -159,38 +145,27 @@ def _listed(finding: Finding, view: View) -> str:
     alike = f" and {many(len(finding.alike), 'further case')}" if finding.alike else ""
     where = place(spot(row, grades[0]) if grades else row.origin)
     parts = (f"  {one_line(name(row), 40)}{alike}", where, f"{kind}: {reason}" if kind else reason)
-    return _cut(" · ".join(filter(None, parts)), view.columns)
-
-
-def _cut(text: str, columns: int) -> str:
-    """The text in so many columns of a terminal, on which some signs take two."""
-    if not columns:
+    # The text in so many columns of a terminal, on which some signs take two.
+    text = " · ".join(filter(None, parts))
+    if not view.columns:
         return text
     from rich.text import Text  # only on a terminal: it is slow to load
 
     line = Text(text)
-    line.truncate(columns, overflow="ellipsis")
+    line.truncate(view.columns, overflow="ellipsis")
     return line.plain
 
 
 def _evidence(title: str, tone: Tone, findings: list[Finding], view: View) -> Iterator[Line]:
     for finding in findings[: view.evidence]:
         row = finding.row
-        yield Line(f"  {name(row)}  [{_asked(row)}]", tone, title)
+        yield Line(f"  {name(row)}  [{of(row)}]", tone, title)
         yield Line(textwrap.indent(explain(row, finding.grades, view.text), "  "))
         if finding.alike:
             yield Line(f"  The same happened in {many(len(finding.alike), 'further case')}: {_names(finding.alike, 10)}")
         yield Line("")
     if len(findings) > view.evidence:
         yield Line(f"  {many(len(findings) - view.evidence, 'more case')}; {view.more}\n", tone, title)
-
-
-def _asked(row: Row) -> str:
-    return ", ".join(filter(None, (one_line(row.provider, 80), one_line(row.prompt_label, 60))))
-
-
-def _number(findings: Sequence[Finding]) -> int:
-    return sum(1 + len(finding.alike) for finding in findings)
 
 
 def _names(rows: Sequence[Row], most: int, limit: int = 160) -> str:
@@ -207,7 +182,10 @@ def _names(rows: Sequence[Row], most: int, limit: int = 160) -> str:
 def _about(decision: Decision) -> Iterator[Line]:
     """What is good to know, and what it took."""
     run = decision.run
-    yield from _derived(run.derived)
+    for metric in run.derived[:_MOST_METRICS]:
+        yield Line(f"metric {one_line(metric.name, 100)} [{of(metric)}]: {worth(metric)}")
+    if len(run.derived) > _MOST_METRICS:
+        yield Line(f"{many(len(run.derived) - _MOST_METRICS, 'more metric')} in results.json")
     for note in notes(decision):
         yield Line(f"note: {': '.join(filter(None, (place(note.origin), one_line(note.text, _TEXT))))}")
     if run.models:
@@ -218,47 +196,32 @@ def _about(decision: Decision) -> Iterator[Line]:
     yield from (Line(text, Tone.FAINT) for text in saved(run))
 
 
-def _derived(metrics: Sequence[DerivedMetric]) -> Iterator[Line]:
-    for metric in metrics[:_MOST_METRICS]:
-        yield Line(f"metric {one_line(metric.name, 100)} [{of(metric)}]: {worth(metric)}")
-    if len(metrics) > _MOST_METRICS:
-        yield Line(f"{many(len(metrics) - _MOST_METRICS, 'more metric')} in results.json")
-
-
 # --- the decision ---------------------------------------------------------------------------------------------
 
 
 def _decided(decision: Decision) -> Iterator[Line]:
     """What the verdict comes from: it stands last, so that it is in sight when the run ends."""
     run = decision.run
-    yield from _changes(decision.changes)
+    for change in decision.changes.found[:_MOST_CHANGES]:
+        text = ": ".join(filter(None, (place(change.origin), one_line(change.text, _TEXT))))
+        yield Line(f"  {text}", Tone.UNSURE, f"GATE {change.kind.value.upper()}")
+    if len(decision.changes.found) > _MOST_CHANGES:
+        yield Line(f"  {len(decision.changes.found) - _MOST_CHANGES:,} more in results.json", Tone.UNSURE, "GATE")
+    if decision.changes.found:
+        yield Line(f"{changed(decision.changes)}. {cure(decision.changes)}".strip())
     for said in (no_model(run.models), recorded(run.made), compared(run.baseline)):
         yield from [Line(f"{said}.")] if said else []
     if run.interrupted:
         yield Line(f": {one_line(run.interrupted, _TEXT)}", Tone.UNSURE, "The run stopped early")
-    yield from _rules(decision)
-    blocks = sort(run.rows, decision.blocking).groups.blocks
-    if len(blocks) > 1:
-        yield Line(f"blocked by {_names([finding.row for finding in blocks], _NAMES, 40)}: the list is above")
-
-
-def _changes(changes: GateChanges) -> Iterator[Line]:
-    for change in changes.found[:_MOST_CHANGES]:
-        text = ": ".join(filter(None, (place(change.origin), one_line(change.text, _TEXT))))
-        yield Line(f"  {text}", Tone.UNSURE, f"GATE {change.kind.value.upper()}")
-    if len(changes.found) > _MOST_CHANGES:
-        yield Line(f"  {len(changes.found) - _MOST_CHANGES:,} more in results.json", Tone.UNSURE, "GATE")
-    if changes.found:
-        yield Line(f"{changed(changes)}. {cure(changes)}".strip())
-
-
-def _rules(decision: Decision) -> Iterator[Line]:
-    """A line for each rule, what is missed and blocks as the last of them."""
+    # A line for each rule, what is missed and blocks as the last of them.
     several = len({result.rule.suite for result in decision.rules}) > 1
     for result in sorted(decision.rules, key=_gravity):
         head = f"rule {titled(result.rule, several)} ({weight(result.rule)}): {verdict(result)}"
         tone = (Tone.GOOD, Tone.UNSURE, Tone.UNSURE, Tone.BAD)[_gravity(result)]
         yield Line(f"; {measured(result)}; required: {required(result)}", tone, head)
+    blocks = sort(run.rows, decision.blocking).groups.blocks
+    if len(blocks) > 1:
+        yield Line(f"blocked by {_names([finding.row for finding in blocks], _NAMES, 40)}: the list is above")
 
 
 def _gravity(result: RuleResult) -> int:

@@ -6,15 +6,15 @@ import textwrap
 from collections.abc import Iterable
 
 from gradegate.reporting.plain import outline
-from gradegate.reporting.visible import clip, visible
+from gradegate.reporting.visible import clip, fact, visible
 from gradegate.reporting.wording import called, expected, place, remarks, said, scored, spot
 from gradegate.values.result import Grade, Row
 
 
 def explain(row: Row, grades: Iterable[Grade], limit: int) -> str:
     """Each assertion with what was expected and why it did not pass; the answer once, before them."""
-    answer = [_fact("got", row.output or "(an empty answer)", limit)] if row.output is not None else []
-    error = [_fact("no answer", row.error, limit)] if row.error else []
+    answer = [fact("got", row.output or "(an empty answer)", limit)] if row.output is not None else []
+    error = [fact("no answer", row.error, limit)] if row.error else []
     # Without an answer every assertion says the same as the row does.
     about = [visible(clip(remark, limit)) for remark in remarks(row)]
     grounds = [explain_grade(row, grade, limit) for grade in grades] or ([] if about else ["no assertion says why"])
@@ -26,12 +26,7 @@ def explain_grade(row: Row, grade: Grade, limit: int) -> str:
     place_of = place(spot(row, grade))
     about = ", ".join(filter(None, (f"{called(grade.assertion, grade.metric)} {said(grade)}", scored(grade), place_of)))
     texts = (("expected", expected(grade.assertion)), ("why", grade.reason or "no reason was given"))
-    facts = [_fact(label, text, limit) for label, text in texts if text]
+    facts = [fact(label, text, limit) for label, text in texts if text]
     if grade.evidence:
         facts.append(visible(clip(outline({"evidence": grade.evidence}), limit)))
     return "\n".join([about, *(textwrap.indent(text, "  ") for text in facts)])
-
-
-def _fact(label: str, text: str, limit: int) -> str:
-    first, *rest = visible(clip(text.strip(), limit)).split("\n")
-    return "\n".join([f"{label}: {first}", *(f"  {line}" for line in rest)])

@@ -10,7 +10,6 @@ from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
 from gradegate.reporting.wording import called, remarks, said, scored
 from gradegate.results.earlier_run import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
-from gradegate.values.conversation import Turn
 from gradegate.values.figures import many
 from gradegate.values.result import Grade, Outcome, Row
 
@@ -31,7 +30,7 @@ def exchange(row: Row, grade: Grade | None = None) -> Exchange:
     """The exchange that a failure is about: of a conversation that of the first turn named, else the last one."""
     if not row.turns:
         return Exchange(_last_message(row.prompt), row.output or "")
-    last = next((number for number, turn in _numbered(row) if turn.role == "assistant"), len(row.turns))
+    last = next((number for number, turn in [*enumerate(row.turns, 1)][::-1] if turn.role == "assistant"), len(row.turns))
     number = next(iter(blamed_turns(row, grade) if grade else ()), last)
     before = (turn.content for turn in reversed(row.turns[:number]) if turn.role == "user")
     turn = row.turns[number - 1]
@@ -43,11 +42,6 @@ def exchange(row: Row, grade: Grade | None = None) -> Exchange:
 def blamed_turns(row: Row, grade: Grade) -> tuple[int, ...]:
     """The numbers of the turns that a failure is about, from 1; those that the conversation does not have are left out."""
     return tuple(turn for turn in grade.turns if 0 < turn <= len(row.turns))
-
-
-def _numbered(row: Row) -> list[tuple[int, Turn]]:
-    """The turns from the last."""
-    return [*enumerate(row.turns, 1)][::-1]
 
 
 def _last_message(prompt: str) -> str:

@@ -167,7 +167,7 @@ def fingerprint(decision: Decision) -> str:
             str(row.repeat),
             row.provider,
             row.prompt_label,
-            *_types(row),
+            *sorted(f"{grade.assertion.type} {grade.metric} {grade.outcome.value}" for grade in Finding(row).grades),
         ]
         for effect, found in enumerate((groups.blocks, groups.unclear, groups.advises))
         for finding in found
@@ -176,7 +176,3 @@ def fingerprint(decision: Decision) -> str:
     weaker = [str(change.origin) + change.text for change in decision.changes.found]
     said = json.dumps([decision.outcome.value, cases, weaker])
     return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()[:16]
-
-
-def _types(row: Row) -> list[str]:
-    return sorted(f"{grade.assertion.type} {grade.metric} {grade.outcome.value}" for grade in Finding(row).grades)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from gradegate.reporting.failing import is_fixed
 from gradegate.reporting.markdown import code, details, fit, inline, link
 from gradegate.reporting.report import Links
 from gradegate.reporting.wording import HEADS, changed, compared, cure, headline, name, no_model, place, recorded, tally
-from gradegate.values.changes import GUARD, GateChange, GateChanges, done, guarded
+from gradegate.values.changes import GUARD, GateChanges, done, guarded
 from gradegate.values.figures import many
 from gradegate.values.result import Decision
 from gradegate.values.suite import Note
@@ -39,12 +39,8 @@ def opening(outcome: str, words: str, links: Links, titles: Iterable[str] = (), 
 
 def opened(decision: Decision, links: Links) -> str:
     """The first line of a decision: configs are named by their descriptions, else by their files."""
-    titles = _titles(decision.run.made.titles, [row.suite for row in decision.run.rows])
+    titles = [decision.run.made.titles.get(file) or file for file in dict.fromkeys([row.suite for row in decision.run.rows])]
     return opening(decision.outcome.value, headline(decision), links, titles, decision.run.made.commit)
-
-
-def _titles(described: Mapping[str, str], files: Sequence[str]) -> list[str]:
-    return [described.get(file) or file for file in dict.fromkeys(files)]
 
 
 def verdict(decision: Decision, links: Links, room: int, measure: Callable[[str], int]) -> str:
@@ -107,13 +103,9 @@ def _other(changes: GateChanges, links: Links, room: int, measure: Callable[[str
 
 
 def _fitted(changes: GateChanges, links: Links, room: int, measure: Callable[[str], int]) -> list[str]:
-    lines = fit((_change(change, links) for change in changes.found), room, measure)
+    lines = fit((note(Note(f"{change.kind.value}: {change.text}", change.origin), links) for change in changes.found), room, measure)
     left = len(changes.found) - len(lines)
     return [*lines, *([f"- {left:,} more in results.json\n"] if left else [])]
-
-
-def _change(change: GateChange, links: Links) -> str:
-    return note(Note(f"{change.kind.value}: {change.text}", change.origin), links)
 
 
 def note(said: Note, links: Links) -> str:

@@ -24,7 +24,10 @@ _SIGN = {Outcome.PASS: "✅", Outcome.FAIL: "❌", Outcome.ERROR: "❔"}
 
 def block(finding: Finding, scope: Scope, folded: bool) -> str:
     """One case: its name, each assertion that did not pass, and with ``folded`` the long texts behind a fold."""
-    parts = [_title(finding.row, scope)]
+    row = finding.row
+    about = [f"**{inline(name(row))}**", code(row.suite, 100) if scope.suites else "", code(row.provider, 100) if scope.providers else ""]
+    about += [inline(row.prompt_label, 80) if scope.prompts else "", where(row.origin, scope) if row.error else ""]
+    parts = [" · ".join(filter(None, about)) + "\n"]
     if finding.row.error:
         parts.append("The target gave no answer:\n\n" + fence(clip(finding.row.error, _SHORT)))
     else:
@@ -38,23 +41,15 @@ def block(finding: Finding, scope: Scope, folded: bool) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _title(row: Row, scope: Scope) -> str:
-    about = [f"**{inline(name(row))}**"]
-    if scope.suites:
-        about.append(code(row.suite, 100))
-    if scope.providers:
-        about.append(code(row.provider, 100))
-    if scope.prompts:
-        about.append(inline(row.prompt_label, 80))
-    if row.error:
-        about.append(where(row.origin, scope))
-    return " · ".join(filter(None, about)) + "\n"
-
-
 def _grades(finding: Finding, scope: Scope) -> Iterator[str]:
     grades = finding.grades
     for number, grade in enumerate(grades[:_GRADES]):
-        yield _grade_line(finding.row, grade, scope) + "\n" + _facts(finding.row, grade, answer=number == 0)
+        facts = [("expected", expected(grade.assertion))]
+        if number == 0:
+            told = exchange(finding.row, grade)
+            facts.append((f"got ({told.turn})" if told.turn else "got", told.answered or "(an empty answer)"))
+        facts.append(("why", grade.reason or "(no reason was given)"))
+        yield _grade_line(finding.row, grade, scope) + "\n" + fence("\n".join(_fact(label, text) for label, text in facts if text))
     for remark in remarks(finding.row):
         yield f"{inline(remark[:1].upper() + remark[1:])}.\n"
     if not grades and not remarks(finding.row):
@@ -68,15 +63,6 @@ def _grade_line(row: Row, grade: Grade, scope: Scope) -> str:
     sign = "⚠️" if advice else _SIGN[grade.outcome]
     parts = [f"{sign} {code(called(grade.assertion, grade.metric))} {said(grade)}", scored(grade)]
     return " · ".join(filter(None, [*parts, where(spot(row, grade), scope)])) + "\n"
-
-
-def _facts(row: Row, grade: Grade, answer: bool) -> str:
-    facts = [("expected", expected(grade.assertion))]
-    if answer:
-        told = exchange(row, grade)
-        facts.append((f"got ({told.turn})" if told.turn else "got", told.answered or "(an empty answer)"))
-    facts.append(("why", grade.reason or "(no reason was given)"))
-    return fence("\n".join(_fact(label, text) for label, text in facts if text))
 
 
 def _fact(label: str, text: str) -> str:

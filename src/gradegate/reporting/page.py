@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.reporting import agent, headline
+from gradegate.reporting.account import provenance, saved, worth
 from gradegate.reporting.case_line import NARROW, WIDE, Scope, Width, line, several
 from gradegate.reporting.findings import Finding, Groups, sort
 from gradegate.reporting.markdown import code, details, fence, fit, inline, link, table
 from gradegate.reporting.markdown_case import block
-from gradegate.reporting.metrics import worth
-from gradegate.reporting.provenance import provenance
 from gradegate.reporting.report import Links
-from gradegate.reporting.savings import saved
 from gradegate.reporting.wording import HEADS, ended, incomplete, measured, name, notes, required, titled, verdict, weight
 from gradegate.values.account import DerivedMetric
 from gradegate.values.changes import GUARD
@@ -41,7 +39,7 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     first = headline.opened(decision, links)
     head = first + headline.verdict(decision, links, form.limit // 6, form.measure)
     said = headline.notes(notes(decision), links, form.limit // 10, form.measure, _NOTES)
-    foot = said + _tables(decision, scope, form) + _foot(decision, form)
+    foot = said + _rules(decision, scope, form) + _derived(decision.run.derived, scope, form) + _foot(decision, form)
     room = form.limit - form.measure(head + foot) - _RESERVE
     groups = sort(decision.run.rows, decision.blocking).groups
     cases = _lines(groups, scope, form, room * 4 // 5)  # a line for each case is worth more than all else
@@ -65,44 +63,31 @@ def bare(outcome: str, reason: str, text: str, links: Links) -> str:
 
 def _lines(groups: Groups, scope: Scope, form: PageForm, room: int) -> str:
     """A line for each failing case under what it does to the check; shorter lines where they would not fit."""
-    wide = _listed(groups, scope, form, room, WIDE)
-    return _listed(groups, scope, form, room, NARROW).text if wide.left else wide.text
+    text, left = _listed(groups, scope, form, room, WIDE)
+    return _listed(groups, scope, form, room, NARROW)[0] if left else text
 
 
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    text: str
-    left: int
-
-
-def _listed(groups: Groups, scope: Scope, form: PageForm, room: int, width: Width) -> _Listed:
+def _listed(groups: Groups, scope: Scope, form: PageForm, room: int, width: Width) -> tuple[str, int]:
+    """The lines as a text, and how many cases there was no room for."""
     parts, left, sight = [], 0, _OPEN
-    for title, listed in (
-        ("❌ Blocks", groups.blocks),
-        ("❔ Could not tell", groups.unclear),
-        ("⚠️ Does not block", groups.advises),
-    ):
+    for title, listed in (("❌ Blocks", groups.blocks), ("❔ Could not tell", groups.unclear), ("⚠️ Does not block", groups.advises)):
         if not listed:
             continue
         heading = f"#### {title}: {many(_number(listed), 'case')}\n\n"
         lines = fit((line(finding, scope, width) for finding in listed), room - form.measure(heading), form.measure)
         missing = _number(listed[len(lines) :])
-        text = heading + _opened(lines, sight) + _missing(missing, scope.links)
+        shut = lines[sight:]
+        folded = details(f"{len(shut):,} more", "".join(shut)) + "\n" if shut else ""
+        text = heading + "".join(lines[:sight]) + "\n" + folded + _missing(missing, scope.links)
         sight = max(1, sight - len(lines))  # of each group something is in sight
         left += missing
         parts.append(text)
         room -= form.measure(text)
-    return _Listed("".join(parts), left)
+    return "".join(parts), left
 
 
 def _number(findings: Sequence[Finding]) -> int:
     return sum(1 + len(finding.alike) for finding in findings)
-
-
-def _opened(lines: list[str], sight: int) -> str:
-    shut = lines[sight:]
-    folded = details(f"{len(shut):,} more", "".join(shut)) + "\n" if shut else ""
-    return "".join(lines[:sight]) + "\n" + folded
 
 
 def _missing(left: int, links: Links) -> str:
@@ -117,17 +102,14 @@ def _grounds(groups: Groups, scope: Scope, form: PageForm, room: int) -> str:
     """What was expected, what came and why, of as many cases as there is room for, with the evidence where it fits."""
     findings = [*groups.blocks, *groups.unclear, *groups.advises]
     room -= form.measure(details(" " * 80, ""))
-    blocks = _blocks(findings, scope, form, room, folded=True)
-    if len(blocks) < len(findings):  # more cases are worth more than the evidence of some
-        blocks = _blocks(findings, scope, form, room, folded=False)
+    for folded in (True, False):
+        blocks = fit((block(finding, scope, folded) for finding in findings), room, form.measure)
+        if len(blocks) == len(findings):  # more cases are worth more than the evidence of some
+            break
     if not blocks:
         return ""
     of = f" of {len(blocks):,} of {many(len(findings), 'case')}" if len(blocks) < len(findings) else ""
     return details(f"Expected, got and why{of}", "".join(blocks)) + "\n"
-
-
-def _blocks(findings: list[Finding], scope: Scope, form: PageForm, room: int, folded: bool) -> list[str]:
-    return fit((block(finding, scope, folded) for finding in findings), room, form.measure)
 
 
 def _all_cases(rows: tuple[Row, ...], scope: Scope, form: PageForm, room: int) -> str:
@@ -149,10 +131,6 @@ def _case_lines(rows: Iterable[Row]) -> Iterator[str]:
 # --- rules and metrics ----------------------------------------------------------------------------------------
 
 
-def _tables(decision: Decision, scope: Scope, form: PageForm) -> str:
-    return _rules(decision, scope, form) + _derived(decision.run.derived, scope, form)
-
-
 def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
     # Without a gate block the one rule is that every case passes, which the counts of a passing run already say.
     # A warning at the top says of a gate that is weakened all that its rule would.
@@ -161,11 +139,15 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
     if all(result.rule.every_case and result.outcome is Outcome.PASS and not result.errored for result in rules):
         return ""
     lines = table(("Rule", "Kind", "Outcome", "Measured", "Required"), (_cells(result, scope) for result in rules))
+    missed = sum(result.outcome is Outcome.FAIL for result in rules)
+    return _table(many(len(rules), "rule") + (f", {missed:,} missed" if missed else ""), lines, "more rule", form)
+
+
+def _table(title: str, lines: list[str], more: str, form: PageForm) -> str:
+    """A folded table, and how many of its lines there is no room for."""
     taken = fit(lines, form.limit // 10, form.measure)
     left = len(lines) - len(taken)
-    text = "".join(taken) + (f"\n{many(left, 'more rule')} in results.json.\n" if left else "")
-    missed = sum(result.outcome is Outcome.FAIL for result in rules)
-    return details(many(len(rules), "rule") + (f", {missed:,} missed" if missed else ""), text) + "\n"
+    return details(title, "".join(taken) + (f"\n{many(left, more)} in results.json.\n" if left else "")) + "\n"
 
 
 def _cells(result: RuleResult, scope: Scope) -> tuple[str, ...]:
@@ -181,10 +163,7 @@ def _derived(metrics: Sequence[DerivedMetric], scope: Scope, form: PageForm) -> 
         return ""
     columns = ("Derived metric", *(["Provider"] if scope.providers else []), *(["Prompt"] if scope.prompts else []))
     lines = table((*columns, "Value"), (_metric(metric, scope) for metric in metrics))
-    taken = fit(lines, form.limit // 10, form.measure)
-    left = len(lines) - len(taken)
-    text = "".join(taken) + (f"\n{many(left, 'more metric')} in results.json.\n" if left else "")
-    return details(many(len(metrics), "derived metric"), text) + "\n"
+    return _table(many(len(metrics), "derived metric"), lines, "more metric", form)
 
 
 def _metric(metric: DerivedMetric, scope: Scope) -> Iterator[str]:

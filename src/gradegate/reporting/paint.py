@@ -24,10 +24,6 @@ def coloured(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
         return False
     if forced := environ.get("FORCE_COLOR"):
         return forced.lower() not in ("0", "false")
-    return _capable(stream, environ)
-
-
-def _capable(stream: TextIO, environ: Mapping[str, str]) -> bool:
     return stream.isatty() and environ.get("TERM", "") != "dumb"
 
 

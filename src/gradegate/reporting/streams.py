@@ -14,15 +14,11 @@ PATIENCE = 5.0  # seconds that a reader may take to go on reading
 def guard() -> None:
     """Put streams in the place of the process's own that raise at no closed, full or broken end, and at no character."""
     for _ in range(3):
-        _open_lowest()
+        # Take one of the numbers 0 to 2 that is free, so that no file or connection gets the number of a stream.
+        descriptor = os.open(os.devnull, os.O_RDWR)
+        if descriptor > 2:
+            os.close(descriptor)
     sys.stdout, sys.stderr = _stream(sys.stdout, 1), _stream(sys.stderr, 2)
-
-
-def _open_lowest() -> None:
-    """Take one of the numbers 0 to 2 that is free, so that no file or connection gets the number of a stream."""
-    descriptor = os.open(os.devnull, os.O_RDWR)
-    if descriptor > 2:
-        os.close(descriptor)
 
 
 def _stream(stream: TextIO | None, descriptor: int) -> TextIO:

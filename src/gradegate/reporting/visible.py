@@ -27,6 +27,12 @@ def clip(text: str, limit: int) -> str:
     return f"{text[:limit].rstrip()}… ({left:,} more character{'' if left == 1 else 's'})"
 
 
+def fact(label: str, text: str, limit: int) -> str:
+    """At most ``limit`` characters of a text behind its label, further lines indented."""
+    first, *rest = visible(clip(text.strip(), limit)).split("\n")
+    return "\n".join([f"{label}: {first}", *(f"  {line}" for line in rest)])
+
+
 def one_line(text: str, limit: int = 200) -> str:
     """The text in one visible line of at most so many characters, before those that hide are written out."""
     line = " ".join(text[: 16 * limit].split())  # a text of many megabytes costs nothing

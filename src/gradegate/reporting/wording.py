@@ -248,7 +248,9 @@ def measured(result: RuleResult) -> str:
     parts = []
     if rule.every_case or rule.min_pass_rate is not None:
         rate = "" if result.pass_rate is None else f" ({_rates(result)[0]})"
-        parts.append(f"{result.passed:,} of {graded:,} passed{rate}{_interval(result)}")
+        known = result.low is not None and result.high is not None
+        interval = f", so {percent(result.low or 0.0, 2)} to {percent(result.high or 0.0, 2)} of all" if known else ""
+        parts.append(f"{result.passed:,} of {graded:,} passed{rate}{interval}")
     if rule.min_score is not None and result.score is not None:
         parts.append(f"mean score {_scores(result)[0]}")
     if result.new_failures is not None:
@@ -283,12 +285,6 @@ def required(result: RuleResult) -> str:
     if rule.max_drop is not None:
         parts.append(f"no drop of more than {percent(rule.max_drop)}")
     return ", ".join(parts) or "every grade of the base, the same or stricter"
-
-
-def _interval(result: RuleResult) -> str:
-    if result.low is None or result.high is None:
-        return ""
-    return f", so {percent(result.low, 2)} to {percent(result.high, 2)} of all"
 
 
 def _scores(result: RuleResult) -> tuple[str, str]:

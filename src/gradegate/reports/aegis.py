@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from gradegate.configs.aegis import FULL, Evaluation, Run
-from gradegate.configs.shortnames import SHORTNAMES
+from gradegate.configs.aegis_assertions import SHORTNAMES
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.results.jsonable import encodable, finite, plain
 from gradegate.values.result import Asserted, Decision, Grade, Outcome, Row, RuleResult

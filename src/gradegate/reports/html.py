@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from gradegate.reporting import metrics, wording
+from gradegate.reporting import account, wording
+from gradegate.reporting.account import provenance, saved
 from gradegate.reporting.browser import filled
 from gradegate.reporting.case_view import CaseView, took, view
 from gradegate.reporting.charts import histogram, shares
@@ -14,9 +15,7 @@ from gradegate.reporting.choices import choices
 from gradegate.reporting.distribution import spreads
 from gradegate.reporting.failing import beside, is_fixed
 from gradegate.reporting.findings import Effect, Finding, effects
-from gradegate.reporting.provenance import provenance
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reporting.savings import saved
 from gradegate.values.result import Decision
 
 _MOST = 2000  # cases of one kind; a browser does not bear many more
@@ -55,7 +54,7 @@ def render(decision: Decision, links: Links) -> Document:
         histogram=histogram,
         shares=shares,
         words=wording,
-        metrics=metrics,
+        metrics=account,
         most_metrics=_MOST_METRICS,
         saved=saved,
         took=took,

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 
 from junit_xml import TestCase, TestSuite
 
+from gradegate.reporting.account import provenance, saved, worth
 from gradegate.reporting.explain import explain, explain_grade
 from gradegate.reporting.findings import Finding, kind, unchecked
-from gradegate.reporting.metrics import worth
-from gradegate.reporting.provenance import provenance
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reporting.savings import saved
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import called, changed, fails, name, place, recorded, remarks
 from gradegate.results.earlier_run import standing

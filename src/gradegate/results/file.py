@@ -78,19 +78,15 @@ def read_baseline(path: Path) -> Baseline:
     """The run of the base that a results.json holds. Raises UnusableError."""
     try:
         with regular(path, MAX_BASELINE) as file:
-            return _read(file)
+            start = file.readline(MAX_FILE)
+            if start.rstrip().endswith(_HEAD_END):
+                return _baseline(_Base.model_validate_json(start + _LAST), _lines(file))
+            if os.fstat(file.fileno()).st_size > MAX_FILE:
+                raise UnusableError(f"it has more than {MAX_FILE // MIB} MiB, and is not laid out as gradegate writes it")
+            head = _Base.model_validate_json(start + file.read(MAX_FILE))
+            return _baseline(head, head.cases)
     except ValidationError as e:
         raise UnusableError(f"it is no results.json of this version: {first_wrong(e)}") from e
-
-
-def _read(file: BufferedReader) -> Baseline:
-    start = file.readline(MAX_FILE)
-    if start.rstrip().endswith(_HEAD_END):
-        return _baseline(_Base.model_validate_json(start + _LAST), _lines(file))
-    if os.fstat(file.fileno()).st_size > MAX_FILE:
-        raise UnusableError(f"it has more than {MAX_FILE // MIB} MiB, and is not laid out as gradegate writes it")
-    head = _Base.model_validate_json(start + file.read(MAX_FILE))
-    return _baseline(head, head.cases)
 
 
 def _lines(file: BufferedReader) -> Iterator[_Answer]:

@@ -42,11 +42,7 @@ class At:
     @property
     def target(self) -> Path:
         """The attributes that it is read into."""
-        return _parts(self.into or self.path or "")
-
-
-def _parts(path: str) -> Path:
-    return tuple(filter(None, path.split(".")))
+        return tuple(filter(None, (self.into or self.path or "").split(".")))
 
 
 def line(shape: type[BaseModel], value: Any, **given: Any) -> dict[str, Any]:

@@ -57,14 +57,6 @@ class Counted(Part):
     pass_rate: float | None = Share
 
 
-def _written_readings(readings: Readings) -> Readings | None:
-    return None if readings == NO_READINGS else readings
-
-
-def _read_readings(said: Readings | None) -> Readings:
-    return said or NO_READINGS
-
-
 class Spent(Part):
     """What calls of one kind took."""
 
@@ -78,8 +70,8 @@ class Spent(Part):
     reasks: int = Field(description="Graders asked again because their reply held no verdict.")
     cached: int = Field(default=0, description="Replies that came from the cache; they are not among the calls.")
     saved_usd: Annotated[float, At("saved")] = Field(default=0.0, description="What those would have cost, as far as it is known.")
-    readings: Annotated[Readings | None, At("readings", _written_readings, _read_readings)] = Field(
-        default=None, description="null where no reply of a grader was read."
+    readings: Annotated[Readings | None, At("readings", lambda it: None if it == NO_READINGS else it, lambda said: said or NO_READINGS)] = (
+        Field(default=None, description="null where no reply of a grader was read.")
     )
 
 
@@ -121,8 +113,7 @@ class GradeLine(Part):
     undone: bool = Field(default=False, description="An error because a budget or a signal ended the run before.")
     unheard: bool = Field(default=False, description="An error because a model gave no answer.")
     withheld: bool = Field(
-        default=False,
-        description="An error because a request was not sent, which held a credential where none may stand.",
+        default=False, description="An error because a request was not sent, which held a credential where none may stand."
     )
     turns: list[int] = Field(default=[], description="Of a conversation, from 1: those that the failure is about.")
 

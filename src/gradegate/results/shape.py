@@ -1,6 +1,5 @@
 """The shape of results.json: what ``gradegate schema results`` publishes, and all that writes or reads the file goes by."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
@@ -10,9 +9,9 @@ from gradegate.errors import Origin
 from gradegate.results.jsonable import encodable
 from gradegate.results.mapping import SELF, At, line, value
 from gradegate.results.rows import CaseLine, Count, Counted, Part, Scale, Share, SourceLine, Spent, Version, Word, source_of
-from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, CacheReport, ConfirmReport, DerivedMetric, KeyUse
+from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, ConfirmReport, DerivedMetric, KeyUse
 from gradegate.values.changes import ChangeKind, GateChange
-from gradegate.values.result import Row, RunResult, cases_of
+from gradegate.values.result import Row, cases_of
 from gradegate.values.suite import Limits, Select
 
 DAY = 86_400  # seconds
@@ -36,16 +35,11 @@ class Summary(Counted):
     grader: Annotated[Spent, At("run.grader_usage")]
 
 
-_SELECTS = frozenset(field.name for field in fields(Select))
-
-
-def _written_select(select: Select) -> dict[str, str]:
-    return {name: encodable(text) for name, text in asdict(select).items() if text}
-
-
-def _read_select(said: Mapping[str, str]) -> Select:
-    """The patterns that this version knows."""
-    return Select(**{name: text for name, text in said.items() if name in _SELECTS})
+_SELECT = At(
+    "rule.select",
+    lambda select: {name: encodable(text) for name, text in asdict(select).items() if text},
+    lambda said: Select(**{field.name: said[field.name] for field in fields(Select) if field.name in said}),  # what this version knows
+)
 
 
 class RuleLine(Part):
@@ -73,9 +67,7 @@ class RuleLine(Part):
     worse: int | None = Field(default=None, description="Cases that passed on the base and fail here.")
     better: int | None = Field(default=None, description="Cases that failed on the base and pass here.")
     p: float | None = Field(default=None, description="The chance of so many worse ones, were both ways alike.")
-    select: Annotated[dict[str, str], At("rule.select", _written_select, _read_select)] = Field(
-        description="Patterns of the grades that it looks at; absent ones take everything."
-    )
+    select: Annotated[dict[str, str], _SELECT] = Field(description="Patterns of the grades that it looks at; absent ones take everything.")
     every_case: Annotated[bool, At("rule.every_case")] = Field(
         description="Each case must pass: the rule of a config without a gate block."
     )
@@ -117,20 +109,14 @@ class MadeLine(Part):
     started: str = Field(description="UTC, ISO 8601.")
     configs: dict[str, str] = Field(description="SHA-256 of each config, by its file.")
     answers: dict[str, str] = Field(
-        default={},
-        description="SHA-256 of each file with recorded answers, by its name; empty where targets were asked.",
+        default={}, description="SHA-256 of each file with recorded answers, by its name; empty where targets were asked."
     )
     titles: dict[str, str] = Field(default={}, description="The description of each config that has one, by its file.")
     options: list[str] = Field(default=[], description="With a config, arguments of `gradegate run` that ask the same.")
     folder: str = Field(default="", description="Where to run it, relative to the root of the repository.")
     digest: str = Field(
-        default="",
-        description="Of the configs together: of one its SHA-256, of several that of theirs, sorted, a line each.",
+        default="", description="Of the configs together: of one its SHA-256, of several that of theirs, sorted, a line each."
     )
-
-
-def _written_budget(run: RunResult) -> dict[str, Any] | None:
-    return line(BudgetLine, run) if run.budget else None
 
 
 def _read_budget(said: "BudgetLine | None") -> BudgetReport | None:
@@ -155,18 +141,15 @@ class BudgetLine(Part):
     saved_usd: Annotated[float, At("usage.saved")]
 
 
-def _oldest_days(cache: CacheReport) -> float | None:
-    return round(cache.oldest / DAY, 2) if cache.hits else None
-
-
 class CacheLine(Part):
     """What came from the cache of replies."""
 
     answers: Annotated[int, At("looked_up")] = Field(description="Replies of targets and graders that were looked for.")
     from_cache: Annotated[int, At("hits")]
-    oldest_days: Annotated[float | None, At(SELF, _oldest_days, lambda days: (days or 0.0) * DAY, "oldest")] = Field(
-        description="null where nothing came from it."
-    )
+    oldest_days: Annotated[
+        float | None,
+        At(SELF, lambda cache: round(cache.oldest / DAY, 2) if cache.hits else None, lambda days: (days or 0.0) * DAY, "oldest"),
+    ] = Field(description="null where nothing came from it.")
     saved_usd: float
 
 
@@ -198,7 +181,9 @@ class Head(Part):
     gate_approved: Annotated[str, At("changes.approved")] = Field(
         default="", description="By what and whom the changes of the gate were approved."
     )
-    budget: Annotated[BudgetLine | None, At("run", _written_budget, _read_budget, "run.budget")] = None
+    budget: Annotated[
+        BudgetLine | None, At("run", lambda run: line(BudgetLine, run) if run.budget else None, _read_budget, "run.budget")
+    ] = None
     cache: Annotated[CacheLine | None, At("run.cache")] = Field(default=None, description="null where the run had none.")
     confirm: Annotated[ConfirmReport | None, At("run.confirm")] = Field(default=None, description="What asking failures again came to.")
     baseline: Annotated[BaselineReport | None, At("run.baseline")] = Field(

@@ -1,12 +1,13 @@
-"""What a run saved, and what it took of its budget, in the words that all reports share."""
+"""A run beside its cases, in words that all reports share: what it was, saved and took, and its derived metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradegate.values.account import BudgetReport, CacheReport
+from gradegate.reporting.visible import one_line
+from gradegate.values.account import BudgetReport, CacheReport, DerivedMetric, Made
 from gradegate.values.figures import figure, many
-from gradegate.values.result import RunResult
+from gradegate.values.result import Row, RunResult
 
 HOUR, DAY = 3600, 86_400
 
@@ -41,3 +42,34 @@ def _used(budget: BudgetReport, seconds: float) -> str:
         f"{seconds:,.1f} of {figure(limits.seconds)} s" if limits.seconds is not None else "",
     ]
     return ", ".join(filter(None, parts))
+
+
+COMMIT, CONFIG, TOOL = "commit", "config-sha256", "gradegate-version"
+
+
+def provenance(made: Made) -> Iterator[tuple[str, str]]:
+    """Name and value of each that is known; the values are one visible line."""
+    for name, value in ((COMMIT, made.commit), (CONFIG, made.digest), (TOOL, made.tool)):
+        if value:
+            yield name, one_line(value, 100)
+
+
+# --- derived metrics ----------------------------------------------------------------------------------------------------
+
+
+def worth(metric: DerivedMetric) -> str:
+    """``0.8571``, or why there is no value; and over how many answers, where not all could be told."""
+    said = one_line(metric.error, 300)
+    value = f"could not be worked out: {said}" if metric.value is None else figure(metric.value)
+    return value + (f" ({over(metric)})" if metric.left_out else "")
+
+
+def over(metric: DerivedMetric) -> str:
+    """``over 9 of 10 answers: the grades of the others are not known``."""
+    answers = many(metric.answers + metric.left_out, "answer")
+    return f"over {metric.answers:,} of {answers}: the grades of the others are not known"
+
+
+def of(asked: DerivedMetric | Row) -> str:
+    """Of whose answers, and to which prompt."""
+    return ", ".join(filter(None, (one_line(asked.provider, 80), one_line(asked.prompt_label, 60))))
