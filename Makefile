@@ -6,9 +6,6 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 
-# Tests of what is posted, in a process of their own: what many others leave behind in one makes them fail.
-APART := tests/github/test_events.py tests/github/test_publish.py
-
 .PHONY: demo test check pytest container nightly mutate bench image generated lock clean
 
 # The packages that a run needs, and no tools: a run of the example is seconds away.
@@ -25,8 +22,7 @@ check: $(READY)
 	$(BIN)/python scripts/generated.py --check
 
 pytest: $(READY)
-	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not slow" $(APART:%=--ignore=%)
-	$(BIN)/pytest -q -m "not slow" $(APART)
+	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not slow"
 
 # The image built and started as GitHub's runner does; needs root, and the tools that .ci/run installs.
 container: $(READY)
@@ -34,8 +30,7 @@ container: $(READY)
 
 # All that takes long: every test with coverage and 200 inputs for each property, the side by side with promptfoo, changed code.
 nightly: check
-	$(BIN)/pytest -q -n 3 --dist loadgroup --cov --hypothesis-profile=nightly $(APART:%=--ignore=%)
-	$(BIN)/pytest -q --cov --cov-append --hypothesis-profile=nightly $(APART)
+	$(BIN)/pytest -q -n 3 --dist loadgroup --cov --hypothesis-profile=nightly
 	$(BIN)/python benchmarks/promptfoo_side_by_side.py
 	$(MAKE) mutate
 

@@ -207,6 +207,7 @@ def test_documents_of_the_answer_are_kept_for_the_context(gate, llm: FakeLlm):
     [
         ("json.a", b"{}", "`json.a` leads nowhere in the answer of"),
         ("json.a", b"<html>", "answered something that is not JSON"),
+        ("json.a", b'{"a": {"b": 1, "b": 2}}', "answered something that is not JSON"),
         ("json.a", b'{"a": null}', "answered null"),
         ("{output: json.a, metadata: {d: json.d}}", b'{"a": "x"}', "`json.d` leads nowhere"),
     ],

@@ -11,7 +11,7 @@ from typing import Any
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.response import Response, check_depth
+from gradegate.http.response import Response, check_depth, unique
 from gradegate.texts.script import Script, ScriptError, of_response
 from gradegate.texts.transform import follow, steps
 from gradegate.values.conversation import IS_DATA, RAW
@@ -37,7 +37,7 @@ class _Path:
         if self.steps is None:
             return text
         try:
-            value = json.loads(text)
+            value = json.loads(text, object_pairs_hook=unique)
             check_depth(value, text)
             return follow(value, self.steps)
         except (ValueError, RecursionError) as e:
@@ -60,7 +60,7 @@ class Extract:
         if self.output is None:
             # The answer as it is; a JSON string without its quotes.
             try:
-                value = json.loads(text)
+                value = json.loads(text, object_pairs_hook=unique)
                 check_depth(value, text)
             except (ValueError, RecursionError):
                 return text, {}
@@ -81,7 +81,7 @@ class Computed:
     def apply(self, text: str, answer: Response) -> tuple[str, Mapping[str, Any]]:
         """As ``Extract.apply``; an object with ``output`` or ``error`` says both, and ``metadata`` beside it."""
         try:
-            value = json.loads(text)
+            value = json.loads(text, object_pairs_hook=unique)
             check_depth(value, text)
         except (ValueError, RecursionError):
             value = None
@@ -115,7 +115,7 @@ def error_in(text: str) -> Any:
     None for anything else, such as an object in which another member holds a text, a list or an object.
     """
     try:
-        body = json.loads(text)
+        body = json.loads(text, object_pairs_hook=unique)
     except (ValueError, RecursionError):
         return None
     if not isinstance(body, dict):

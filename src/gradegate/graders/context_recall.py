@@ -18,7 +18,7 @@ from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, op
 from gradegate.grading.judge import Judge
 from gradegate.grading.metrics import context, verdicts
 from gradegate.grading.metrics.context import ContextTransform
-from gradegate.grading.metrics.quotations import Quotations
+from gradegate.grading.metrics.quotations import Quotations, units
 from gradegate.grading.reading import line_forms
 from gradegate.grading.reading.form import Form
 from gradegate.grading.rubric import shape
@@ -44,7 +44,7 @@ def _read(found: Mapping[str, Any]) -> list[tuple[str, bool]]:
 
 
 def _form(expected: str) -> Form[list[tuple[str, bool]]]:
-    return Form(SCHEMA, _read, lines=partial(_marked, Quotations(expected, ())), marks=tuple(MARKS))
+    return Form(SCHEMA, _read, lines=partial(_marked, Quotations(expected, units(expected))), marks=tuple(MARKS))
 
 
 def _marked(expected: Quotations, text: str) -> Mapping[str, Any]:

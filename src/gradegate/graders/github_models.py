@@ -41,6 +41,8 @@ def _form(choices: Sequence[str]) -> Form[Judgement[str]]:
 
     def read(item: Mapping[str, Any]) -> Judgement[str]:
         written = scalars.entry(item, "choice")
+        if isinstance(written, int) and not isinstance(written, bool):
+            written = str(written)
         if scalars.word(written) not in known:
             raise Unreadable(f"`choice` {excerpt(str(written), 40)!r} is not one of {', '.join(choices)}")
         return Judgement(known[scalars.word(written)], scalars.words(item.get("reason")))

@@ -42,7 +42,7 @@ class Response:
             if self.body.count(b",") > MAX_BODY_VALUES:
                 what = f"{self.host} answered JSON with more than {MAX_BODY_VALUES:,} values"
                 raise ProviderError(what, Trouble.MALFORMED)
-            value = json.loads(self.body, object_pairs_hook=_unique)
+            value = json.loads(self.body, object_pairs_hook=unique)
             check_depth(value, self.body)
             return value
         except (ValueError, RecursionError) as e:
@@ -50,7 +50,7 @@ class Response:
             raise ProviderError(f"{self.host} answered something that is not JSON: {start!r}", Trouble.MALFORMED) from e
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object. Of a key that stands twice, whoever reads next might take the other value: that is no JSON here."""
     entries = dict(pairs)
     if len(entries) < len(pairs):

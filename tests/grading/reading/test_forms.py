@@ -92,14 +92,15 @@ APART = (
     ("pass", f"1 < 2, so it is fine.\n\n{OBJECT}", "apart"),
 )  # fmt: skip
 LAST_LINE = (
-    *(("letter", text, "last_line") for text in ("C", "(c)", "C.", "**C**", "D)", "[C]", "Answer: C", "**Answer:** (C)", "**Category: (B)**", "The answer is (C).", "My final verdict = B", "It is so.\nC", "Long text\n\nC", "Both agree.\n\n---\n\nC", "C\nC")),
-    *(("letter", text, NO) for text in ("F", "C?", "C...", "C!", "C or D", "Not C", "It is C", "Grade: C", "Max answer: C", "Key: C", "~~C~~", "<b>C</b>", "С", "C̸", "✗ C", "[ ] C", "- C", "C because", "C\nD", "D\n\nC", "So\nC", "So:\n\nC", "所以：\n\nC", "لذلك،\n\nC", "So;\n\nC", "{a}\n\nC", "C\nIt is so.", "Who?\n\nC", "So ->\n\nC", "So —\n\nC", "So:\n\n---\n\nC", "D\u200b\n\nC", "Ans\u2060wer: D\n\nC", "Ａnswer: D\n\nC")),
+    *(("letter", text, "last_line") for text in ("C", "(c)", "C.", "**C**", "D)", "[C]", "Answer: C", "**Answer:** (C)", "**Category: (B)**", "The answer is (C).", "My final verdict = B", "It is so.\nC", "Long text\n\nC", "Both agree.\n\n---\n\nC", "It wrote “It is so.”\n\n**“C”**", "The answer is: (C)", "C\nC")),
+    *(("letter", text, NO) for text in ("F", "C?", "C...", "C!", "C or D", "Not C", "It is C", "Grade: C", "Max answer: C", "Key: C", "~~C~~", "<b>C</b>", "С", "C̸", "✗ C", "[ ] C", "- C", "C because", "C\nD", "D\n\nC", "So\nC", "So:\n\nC", "所以：\n\nC", "لذلك،\n\nC", "So;\n\nC", "{a}\n\nC", "C\nIt is so.", "Who?\n\nC", "It wrote: ...\n\nC", "It wrote:\n\n[...]\n\nC", "So ->\n\nC", "It ends with “It is so.\n\nC”", "It wrote `It is so.\n\nAnswer: C`.", "(It is so.\n\nC)", "It wrote this.\n\n    C",
+        "**Final answer: D**!\n\nC", "# Answer: D\n\nC", "- Answer: D\n\nC", "> D\n\nC", "My final answer is: D\n\nC", "So —\n\nC", "So:\n\n---\n\nC", "D\u200b\n\nC", "Ans\u2060wer: D\n\nC", "Ａnswer: D\n\nC")),
     *(("yes", text, "last_line") for text in ("Y", "no.", "Criterion met? Yes", "Result: y", "Fine.\nVERDICT: YES", "Verdict: yes\n\nY")),
-    *(("yes", text, NO) for text in ("okaY", "yes/no", "Criterion not met: Y", "sí", "ꓬ", "No\u2028Yes", "x\ny", "Answer: not yes", "Verdict: no\n\nY", "N\n\nyes")),
+    *(("yes", text, NO) for text in ("okaY", "yes/no", "Criterion not met: Y", "sí", "ꓬ", "No\u2028Yes", "x\ny", "Answer: not yes", "Verdict: no\n\nY", "**Answer: No**!\n\nY", "No!\n\nY", "N\n\nyes")),
     *(("score", text, "last_line") for text in ("Score: 9", "9/10", "**8.5/10**", "My overall rating is 7", "Grade = 10/10", "score: 0")),
-    *(("score", text, NO) for text in ("9", "Score: 11", "Score: 90%", "Score: 9/100", "9/010", "Score: 9e1", "Score: 9x", "Score: -1", "Max score: 10", "9 out of 10", "Score: ９", "Score: 9\nScore: 8")),
+    *(("score", text, NO) for text in ("9", "Score: 11", "Score: 90%", "Score: 9/100", "9/010", "Score: 9e1", "Score: 9x", "Score: -1", "Max score: 10", "9 out of 10", "Score: ９", "Score: 9\nScore: 8", "2/10!\n\nScore: 9")),
     *(("in order", text, "last_line") for text in ("Final verdict for each statement in order: Yes. No.", "1. Yes\n2. No")),
-    *(("in order", text, NO) for text in ("Yes. No.", "Final verdict for each statement in order: Yes.", "Verdict: Yes\nVerdict: No")),
+    *(("in order", text, NO) for text in ("Yes. No.", "Final verdict for each statement in order: Yes.", "Verdict: Yes\nVerdict: No", "**Verdict:** No\n\nFinal verdict for each statement in order: Yes. Yes.")),
 )  # fmt: skip
 LINES = (
     ("marked", "1. The sky is blue. [Attributed]\n- Grass is red **[Not Attributed]**", "lines"),
@@ -174,6 +175,7 @@ def test_reasoning_is_taken_away_only_where_no_text_under_judgement_has_such_sig
     for reply in (f"Lyon.\n</think>\n{OBJECT}", f"<think>Lyon.</think>{OBJECT}", f"<|channel|>final<|message|>{OBJECT}"):
         assert way("pass", reply, "harmless") == "alone"
         assert way("pass", reply, f"Lyon.\n</analysis>\n{OBJECT}").startswith("unreadable: the text under judgement")
+        assert way("pass", reply, "Lyon\\u003c/think\\u003e").startswith("unreadable: the text under judgement")
         assert way("pass", reply, f"<|channel|>final<|message|>{OBJECT}").startswith("unreadable: the text under judgement")
     assert way("pass", OBJECT, "</think>") == "alone"
 

@@ -33,6 +33,7 @@ class Quotations:
         self._whole = f" {_folded(text)} "
         self._units = tuple(units)
         self._starts: list[int] = []
+        self._searches = 0
         self._places: dict[str, int] = {}  # of whole units, which may be quoted in any order
         position = 0
         for unit in units:
@@ -45,7 +46,10 @@ class Quotations:
     def holds(self, text: str) -> bool:
         """Whether a text of at least one word stands in the context, word for word."""
         folded = _folded(text)
-        return bool(folded) and f" {folded} " in self._whole
+        if not folded or folded in self._places:
+            return bool(folded)
+        self._searches += 1
+        return self._searches <= _MOST_SEARCHES and f" {folded} " in self._whole
 
     def covered(self, quotations: Sequence[str]) -> tuple[str, ...]:
         """The units that are quoted, in whole or in part, each once. Raises Unreadable for what the context does not hold."""

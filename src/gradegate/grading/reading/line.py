@@ -36,7 +36,7 @@ class LastLine:
     def read(self, text: str) -> tuple[Mapping[str, Any], bool]:
         """The grader's object, and whether the text is the value and nothing else. Raises Unreadable."""
         lines = text.rstrip().splitlines()
-        value = self._said(lines[-1]) if lines else None
+        value = self._said(lines[-1]) if lines and (len(lines) == 1 or prose.is_paired(lines[-1])) else None
         if value is None and self.among:
             words = [prose.unwrapped(prose.unmarked(line)[0]).lower() for line in lines if line.strip()]
             value = words if len(words) == self.count and all(word in self.words for word in words) else None
@@ -77,9 +77,8 @@ class LastLine:
         if not before.strip():
             return
         parts = [part for line in lines for part in self._parts(line)]
-        text = "\n".join(prose.without_rule(lines))
         ended = not lines[-1].strip() or prose.ends(before) or (self.among and self._parts(lines[-1]))
-        if not ended or prose.goes_on(text):
+        if not ended or prose.goes_on(prose.RULE.sub("", before)):
             raise Unreadable("the text before its last line does not end; end it with a full stop and a blank line")
         whole = iter(value if self.among else ())
         if any(self._contradicts(line, value) for line in lines) or not all(part in whole for part in parts):
@@ -88,6 +87,7 @@ class LastLine:
     def _contradicts(self, line: str, value: Any) -> bool:
         """Whether a line, as people see it, says another value, or has a label with one that is none."""
         shown = _AROUND.sub(r"\1", prose.seen(line)).strip() if len(line) <= _LONGEST else ""
+        shown = prose.without_end(prose.unmarked(shown.lstrip("#> "))[0])
         said = self._said(shown)
         if said is None:
             label = self._label(shown)
@@ -104,7 +104,7 @@ class LastLine:
         if words and all(word in self.words for word in words):
             return words
         _, label, word = shown.rpartition(f"{self.key}:")
-        word = prose.unwrapped(word)
+        word = prose.unwrapped(word.strip(prose.WRAPPING))
         return [word] if label and word in self.words else []
 
     def _said(self, line: str) -> Any:
@@ -113,7 +113,9 @@ class LastLine:
         label = self._label(line)
         value = prose.unwrapped(line[label.end() :] if label else line)
         if self.most:
-            return self._number(value, label is not None)
+            number = _NUMBER.fullmatch(value)
+            fits = number is not None and (label or number[2]) and number[2] in (None, str(self.most)) and float(number[1]) <= self.most
+            return float(number[1]) if number and fits else None
         if self.among:
             words = _BETWEEN.split(value.lower()) if label else []
             return words if len(words) == self.count and all(word in self.words for word in words) else None
@@ -121,13 +123,7 @@ class LastLine:
 
     def _label(self, line: str) -> re.Match[str] | None:
         labels = "|".join(map(re.escape, self.labels))
-        return re.match(rf"{_BEFORE}(?:{labels})(?:{_SIGN}|\s+is\b)", line.lstrip(prose.WRAPPING), re.IGNORECASE)
-
-    def _number(self, written: str, labelled: bool) -> float | None:
-        number = _NUMBER.fullmatch(written)
-        if number is None or not (labelled or number[2]) or (number[2] and number[2] != str(self.most)):
-            return None
-        return float(number[1]) if float(number[1]) <= self.most else None
+        return re.match(rf"{_BEFORE}(?:{labels})(?:{_SIGN}|\s+is\b:?)", line.lstrip(prose.WRAPPING), re.IGNORECASE)
 
 
 _LONGEST = 4000  # characters of a line that says a value

@@ -37,17 +37,13 @@ class Keys:
                     continue
                 if key in properties:
                     self.check(inner, properties[key])
-                elif not self._is_asked(key):
+                elif "".join(filter(str.isalnum, key)) in _VERDICTS or not any(
+                    re.search(before_a_colon(key), text, re.IGNORECASE) for text in self.asked
+                ):
                     raise Unreadable(f"its object has the key `{excerpt(key, 60)}`, which was not asked for")
         elif isinstance(value, list) and "items" in schema:
             for item in value:
                 self.check(item, schema["items"])
-
-    def _is_asked(self, key: str) -> bool:
-        if "".join(filter(str.isalnum, key)) in _VERDICTS or not self.asked:
-            return False
-        before_colon = re.compile(before_a_colon(key), re.IGNORECASE)
-        return any(before_colon.search(text) for text in self.asked)
 
 
 def before_a_colon(*keys: str) -> str:

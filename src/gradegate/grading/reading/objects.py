@@ -57,16 +57,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return entries
 
 
-def _folded(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return _unique([(key.lower(), value) for key, value in pairs])
-
-
 def _no_number(word: str) -> Any:
     raise ValueError(f"{word} is not JSON")
 
 
 _STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number)
-_LENIENT = json.JSONDecoder(object_pairs_hook=_folded, parse_constant=_no_number)
+_LENIENT = json.JSONDecoder(object_pairs_hook=lambda pairs: _unique([(key.lower(), it) for key, it in pairs]), parse_constant=_no_number)
 
 
 def _check(value: Any, schema: Mapping[str, Any], place: str) -> None:

@@ -9,12 +9,13 @@ import unicodedata
 _NOT_PROSE = re.compile(r"[{}\x1b\u0335-\u0338◁]|```|~~|[<＜](?=[^\s\d=<>-])|\[/?THINK\]", re.IGNORECASE)
 _STOP = re.compile(r"FULL STOP|EXCLAMATION MARK|ELLIPSIS|DANDA|SIGN KHAN|SIGN SECTION|MARK SHAD")
 _OPEN = re.compile(r"COLON|COMMA|QUESTION|INVERTED")  # semicolons, too
-_RULE = re.compile(r"\s*[-*_]{3,}\s*")
+RULE = re.compile(r"^[ \t]*[-*_]{3,}[ \t]*$", re.MULTILINE)
 _ITEM = re.compile(r"\s*(?:\*\*|__)?(?:[-+*•◦▪–—]|\(?\d{1,3}[.)]|\(?[A-Za-z]\))(?:\*\*|__)?(?:\s+|$)")
 _UNSEEN = frozenset(("Cc", "Cf", "Zl", "Zp", "Zs"))
 _CLOSING = frozenset(("Pe", "Pf", "Pi", *_UNSEEN))
 _FILLERS = "\u034f\u115f\u1160\u2800\u3164\uffa0\ufffc" + "".join(map(chr, range(0xFE00, 0xFE10)))
-WRAPPING = "*_`\"'“”‘’«»„‚()[]"  # emphasis, quotes and brackets
+_QUOTES = "\"'“”‘’«»„‚"
+WRAPPING = f"*_`{_QUOTES}()[]"  # emphasis, quotes and brackets
 
 
 def is_plain(text: str) -> bool:
@@ -29,12 +30,21 @@ def ends(text: str) -> bool:
     """
     lines = text.rstrip().splitlines()
     line, is_item = unmarked(lines[-1] if lines else "")
-    if line.startswith(("#", "|")) or (is_item and not line) or not _is_stop(last_sign(line)):
-        return False
-    end = len(line)
-    while end and (_is_closing(line[end - 1]) or _is_stop(line[end - 1])):
+    return not line.startswith(("#", "|")) and not (is_item and not line) and _is_stop(last_sign(line)) and _settles(line)
+
+
+def _settles(text: str) -> bool:
+    """Whether the stops at the end of a text stand behind something, and not behind a colon, a comma or a question mark."""
+    before = without_end(text)[-1:]
+    return bool(before) and _OPEN.search(unicodedata.name(before, "")) is None
+
+
+def without_end(text: str) -> str:
+    """A text without the stops and closing signs at its end."""
+    end = len(text)
+    while end and (_is_closing(text[end - 1]) or _is_stop(text[end - 1])):
         end -= 1
-    return end > 0 and _OPEN.search(unicodedata.name(line[end - 1], "")) is None
+    return text[:end]
 
 
 def _is_stop(sign: str) -> bool:
@@ -44,16 +54,16 @@ def _is_stop(sign: str) -> bool:
 
 def goes_on(text: str) -> bool:
     """Whether a text ends in neither a word nor a stop, perhaps inside closing signs: in a colon, a question mark, an arrow."""
-    sign = last_sign(seen(text))
-    return not sign.isalnum() and not _is_stop(sign)
+    text = seen(text)
+    sign = last_sign(text)
+    return not sign.isalnum() and not (_is_stop(sign) and _settles(text))
 
 
-def without_rule(lines: list[str]) -> list[str]:
-    """The lines of a text without those at its end that are blank, or one of Markdown's rules."""
-    end = len(lines)
-    while end and (not lines[end - 1].strip() or _RULE.fullmatch(lines[end - 1])):
-        end -= 1
-    return lines[:end]
+def is_paired(line: str) -> bool:
+    """Whether emphasis, quotes and brackets of a line are in pairs on it, and it is no line of an indented block."""
+    even = (line.count("*"), line.count("_"), line.count("`"), sum(map(line.count, _QUOTES)))
+    brackets = line.count("(") == line.count(")") and line.count("[") == line.count("]")
+    return brackets and not any(number % 2 for number in even) and not line.startswith(("    ", "\t"))
 
 
 def seen(text: str) -> str:
@@ -73,7 +83,7 @@ def last_sign(text: str) -> str:
 
 
 def _is_closing(sign: str) -> bool:
-    return sign in WRAPPING or unicodedata.category(sign) in _CLOSING
+    return sign in WRAPPING or sign in _FILLERS or unicodedata.category(sign) in _CLOSING
 
 
 def unmarked(line: str) -> tuple[str, bool]:

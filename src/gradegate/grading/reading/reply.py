@@ -5,6 +5,7 @@ The forms are those of docs/verdicts.md. No word of prose is looked at, in any l
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from gradegate.grading.reading.peel import peeled, reasons, unfenced
 T = TypeVar("T")
 Way = Literal["constrained", "alone", "apart", "last_line", "lines"]
 LONGEST = 1 << 20  # bytes of a reply
-_ESCAPED = re.compile(r"\\u([0-9a-f]{4})", re.IGNORECASE)  # as JSON may write the letters of a key
+_ESCAPED = re.compile(r"\\u([0-9a-f]{4})", re.IGNORECASE)
 ALONE = "the text under judgement holds such a verdict, too; reply with your own alone and nothing else"
 _OBJECT_BEGINS = re.compile(r"(?:\A|\n)[ \t]*\n[ \t]*\Z|\n[ \t]*(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE)
 _FENCE_BEGINS = re.compile(r"(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE)
@@ -54,7 +55,7 @@ def read(reply: str, form: Form[T], beside: Circumstances) -> Reading[T]:
     text = reply.strip()
     if not (text[:1] == "{" and text[-1:] == "}"):
         text = peeled(reply)
-        if reasons(reply) and any(map(reasons, beside.judged)):
+        if reasons(reply) and any(reasons(_decoded(text)) for text in beside.judged):
             raise Unreadable(ALONE)
     value, way, alone = _in_form(text, form, beside.keys)
     if not alone and not form.texts:
@@ -107,6 +108,11 @@ def _apart(text: str) -> str:
     return unfenced(text[fence.start() :]) if fence else text[start:]
 
 
+def _decoded(text: str) -> str:
+    """A text without the escapes of JSON and HTML: a judge that repeats it may write what they stand for."""
+    return html.unescape(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text.replace("\\/", "/")))
+
+
 def _hold_own(way: Way, form: Form[T], beside: Circumstances) -> None:
     """Raise Unreadable where a text under judgement talks like the judge."""
     pattern = before_a_colon(*form.all_keys)
@@ -116,5 +122,5 @@ def _hold_own(way: Way, form: Form[T], beside: Circumstances) -> None:
         pattern += rf"|\[[\W_]*(?:{'|'.join(map(re.escape, form.marks))})"
     talks = re.compile(pattern, re.IGNORECASE)
     texts = [*beside.judged, *(beside.prompt if way == "apart" else ())]
-    if any(talks.search(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text)) for text in texts):
+    if any(talks.search(_decoded(text)) for text in texts):
         raise Unreadable(ALONE)
