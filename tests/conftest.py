@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from gradegate import cli
 from gradegate.access import hiding
-from gradegate.processes.begin import begin
+from gradegate.processes.evaluate import begin
 from support.fake_llm import FakeLlm, serve
 
 # On GitHub keys are bound to their hosts; tests say so themselves where they mean it.

@@ -11,8 +11,7 @@ import pytest
 
 from gradegate.files.bounds import MEMORY, TOTAL_SECONDS
 from gradegate.processes import evaluate as desk
-from gradegate.processes.begin import begin
-from gradegate.processes.evaluate import Exceeded, Refused, charged, evaluate
+from gradegate.processes.evaluate import Exceeded, Refused, begin, charged, evaluate
 from support import tasks
 from support.patience import PATIENCE
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 import record_snippets
 
-from gradegate.processes.begin import begin
-from gradegate.processes.evaluate import Exceeded, Refused, evaluate
+from gradegate.processes.evaluate import Exceeded, Refused, begin, evaluate
 from gradegate.processes.serve import answer
 from support.each import each
 

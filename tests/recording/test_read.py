@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.files.lines import MAX_DEPTH
-from gradegate.processes.begin import begin
+from gradegate.processes.evaluate import begin
 from gradegate.recording.fields import strange
 from gradegate.recording.read import MOST, read
 from gradegate.values.settings import Settings

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gradegate.processes.begin import begin
+from gradegate.processes.evaluate import begin
 from support.fake_llm import FakeLlm
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from gradegate import cli
-from gradegate.processes.begin import begin
+from gradegate.processes.evaluate import begin
 
 PARTS, OPEN = "gradegate-parts", "gradegate-parts/open.jsonl"
 TIMES = {"seconds", "started", "oldest_days"}

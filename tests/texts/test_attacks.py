@@ -3,8 +3,7 @@
 import pytest
 
 from gradegate.files.bounds import SCRIPT_RUNAWAYS
-from gradegate.processes.begin import begin
-from gradegate.processes.evaluate import evaluate
+from gradegate.processes.evaluate import begin, evaluate
 from gradegate.texts import script
 from gradegate.texts.script import ScriptError
 

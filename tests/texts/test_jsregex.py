@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.processes.begin import begin
+from gradegate.processes.evaluate import begin
 from gradegate.texts import patterns
 
 RECORDED = json.loads((Path(__file__).parent / "jsregex" / "expected.json").read_text())

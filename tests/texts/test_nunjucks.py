@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.processes.begin import begin
+from gradegate.processes.evaluate import begin
 from gradegate.texts import filters
 from gradegate.texts.template import TemplateError, needs, render, uses
 from support.each import each

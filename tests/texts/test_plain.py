@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.processes.begin import begin
-from gradegate.processes.evaluate import Refused, evaluate
+from gradegate.processes.evaluate import Refused, begin, evaluate
 from gradegate.texts import engine
 from gradegate.texts.filters import FILTERS as FILTERS_THERE_ARE
 from gradegate.texts.plain import is_plain

@@ -7,7 +7,7 @@ import shutil
 import pytest
 import record_snippets
 
-from gradegate.processes.begin import begin
+from gradegate.processes.evaluate import begin
 from gradegate.texts import script
 from gradegate.texts.script import ScriptError
 

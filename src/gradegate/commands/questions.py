@@ -14,7 +14,7 @@ Ask = Callable[[str], str]  # shows a question and gives the line that was typed
 
 
 def completed(given: dict[str, str], ask: Ask) -> Choices:
-    """The choices, with those that were not ``given`` asked for; an empty line takes the default. Raises ConfigError at the end of input."""
+    """The choices; those not ``given`` are asked for, and an empty line takes the default. Raises ConfigError at the end of input."""
     try:
         template = given.get("template") or _template(ask)
         choices = Choices(**{**given, "template": template})  # type: ignore[arg-type]

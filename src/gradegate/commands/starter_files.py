@@ -22,7 +22,7 @@ _SUFFIX = ".template"  # of a program, so that no tool takes it for one of ours
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Where somebody starts: ``cwd``, and ``root``, the repository around it, else ``cwd``. ``folder`` holds the config, relative to ``cwd``."""
+    """Where somebody starts: ``cwd``; ``root``, the repository around it, else ``cwd``; ``folder`` of the config, relative to ``cwd``."""
 
     cwd: Path
     root: Path

@@ -145,7 +145,8 @@ def _spared(step: Step, prepared: Prepared) -> str:
 def withheld(event: Event, missing: frozenset[str]) -> str:
     """Why a run of an outsider has none of the variables that are missing."""
     verb = "is" if len(missing) == 1 else "are"
-    return f"the pull request comes from {event.outsider}, whose workflow GitHub gives no secrets, and {', '.join(sorted(missing))} {verb} not there"
+    names = ", ".join(sorted(missing))
+    return f"the pull request comes from {event.outsider}, whose workflow GitHub gives no secrets, and {names} {verb} not there"
 
 
 def _approval(step: Step) -> Approval:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradegate.files import amounts
 from gradegate.files.bounds import EACH_SECONDS, MAX_SENT, SCRIPT_EACH, SCRIPT_TOTAL, SECONDS, TOTAL_SECONDS
 from gradegate.processes.sandbox import Died, Worker
 
@@ -95,8 +96,9 @@ _DESK = _Desk()
 atexit.register(_DESK.end)
 
 
-def start_anew() -> None:
-    """A new run: what others took is not its own."""
+def begin() -> None:
+    """Start all accounts anew: what another run in this process read and evaluated is not this one's own."""
+    amounts.start_anew()
     for account in (GENERAL, SCRIPTS):
         account.left = account.total
         account.runaways.clear()

@@ -213,7 +213,8 @@ def _of_path(path: str, probe: bool) -> str:
         return found
     try:
         line = [found, "-I", "-S", "-c", "import sys; print(sys.executable)"]
-        said = subprocess.run(line, capture_output=True, text=True, timeout=30, env={"PATH": path}, check=False).stdout  # noqa: S603 - PATH is ours
+        ours = {"PATH": path}
+        said = subprocess.run(line, capture_output=True, text=True, timeout=30, env=ours, check=False).stdout  # noqa: S603
     except (OSError, subprocess.SubprocessError):
         return found
     return said.strip() if Path(said.strip()).is_file() else found

@@ -105,7 +105,7 @@ def _suite(title: str, rows: list[_Told], properties: str) -> Iterator[str]:
 
 
 def _whole(run: RunResult, changes: GateChanges) -> Iterator[tuple[str, str]]:
-    """Of which commit and config it is, what the run saved and notes, which answers were recorded, and what the pull request does to its gate."""
+    """Of which commit and config it is, what it saved and notes, which answers were recorded, what the pull request does to its gate."""
     yield from provenance(run.made)
     if said := recorded(run.made):
         yield "recorded", said

@@ -15,7 +15,7 @@ from gradegate.errors import ConfigError
 from gradegate.http.client import Client
 from gradegate.planning.job import Plan
 from gradegate.planning.load import Located
-from gradegate.processes.begin import begin
+from gradegate.processes.evaluate import begin
 from gradegate.results.earlier_run import Baseline
 from gradegate.values.changes import NO_CHANGES, ChangeKind, GateChange, GateChanges
 from gradegate.values.settings import Settings

@@ -20,7 +20,7 @@ from gradegate.planning.retold import told
 from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.planning.shares import check_shard
 from gradegate.processes import pool as programs
-from gradegate.processes.begin import begin
+from gradegate.processes.evaluate import begin
 from gradegate.processes.permission import may_run
 from gradegate.recording.read import read as recorded
 from gradegate.reporting.redact import conceal, concealed_mistakes

@@ -41,7 +41,8 @@ _WORDS = frozenset(
 _NAME = re.compile(r"(?!\d)[\w$]+")
 _BRINGS_NAMES = frozenset({"eval", "with", "globalThis"})
 _TYPES = re.compile(
-    r"[)\w]\??\s*:\s*(?:string|number|boolean|any|unknown|void|Record<|Promise<)|\bas\s+(?:any|string|number|const)\b|^[^\S\n]*+(?:interface|type)\s+\w+",
+    r"[)\w]\??\s*:\s*(?:string|number|boolean|any|unknown|void|Record<|Promise<)|\bas\s+(?:any|string|number|const)\b"
+    r"|^[^\S\n]*+(?:interface|type)\s+\w+",
     re.MULTILINE,
 )
 Refusal = tuple[str, int, str]  # what, the line of it, what to do instead

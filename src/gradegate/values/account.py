@@ -40,7 +40,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class AskedModel:
-    """A target or grader of a run; ``replies_from`` is "model", "program" (code of the repository), or "file" or "prompt" where neither was asked."""
+    """A target or grader of a run; ``replies_from`` is "model", "program" (code of the repository), "file" or "prompt"."""
 
     name: str
     host: str = ""  # empty when nothing left the machine

@@ -64,7 +64,8 @@ class LastLine:
         """A pattern for what talks like this line inside another text: a label with a value, or ``n/most``."""
         label = rf"(?<![^\W_])(?:{'|'.join(map(re.escape, self.labels))})"
         if self.most:
-            return rf"{label}(?:(?=[\W_]*?[:=?：])|[\W_]*?\sis\b)[\W_]*+[0-9]|(?<![^\W_])(?<![/.])[0-9]{{1,3}}(?:\.[0-9]{{1,9}})?\s?/\s?{self.most}(?![^\W_])"
+            share = rf"(?<![^\W_])(?<![/.])[0-9]{{1,3}}(?:\.[0-9]{{1,9}})?\s?/\s?{self.most}(?![^\W_])"
+            return rf"{label}(?:(?=[\W_]*?[:=?：])|[\W_]*?\sis\b)[\W_]*+[0-9]|{share}"
         # After `is`, a single letter is a value only as a capital: "the answer is a city".
         words = "|".join(map(re.escape, self.words))
         after_is = "|".join(re.escape(word) if len(word) > 1 else f"(?-i:{re.escape(word.upper())})" for word in self.words)

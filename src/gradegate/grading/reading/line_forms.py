@@ -19,7 +19,7 @@ def _filled(text: str) -> list[str]:
 
 
 def marked(text: str, marks: Sequence[str], is_quoted: Callable[[str], bool]) -> list[tuple[str, str]]:
-    """The text of every line with its one mark. A list item, a quotation or a bracket that does not end ``is_quoted``. Raises Unreadable."""
+    """The text of every line with its one mark. A list item or quotation that does not end ``is_quoted``. Raises Unreadable."""
     words = "|".join(map(re.escape, marks))
     last = re.compile(rf"[*_]{{0,3}}\[({words})\][*_]{{0,3}}\.?", re.IGNORECASE)
     another = re.compile(rf"\[[^\[\]]*(?:{words})", re.IGNORECASE)
