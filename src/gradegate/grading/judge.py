@@ -143,7 +143,7 @@ class Judge:
 
     def _question(self, kind: str, *, again: bool = False) -> Question:
         """A question to a model; what was asked before is never answered from the cache."""
-        return question(self.models[kind], afresh=again or self.ask_number > 0)
+        return question(self.models[kind], afresh=again)
 
     def _read(self, reply: Reply, form: Form[T], step: str) -> Reading[T]:
         """What a reply says. Raises Unreadable."""
