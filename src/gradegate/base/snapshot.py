@@ -18,6 +18,7 @@ from gradegate.planning.job import Job, Plan
 from gradegate.planning.load import Located
 from gradegate.texts.code import reads
 from gradegate.texts.template import show
+from gradegate.values.result import Held
 from gradegate.values.suite import NOWHERE, Code, Policy
 
 RECORDED = "recorded"  # the source of an answer that the config brings
@@ -40,7 +41,7 @@ class ModelTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class GradeTerms:
+class GradeTerms(Held):
     """One planned grade: its terms, with digests of what is filled in, and beside them what else the comparison looks at.
 
     ``most``: its limit is one from above.
@@ -62,16 +63,6 @@ class GradeTerms:
     opinions: tuple[ModelTerms, ...] = ()  # its own, which grade the re-asks
     members: tuple[GradeTerms, ...] = ()
     origin: Origin = field(default=NOWHERE, compare=False)
-
-    @property
-    def negated(self) -> bool:
-        """Whether the type starts with ``not-``."""
-        return self.type.startswith("not-")
-
-    @property
-    def counts(self) -> bool:
-        """Whether it takes part in deciding."""
-        return self.blocking and self.weight != 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,8 @@ def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
     if matching:
         why = "`blocking: false` or `threshold: none`"
         return f"what it looks at is advisory ({why}): let that block, or write `blocking: false` into the rule"
-    counting = [names for names, it in grades if it.weight and (it.blocking or not rule.blocking)]
+    whole = replace(rule, select=Select())
+    counting = [names for names, it in grades if selects(whole, it, names["provider"], names["description"])]
     written = [key for key in _KEYS if getattr(rule.select, key)]
     alone = {key: replace(Select(), **{key: getattr(rule.select, key)}) for key in written}
     wrong = [key for key in written if not any(alone[key].takes(**names) for names in counting)]

@@ -52,8 +52,27 @@ class Verdict:
     turns: tuple[int, ...] = ()  # of a conversation, from 1: those that lowered the score
 
 
+class Held:
+    """What the type, weight and blocking of an assertion come to, planned, graded or kept of a base."""
+
+    __slots__ = ()
+    type: str
+    weight: float
+    blocking: bool
+
+    @property
+    def negated(self) -> bool:
+        """Whether the type starts with ``not-``."""
+        return self.type.startswith("not-")
+
+    @property
+    def counts(self) -> bool:
+        """Whether its grades take part in deciding: it blocks, and it has weight."""
+        return self.blocking and self.weight != 0
+
+
 @dataclass(frozen=True, slots=True)
-class Asserted:
+class Asserted(Held):
     """What was asserted, as rules and reports need it: no model, no key. ``value`` is filled in."""
 
     type: str
@@ -67,16 +86,6 @@ class Asserted:
     origin: Origin = NOWHERE
     key: bytes = b""  # SHA-256: what it is called among those of its answer, in every run
     definition: bytes = b""  # SHA-256: what it asks for: equal where two runs ask for the same
-
-    @property
-    def negated(self) -> bool:
-        """Whether the type starts with ``not-``."""
-        return self.type.startswith("not-")
-
-    @property
-    def counts(self) -> bool:
-        """Whether its grades take part in deciding: it blocks, and it has weight."""
-        return self.blocking and self.weight != 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +267,7 @@ class RuleResult:
     bears: bool = False  # met even if each answer on which the grader contradicts itself is a new failure
 
 
-class _Held(Protocol):
+class _Assertion(Protocol):
     """What an answer is held to, as it is written, planned, kept of a base, or graded."""
 
     @property
@@ -271,7 +280,7 @@ class _Held(Protocol):
     def blocking(self) -> bool: ...
 
 
-def selects(rule: Rule, held: _Held, provider: str, description: str) -> bool:
+def selects(rule: Rule, held: _Assertion, provider: str, description: str) -> bool:
     """Whether a rule looks at a grade of its suite, of an answer by that target to the case of that name."""
     if held.weight == 0 or (rule.blocking and not held.blocking):
         return False

@@ -16,9 +16,9 @@ Object = Mapping[str, Any]
 class Form(Generic[T]):
     """The forms of one question. Whichever a reply has, it becomes the object of ``schema``, and ``read`` takes that.
 
-    ``read`` raises Unreadable. ``line`` is the declared last line; ``lines`` makes the object of a reply in which every line counts, each with
-    one of ``marks``. ``texts`` is the key of a list of texts, which is no verdict: a JSON list is read, too, and the text under judgement does
-    not matter. ``object_only``: a prompt of the user's asks for the object, too, so that the schema can go with it.
+    ``read`` raises Unreadable. ``line`` is the declared last line; ``lines`` makes the object of a reply in which every line counts, each
+    with one of ``marks``. ``texts`` is the key of a list of texts, which is no verdict: a JSON list is read, and the text under judgement
+    does not matter. ``object_only``: a prompt of the user's asks for the object, too, so that the schema can go with it.
     """
 
     schema: Mapping[str, Any]
