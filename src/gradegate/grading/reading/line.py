@@ -14,6 +14,7 @@ _BEFORE = r"(?:(?:the|my)\s+)?(?:(?:final|correct|best|right|overall)\s+)?"
 _SIGN = r"[*_`\"'”’)\]]{0,6}\s{0,9}[:=?：][*_`]{0,4}"
 _NUMBER = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?")
 _AROUND = re.compile(r"\s*([*_`\"'“”‘’«»()\[\]]|\.$)\s*")
+_LONGEST = 4000  # characters of a line that says a value
 _BETWEEN = re.compile(r"[.,;\s]+")
 
 
@@ -125,6 +126,3 @@ class LastLine:
     def _label(self, line: str) -> re.Match[str] | None:
         labels = "|".join(map(re.escape, self.labels))
         return re.match(rf"{_BEFORE}(?:{labels})(?:{_SIGN}|\s+is\b:?)", line.lstrip(prose.WRAPPING), re.IGNORECASE)
-
-
-_LONGEST = 4000  # characters of a line that says a value

@@ -110,7 +110,8 @@ def _apart(text: str) -> str:
 
 def _decoded(text: str) -> str:
     """A text without the escapes of JSON and HTML: a judge that repeats it may write what they stand for."""
-    return html.unescape(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text.replace("\\/", "/")))
+    text = re.sub(r"(?<=&#)[0-9]+(?=[0-9]{8})", "", text.replace("\\/", "/"))  # no sign has a longer number
+    return html.unescape(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text))
 
 
 def _hold_own(way: Way, form: Form[T], beside: Circumstances) -> None:
