@@ -15,7 +15,9 @@ from gradegate.values.result import Asserted, Grade, Outcome, Row
 from gradegate.values.suite import Rule
 from support.each import each
 
-VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())["settled"]
+CONFORMANCE = Path(__file__).parent.parent / "conformance"
+VECTORS = json.loads((CONFORMANCE / "decisions.json").read_text())["settled"]
+UNCONFIRMED = json.loads((CONFORMANCE / "history.json").read_text())["unconfirmed"]
 
 
 def tally(passed, failed, open_):
@@ -41,6 +43,16 @@ def row(*outcomes, threshold=None, case=None):
 
 
 EVERY = Rule("every", every_case=True, suite="s")
+
+
+def test_of_a_missed_rule_the_first_fifty_cases_are_asked_to_their_end():
+    for vector in UNCONFIRMED:
+        rows = [Opened(row(PASS))] * vector["passed"] + [Opened(row(FAIL))] * vector["confirmed"]
+        rows += [Opened(row(FAIL), frozenset([0]))] * vector["open"]
+        waves = Waves([Rule("r", min_pass_rate=vector["min_pass_rate"], suite="s")], rows)
+        assert waves.next() == []
+        asked = len(waves.last())
+        assert (asked, vector["open"] - asked) == (vector["asked_to_the_end"], vector["failed_once"])
 
 
 def test_a_case_that_fails_by_something_else_is_not_asked_again():
@@ -153,7 +165,7 @@ def test_what_is_settled_cannot_change_and_what_is_not_can(states, rule, data):
         assert (best, worst) == (PASS, FAIL)
 
 
-INTERVALS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())["interval"]
+INTERVALS = json.loads((CONFORMANCE / "decisions.json").read_text())["interval"]
 
 
 @each("vector", INTERVALS, ids=lambda vector: f"{vector['passed']}-{vector['graded']}")

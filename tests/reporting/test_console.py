@@ -64,7 +64,7 @@ def test_a_list_of_what_did_not_pass_stands_before_the_evidence() -> None:
     assert all(len(line) <= 80 and "evals/support.yaml:" in line for line in entries)
     assert entries[0].startswith("  Delivery abroad · evals/support.yaml:32 · factuality: The answer promises")
     assert sum(line.startswith("FAILED  ") for line in text) == 21  # twenty, and where the rest is
-    assert "FAILED  10 more cases; -v shows all of them, and -o results.json keeps them" in text
+    assert "FAILED  20 more cases; -v shows all of them, and -o results.json keeps them" in text
 
 
 def test_one_failure_is_no_list() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from junitparser import JUnitXml
@@ -13,6 +14,7 @@ from gradegate.reporting.report import REPORTS
 from gradegate.values.account import Made
 from support import screens
 
+TITLE = "Answers of the support desk"
 ONE, TWO = hashlib.sha256(b"a").hexdigest(), hashlib.sha256(b"b").hexdigest()
 
 
@@ -48,6 +50,11 @@ def test_every_report_of_a_run_names_them() -> None:
     assert f'"digest":"{made.digest}"' in rendered("json")
     (first, *others) = JUnitXml.fromstring(rendered("junit").encode())
     told = {item.name: item.value for item in first.properties()}
+    assert told["started"] == made.started
+    assert ET.fromstring(rendered("junit")).get("name") == TITLE
+    page = rendered("html")
+    assert f"<title>Blocked: {TITLE} - gradegate</title>" in page
+    assert f"{TITLE} · commit {made.commit[:7]} · {made.started}" in page.partition("</header>")[0]
     wanted = {"commit": made.commit, "config-sha256": made.digest, "gradegate-version": made.tool}
     assert {name: told[name] for name in wanted} == wanted
     assert all("commit" not in {item.name for item in suite.properties()} for suite in others)

@@ -40,7 +40,7 @@ def test_a_passing_gate_raises_no_alarm() -> None:
 def test_answers_of_one_line_are_merged_and_outcomes_are_not() -> None:
     bad, down = samples.grade(Outcome.FAIL, reason="bad"), samples.grade(Outcome.ERROR, reason="down")
     rows = [samples.row(f"n{n}", Outcome.FAIL, bad) for n in range(3)] + [samples.row("e", Outcome.ERROR, down)]
-    first, second = written(samples.decision(GateOutcome.BLOCKED, "", *rows))
+    first, second = written(samples.decision(GateOutcome.BLOCKED, "", *rows, rules=(samples.MISSED,)))
     assert first.endswith("%0A... and 2 more answers at this line")
     assert "failed" in first
     assert "title=factuality could not tell%3A e::why: down" in second
@@ -48,7 +48,9 @@ def test_answers_of_one_line_are_merged_and_outcomes_are_not() -> None:
 
 def test_ten_of_a_level_and_the_last_says_how_many_more() -> None:
     rows = [samples.row(f"n{n}", Outcome.FAIL, samples.grade(Outcome.FAIL, line=n + 1, reason="bad")) for n in range(25)]
-    decision = samples.decision(GateOutcome.BLOCKED, "", *rows, notes=[Note("n", Origin("a.yaml", n)) for n in range(12)])
+    decision = samples.decision(
+        GateOutcome.BLOCKED, "", *rows, rules=(samples.MISSED,), notes=[Note("n", Origin("a.yaml", n)) for n in range(12)]
+    )
     lines = written(replace(decision, run=replace(decision.run, notes=tuple(decision.run.notes))))
     assert [sum(line.startswith(f"::{level} ") for line in lines) for level in ("error", "warning")] == [10, 10]
     assert lines[9].endswith("... and 15 more lines with findings; see the job summary")

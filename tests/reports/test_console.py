@@ -52,7 +52,7 @@ def test_people_read_what_did_not_pass_and_the_verdict_last() -> None:
         f"  no answer: {samples.unanswered('Alaska').error}\n"
         "  The same happened in 1 further case: Hawaii\n"
         "\n"
-        f"ADVISORY  Oregon  {about}\n"
+        f"DOES NOT BLOCK  Oregon  {about}\n"
         "  got: Salem, as you know, as you know, as you know, as you know, as you know, as you know,\n"
         f"  llm-rubric failed (advisory), score 0.4, threshold 0.8, {samples.CONFIG}:49\n"
         "    expected: Answers in at most ten words\n"
@@ -78,6 +78,6 @@ def test_nothing_on_it_is_a_command() -> None:
 
 def test_a_log_that_nobody_can_read_is_cut_with_a_count() -> None:
     rows = [replace(samples.failing(), case=n) for n in range(1200)]
-    text = written(samples.decision(GateOutcome.BLOCKED, "", *rows))
+    text = written(samples.decision(GateOutcome.BLOCKED, "", *rows, rules=(samples.MISSED,)))
     assert text.count("FAILED  New York") == 1000
     assert "FAILED  200 more cases; results.json has all of them" in text

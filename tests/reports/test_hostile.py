@@ -97,8 +97,9 @@ def check_junit(text: str) -> None:
     assert {element.tag for element in root.iter()} <= set(
         "testsuites testsuite testcase failure error skipped system-out properties property".split()
     )
-    assert len(root.findall("./testsuite/testcase")) == ROWS
-    assert sum(len(suite) for suite in JUnitXml.fromstring(text.encode())) == ROWS
+    names = [case.get("name") for case in root.findall("./testsuite/testcase")]
+    assert len([name for name in names if name != "the run"]) == ROWS  # where no row says why the run is blocked, the run does
+    assert sum(len(suite) for suite in JUnitXml.fromstring(text.encode())) == len(names)
     assert hiding(text, "\n\t") == []
 
 

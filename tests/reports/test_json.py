@@ -49,6 +49,7 @@ def test_the_promised_keys_are_there() -> None:
         "metric": "",
         "outcome": "fail",
         "turns": [],
+        "unconfirmed": False,
         "score": 0.0,
         "threshold": 0.5,
         "reason": samples.failing().grades[0].reason,

@@ -159,8 +159,12 @@ def test_only_what_blocks_is_a_failure(result: GateOutcome) -> None:
         for status in ("new-failure", "pre-existing")
     )
     rule = RuleResult(Rule("base", max_new_failures=0, suite=samples.CONFIG), Outcome.FAIL, "1 new failure", failed=2)
-    ((*cases,),) = JUnitXml.fromstring(written(samples.decision(result, "", new, known, rules=(rule,))).encode())
+    *run, (*cases,) = JUnitXml.fromstring(written(samples.decision(result, "so", new, known, rules=(rule,))).encode())
     blocks = result is GateOutcome.BLOCKED
+    # No case says why the check fails: the run does.
+    assert [(case.name, [type(it) for it in case.result]) for suite in run for case in suite] == (
+        [("the run", [Error])] if result is GateOutcome.INCONCLUSIVE else []
+    )
     assert [[type(it) for it in case.result] for case in cases] == [[Failure] if blocks else [], []]
     advised = [str(case.system_out).startswith("ADVISORY: ") and "bad" in str(case.system_out) for case in cases]
     assert advised == [not blocks, True]

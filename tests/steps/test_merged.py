@@ -107,29 +107,29 @@ def test_many_failures_are_not_all_asked_where_noise_cannot_have_made_them(shard
     llm.reply = lambda path, body: BAD
     run = sharded(suite(llm.spec(), 120, gate={"noise": 0.01, "rules": [{"name": "r", "min-pass-rate": 1}]}))
     run.ask()
-    assert len(run.name_open()) == 16  # a wave of 8, and what noise may have made in whole waves
+    assert len(run.name_open()) == 8 + 50  # a wave, and those that one run asks to their end once it is missed
     run.ask("--open", OPEN)
     code, merged = run.merge()
     assert code == 1
     _, whole = run.one()
     assert merged["reason"] == whole["reason"]
     assert timeless(merged["cases"]) == timeless(whole["cases"])
-    assert "8 failures asked again in vain" in merged["notes"][-1]["text"]
-    assert merged["summary"]["grader"]["calls"] > whole["summary"]["grader"]["calls"]
+    assert not any("in vain" in note["text"] for note in merged["notes"])
+    assert merged["summary"]["grader"]["calls"] == whole["summary"]["grader"]["calls"]
 
 
 def test_further_rounds_ask_what_a_grader_noisier_than_it_should_be_leaves_open(sharded, llm):
-    llm.reply = scripted(dict.fromkeys(range(40), "FP" * 20))
+    llm.reply = scripted(dict.fromkeys(range(70), "FP" * 20))
     gate = {"noise": 0.01, "rules": [{"name": "r", "min-pass-rate": 1}]}
-    run = sharded(suite(llm.spec(), 40, gate=gate))
+    run = sharded(suite(llm.spec(), 70, gate=gate))
     run.ask()
     asked = []
     while opened := run.name_open():
         asked.append(len(opened))
         run.ask("--open", OPEN)
-    assert asked == [16, 16, 8]
+    assert asked == [58, 12]
     code, merged = run.merge()
-    llm.reply = scripted(dict.fromkeys(range(40), "FP" * 20))
+    llm.reply = scripted(dict.fromkeys(range(70), "FP" * 20))
     whole_code, whole = run.one()
     assert code == whole_code
     assert timeless(merged) == timeless(whole)

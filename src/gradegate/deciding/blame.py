@@ -1,40 +1,42 @@
-"""Which answers a run is blocked for: those that a missed rule counts against it. Pure."""
+"""Which answers a run is blocked for: those that a missed rule counts against it for good. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from gradegate.deciding.regressions import Case
 from gradegate.deciding.rules import apply
-from gradegate.results.earlier_run import NEW_FAILURE, standing
-from gradegate.values.result import Outcome, Row, RuleResult, counted, takes
+from gradegate.deciding.waves import Opened, parts_of, units
+from gradegate.results.earlier_run import NEW_FAILURE
+from gradegate.values.result import Outcome, Row, RuleResult, takes
 from gradegate.values.suite import Rule
+from gradegate.values.unconfirmed import left_open
 
 
 def blamed(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset[int]:
     """The places of the rows with a failure that a blocking rule is missed for; all else that fails only advises.
 
-    A rule that only looks at the base is missed for new failures, and any other for whatever it selects.
+    A rule that only looks at the base is missed for new failures, and any other for whatever it selects. What failed once
+    and was not asked to its end is no reason: the rule is missed without it.
     """
     places: set[int] = set()
     for result in rules:
         if result.rule.blocking and result.outcome is Outcome.FAIL:
-            places |= {*_of_rule(result.rule, rows)}
+            own = [(place, row) for place, row in enumerate(rows) if row.suite == result.rule.suite]
+            for part in parts_of(result.rule):
+                # A rule that also looks at the base may be missed by what it asks of the run itself, or not by that.
+                if part is result.rule or part.beside_base or apply(part, [row for _, row in own]).outcome is Outcome.FAIL:
+                    places |= {*_counted_against(part, own)}
     return frozenset(places)
 
 
-def _of_rule(rule: Rule, rows: Sequence[Row]) -> Iterator[int]:
-    alone = rule.own and not rule.beside_base
-    # A rule that also looks at the base may be missed by what it asks of the run itself.
-    own = [row for row in rows if row.suite == rule.suite]
-    any_failure = alone or (rule.own and apply(rule, own).outcome is Outcome.FAIL)
-    for place, row in enumerate(rows):
-        if row.suite != rule.suite:
-            continue
-        if rule.every_case and any_failure:
-            blames = row.outcome is Outcome.FAIL and counted(rule, row)
+def _counted_against(rule: Rule, rows: Iterable[tuple[int, Row]]) -> Iterator[int]:
+    for place, row in rows:
+        open_ = left_open(row)
+        if rule.beside_base:
+            grades = tuple(grade for position, grade in enumerate(row.grades) if position not in open_ and takes(rule, row, grade))
+            blames = any(grade.outcome is Outcome.FAIL for grade in grades) and Case(row, grades).standing == NEW_FAILURE
         else:
-            grades = [grade for grade in row.grades if takes(rule, row, grade)]
-            failing = any(grade.outcome is Outcome.FAIL for grade in grades)
-            blames = failing and (any_failure or standing(row, grades) == NEW_FAILURE)
+            blames = any(outcome is Outcome.FAIL and not positions for outcome, positions, _ in units(rule, Opened(row, open_)))
         if blames:
             yield place

@@ -61,24 +61,9 @@ def spared(report: ConfirmReport | None, missed: bool) -> str:
     if not missed:
         return f"; {many(number, 'failure')} not asked again"
     verb, them = ("was", "it") if number == 1 else ("were", "them")
-    return f"; {many(number, 'further failure')} {verb} not asked again: the rule is missed without {them}"
+    return f"; {number:,} more failed once and {verb} not asked again: the rule is missed without {them}"
 
 
 def left_undone(number: int) -> str:
     """Say ``5 more were not run to the end``, of what a budget or a signal left undone."""
     return f"{number:,} more {'was' if number == 1 else 'were'} not run to the end, and might meet it"
-
-
-def members(grades: Sequence[Grade], position: int) -> range:
-    """The positions of the members of the set at a position: they follow it."""
-    end = position + 1
-    while end < len(grades) and grades[end].inner:
-        end += 1
-    return range(position + 1, end)
-
-
-def chief(grades: Sequence[Grade], position: int) -> int:
-    """The position of the set that a member belongs to, of any other grade its own."""
-    while grades[position].inner:
-        position -= 1
-    return position

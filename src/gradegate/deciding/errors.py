@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from gradegate.deciding.confirmations import members
 from gradegate.deciding.votes import CONTRADICTION, began_as_failure, is_contradicted
 from gradegate.values.figures import many
 from gradegate.values.limits import exact
 from gradegate.values.result import Grade, Outcome, Row, RuleResult, RunResult, counted, takes
 from gradegate.values.suite import Policy
+from gradegate.values.unconfirmed import members
 
 
 @dataclass(frozen=True, slots=True)

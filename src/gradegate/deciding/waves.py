@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gradegate.deciding.confirmations import members
 from gradegate.deciding.regressions import Case, is_old
 from gradegate.deciding.rules import by_counts
 from gradegate.deciding.votes import is_contradicted
@@ -13,8 +12,10 @@ from gradegate.results.earlier_run import NEW_FAILURE
 from gradegate.values.limits import exact
 from gradegate.values.result import Counts, Outcome, Row, counted, takes
 from gradegate.values.suite import Rule
+from gradegate.values.unconfirmed import open_in_case, open_in_grade
 
 LEAST = 8  # cases or grades of a wave, as far as so many are open
+MOST_TO_END = 50  # cases of missed rules that are asked to their end although no rule needs it
 
 Place = tuple[int, int]  # of a grade: the number of its row, and its position there
 Unit = tuple[Place, ...]  # the open grades of what a rule counts: of a case, of a set, or one grade
@@ -57,7 +58,7 @@ class _Part:
 
     def count(self, opened: Opened) -> None:
         """Take a row of which nothing is open."""
-        for outcome, _, undone in _counted(self.rule, opened):
+        for outcome, _, undone in units(self.rule, opened):
             self.passed += outcome is Outcome.PASS
             self.failed += outcome is Outcome.FAIL
             self.unsure += outcome is Outcome.ERROR
@@ -98,8 +99,21 @@ class Waves:
         return self._of_unsettled(width)
 
     def round(self, spare: int) -> list[Place]:
-        """The same, and of each rule ``spare`` cases or grades more: where the next wave cannot wait for this one."""
-        return self._of_unsettled(lambda rule, tally: width(rule, tally) + spare)
+        """The same, and of each rule ``spare`` cases or grades more: where the next wave cannot wait for this one.
+
+        Where every rule is settled, what is asked last.
+        """
+        return self._of_unsettled(lambda rule, tally: width(rule, tally) + spare) or self.last()
+
+    def last(self) -> list[Place]:
+        """What missed rules count and is still open, of the first 50 cases: whoever reads the report must not mend good answers."""
+        places: set[Place] = set()
+        for part in (part for parts in self._rules for part in parts):
+            tally = part.tally(self._active)
+            if missed(part.rule, tally):
+                places.update(place for unit in tally.open for place in unit)
+        numbers = sorted({number for number, _ in places})[:MOST_TO_END]
+        return sorted(place for place in places if place[0] in numbers)
 
     def needed(self) -> list[Place]:
         """All open grades of rules that are not settled."""
@@ -163,7 +177,7 @@ def tallied(rule: Rule, number: int, opened: Opened) -> Tally:
     """What the rule counts of one row, which has that number."""
     passed = failed = unsure = undone = 0
     open_: list[Unit] = []
-    for outcome, positions, left in _counted(rule, opened):
+    for outcome, positions, left in units(rule, opened):
         if positions:
             open_.append(tuple((number, position) for position in positions))
         else:
@@ -174,19 +188,19 @@ def tallied(rule: Rule, number: int, opened: Opened) -> Tally:
     return Tally(passed, failed, tuple(open_), unsure, undone)
 
 
-def _counted(rule: Rule, opened: Opened) -> Iterator[_Counted]:
-    """Each thing that the rule counts."""
+def units(rule: Rule, opened: Opened) -> Iterator[_Counted]:
+    """Each thing that the rule counts of a row."""
     row = opened.row
     if rule.beside_base:
         yield from _beside_base(rule, opened)
         return
     if rule.every_case:
         if counted(rule, row):
-            yield row.outcome, _open_in_case(opened), False
+            yield row.outcome, open_in_case(row, opened.open), False
         return
     for position, grade in enumerate(row.grades):
         if takes(rule, row, grade):
-            yield grade.outcome, _open_in_grade(opened, position), grade.undone
+            yield grade.outcome, open_in_grade(row.grades, position, opened.open), grade.undone
 
 
 def parts_of(rule: Rule) -> Iterator[Rule]:
@@ -204,7 +218,7 @@ def _beside_base(rule: Rule, opened: Opened) -> Iterator[_Counted]:
     taken = [place for place, grade in enumerate(row.grades) if takes(rule, row, grade)]
     if not taken:
         return
-    found = {place: _open_in_grade(opened, place) for place in taken}
+    found = {place: open_in_grade(row.grades, place, opened.open) for place in taken}
     for_good = Case(row, tuple(row.grades[place] for place in taken if not found[place]))
     if rule.max_drop is None and for_good.grades and for_good.standing == NEW_FAILURE:
         yield Outcome.FAIL, [], False
@@ -218,35 +232,3 @@ def _beside_base(rule: Rule, opened: Opened) -> Iterator[_Counted]:
     is_new = Case(row, tuple(row.grades[place] for place in taken)).standing == NEW_FAILURE
     certain = Outcome.ERROR if any(is_contradicted(row.grades[place]) for place in taken) else Outcome.PASS
     yield (Outcome.FAIL if is_new or asked else certain), sorted(set(asked)), False
-
-
-# --- what is open ---------------------------------------------------------------------------------------------
-
-
-def _open_in_case(opened: Opened) -> list[int]:
-    """The open grades of a case that fails by nothing else; where its own threshold decides, all of them."""
-    row = opened.row
-    if row.outcome is not Outcome.FAIL or not opened.open:
-        return []
-    if row.threshold is not None:
-        return sorted(opened.open)
-    places: list[int] = []
-    for position, grade in enumerate(row.grades):
-        if grade.counts and grade.outcome is Outcome.FAIL:
-            found = _open_in_grade(opened, position)
-            if not found:
-                return []
-            places += found
-    return places
-
-
-def _open_in_grade(opened: Opened, position: int) -> list[int]:
-    """A grade itself, or the open members of a set that fails by nothing else."""
-    grades, grade = opened.row.grades, opened.row.grades[position]
-    if grade.outcome is not Outcome.FAIL or not opened.open:
-        return []
-    if not grade.assertion.is_set:
-        return [position] if position in opened.open else []
-    failing = [place for place in members(grades, position) if grades[place].outcome is Outcome.FAIL and grades[place].assertion.counts]
-    found = [place for place in failing if place in opened.open]
-    return found if grade.threshold is not None or len(found) == len(failing) else []

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Iterator
 
 from gradegate.reporting.failing import beside, exchange, why
-from gradegate.reporting.findings import Finding, sort
+from gradegate.reporting.findings import Effect, Finding, sort
 from gradegate.reporting.markdown import fence, fit, inline
 from gradegate.reporting.visible import fact, one_line
 from gradegate.reporting.wording import called, expected, name, place, said, scored, spot
@@ -32,19 +32,25 @@ _DATA = (
 
 
 def told(decision: Decision, room: int, measure: Callable[[str], int], short: bool = False) -> str:
-    """The cases that block, then those that could not be decided, then advice, as many as there is room for."""
-    groups = sort(decision.run.rows, decision.blocking).groups
-    wanted = [("blocks", it) for it in groups.blocks] + [("could not tell", it) for it in groups.unclear]
-    wanted += [("advises only", it) for it in groups.advises]
-    if not wanted:
+    """The cases that block, then those that could not be decided, then advice, as many as there is room for.
+
+    What failed once is named and no more: it may well be good.
+    """
+    found = sort(decision)
+    wanted = [it for effect, findings in found.items() if effect is not Effect.ONCE for it in findings]
+    once = [name(it.row) for it in found[Effect.ONCE]]
+    if not wanted and not once:
         return ""
     head = f"{_DATA}\n{_needed(decision)}\n"
+    if once:
+        named = ", ".join(once[:_ALIKE]) + (f" and {len(once) - _ALIKE:,} more" if len(once) > _ALIKE else "")
+        head += f"Failed once and not asked again, so leave these as they are:\n\n{fence(named)}\n"
     made = decision.run.made
     text = _TEXT // 3 if short else _TEXT
-    parts = fit((_case(effect, finding, made, text) for effect, finding in wanted), room - measure(head), measure)
-    left = sum(1 + len(finding.alike) for _, finding in wanted[len(parts) :])
+    parts = fit((_case(finding, made, text) for finding in wanted), room - measure(head), measure)
+    left = sum(1 + len(finding.alike) for finding in wanted[len(parts) :])
     more = f"{many(left, 'more case')} for want of room: see results.json.\n" if left else ""
-    return "".join([head, *parts, more]) if parts else ""
+    return "".join([head, *parts, more]) if parts or (once and measure(head) <= room) else ""
 
 
 def _needed(decision: Decision) -> str:
@@ -53,9 +59,10 @@ def _needed(decision: Decision) -> str:
     return f"The commands need in the environment: {names}.\n" if names else ""
 
 
-def _case(effect: str, finding: Finding, made: Made, limit: int) -> str:
+def _case(finding: Finding, made: Made, limit: int) -> str:
     row, grades = finding.row, finding.grades
     origin = spot(row, grades[0]) if grades else row.origin
+    effect = {Effect.BLOCKS: "blocks", Effect.UNCLEAR: "could not tell"}.get(finding.effect, "advises only")
     status = ", ".join(filter(None, [effect, beside(row)]))
     at = [fact("at", place(origin), limit)] if place(origin) else []  # the name of a file may be a stranger's, too
     again = command(row, made)

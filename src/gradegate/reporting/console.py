@@ -6,15 +6,16 @@ import enum
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gradegate.reporting.account import of, saved, worth
 from gradegate.reporting.explain import explain
 from gradegate.reporting.failing import why
-from gradegate.reporting.findings import Finding, Findings, sort
+from gradegate.reporting.findings import Effect, Finding, sort
 from gradegate.reporting.visible import one_line, visible
 from gradegate.reporting.wording import (
+    EFFECTS,
     changed,
     compared,
     cure,
@@ -100,15 +101,14 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
                 if isinstance(steps := grade.evidence.get("steps"), list):
                     yield Line(f"STEPS  {name(row)}  {one_line(grade.assertion.type, 80)}")
                     yield from (Line(f"  {visible(str(step))}") for step in steps)
-        findings = sort(run.rows, decision.blocking)
+        findings = sort(decision)
         if view.passed:
             passed = (row for row in run.rows if row.outcome is Outcome.PASS)
             yield from (Line(f"  {name(row)}  [{of(row)}]", Tone.GOOD, ended(row).upper()) for row in passed)
         yield from _list(findings, view)
-        yield from _evidence("FAILED", Tone.BAD, findings.failed, view)
-        yield from _evidence("COULD NOT TELL", Tone.UNSURE, findings.unclear, view)
-        yield from _evidence("FAILED ON THE BASE, TOO", Tone.UNSURE, findings.known, view)
-        yield from _evidence("ADVISORY", Tone.UNSURE, findings.advisory, view)
+        for effect, found in findings.items():
+            title, tone = _headed(effect)
+            yield from _evidence("FAILED" if effect is Effect.BLOCKS else title, tone, found, view)
         yield from _about(decision)
         yield from _decided(decision)
     if written:
@@ -121,16 +121,16 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
 # --- the cases ------------------------------------------------------------------------------------------------
 
 
-def _list(findings: Findings, view: View) -> Iterator[Line]:
+def _headed(effect: Effect) -> tuple[str, Tone]:
+    return EFFECTS[effect].words.upper(), Tone.BAD if effect is Effect.BLOCKS else Tone.UNSURE
+
+
+def _list(findings: Mapping[Effect, Sequence[Finding]], view: View) -> Iterator[Line]:
     """A line for each case, under what it does to the check; of one case the evidence says it all."""
-    groups = findings.groups
-    if len(groups.blocks) + len(groups.unclear) + len(groups.advises) < 2:
+    if sum(map(len, findings.values())) < 2:
         return
-    for title, tone, found in (
-        ("BLOCKS", Tone.BAD, groups.blocks),
-        ("COULD NOT TELL", Tone.UNSURE, groups.unclear),
-        ("DOES NOT BLOCK", Tone.UNSURE, groups.advises),
-    ):
+    for effect, found in findings.items():
+        title, tone = _headed(effect)
         if found:
             yield Line(f": {many(sum(1 + len(finding.alike) for finding in found), 'case')}", tone, title)
             yield from (Line(_listed(finding, view)) for finding in found[: LOG.evidence])
@@ -156,7 +156,7 @@ def _listed(finding: Finding, view: View) -> str:
     return line.plain
 
 
-def _evidence(title: str, tone: Tone, findings: list[Finding], view: View) -> Iterator[Line]:
+def _evidence(title: str, tone: Tone, findings: Sequence[Finding], view: View) -> Iterator[Line]:
     for finding in findings[: view.evidence]:
         row = finding.row
         yield Line(f"  {name(row)}  [{of(row)}]", tone, title)
@@ -219,7 +219,7 @@ def _decided(decision: Decision) -> Iterator[Line]:
         head = f"rule {titled(result.rule, several)} ({weight(result.rule)}): {verdict(result)}"
         tone = (Tone.GOOD, Tone.UNSURE, Tone.UNSURE, Tone.BAD)[_gravity(result)]
         yield Line(f"; {measured(result)}; required: {required(result)}", tone, head)
-    blocks = sort(run.rows, decision.blocking).groups.blocks
+    blocks = sort(decision)[Effect.BLOCKS]
     if len(blocks) > 1:
         yield Line(f"blocked by {_names([finding.row for finding in blocks], _NAMES, 40)}: the list is above")
 

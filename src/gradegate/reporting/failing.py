@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from gradegate.reporting.findings import Finding
+from gradegate.reporting.findings import Effect, Finding
 from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
 from gradegate.reporting.wording import called, remarks, said, scored
@@ -99,7 +99,7 @@ def _failing(row: Row) -> list[Grade]:
 def effect(finding: Finding) -> str:
     """What a finding is beside the base; of what only advises, why it does: ``known, within the rules``."""
     row, against = finding.row, beside(finding.row)
-    if finding.blocks or row.outcome is Outcome.ERROR:
+    if finding.effect is not Effect.ADVISES:
         return against
     advice = not any(grade.outcome is Outcome.FAIL and grade.counts for grade in row.grades)
     tolerated = any(grade.outcome is Outcome.FAIL for grade in row.grades) or row.outcome is Outcome.FAIL

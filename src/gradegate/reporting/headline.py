@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from gradegate.reporting.failing import is_fixed
 from gradegate.reporting.markdown import code, details, fit, inline, link
 from gradegate.reporting.report import Links
-from gradegate.reporting.wording import HEADS, changed, compared, cure, headline, name, no_model, place, recorded, tally
+from gradegate.reporting.wording import HEADS, changed, compared, cure, headline, name, no_model, place, recorded, subjects, tally
 from gradegate.values.changes import GUARD, GateChanges, done, guarded
 from gradegate.values.figures import many
 from gradegate.values.result import Decision
@@ -39,8 +39,7 @@ def opening(outcome: str, words: str, links: Links, titles: Iterable[str] = (), 
 
 def opened(decision: Decision, links: Links) -> str:
     """The first line of a decision: configs are named by their descriptions, else by their files."""
-    titles = [decision.run.made.titles.get(file) or file for file in dict.fromkeys([row.suite for row in decision.run.rows])]
-    return opening(decision.outcome.value, headline(decision), links, titles, decision.run.made.commit)
+    return opening(decision.outcome.value, headline(decision), links, subjects(decision), decision.run.made.commit)
 
 
 def verdict(decision: Decision, links: Links, room: int, measure: Callable[[str], int]) -> str:

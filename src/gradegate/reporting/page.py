@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.reporting import agent, headline
 from gradegate.reporting.account import provenance, saved, worth
 from gradegate.reporting.case_line import NARROW, WIDE, Scope, Width, line, several
-from gradegate.reporting.findings import Finding, Groups, sort
+from gradegate.reporting.findings import Effect, Finding, sort
 from gradegate.reporting.markdown import code, details, fence, fit, inline, link, table
 from gradegate.reporting.markdown_case import block
 from gradegate.reporting.report import Links
-from gradegate.reporting.wording import HEADS, ended, incomplete, measured, name, notes, required, titled, verdict, weight
+from gradegate.reporting.wording import EFFECTS, HEADS, ended, incomplete, measured, name, notes, required, titled, verdict, weight
 from gradegate.values.account import DerivedMetric
 from gradegate.values.changes import GUARD
 from gradegate.values.figures import many, read_replies, spent
@@ -41,7 +41,7 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     said = headline.notes(notes(decision), links, form.limit // 10, form.measure, _NOTES)
     foot = said + _rules(decision, scope, form) + _derived(decision.run.derived, scope, form) + _foot(decision, form)
     room = form.limit - form.measure(head + foot) - _RESERVE
-    groups = sort(decision.run.rows, decision.blocking).groups
+    groups = sort(decision)
     cases = _lines(groups, scope, form, room * 4 // 5)  # a line for each case is worth more than all else
     room -= form.measure(cases)
     agents = agent.told(decision, min(room // 2, form.limit // 5), form.measure, short=True)
@@ -61,19 +61,19 @@ def bare(outcome: str, reason: str, text: str, links: Links) -> str:
 # --- the cases ------------------------------------------------------------------------------------------------
 
 
-def _lines(groups: Groups, scope: Scope, form: PageForm, room: int) -> str:
+def _lines(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: PageForm, room: int) -> str:
     """A line for each failing case under what it does to the check; shorter lines where they would not fit."""
     text, left = _listed(groups, scope, form, room, WIDE)
     return _listed(groups, scope, form, room, NARROW)[0] if left else text
 
 
-def _listed(groups: Groups, scope: Scope, form: PageForm, room: int, width: Width) -> tuple[str, int]:
+def _listed(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: PageForm, room: int, width: Width) -> tuple[str, int]:
     """The lines as a text, and how many cases there was no room for."""
     parts, left, sight = [], 0, _OPEN
-    for title, listed in (("❌ Blocks", groups.blocks), ("❔ Could not tell", groups.unclear), ("⚠️ Does not block", groups.advises)):
+    for effect, listed in groups.items():
         if not listed:
             continue
-        heading = f"#### {title}: {many(_number(listed), 'case')}\n\n"
+        heading = f"#### {EFFECTS[effect].sign} {EFFECTS[effect].words}: {many(_number(listed), 'case')}\n\n"
         lines = fit((line(finding, scope, width) for finding in listed), room - form.measure(heading), form.measure)
         missing = _number(listed[len(lines) :])
         shut = lines[sight:]
@@ -98,9 +98,9 @@ def _missing(left: int, links: Links) -> str:
     return f"**{many(left, 'more case')} {verb} not shown here for want of room;** see {place}.\n\n"
 
 
-def _grounds(groups: Groups, scope: Scope, form: PageForm, room: int) -> str:
+def _grounds(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: PageForm, room: int) -> str:
     """What was expected, what came and why, of as many cases as there is room for, with the evidence where it fits."""
-    findings = [*groups.blocks, *groups.unclear, *groups.advises]
+    findings = [it for listed in groups.values() for it in listed]
     room -= form.measure(details(" " * 80, ""))
     for folded in (True, False):
         blocks = fit((block(finding, scope, folded) for finding in findings), room, form.measure)

@@ -9,7 +9,7 @@ from gradegate.reporting.agent import command
 from gradegate.reporting.case_view import CaseView, Told, took, view
 from gradegate.reporting.claims import Claim
 from gradegate.reporting.differences import Piece
-from gradegate.reporting.findings import Effect, Finding, effects
+from gradegate.reporting.findings import Effect, finding
 from gradegate.reporting.plain import outline, spread
 from gradegate.reporting.visible import clip, one_line, visible
 from gradegate.reporting.wording import OUTCOMES, called, name, place, remarks, said, scored, spot, titled, verdict, weight
@@ -18,19 +18,18 @@ from gradegate.values.result import Decision, Row, takes
 _TEXT = 20_000  # characters of one text
 _EFFECTS = {
     Effect.BLOCKS: "it is a reason why the run is blocked",
-    Effect.UNCLEAR: "",
+    Effect.ONCE: "it failed once and was not asked again, and does not block",
+    Effect.KNOWN: "it does not block",
     Effect.ADVISES: "it does not block",
-    Effect.NONE: "",
 }
 
 
 def story(decision: Decision, at: int) -> str:
     """All that is known of the row at that place, a fact below the other."""
     row = decision.run.rows[at]
-    blocks = at in decision.blocking
-    it = view(at + 1, Finding(row, blocks=blocks))
-    (effect,) = (which for which, found in effects([row], {0} if blocks else ()).items() if found)
-    parts = [*_head(it, _EFFECTS[effect]), *_exchange(it)]
+    found = finding(row, at in decision.blocking)
+    it = view(at + 1, found)
+    parts = [*_head(it, _EFFECTS.get(found.effect, "")), *_exchange(it)]
     for told in [] if row.error else [*it.failing, *it.passing]:
         parts += ["", *_assertion(row, told)]
     return "\n".join([*parts, "", *_rest(decision, it)])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gradegate.errors import Origin
-from gradegate.reporting.findings import unchecked
+from gradegate.reporting.findings import Effect, unchecked
 from gradegate.reporting.plain import shown
 from gradegate.reporting.visible import one_line
 from gradegate.results.earlier_run import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
@@ -34,6 +34,15 @@ HEADS = {
     "not-run": Head("⏸️", "NOT RUN"),
     "mistake": Head("🛑", "Could not run"),
 }
+# What a row does to the check, as the lists of reports have it.
+EFFECTS = {
+    Effect.BLOCKS: Head("❌", "Blocks"),
+    Effect.UNCLEAR: Head("❔", "Could not tell"),
+    Effect.ONCE: Head("🔁", "Failed once, not asked again"),
+    Effect.KNOWN: Head("⚠️", "Known, does not block"),
+    Effect.ADVISES: Head("⚠️", "Does not block"),
+    Effect.NONE: Head("✅", "Passed"),
+}
 OUTCOMES = {Outcome.PASS: "passed", Outcome.FAIL: "failed", Outcome.ERROR: "could not tell"}
 _BESIDE = {
     NEW_FAILURE: "new",
@@ -51,6 +60,12 @@ def headline(decision: Decision) -> str:
     if decision.outcome is GateOutcome.PASS and not decision.run.cases:  # a run of no case passes in no other way
         return "Nothing to check"
     return HEADS[decision.outcome.value].words + (": the set-up is wrong" if setup else "")
+
+
+def subjects(decision: Decision) -> list[str]:
+    """What was tested: each config by its description, else by its file, in a visible line."""
+    files = dict.fromkeys(row.suite for row in decision.run.rows)
+    return [one_line(decision.run.made.titles.get(file) or file, 120) for file in files]
 
 
 def no_model(models: tuple[AskedModel, ...]) -> str:
@@ -163,7 +178,8 @@ def said(grade: Grade) -> str:
     """``failed``, ``fails, 5 of 5 asks``, ``failed (advisory)`` or ``could not tell``; beside a base, what that makes it."""
     beside = _BESIDE.get(grade.status, "") if grade.outcome is Outcome.FAIL else ""
     where = "in the set" if grade.inner else "" if grade.counts or grade.outcome is Outcome.PASS else "advisory"
-    about = "; ".join(filter(None, (where, beside)))
+    once = "not asked again" if grade.unconfirmed and not grade.votes else ""
+    about = "; ".join(filter(None, (where, beside, once)))
     return (asked(grade) or OUTCOMES[grade.outcome]) + (f" ({about})" if about else "")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gradegate.access.hiding import excerpt
 from gradegate.errors import Origin
 from gradegate.reporting.commands import command
-from gradegate.reporting.findings import Finding, sort
+from gradegate.reporting.findings import Effect, Finding, sort
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import clip, one_line, visible
 from gradegate.reporting.wording import called, expected, name, notes, place, remarks, said, scored, spot
@@ -55,13 +55,12 @@ def render(decision: Decision, links: Links) -> Document:
 
 def _marks(decision: Decision) -> Iterator[_Mark]:
     yield from map(_of_change, decision.changes.found)
-    findings = sort(decision.run.rows)
-    # In a run that passes, what a rule tolerates is worth a look and no alarm.
-    level = "error" if decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE) else "warning"
-    for finding in (*findings.failed, *findings.unclear, *findings.advisory):
-        yield from _of_finding(finding, level)
-    for finding in findings.known:
-        yield from _of_finding(finding, "notice")
+    # In a run that passes, what could not be told is worth a look and no alarm.
+    alarm = "error" if decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE) else "warning"
+    levels = {Effect.BLOCKS: "error", Effect.UNCLEAR: alarm, Effect.KNOWN: "notice"}
+    for effect, findings in sort(decision).items():
+        for finding in findings:
+            yield from _of_finding(finding, levels.get(effect, "warning"))
     for note in notes(decision):
         if note.origin and note.origin.file:
             yield _Mark("warning", note.origin, "gradegate", visible(clip(note.text, _TEXT)), (note.origin, note.text))

@@ -22,12 +22,6 @@ _MOST = 2000  # cases of one kind; a browser does not bear many more
 _MOST_METRICS = 2000
 _MOST_SPREADS = 200
 _COMPARED = 300  # cases of one kind of which the words are compared: the first ones are read
-_TITLES = {
-    Effect.BLOCKS: "Blocks",
-    Effect.UNCLEAR: "Could not tell",
-    Effect.ADVISES: "Does not block",
-    Effect.NONE: "Passed",
-}
 
 
 @dataclass(frozen=True)
@@ -68,12 +62,12 @@ def render(decision: Decision, links: Links) -> Document:
 
 def _sections(decision: Decision) -> list[Section]:
     """The lists with anything in them; of the first that is no list of passes, the first case is open."""
-    found = {which: cases for which, cases in effects(decision.run.rows, decision.blocking).items() if cases}
+    found = {which: cases for which, cases in effects(decision).items() if cases}
     first = next(iter(found), Effect.NONE)
     return [
         Section(
             which.value,
-            _TITLES[which],
+            wording.EFFECTS[which].words,
             len(cases),
             _views(cases),
             max(0, len(cases) - _MOST),

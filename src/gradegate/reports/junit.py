@@ -2,7 +2,8 @@
 
 A ``<failure>`` is what blocks, so that a reader of the file and the check say the same. What fails and only advises
 (advisory assertions, failures that the rules allow, those of the base) has passed to a reader: the format knows no
-third way that all readers show. It is told in ``system-out``, which begins with ADVISORY then.
+third way that all readers show. It is told in ``system-out``, which begins with ADVISORY then. What failed once and was
+not asked again is ``<skipped>``, as is what could not be told in a run that is green without it. Where the run is not green and no case says why, a test case "the run" does.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from junit_xml import TestCase, TestSuite
 
 from gradegate.reporting.account import provenance, saved, worth
 from gradegate.reporting.explain import explain, explain_grade
-from gradegate.reporting.findings import Finding, kind, unchecked
+from gradegate.reporting.findings import Effect, Finding, finding, unchecked
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reporting.visible import one_line, visible
-from gradegate.reporting.wording import called, changed, fails, name, place, recorded, remarks
+from gradegate.reporting.wording import called, changed, fails, name, place, recorded, remarks, subjects
 from gradegate.results.earlier_run import standing
 from gradegate.values.changes import GateChanges
 from gradegate.values.result import Decision, GateOutcome, Grade, Outcome, Row, RunResult
@@ -32,56 +33,84 @@ _Key = tuple[str, str, str]
 
 def render(decision: Decision, links: Links) -> Document:
     """The XML in parts of one test case each."""
-    if not decision.run.rows and decision.outcome is not GateOutcome.PASS:
-        return Document(Sink.FILE, _unrun(decision))
     return Document(Sink.FILE, _parts(decision))
 
 
-def _unrun(decision: Decision) -> Iterator[str]:
-    """A run in which nothing was asked: readers that know only test cases must not take it for one that passed."""
-    skipped = decision.outcome is GateOutcome.NOT_RUN
+_ENDS = {GateOutcome.BLOCKED: Outcome.FAIL, GateOutcome.INCONCLUSIVE: Outcome.ERROR, GateOutcome.NOT_RUN: None}
+
+
+def _run(decision: Decision, whole: str) -> Iterator[str]:
+    """The run as a test case: readers that know only test cases must not take it for one that passed."""
+    outcome = _ENDS[decision.outcome]
     case = TestCase("the run", "gradegate")
     reason = one_line(decision.reason, 500)
-    case.add_skipped_info(reason) if skipped else case.add_error_info(reason)
-    totals = {"tests": "1", "failures": "0", "errors": str(int(not skipped)), "time": "0.000"}
-    yield '<?xml version="1.0" encoding="UTF-8"?>\n'
-    yield _opening("testsuites", totals)
-    yield _opening("testsuite", {"name": "gradegate", **totals, "skipped": str(int(skipped))})
+    (case.add_failure_info if outcome is Outcome.FAIL else case.add_error_info if outcome else case.add_skipped_info)(reason)
+    totals = {"tests": "1", "failures": str(int(outcome is Outcome.FAIL)), "errors": str(int(outcome is Outcome.ERROR)), "time": "0.000"}
+    yield _opening("testsuite", {"name": "gradegate", **totals, "skipped": str(int(outcome is None))})
+    yield whole
     yield _xml(case, ())
-    yield "</testsuite>\n</testsuites>\n"
+    yield "</testsuite>\n"
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """An answer as JUnit has it."""
+    """An answer as JUnit has it, of a run that is green or not."""
 
-    row: Row
-    blocks: bool
+    finding: Finding
+    green: bool
+
+    @property
+    def row(self) -> Row:
+        """The answer."""
+        return self.finding.row
 
     @property
     def outcome(self) -> Outcome:
         """FAIL for what blocks alone; a case of which nothing counts stops nothing, whatever could not be told of it."""
-        if self.blocks:
+        if self.finding.effect is Effect.BLOCKS:
             return Outcome.FAIL
-        return Outcome.ERROR if self.row.counts and self.row.outcome is Outcome.ERROR else Outcome.PASS
+        return Outcome.ERROR if not self.green and self._undecided else Outcome.PASS
+
+    @property
+    def _undecided(self) -> bool:
+        return self.row.counts and self.row.outcome is Outcome.ERROR
+
+    @property
+    def skipped(self) -> str:
+        """Why it is neither passed nor failed; empty where it is."""
+        if self.finding.effect is Effect.ONCE:
+            return "failed once, not asked again"
+        if self.green and self._undecided:
+            why = f": no answer: {one_line(self.row.error, 300)}" if self.row.error else ""
+            return f"could not tell, and the run is green without it{why}"
+        return "nothing was asserted" if unchecked(self.row) else ""
 
     @property
     def advises(self) -> bool:
         """Whether it fails, and stops nothing."""
-        return kind(self.row) is not None and self.outcome is Outcome.PASS
+        return self.finding.effect is not Effect.NONE and not self.skipped and self.outcome is Outcome.PASS
 
 
 def _parts(decision: Decision) -> Iterator[str]:
     run, changes = decision.run, decision.changes
-    rows = [_Told(row, place in decision.blocking) for place, row in enumerate(run.rows)]
+    green = decision.outcome not in _ENDS
+    rows = [_Told(finding(row, place in decision.blocking), green) for place, row in enumerate(run.rows)]
     # The package builds each test case; a tree of the whole run would take kilobytes for every case.
     suites: dict[_Key, list[_Told]] = {}
     for told in rows:
         suites.setdefault((told.row.suite, told.row.prompt_label, told.row.provider), []).append(told)
     several = len({file for file, _, _ in suites}) > 1
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
-    yield _opening("testsuites", _totals(rows))
+    # Where no case says that the check fails, a case of its own does.
+    alone = not green and all(told.outcome is Outcome.PASS for told in rows)
+    yield _opening(
+        "testsuites",
+        {"name": one_line(", ".join(subjects(decision)), 300) or "gradegate"} | _totals(rows, decision.outcome if alone else None),
+    )
     said = [*_whole(run, changes)]  # by the first suite: the format knows nothing of the whole run
+    if alone:
+        yield from _run(decision, _properties(said))
+        said = []
     derived: dict[_Key, list[tuple[str, str]]] = {}
     for metric in run.derived:
         pairs = derived.setdefault((metric.suite, metric.prompt_label, metric.provider), [])
@@ -93,7 +122,7 @@ def _parts(decision: Decision) -> Iterator[str]:
 
 
 def _suite(title: str, rows: list[_Told], properties: str) -> Iterator[str]:
-    skipped = sum(unchecked(told.row) for told in rows)
+    skipped = sum(bool(told.skipped) for told in rows)
     yield _opening("testsuite", {"name": title, **_totals(rows), "skipped": str(skipped)})
     yield properties
     seen: Counter[str] = Counter()
@@ -107,6 +136,7 @@ def _suite(title: str, rows: list[_Told], properties: str) -> Iterator[str]:
 def _whole(run: RunResult, changes: GateChanges) -> Iterator[tuple[str, str]]:
     """Of which commit and config it is, what it saved and notes, which answers were recorded, what the pull request does to its gate."""
     yield from provenance(run.made)
+    yield from [("started", one_line(run.made.started, 40))] if run.made.started else []
     if said := recorded(run.made):
         yield "recorded", said
     for text in dict.fromkeys([note.text for note in run.notes][:_MOST_CHANGES]):
@@ -137,8 +167,9 @@ def _title(key: _Key, several: bool) -> str:
     return " | ".join(filter(None, (file if several else "", prompt or "prompt", provider or "provider")))
 
 
-def _totals(rows: Iterable[_Told]) -> dict[str, str]:
-    counts: Counter[Outcome] = Counter()
+def _totals(rows: Iterable[_Told], alone: GateOutcome | None = None) -> dict[str, str]:
+    """The figures of test cases, and of that for the run where it stands ``alone``."""
+    counts: Counter[Outcome | None] = Counter([_ENDS[alone]] if alone else [])
     seconds = 0.0
     for told in rows:
         counts[told.outcome] += 1
@@ -155,9 +186,9 @@ def _case(told: _Told, suite: str, title: str) -> TestCase:
     row = told.row
     file, line = row.origin.file, row.origin.line
     case = TestCase(title, suite, _seconds(row), file=visible(file) or None, line=line or None)
-    grades, chief = Finding(row).grades, _chief(told)
-    if unchecked(row):
-        case.add_skipped_info("nothing was asserted")
+    grades, chief = told.finding.grades, _chief(told)
+    if told.skipped:
+        case.add_skipped_info(told.skipped)
     elif told.outcome is not Outcome.PASS:
         kinds = "target" if row.error else " ".join(dict.fromkeys(called(grade.assertion) for grade in chief)) or "case"
         add = case.add_failure_info if told.outcome is Outcome.FAIL else case.add_error_info
@@ -178,8 +209,7 @@ def _chief(told: _Told) -> list[Grade]:
     # The outcome decides, so that an error is never among the failures; the rest goes beside it.
     if told.outcome is Outcome.PASS:
         return []
-    finding = Finding(told.row)
-    alike = [[grade for grade in grades if grade.outcome is told.outcome] for grades in (finding.decisive, finding.grades)]
+    alike = [[grade for grade in grades if grade.outcome is told.outcome] for grades in (told.finding.decisive, told.finding.grades)]
     return alike[0] or alike[1]
 
 

@@ -102,6 +102,7 @@ class GradeLine(Part):
     confirmed: bool | None = Field(
         default=None, description="Whether asking again confirmed its failure; null where it was not asked again."
     )
+    unconfirmed: bool = Field(default=False, description="It failed once, could have been asked again, and was not asked to its end.")
     key: Annotated[Digest, At("assertion.key")] = Field(
         default="", description="What the grade is called among those of its answer, in every run."
     )

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.deciding import selfcheck
-from gradegate.deciding.confirmations import chief, members
 from gradegate.deciding.votes import undone
 from gradegate.deciding.waves import Opened, Place, Waves
 from gradegate.grading.conclude import Binding, BoundSet, conclude_set
@@ -19,6 +18,7 @@ from gradegate.running.scoring import concluded
 from gradegate.values.account import BaselineReport, ConfirmReport
 from gradegate.values.conversation import NO_USAGE, Transcript, Usage
 from gradegate.values.result import Grade, Outcome, Row
+from gradegate.values.unconfirmed import chief, members
 
 # Brings askings, with the numbers of their answers, to their end, or as far as it can.
 Pursue = Callable[[Sequence[tuple[int, Asking]], Portions, Stopped], None]
@@ -67,6 +67,8 @@ class Confirming:
         while not stopped() and (wave := waves.next()):
             for number in self.once(wave, portions, stopped):
                 waves.update(number, self._opened(number))
+        if not stopped():  # no rule needs it: those that read the report do
+            self.once(waves.last(), portions, stopped)
 
     def once(self, wave: Iterable[Place], portions: Portions, stopped: Stopped) -> list[int]:
         """Ask the grades of one wave until they stand; gives the numbers of their answers."""
@@ -91,6 +93,10 @@ class Confirming:
             grade = self._answers[number].row.grades[position]
             self._change(number, {position: undone(grade, f"failed, and was not asked again: {why}")})
             self._state([number])
+        for number in self._open:
+            left, answer = dict(self._left(number)), self._answers[number]
+            grades = tuple(replace(grade, unconfirmed=place in left) for place, grade in enumerate(answer.row.grades))
+            self._answers[number] = replace(answer, row=replace(answer.row, grades=grades))
         return [answer.row for answer in self._answers]
 
     # --- what is open -----------------------------------------------------------------------------------------
@@ -207,7 +213,7 @@ class Confirming:
             confirmed=sum(grade.confirmed is True for grade in asked),
             undecided=outcomes.count(Outcome.ERROR),
             not_asked_again=sum(1 for number in self._open for _ in self._left(number)),
-            pre_existing=sum(self._is_old(number, place) for number in self._open for place in self._left(number)),
+            pre_existing=sum(self._is_old(number, place) for number in self._open for place, _ in self._left(number)),
             asks=self._askable.grades - unanswered + sum(len(grade.votes) - 1 for grade in asked),
         )
 
@@ -216,12 +222,12 @@ class Confirming:
         held = all(self._askable.lead(suite).held for suite in self._askable.policies)
         return selfcheck.doubts(self.report(), list(self._asked_again()), held)
 
-    def _left(self, number: int) -> Iterator[int]:
-        """The positions of open grades of an answer that fail; what a set tolerates of its members does not."""
+    def _left(self, number: int) -> Iterator[tuple[int, Grade]]:
+        """The open grades of an answer that fail, with their positions; what a set tolerates of its members does not."""
         grades = self._answers[number].row.grades
         for place in self._open[number]:
             if grades[place].outcome is grades[chief(grades, place)].outcome is Outcome.FAIL:
-                yield place
+                yield place, grades[place]
 
     def _is_old(self, number: int, place: int) -> bool:
         answer = self._answers[number]

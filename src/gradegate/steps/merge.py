@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.deciding.chances import tail
-from gradegate.deciding.waves import LEAST
+from gradegate.deciding.waves import LEAST, MOST_TO_END
 from gradegate.errors import Trouble
 from gradegate.planning.job import Job
 from gradegate.results.mapping import entry
@@ -94,13 +94,13 @@ def _used_up(limits: Limits, account: Account) -> str:
 def _opened(gathered: Gathered, playback: Playback, collected: Collected) -> Iterator[OpenRecord]:
     """The failures of one more round, those of an answer together, in plan order.
 
-    No shard can wait for what another one finds: a round is a wave and as many more as the noise may have made, so that it
-    settles the rules, whether all of its failures are noise or the wave alone stands.
+    No shard can wait for what another one finds: a round is a wave and as many more as the noise may have made, or are asked
+    last, so that it settles the rules, whether all of its failures are noise or the wave alone stands.
     """
     askable, jobs = Askable(gathered.plan), gathered.plan.jobs
     noise = max((policy.noise for policy in askable.policies.values()), default=0.0)
     by_number: dict[int, list[int]] = {}
-    for number, position in gathered.confirming.round(likely(askable.grades, noise)):
+    for number, position in gathered.confirming.round(max(likely(askable.grades, noise), MOST_TO_END)):
         if not playback.asked(gathered.places[number], position):
             by_number.setdefault(number, []).append(position)
     for number, positions in by_number.items():

@@ -124,6 +124,7 @@ class Grade:
     most: bool = False  # the threshold is a limit from above on what was measured, not on the score
     votes: tuple[Vote, ...] = ()  # every ask in order, where it was asked more than once
     confirmed: bool | None = None  # whether asking again confirmed its failure, None where it was not asked again
+    unconfirmed: bool = False  # it failed, could have been asked again, and was not asked to its end
     status: str = ""  # beside a base: ok, fixed, pre-existing, new-failure, unsteady or undecided
     base: Counterpart | None = None  # None where the base does not have it, or by another definition
     undone: bool = False  # an ERROR because a budget or a signal ended the run before
