@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gradegate.deciding.confirmations import members
-from gradegate.deciding.votes import CONTRADICTION, began_as_failure, is_contradicted
+from gradegate.deciding.votes import CONTRADICTION, DISAGREEMENT, began_as_failure, is_contradicted
 from gradegate.values.figures import many
 from gradegate.values.limits import exact
 from gradegate.values.result import Grade, Outcome, Row, RuleResult, RunResult, counted, takes
@@ -22,14 +22,14 @@ class Errors:
     number: int = 0
     setup: bool = False
     first: str = ""  # the reason of the first
-    contradicted: int = 0  # by the grader itself, asked again
+    contradicted: int = 0  # by the grader itself, or by another one, as the first was
 
     @property
     def said(self) -> str:
         """How many, and the first of them."""
         if self.contradicted == self.number:
-            first = "the first: " * (self.number > 1) + self.first.removeprefix(f"{CONTRADICTION}: ")
-            return f"{CONTRADICTION} on {many(self.number, 'case')} ({first})"
+            what, _, how = self.first.partition(": ")
+            return f"{what} on {many(self.number, 'case')} ({'the first: ' * (self.number > 1)}{how})"
         return f"{many(self.number, 'verdict')} could not be reached; the first: {self.first}"
 
 
@@ -55,13 +55,14 @@ def errors_of(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleRe
 
 def _joined(errors: Errors, effect: str, found: Sequence[_Error]) -> Errors:
     """Those of further suites with those of one more."""
-    contradicted = sum(error.reason.startswith(f"{CONTRADICTION}: ") for error in found)
+    first = errors.first or found[0].reason
+    alike = tuple(f"{what}: " for what in (CONTRADICTION, DISAGREEMENT) if first.startswith(f"{what}: "))
     return replace(
         errors,
         effect="block" if "block" in (effect, errors.effect) else effect or errors.effect,
         number=errors.number + len(found),
-        contradicted=errors.contradicted + contradicted,
-        first=errors.first or found[0].reason,
+        contradicted=errors.contradicted + sum(error.reason.startswith(alike) for error in found),
+        first=first,
     )
 
 
