@@ -95,17 +95,12 @@ def concluded(asks: Sequence[Grade], models: Sequence[str], lead: Lead, opinions
 
 def undecided(grade: Grade, why: str) -> Grade:
     """The grade as an ERROR: what it came to cannot be told."""
-    return replace(grade, outcome=Outcome.ERROR, score=None, reason=why, unread="")
+    return replace(grade, outcome=Outcome.ERROR, score=None, reason=why, unread="", unheard=False)
 
 
 def undone(grade: Grade, why: str) -> Grade:
     """The same of a grade that a budget or a signal left before its end."""
-    return replace(undecided(grade, why), undone=True, unheard=False)
-
-
-def began_as_failure(grade: Grade) -> bool:
-    """Whether an ERROR was a FAIL when it was asked first."""
-    return grade.outcome is Outcome.ERROR and any(vote.outcome is Outcome.FAIL for vote in grade.votes)
+    return replace(undecided(grade, why), undone=True)
 
 
 def is_contradicted(grade: Grade) -> bool:

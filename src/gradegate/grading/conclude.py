@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from gradegate.asking.provider import Provider
-from gradegate.errors import NoVerdict, ProviderError, Trouble
+from gradegate.errors import NO_ANSWER, NoVerdict, ProviderError, Trouble
 from gradegate.grading.grader import Grader
 from gradegate.grading.rubric import NO_RUBRIC, Rubric
 from gradegate.values.conversation import NO_USAGE, Usage
@@ -78,7 +78,7 @@ Binding = Bound | BoundSet
 
 def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
     """Apply threshold and ``not-`` to a verdict. Raises NoVerdict when nothing in it decides."""
-    negated, scoring = bound.asserted.negated, bound.grader.scoring
+    negated, scoring = bound.asserted.negated and not verdict.broken, bound.grader.scoring
     if negated and verdict.reverse is not None:
         verdict = verdict.reverse
     if not math.isfinite(verdict.score):
@@ -134,7 +134,7 @@ def _reversed(score: float) -> float:
 
 def _reason(bound: Bound, verdict: Verdict, outcome: Outcome, limit: float | None) -> str:
     parts = []
-    if outcome is Outcome.FAIL and bound.asserted.negated:
+    if outcome is Outcome.FAIL and bound.asserted.negated and not verdict.broken:
         parts.append(f"must not hold, but does ({bound.asserted.type})")
     elif outcome is Outcome.FAIL and verdict.passed is not False and limit is not None:
         score, least = scores(verdict.score, limit, bound.grader.scoring.scale)
@@ -157,9 +157,8 @@ def error(bound: Binding, cause: BaseException | str, usage: Usage) -> Grade:
 
 def _troubled(grade: Grade, trouble: Trouble | None) -> Grade:
     """An ERROR that knows whether a provider's trouble is behind it."""
-    undone = trouble is Trouble.STOPPED
-    unheard = trouble is not None and not undone
-    setup, withheld = trouble in (Trouble.SETUP, Trouble.WITHHELD), trouble is Trouble.WITHHELD
+    undone, unheard = trouble is Trouble.STOPPED, trouble in NO_ANSWER
+    setup, withheld = trouble in (Trouble.SETUP, Trouble.WITHHELD), trouble is not None and not (undone or unheard)
     return replace(grade, setup=setup, undone=undone, unheard=unheard, withheld=withheld)
 
 
@@ -203,8 +202,9 @@ def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
         outcome = Outcome.PASS if outcome is Outcome.FAIL else Outcome.FAIL
         score = None if score is None else _reversed(score)
     errors = [grade for grade in members if grade.counts and outcome is Outcome.ERROR]
-    undone, unheard = any(grade.undone for grade in errors), any(grade.unheard for grade in errors)
-    return Grade(binding.asserted, outcome, score, binding.threshold, reason, undone=undone, unheard=unheard)
+    undone, unheard = any(grade.undone for grade in errors), bool(errors) and all(grade.unheard for grade in errors)
+    withheld = not unheard and any(grade.unheard or grade.withheld for grade in errors)
+    return Grade(binding.asserted, outcome, score, binding.threshold, reason, undone=undone, unheard=unheard, withheld=withheld)
 
 
 def _members_reason(members: Sequence[Grade], outcome: Outcome) -> str:
