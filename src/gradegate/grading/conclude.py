@@ -54,6 +54,13 @@ class Bound:
         return (self,)
 
     @property
+    def limit(self) -> float | None:
+        """What a score has to reach: the config's threshold, or else the grader's own; None where it is held to none."""
+        if self.score_only or self.threshold is not None:
+            return self.threshold
+        return self.grader.scoring.default
+
+    @property
     def compares(self) -> bool:
         """Whether all answers to a case are graded together."""
         return bool(self.grader.compares)
@@ -83,7 +90,7 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
         verdict = verdict.reverse
     if not math.isfinite(verdict.score):
         raise NoVerdict(f"the score {verdict.score} is not a finite number")
-    limit = scoring.default if bound.threshold is None and not bound.score_only else bound.threshold
+    limit = bound.limit
     passed = verdict.passed if scoring.decides and not bound.score_only else _passed(bound, verdict, limit)
     score = verdict.score
     if negated:
