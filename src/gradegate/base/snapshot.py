@@ -194,7 +194,8 @@ class _Reader:
         if variables is not job.vars or turns is not job.case.turns:
             asked = [turn for turn in job.case.turns if turn.role != "assistant"]
             # A number is the text that prompts show: tests may move to a table, which knows no numbers.
-            shown = ((name, show(value) if _is_short(value) else value) for name, value in job.vars.items())
+            numbers = {name for name, value in job.vars.items() if isinstance(value, int | float) and abs(value) < 1e15}
+            shown = ((name, show(value) if name in numbers else value) for name, value in job.vars.items())
             question = CaseInput(tuple(sorted(map(digest, shown))), digest(asked) if asked else b"")
             self._asked = (job.vars, job.case.turns, question)
         return question
@@ -247,10 +248,6 @@ def _rivals(jobs: Sequence[Job]) -> Mapping[int, bytes]:
             beside = [[it.type, it.value, it.weight, it.metric] for it in others]
             parts.setdefault(job.number, []).append([job.target.id, job.target.name, beside])
     return {number: digest(sorted(digest(it).hex() for it in part)) for number, part in parts.items()}
-
-
-def _is_short(value: Any) -> bool:
-    return isinstance(value, int | float) and abs(value) < 1e15
 
 
 def _named(variables: Mapping[str, Any]) -> str:

@@ -203,7 +203,8 @@ def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
     outcome, score, why = conclude_case(members, binding.threshold, "set")
     if binding.asserted.negated and any(grade.counts and grade.outcome is Outcome.ERROR for grade in members):
         outcome, score, why = Outcome.ERROR, None, ""  # a failure beside it must not become a pass
-    reason = "; ".join(filter(None, (why, _members_reason(members, outcome))))
+    bad = [grade for grade in members if grade.outcome is outcome and outcome is not Outcome.PASS]
+    reason = "; ".join(filter(None, (why, *(f"{grade.assertion.type}: {grade.reason}" for grade in bad))))
     if binding.asserted.negated and outcome is not Outcome.ERROR:
         reason = "" if outcome is Outcome.FAIL else f"must not hold, but does ({binding.asserted.type})"
         outcome = Outcome.PASS if outcome is Outcome.FAIL else Outcome.FAIL
@@ -212,11 +213,6 @@ def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
     undone, unheard = any(grade.undone for grade in errors), bool(errors) and all(grade.unheard for grade in errors)
     withheld = not unheard and any(grade.unheard or grade.withheld for grade in errors)
     return Grade(binding.asserted, outcome, score, binding.threshold, reason, undone=undone, unheard=unheard, withheld=withheld)
-
-
-def _members_reason(members: Sequence[Grade], outcome: Outcome) -> str:
-    bad = [grade for grade in members if grade.outcome is outcome and outcome is not Outcome.PASS]
-    return "; ".join(f"{grade.assertion.type}: {grade.reason}" for grade in bad)
 
 
 def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "test") -> Conclusion:

@@ -60,7 +60,8 @@ class Script:
     def call(self, *arguments: Any) -> Returned:
         """Raises Fault for what throws or is no plain data; ScriptError for what cannot be loaded, lacks a name or exceeds a limit."""
         names = None if self.parameters is None else list(self.parameters)
-        _check_runaway(self)
+        if SCRIPTS.runaways[self] >= SCRIPT_RUNAWAYS:  # one snippet must not take the time of all
+            raise ScriptError(f"it exceeded a limit {SCRIPT_RUNAWAYS} times in this run, and is not run again")
         try:
             said = evaluate(f"{_HERE}:run", self.body, names, self.function, _json(arguments), account=SCRIPTS)
         except (Exceeded, Refused) as e:
@@ -71,12 +72,6 @@ class Script:
             SCRIPTS.runaways[self] += 1
         lines = tuple(said["lines"])
         return Returned(_value(said), said["type"], lines)
-
-
-def _check_runaway(script: Script) -> None:
-    """One snippet must not take the time of all. Raises ScriptError."""
-    if SCRIPTS.runaways[script] >= SCRIPT_RUNAWAYS:
-        raise ScriptError(f"it exceeded a limit {SCRIPT_RUNAWAYS} times in this run, and is not run again")
 
 
 def of_assertion(code: Code) -> Script:
