@@ -87,6 +87,9 @@ class Trouble(enum.Enum):
     STOPPED = "stopped"  # the run was interrupted, or its budget is spent
 
 
+NO_ANSWER = frozenset({Trouble.UNREACHABLE, Trouble.STATUS, Trouble.DEADLINE})  # nothing came that could hold a failure
+
+
 class ProviderError(GradegateError):
     """A model gave no answer; the message is the provider's own words where there are any."""
 

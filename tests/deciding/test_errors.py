@@ -36,16 +36,18 @@ def decided(*rows, rules=(ALL,), errors="ignore", up_to=0.5, **run):
 @each(
     ("unclear", "ignored"),
     [
-        (row(grade(E)), True),
-        (row(grade(E, E)), True),
+        (row(grade(E, unheard=True)), True),  # no answer came
+        (row(grade(E, E, unheard=True)), True),
+        (row(grade(E)), False),  # one came, and could not be judged
+        (row(grade(E, withheld=True)), False),
         (row(grade(E, F, E, E)), False),  # could not be asked again
         (row(grade(E, F, P, F, P, reason=CONTRADICTED)), False),
         (row(replace(grade(E), undone=True)), False),
-        (row(SET, grade(E, inner=True)), True),
+        (row(replace(SET, unheard=True), grade(E, inner=True, unheard=True)), True),
         (row(SET, grade(E, F, E, E, inner=True)), False),
-        (row(SET, grade(E, F, E, E, inner=True, weight=0), grade(E, inner=True)), True),
         (row(replace(SET, undone=True), grade(E, inner=True)), False),
         (row(error="down", outcome=E), True),
+        (row(error="an empty text", outcome=E, withheld=True), False),
         (row(error="not run", outcome=E, undone=True), False),
     ],
 )
@@ -57,7 +59,7 @@ def test_a_failure_and_what_is_undone_can_be_ignored_up_to_no_share(unclear, ign
 
 
 def test_of_errors_that_may_be_ignored_and_one_that_may_not_the_latter_is_named():
-    rows = [*[PASSED] * 9, row(grade(E, reason="HTTP 500")), row(grade(E, F, P, F, P, reason=CONTRADICTED))]
+    rows = [*[PASSED] * 9, row(grade(E, reason="HTTP 500", unheard=True)), row(grade(E, F, P, F, P, reason=CONTRADICTED))]
     assert decided(*rows).reason == "the grader contradicts itself on 1 case (2 of 4 asks fail)"
     assert decided(*rows, up_to=0.1).reason == "2 verdicts could not be reached; the first: HTTP 500"
 
@@ -86,7 +88,7 @@ def test_an_error_that_no_blocking_rule_looks_at_is_advice(rules, result, undone
 
 
 def test_the_share_of_errors_is_one_of_what_blocking_rules_look_at():
-    rows = [row(grade(P, metric="a"), grade(P, metric="b")), row(grade(E, metric="a"), grade(P, metric="b"))]
+    rows = [row(grade(P, metric="a"), grade(P, metric="b")), row(grade(E, metric="a", unheard=True), grade(P, metric="b"))]
     assert decided(*rows, rules=[A], up_to=0.5).outcome is GateOutcome.PASS
     assert decided(*rows, rules=[A], up_to=0.49).outcome is GateOutcome.INCONCLUSIVE
     assert decided(*rows, rules=[A, ALL], up_to=0.25).outcome is GateOutcome.PASS
@@ -122,7 +124,7 @@ def test_a_case_whose_own_score_cannot_be_told_is_an_error_though_no_grade_is():
     said = "1 verdict could not be reached; the first: assertScoringFunction: it throws"
     assert decided(PASSED, torn, rules=[EVERY], errors="inconclusive").reason == said
     assert decided(PASSED, torn, rules=[EVERY], errors="block").outcome is GateOutcome.BLOCKED
-    assert decided(PASSED, torn, rules=[EVERY]).outcome is GateOutcome.PASS  # one of two
+    assert decided(PASSED, torn, rules=[EVERY]).outcome is GateOutcome.INCONCLUSIVE  # the answer came
     assert decided(PASSED, torn).outcome is GateOutcome.PASS  # that rule counts grades
     twice = row(grade(P), grade(E), outcome=E)
     assert decided(PASSED, twice, rules=[EVERY], errors="inconclusive").reason.startswith("1 verdict")

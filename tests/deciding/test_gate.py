@@ -54,7 +54,7 @@ def test_without_a_gate_block_every_case_must_pass(rows, result):
 
 
 def test_a_rate_is_over_what_was_graded():
-    rows = [row(grade(P))] * 19 + [row(grade(F))] + [row(grade(E))] * 5
+    rows = [row(grade(P))] * 19 + [row(grade(F))] + [row(replace(grade(E), unheard=True))] * 5
     rule = Rule("r", min_pass_rate=0.95, suite="s")
     found = decided(rows, rule, errors="ignore", up_to=0.2)
     assert (found.outcome, found.rules[0].pass_rate) == (GateOutcome.PASS, 0.95)
@@ -248,7 +248,7 @@ SILENT = {"error": "down", "outcome": E}
 
 @each(("up_to", "result"), [(0.5, GateOutcome.PASS), (0.4999, GateOutcome.INCONCLUSIVE)])
 def test_answers_that_never_came_count_in_the_share_of_errors(up_to, result):
-    rows = [row(grade(P), grade(P)), row(grade(E)), row(), row(grade(P), error="late", outcome=P)]
+    rows = [row(grade(P), grade(P)), row(replace(grade(E), unheard=True)), row(), row(grade(P), error="late", outcome=P)]
     rows += [row(**SILENT)] * 2  # with these, 3 of 6 are errors; without, 1 of 4
     assert decided(rows, Rule("r", min_pass_rate=1, suite="s"), errors="ignore", up_to=up_to).outcome is result
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from support.each import each
+
 FILE = """\
 const limit = 3;
 module.exports = (output, context) => ({
@@ -72,15 +74,36 @@ def test_a_threshold_is_a_limit_on_the_score(gate, threshold, value, outcome):
         ("0/0", "not a number"),
         ("1/0", "infinite"),
         ("output.missing.length", "throws TypeError"),
-        ("eval('while_(1)')", "throws ReferenceError"),
-        ("new Promise(() => {})", "never comes"),
+        ("JSON.parse(output).a === 1", "throws SyntaxError"),
+        ("Promise.reject('no a in it')", "no a in it"),
+        ("Symbol('a')", "a symbol"),
         ("if (output === 'x') {\n  return true;\n}", "gives undefined"),
     ],
 )
-def test_what_is_no_verdict_is_an_error_also_negated(gate, value, words):
-    one, other = graded(gate, {"value": value}, {"type": "not-javascript", "value": value})
-    assert (one["outcome"], other["outcome"]) == ("error", "error")
-    assert words in one["reason"]
+def test_code_that_throws_or_gives_no_verdict_has_failed_the_answer_also_negated(gate, value, words):
+    content = config({"value": value}, {"type": "not-javascript", "value": value})
+    ran = gate({**content, "gate": {"errors": {"ignore-up-to": 0.9}}})
+    assert (ran.code, {(grade["outcome"], grade["score"]) for grade in ran.grades}) == (1, {("fail", 0)})
+    assert all(grade["reason"].startswith("the JavaScript fails on the answer: ") and words in grade["reason"] for grade in ran.grades)
+
+
+@each(
+    ("assertion", "words"),
+    [
+        ({"value": "eval('while_(1)')"}, "throws ReferenceError"),
+        ({"value": "new Promise(() => {})"}, "never comes"),
+        ({"value": "(function deep() { return deep() + 1 })()"}, "Maximum call stack size exceeded"),
+        ({"value": "file://thrower.js"}, "throws Error: not today"),
+        ({"value": "file://checks.js:nobody"}, "does not export a function"),
+    ],
+)
+def test_code_that_cannot_be_loaded_lacks_a_name_or_hits_a_limit_is_an_error_that_nothing_leaves_out(gate, assertion, words):
+    passing = [{"value": "true"}] * 8
+    files = {"thrower.js": "throw new Error('not today')", "checks.js": FILE}
+    content = config(assertion, {**assertion, "type": "not-javascript"}, *passing)
+    ran = gate({**content, "gate": {"errors": {"ignore-up-to": 0.9}}}, **files)
+    assert (ran.code, [grade["outcome"] for grade in ran.grades[:2]]) == (3, ["error", "error"])
+    assert words in ran.grades[0]["reason"]
 
 
 def test_not_turns_it_round(gate):
@@ -93,7 +116,7 @@ def test_a_file_gets_the_config_and_its_errors_name_its_lines(gate):
     ran = gate(config(one, {"value": "file://checks.js:broken"}), **{"checks.js": FILE})
     good, broken = ran.grades
     assert (good["outcome"], good["score"], good["reason"]) == ("pass", 0.5, "why of x")
-    assert (broken["outcome"], broken["reason"][-8:]) == ("error", "(line 7)")
+    assert (broken["outcome"], broken["reason"][-8:]) == ("fail", "(line 7)")
 
 
 def test_parts_and_console_are_evidence(gate):

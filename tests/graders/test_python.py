@@ -44,7 +44,10 @@ def test_what_code_returns_is_the_verdict(gate, value, more, outcome, score):
     ("value", "said"),
     [
         ("1 / 0", "ZeroDivisionError"),
-        ("output +", "SyntaxError"),
+        ("json.loads(output)['a'] == 1", "JSONDecodeError"),
+        ("if output == 'x':\n    y = 1\nreturn y == 1", "UnboundLocalError"),
+        ("import sys\nsys.exit(1)", "SystemExit"),
+        ("{output}", "not plain data"),
         ("x = 1\n", "it returned nothing (None)"),
         ("[True]", "it returned a list"),
         ("'yes'", "it returned the text"),
@@ -53,15 +56,33 @@ def test_what_code_returns_is_the_verdict(gate, value, more, outcome, score):
         ("float('nan')", "not a number"),
         ("float('inf')", "infinite"),
         ("10 ** 400", "infinite"),
-        ("__import__('os')._exit(0)", "its process ended with 0"),
     ],
 )
-@pytest.mark.parametrize("kind", ["python", "not-python"])
-def test_what_is_no_verdict_is_an_error_and_never_a_pass(gate, kind, value, said):
-    ran = gate(config({"type": kind, "value": value}), ALLOW)
-    (grade,) = ran.grades
-    assert (ran.code, grade["outcome"]) == (3, "error")
-    assert said in grade["reason"]
+def test_code_that_raises_or_returns_no_verdict_has_failed_the_answer_also_negated(gate, value, said):
+    ran = gate(config({"type": "python", "value": value}, {"type": "not-python", "value": value}), ALLOW)
+    assert (ran.code, {(grade["outcome"], grade["score"]) for grade in ran.grades}) == (1, {("fail", 0)})
+    assert all(grade["reason"].startswith("the Python fails on the answer: ") and said in grade["reason"] for grade in ran.grades)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("output +", "SyntaxError"),
+        ("ouput == 'hello'", "NameError"),
+        ("import nobody_wrote_this\nreturn True", "ModuleNotFoundError"),
+        ("def deep(): return deep() + 1\nreturn deep()", "RecursionError"),
+        ("'x' * (17 << 20)", "more than 16 MiB"),
+        ("__import__('os')._exit(0)", "its process ended with 0"),
+        ("file://thrower.py", "ValueError: not today"),
+        ("file://thrower.py:nobody", "ValueError: not today"),
+    ],
+)
+def test_code_that_cannot_be_loaded_lacks_a_name_or_hits_a_limit_is_an_error_that_nothing_leaves_out(gate, value, said):
+    kinds = [{"type": kind, "value": value} for kind in ("python", "not-python")]
+    content = {**config(*kinds, *[{"type": "contains", "value": "hello"}] * 8), "gate": {"errors": {"ignore-up-to": 0.9}}}
+    ran = gate(content, ALLOW, **{"thrower.py": "raise ValueError('not today')"})
+    assert (ran.code, [grade["outcome"] for grade in ran.grades[:2]]) == (3, ["error", "error"])
+    assert said in ran.grades[0]["reason"]
 
 
 def test_the_negation_turns_the_verdict_round(gate):
@@ -130,7 +151,7 @@ def test_code_that_fails_says_its_last_lines_without_secrets(gate, monkeypatch):
     source = "import os\ndef get_assert(output, context): raise ValueError('::error::' + os.environ['DB_PASSWORD'])\n"
     made = config({"type": "python", "value": "file://judge.py"})
     ran = gate(made, ALLOW, "--exec-env", "DB_PASSWORD", **{"judge.py": source})
-    assert ran.code == 3
+    assert ran.code == 1
     assert "ValueError: ::error::***" in ran.grades[0]["reason"]
     assert "canary-5f1c9a-secret" not in ran.out + ran.err + json.dumps(ran.results)
     assert not any(line.startswith("::") for line in ran.out.splitlines())

@@ -36,6 +36,27 @@ def test_what_never_counts_is_not_selected(gate):
     assert "`weight: 0`" in told(gate, {"metric": "tone"}, tests=[uncounted], blocking=False)
 
 
+@each(
+    ("least", "arguments", "code", "said"),
+    [
+        (4, (), 0, "met"),
+        (
+            5,
+            (),
+            2,
+            "promptfooconfig.yaml:3: the rule `r` can never decide: it asks for 5 cases, and looks at 4 -> write `min-cases: 4` or less",
+        ),
+        (5, ("--filter-first-n", "1"), 3, "graded 2 of at least 5 cases"),
+        (4, ("--filter-first-n", "1"), 3, "graded 2 of at least 4 cases"),
+    ],
+)
+def test_a_rule_that_asks_for_more_cases_than_there_are_is_a_mistake(gate, least, arguments, code, said):
+    rule = {"name": "r", "min-pass-rate": 0, "min-cases": least, "select": {"metric": "facts"}}
+    content = {"gate": {"rules": [rule]}, "prompts": ["x"], "providers": ["echo"], "tests": [TEST, TEST], "evaluateOptions": {"repeat": 2}}
+    ran = gate(content, *arguments)
+    assert (ran.code, said in ran.out + ran.err) == (code, True), ran.out + ran.err
+
+
 def test_where_nothing_has_the_key_that_is_said(gate):
     plain = {"assert": [{"type": "contains", "value": "x"}]}
     assert told(gate, {"metric": "tone"}, tests=[plain]).endswith("no assertion that it could look at has a metric")

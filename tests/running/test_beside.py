@@ -253,6 +253,26 @@ def test_a_deterministic_assertion_needs_no_second_look(gate):
     assert re.search("1 known one not counted", ran.results["rules"][0]["reason"])
 
 
+@pytest.mark.parametrize(
+    ("base", "head", "status", "code"),
+    [
+        ({}, {"threshold": 0.75}, "pre-existing", 0),  # the default, written out
+        ({"threshold": 0.75}, {}, "pre-existing", 0),
+        ({"threshold": "none"}, {}, "new-failure", 1),  # held to nothing there
+        ({"threshold": "none"}, {"threshold": 0.75}, "new-failure", 1),
+    ],
+)
+def test_a_grade_is_held_to_its_limit_as_it_applies(gate, run, base, head, status, code):
+    def conf(written, *rules):
+        test = {"providerOutput": "something else", "assert": [{"type": "rouge-n", "value": "a b c", **written}]}
+        return {"prompts": ["x"], "tests": [test], "gate": {"rules": list(rules)}}
+
+    ran = gate(conf(base, {"name": "all", "min-pass-rate": 0, "blocking": False}))
+    ran = run(conf(head, NEW), "--baseline", "base.json", **{"base.json": (ran.folder / "results.json").read_text()})
+    assert (ran.code, ran.grades[0]["status"], ran.grades[0]["base"] is None) == (code, status, code == 1)
+    assert "passing on the base" not in ran.out
+
+
 def test_a_set_is_new_by_the_members_that_are(gate, run, scripted, llm):
     conf = config(llm)
     rubric = conf["tests"][0]["assert"][0]

@@ -147,8 +147,8 @@ def test_second_opinions_grade_the_asks_after_the_first_in_turn(gate, llm):
     llm.reply = lambda path, body: BAD
     others = [llm.spec("second"), llm.spec("third")]
     ran = gate(suite(llm.spec("first"), 1, gate={"second-opinions": others}), confirm="")
-    assert [body["model"] for body in llm.bodies] == ["first", "second", "third"]
-    assert [vote["model"] for vote in ran.grades[0]["votes"]] == [f"openai:chat:{it}" for it in ("first", "second", "third")]
+    assert [body["model"] for body in llm.bodies] == ["first", "second", "first"]
+    assert [vote["model"] for vote in ran.grades[0]["votes"]] == [f"openai:chat:{it}" for it in ("first", "second", "first")]
     assert sum("second" in model for model in ran.results["models"]) == 1
 
 
@@ -156,7 +156,17 @@ def test_those_of_an_assertion_win(gate, llm):
     llm.reply = lambda path, body: BAD
     assertion = {"type": "llm-rubric", "value": "x", "second-opinions": [llm.spec("mine")]}
     gate(suite(llm.spec("first"), 1, assertion, gate={"second-opinions": [llm.spec("gates")]}), confirm="")
-    assert [body["model"] for body in llm.bodies] == ["first", "mine", "mine"]
+    assert [body["model"] for body in llm.bodies] == ["first", "mine", "first"]
+
+
+def test_an_opinion_doubts_a_failure_and_never_washes_it_away(gate, llm):
+    """The first grader fails a real regression at each ask, the other model passes it each time."""
+    llm.reply = lambda path, body: BAD if body["model"] == "first" and case_in(body) == 3 else GOOD
+    ran = gate(suite(llm.spec("first"), 10, gate={"second-opinions": [llm.spec("second")], "errors": {"ignore-up-to": 0.5}}), confirm="")
+    (case,) = [case for case in ran.cases if case["outcome"] != "pass"]
+    said = "the graders disagree: openai:chat:first fails 3 of 3 asks, openai:chat:second passes 3 of 3"
+    assert (ran.code, case["outcome"], case["grades"][0]["reason"]) == (3, "error", said)
+    assert "the graders disagree on 1 case (openai:chat:first fails 3 of 3 asks, openai:chat:second passes 3 of 3)" in ran.out
 
 
 def answering(target, judge, says, **keys):

@@ -106,7 +106,7 @@ def lines(ran):
 
 
 def test_it_is_over_what_is_known_and_says_so(gate):
-    odd = js("output.none.x", metric="a", blocking=False)
+    odd = js("eval('nobody')", metric="a", blocking=False)
     tests = [asserted(js(1, metric="a")), asserted(odd, js(1, metric="b"))]
     ran = gate(config(tests, ("mean", "a / __count"), ("b", "b")))
     assert lines(ran) == {"mean": (1, 1, 1), "b": (None, 1, 1)}
@@ -115,7 +115,7 @@ def test_it_is_over_what_is_known_and_says_so(gate):
 
 
 def test_an_unknown_grade_that_nothing_reads_leaves_nothing_out(gate):
-    odd = js("output.none.x", metric="c", blocking=False)
+    odd = js("eval('nobody')", metric="c", blocking=False)
     tests = [asserted(js(1, metric="a"), odd), asserted({"type": "equals", "value": "x", "blocking": False})]
     assert lines(gate(config(tests, ("a", "a / __count")))) == {"a": (0.5, 2, 0)}
 

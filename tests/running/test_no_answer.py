@@ -56,6 +56,31 @@ def test_an_empty_text(gate, llm: FakeLlm, provider_id: str, answer: dict):
     no_answer(run(gate, one(llm, provider_id)), f"127.0.0.1:{llm.port} answered with an empty text")
 
 
+@pytest.mark.parametrize(
+    "text", ["<think>It is secret.</think>\n", "It is so.</think>", "<think>hm</think> <THINK>and", "[THINK]so[/THINK]", "◁think▷"]
+)
+def test_reasoning_alone(gate, llm: FakeLlm, text: str):
+    llm.reply = lambda path, body: chat(text)
+    no_answer(run(gate, one(llm, "openai:chat:m")), f"127.0.0.1:{llm.port} answered with reasoning alone")
+
+
+@pytest.mark.parametrize("text", ["<think>hm</think>Yes.", "What <think> means", "<analysis>All is well.</analysis>", "<b>thinking</b>"])
+def test_more_than_reasoning(gate, llm: FakeLlm, text: str):
+    llm.reply = lambda path, body: chat(text)
+    assert run(gate, one(llm, "openai:chat:m")).code == 0
+
+
+@pytest.mark.parametrize("where", ["provider", "test", "assertion"])
+@pytest.mark.parametrize("code", ["output.match(/refund/)?.[0] || ''", "'\u200b \\n'", "undefined"])
+def test_a_transform_that_comes_out_empty(gate, llm: FakeLlm, where: str, code: str):
+    llm.reply = lambda path, body: "A long answer"
+    own = {"transform": code}
+    test = {"assert": [{**it, **(own if where == "assertion" else {})} for it in ASSERTIONS], "options": own if where == "test" else {}}
+    provider = {**one(llm, "openai:chat:m"), **(own if where == "provider" else {})}
+    ran = gate({"prompts": ["hi"], "providers": [provider], "tests": [test]})
+    no_answer(ran, "return a word such as NONE to test for nothing")
+
+
 def test_a_tool_call_that_is_none(gate, llm: FakeLlm):
     llm.reply = lambda path, body: chat("", message={"tool_calls": [None]})
     no_answer(run(gate, one(llm, "openai:chat:m")), "answered with a tool call that is no object")

@@ -142,7 +142,7 @@ def test_one_that_gives_no_verdict_is_an_error(gate, code):
 @pytest.mark.parametrize("others", [[], [js("true")], [js("false")]])
 def test_a_scoring_function_is_not_asked_where_a_grade_is_missing(gate, others):
     """Nor is it known then what it makes of a failure, which it may overrule."""
-    made = config(js("output.a.b"), *others)
+    made = config(js("eval('nobody')"), *others)
     made["tests"][0]["assertScoringFunction"] = "file://score.js"
     code = "module.exports = () => ({pass: true, score: 1, reason: ''})"
     ran = gate(made, **{"score.js": code})

@@ -2,6 +2,7 @@
 
 import pytest
 
+from support.fake_llm import chat
 from support.flips import BAD, GOOD, case_in, scripted, suite
 
 IGNORED = {"errors": {"ignore-up-to": 0.02}}
@@ -30,12 +31,29 @@ def test_a_failure_is_ignored_up_to_no_share(gate, llm, replies, arguments, said
     written = suite(llm.spec(), 50, gate={**IGNORED, **rules})
     llm.reply = scripted({7: "FFFFF"})
     assert gate(written, confirm="").code == 1
-    llm.reply = scripted({7: "E"})
+    llm.reply = lambda path, body: (500, {}) if case_in(body) == 7 else GOOD
     assert gate(written, confirm="").code == 0
     llm.reply = scripted({7: replies})
     ran = gate(written, *arguments, "-j", "1", confirm="")
     assert decided(ran) == (3, "inconclusive")
     assert said in ran.results["reason"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (chat(BAD[:-20], finish_reason="length"), "was cut off at its token limit"),
+        (chat("I would rather not.", finish_reason="content_filter"), "declined to grade"),
+        ("It fails, I cannot say by how much.", "holds no verdict"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno", "answered something that is not JSON"),
+        ((401, {"error": {"message": "no such key"}}), "no such key"),
+    ],
+    ids=["cut", "declined", "no verdict", "no JSON", "401"],
+)
+def test_what_came_and_is_no_verdict_may_be_a_failure_and_is_ignored_up_to_no_share(gate, llm, reply, said):
+    llm.reply = lambda path, body: reply if case_in(body) == 7 else GOOD
+    ran = gate(suite(llm.spec(), 50, gate=IGNORED), confirm="")
+    assert (ran.code in (2, 3), said in ran.out + ran.err) == (True, True)
 
 
 def test_what_was_never_run_is_ignored_up_to_no_share_either(gate, llm):

@@ -17,6 +17,7 @@ from gradegate.base.snapshot import GateSnapshot, ModelTerms
 from gradegate.base.weakening import CHANGED, REMOVED, WEAKER, Found, compare_models, milder
 from gradegate.errors import Mistake, Origin
 from gradegate.http.budget import strictest
+from gradegate.planning.identity import digest
 from gradegate.values.changes import ChangeKind, GateChange
 from gradegate.values.figures import figure, many
 from gradegate.values.suite import Limits, Policy, Rule
@@ -152,6 +153,13 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
         less.append(f"failures are asked again in a milder way: `gate.confirm` {before.confirm} became {now.confirm}")
     if now.noise > before.noise:
         less.append(f"more flips of the grader are forgiven: `gate.noise` {before.noise:g} became {now.noise:g}")
+    asked, asks = (
+        {digest([spec.id, spec.label, dict(spec.config), dict(spec.env)]) for spec in policy.second_opinions} for policy in (before, now)
+    )
+    if asks - asked:
+        less.append("failures are asked again of further models: `gate.second-opinions`")
+    elif asks != asked:
+        yield GateChange(CHANGED, "`gate.second-opinions` is another", file)
     if blocks(old.policies) and not blocks(new.policies):
         less.append("a weaker gate no longer blocks (`gate.changes`)")
     yield from (GateChange(WEAKER, what, file) for what in less)

@@ -61,6 +61,7 @@ class GradeTerms(Held):
     confirm: str = ""  # how its failures are asked again, where the assertion says so itself
     mode: str = field(default="off", compare=False)  # the same, whoever says so
     opinions: tuple[ModelTerms, ...] = ()  # its own, which grade the re-asks
+    asked_again: tuple[ModelTerms, ...] = field(default=(), compare=False)  # the same, whoever names them
     members: tuple[GradeTerms, ...] = ()
     origin: Origin = field(default=NOWHERE, compare=False)
 
@@ -138,7 +139,6 @@ def _snapshot(file: str, located: Sequence[Located], jobs: Sequence[Job]) -> Gat
     places = {id(prompt): number for number, prompt in enumerate(written)}  # a recorded answer may be to no prompt
     models = {id(job.target): job.target for job in jobs}
     targets = {key: number for number, key in enumerate(models)}
-    opinions = [[spec.id, spec.label, dict(spec.config), dict(spec.env)] for spec in suite.policy.second_opinions]
     return GateSnapshot(
         file=file,
         digest=located[0].digest,
@@ -147,7 +147,6 @@ def _snapshot(file: str, located: Sequence[Located], jobs: Sequence[Job]) -> Gat
         apart={
             "evaluateOptions.timeoutMs": digest(suite.timeout),
             "derivedMetrics": digest([[it.name, it.value] for it in suite.derived]),
-            "gate.second-opinions": digest(opinions),
         },
         prompts=tuple(prompt.label for prompt in written),
         targets=tuple(map(reader.model, models.values())),
@@ -195,7 +194,8 @@ class _Reader:
         if variables is not job.vars or turns is not job.case.turns:
             asked = [turn for turn in job.case.turns if turn.role != "assistant"]
             # A number is the text that prompts show: tests may move to a table, which knows no numbers.
-            shown = ((name, show(value) if _is_short(value) else value) for name, value in job.vars.items())
+            numbers = {name for name, value in job.vars.items() if isinstance(value, int | float) and abs(value) < 1e15}
+            shown = ((name, show(value) if name in numbers else value) for name, value in job.vars.items())
             question = CaseInput(tuple(sorted(map(digest, shown))), digest(asked) if asked else b"")
             self._asked = (job.vars, job.case.turns, question)
         return question
@@ -205,6 +205,7 @@ class _Reader:
         own = isinstance(binding, Bound)
         again = binding.again if isinstance(binding, Bound) else NEVER_AGAIN
         models = sorted(binding.models.items()) if isinstance(binding, Bound) else ()
+        asked_again = tuple(map(self._grading, again.opinions))
         return GradeTerms(
             type=held.type,
             value=b"" if held.value is None else digest(held.value),
@@ -219,7 +220,8 @@ class _Reader:
             models=tuple((need, self._grading(model)) for need, model in models),
             confirm=again.mode if again.own else "",
             mode=again.mode,
-            opinions=tuple(map(self._grading, again.opinions)) if again.own_opinions else (),
+            opinions=asked_again if again.own_opinions else (),
+            asked_again=asked_again,
             # Their order means nothing: two sets of the same members are equal. Both sides are read in one process.
             members=() if own else tuple(sorted(map(self._grade, binding.bounds), key=hash)),
             origin=asserted.origin,
@@ -246,10 +248,6 @@ def _rivals(jobs: Sequence[Job]) -> Mapping[int, bytes]:
             beside = [[it.type, it.value, it.weight, it.metric] for it in others]
             parts.setdefault(job.number, []).append([job.target.id, job.target.name, beside])
     return {number: digest(sorted(digest(it).hex() for it in part)) for number, part in parts.items()}
-
-
-def _is_short(value: Any) -> bool:
-    return isinstance(value, int | float) and abs(value) < 1e15
 
 
 def _named(variables: Mapping[str, Any]) -> str:

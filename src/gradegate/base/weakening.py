@@ -17,7 +17,6 @@ REMOVED, WEAKER, CHANGED = ChangeKind.REMOVED, ChangeKind.WEAKER, ChangeKind.CHA
 Way = tuple[ChangeKind, str]
 CONFIRM_MODES = ("off", "grader", "answers")  # from the strictest to the mildest
 _OTHERS = {
-    "opinions": "its `second-opinions` are others",
     "value": "has another value",
     "options": "has other options",
     "rubric": "has another grading prompt",
@@ -121,6 +120,9 @@ def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
         yield WEAKER, "no longer blocks"
     if old.confirm != new.confirm and milder(old.mode, new.mode):
         yield WEAKER, f"its failures are asked again in a milder way: {old.mode} became {new.mode}"
+    if old.opinions != new.opinions:
+        further = set(new.asked_again) - set(old.asked_again)  # each may overturn a failure
+        yield (WEAKER, "its `second-opinions` ask further models") if further else (CHANGED, "its `second-opinions` are others")
     for name, what in _OTHERS.items():
         if getattr(old, name) != getattr(new, name):
             yield CHANGED, what.format(new=new.metric, old=old.metric)

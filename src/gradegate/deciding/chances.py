@@ -139,10 +139,14 @@ def corrected(pass_rate: float, tpr: float, tnr: float) -> float | None:
 
 
 class Lead(NamedTuple):
-    """By how many votes failures must lead to be confirmed; ``held``: wrong ones stay within 1 % of runs."""
+    """By how many votes failures must lead to be confirmed; ``held``: wrong ones stay within 1 % of runs.
+
+    ``sure``: so many votes of one of several graders, all alike, are no flips.
+    """
 
     votes: int
-    held: bool
+    held: bool = True
+    sure: int = LEADS[-1]
 
 
 def lead(grades: int, noise: float) -> Lead:
@@ -152,7 +156,8 @@ def lead(grades: int, noise: float) -> Lead:
     """
     enough = (votes for votes in LEADS if grades * wrong_fail(votes, noise) <= WRONG_FAILS)
     votes = next(enough, None)
-    return Lead(LEADS[-1], False) if votes is None else Lead(votes, True)
+    sure = next((votes for votes in LEADS if grades * exact(noise) ** votes <= WRONG_FAILS), LEADS[-1])
+    return Lead(votes or LEADS[-1], votes is not None, sure)
 
 
 def wrong_fail(votes: int, noise: float) -> Fraction:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from gradegate.deciding.votes import CONTRADICTION, began_as_failure, is_contradicted
+from gradegate.deciding.votes import CONTRADICTION, DISAGREEMENT, is_contradicted
 from gradegate.values.figures import many
 from gradegate.values.limits import exact
 from gradegate.values.result import Grade, Outcome, Row, RuleResult, RunResult, counted, takes
@@ -22,19 +22,19 @@ class Errors:
     number: int = 0
     setup: bool = False
     first: str = ""  # the reason of the first
-    contradicted: int = 0  # by the grader itself, asked again
+    contradicted: int = 0  # by the grader itself, or by another one, as the first was
 
     @property
     def said(self) -> str:
         """How many, and the first of them."""
         if self.contradicted == self.number:
-            first = "the first: " * (self.number > 1) + self.first.removeprefix(f"{CONTRADICTION}: ")
-            return f"{CONTRADICTION} on {many(self.number, 'case')} ({first})"
+            what, _, how = self.first.partition(": ")
+            return f"{what} on {many(self.number, 'case')} ({'the first: ' * (self.number > 1)}{how})"
         return f"{many(self.number, 'verdict')} could not be reached; the first: {self.first}"
 
 
 class _Error(NamedTuple):
-    """An ERROR that decides. ``held``: it may hide a failure or a credential, or the run itself left it: no policy ignores it."""
+    """An ERROR that decides. ``held``: something came that may be a failure, or the run itself left it: no policy ignores it."""
 
     reason: str
     held: bool
@@ -55,13 +55,14 @@ def errors_of(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleRe
 
 def _joined(errors: Errors, effect: str, found: Sequence[_Error]) -> Errors:
     """Those of further suites with those of one more."""
-    contradicted = sum(error.reason.startswith(f"{CONTRADICTION}: ") for error in found)
+    first = errors.first or found[0].reason
+    alike = tuple(f"{what}: " for what in (CONTRADICTION, DISAGREEMENT) if first.startswith(f"{what}: "))
     return replace(
         errors,
         effect="block" if "block" in (effect, errors.effect) else effect or errors.effect,
         number=errors.number + len(found),
-        contradicted=errors.contradicted + contradicted,
-        first=errors.first or found[0].reason,
+        contradicted=errors.contradicted + sum(error.reason.startswith(alike) for error in found),
+        first=first,
     )
 
 
@@ -71,10 +72,10 @@ def _found(run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]) 
         errors = [place for place, it in enumerate(row.grades) if it.counts and it.outcome is Outcome.ERROR]
         for place in errors:
             if _decides(run, row, row.grades[place], blocking):
-                yield _Error(row.grades[place].reason, _is_held(row.grades, place))
+                yield _Error(row.grades[place].reason, held=not row.grades[place].unheard)
         whole = row.outcome is Outcome.ERROR and row.grades and not errors  # no mean can be taken, or no score was made
         if whole and any(result.rule.every_case and counted(result.rule, row) for result in blocking):
-            yield _Error(row.reason, held=False)
+            yield _Error(row.reason, held=True)
     yield from (_Error(row.error, row.undone or row.withheld) for row in rows if row.error and not row.grades)
 
 
@@ -82,15 +83,8 @@ def _decides(run: RunResult, row: Row, grade: Grade, blocking: Sequence[RuleResu
     looking = [result for result in blocking if takes(result.rule, row, grade)]
     if not looking:  # it is advice, unless no model that was asked is there at all
         usage = run.target_usage if row.error else run.grader_usage
-        return grade.unheard and not (usage.calls or usage.cached)
+        return (grade.unheard or grade.withheld) and not (usage.calls or usage.cached)
     return not (is_contradicted(grade) and all(result.bears for result in looking))
-
-
-def _is_held(grades: Sequence[Grade], place: int) -> bool:
-    """Whether a grade, or a member of a set, failed when it was asked first, was left undone by a budget or a signal, or withheld."""
-    parts = [grades[place], *(grades[inner] for inner in members(grades, place))]
-    failed = any((began_as_failure(part) or part.withheld) and part.assertion.counts for part in parts)
-    return grades[place].undone or grades[place].withheld or failed
 
 
 def _effect(policy: Policy, found: Sequence[_Error], rows: Sequence[Row], blocking: Sequence[RuleResult]) -> tuple[str, Sequence[_Error]]:

@@ -1,4 +1,4 @@
-"""What asks of one grade come to: Wald's sequential test, from their outcomes alone. Pure."""
+"""What asks of one grade come to: Wald's sequential test, from their outcomes and from who said them. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from gradegate.deciding.chances import Lead
 from gradegate.values.conversation import NO_USAGE
 from gradegate.values.limits import mean
 from gradegate.values.result import Grade, Outcome, Vote
 
 CONTRADICTION = "the grader contradicts itself"
+DISAGREEMENT = "the graders disagree"
 MOST_ERRORS = 1  # asks without a verdict; with another one, the grade cannot be asked again
 
 
@@ -21,35 +23,52 @@ class Standing(enum.Enum):
     PASS = "pass"
     FAIL = "fail"  # confirmed
     CONTRADICTORY = "contradictory"  # neither side leads after the most asks
+    DISPUTED = "disputed"  # one grader always fails it, another one always passes it
     UNASKABLE = "unaskable"  # too many asks gave no verdict
 
 
-def standing(outcomes: Iterable[Outcome], lead: int) -> Standing:
+def turn(number: int, opinions: int) -> int:
+    """Who grades the ``number``-th ask, from 0: 0 is the first grader, and the others are second opinions, by their number."""
+    return (1, 0, *range(2, opinions + 1))[(number - 1) % (opinions + 1)] if number and opinions else 0
+
+
+def standing(outcomes: Sequence[Outcome], lead: Lead, opinions: int = 0) -> Standing:
     """Failures have to lead by ``lead`` votes, passes by one, within 3 * ``lead`` asks. A first ERROR stays one.
 
-    What else is asked until one side leads, is judged by the same rule: let FAIL stand for the side that has to lead by more.
+    With second ``opinions`` passes overturn nothing as long as the first grader gave none of them, and of two graders that
+    are each sure of another outcome neither counts for more. What else is asked until one side leads, is judged by the same
+    rule: let FAIL stand for the side that has to lead by more.
     """
-    ahead = asks = errors = 0
-    for outcome in outcomes:
-        asks += 1
-        errors += outcome is Outcome.ERROR
-        ahead += (outcome is Outcome.FAIL) - (outcome is Outcome.PASS)
-    if ahead >= lead:
+    fails, passes, errors = (outcomes.count(it) for it in (Outcome.FAIL, Outcome.PASS, Outcome.ERROR))
+    if len(_sure(outcomes, lead, opinions)) > 1:
+        return Standing.DISPUTED
+    if fails - passes >= lead.votes:
         return Standing.FAIL
-    if ahead < 0:
+    if passes > fails and any(it is Outcome.PASS and not turn(n, opinions) for n, it in enumerate(outcomes)):
         return Standing.PASS
-    if errors > MOST_ERRORS or errors == asks:
+    if errors > MOST_ERRORS or errors == len(outcomes):
         return Standing.UNASKABLE
-    return Standing.CONTRADICTORY if asks >= 3 * lead else Standing.OPEN
+    return Standing.CONTRADICTORY if len(outcomes) >= 3 * lead.votes else Standing.OPEN
 
 
-def concluded(asks: Sequence[Grade], models: Sequence[str], lead: int) -> Grade:
-    """One grade of all ``asks`` of it, the first one included; ``models`` are those that were asked.
+def _sure(outcomes: Sequence[Outcome], lead: Lead, opinions: int) -> dict[Outcome, list[int]]:
+    """The numbers of the asks of a grader that always says PASS, and of one that always says FAIL, often enough."""
+    sure: dict[Outcome, list[int]] = {}
+    for grader in range(opinions + 1):
+        asks = [n for n, it in enumerate(outcomes) if turn(n, opinions) == grader and it is not Outcome.ERROR]
+        if len(asks) >= lead.sure and len({outcomes[n] for n in asks}) == 1:
+            sure.setdefault(outcomes[asks[0]], asks)
+    return sure
+
+
+def concluded(asks: Sequence[Grade], models: Sequence[str], lead: Lead, opinions: int = 0) -> Grade:
+    """One grade of all ``asks`` of it, the first one included; ``models`` are those that were asked, ``opinions`` of them others.
 
     The score is the mean of the votes that won, so that a PASS never shows the score of a failure; the reason is the last
     winner's. As long as neither side won, it is the first grade with its votes.
     """
-    where = standing((ask.outcome for ask in asks), lead)
+    outcomes = [ask.outcome for ask in asks]
+    where = standing(outcomes, lead, opinions)
     votes = tuple(Vote(ask.outcome, ask.score, ask.reason, model) for ask, model in zip(asks, models, strict=True))
     usage = sum((ask.usage for ask in asks), NO_USAGE)
     if where is Standing.OPEN:
@@ -60,41 +79,36 @@ def concluded(asks: Sequence[Grade], models: Sequence[str], lead: int) -> Grade:
         score = float(mean(scores)) if scores else None
         unread = next((ask.unread for ask in won if ask.unread), "")
         return replace(won[-1], score=score, unread=unread, usage=usage, votes=votes, confirmed=where is Standing.FAIL)
-    reason = _contradiction(votes) if where is Standing.CONTRADICTORY else _unaskable(asks)
+    if where is Standing.DISPUTED:
+        sure = _sure(outcomes, lead, opinions)
+        no, yes = sure[Outcome.FAIL], sure[Outcome.PASS]
+        reason = f"{DISAGREEMENT}: {models[no[0]]} fails {len(no)} of {len(no)} asks, {models[yes[0]]} passes {len(yes)} of {len(yes)}"
+    elif where is Standing.CONTRADICTORY:
+        failing = fails(votes)
+        reason = f"{CONTRADICTION}: {failing} of {len(votes)} asks {'fails' if failing == 1 else 'fail'}"
+    else:
+        last = next(ask.reason for ask in reversed(asks) if ask.outcome is Outcome.ERROR)
+        reason = f"failed, and could not be asked again: {last}"
     setup = any(ask.setup for ask in asks)
     return undecided(replace(asks[0], usage=usage, votes=votes, confirmed=False, setup=setup), reason)
 
 
 def undecided(grade: Grade, why: str) -> Grade:
     """The grade as an ERROR: what it came to cannot be told."""
-    return replace(grade, outcome=Outcome.ERROR, score=None, reason=why, unread="")
+    return replace(grade, outcome=Outcome.ERROR, score=None, reason=why, unread="", unheard=False)
 
 
 def undone(grade: Grade, why: str) -> Grade:
     """The same of a grade that a budget or a signal left before its end."""
-    return replace(undecided(grade, why), undone=True, unheard=False)
-
-
-def began_as_failure(grade: Grade) -> bool:
-    """Whether an ERROR was a FAIL when it was asked first."""
-    return grade.outcome is Outcome.ERROR and any(vote.outcome is Outcome.FAIL for vote in grade.votes)
+    return replace(undecided(grade, why), undone=True)
 
 
 def is_contradicted(grade: Grade) -> bool:
-    """Whether the asks of a grade lead to neither side."""
-    return grade.outcome is Outcome.ERROR and grade.reason.startswith(f"{CONTRADICTION}: ")
+    """Whether the asks of a grade lead to neither side, or graders are sure of both."""
+    errors = sum(vote.outcome is Outcome.ERROR for vote in grade.votes)
+    return grade.outcome is Outcome.ERROR and bool(grade.votes) and errors <= MOST_ERRORS and not grade.undone
 
 
 def fails(votes: Iterable[Vote]) -> int:
     """How many votes failed."""
     return sum(vote.outcome is Outcome.FAIL for vote in votes)
-
-
-def _contradiction(votes: Sequence[Vote]) -> str:
-    failing = fails(votes)
-    return f"{CONTRADICTION}: {failing} of {len(votes)} asks {'fails' if failing == 1 else 'fail'}"
-
-
-def _unaskable(asks: Sequence[Grade]) -> str:
-    last = next(ask.reason for ask in reversed(asks) if ask.outcome is Outcome.ERROR)
-    return f"failed, and could not be asked again: {last}"

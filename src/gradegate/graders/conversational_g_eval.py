@@ -44,7 +44,8 @@ class ConversationalGEval(Metric):
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         """The model's score from 0 to 10, as a share; the steps are asked for when only criteria are given."""
         exchanges_of(transcript)
-        steps = tuple(self.evaluation_steps) or _steps(judge, self.value)
+        steps = tuple(self.evaluation_steps)
+        steps = steps or judge.ask("conversational-g-eval-steps", verdicts.items("steps"), step="steps", criteria=self.value)
         context = [(name, str(transcript.vars[name])) for name in _KNOWN if transcript.vars.get(name)]
         turns = [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
         judgement = judge.ask(
@@ -64,7 +65,3 @@ class ConversationalGEval(Metric):
             evidence={"steps_of_evaluation": list(steps)},
             steps=(*steps, f"score {float(score):g} of {BEST}: {reason}"),
         )
-
-
-def _steps(judge: Judge, criteria: str) -> tuple[str, ...]:
-    return judge.ask("conversational-g-eval-steps", verdicts.items("steps"), step="steps", criteria=criteria)

@@ -8,7 +8,6 @@ with ``value``, the outcome that is wanted, the conversation is one task, as in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -56,7 +55,7 @@ class GoalAccuracy(Metric):
         judge = replace(judge, graded="\n".join([judge.graded, *(script(task.turns) for task in tasks)]))
         steps = ("goal", "way") if self.way else ("goal",)
         marks = ask_once(judge, [(task, step) for task in tasks for step in steps], partial(_mark, judge))
-        means = [_mean([marks[task, step] for task in tasks]) for step in steps]
+        means = [sum((exact(marks[task, step].verdict) / BEST for task in tasks), Fraction(0)) / len(tasks) for step in steps]
         rows: list[dict[str, Any]] = [
             {"turn": task.turns[-1].number, "of": step, "score": mark.verdict, "reason": mark.reason}
             for (task, step), mark in marks.items()
@@ -76,11 +75,8 @@ class GoalAccuracy(Metric):
         complete = exchanges_of(transcript)
         if self.value.strip():
             return (_Task(self.value, tuple(turn for exchange in complete for turn in exchange)),)
-        return tuple(_Task(_asked(exchange), exchange) for exchange in complete)
-
-
-def _asked(exchange: Sequence[Numbered]) -> str:
-    return "\n\n".join(turn.content for _, turn in exchange if turn.role == "user")
+        asked = ("\n\n".join(turn.content for _, turn in exchange if turn.role == "user") for exchange in complete)
+        return tuple(map(_Task, asked, complete))
 
 
 def _mark(judge: Judge, asked: tuple[_Task, str]) -> Judgement[float]:
@@ -93,7 +89,3 @@ def _mark(judge: Judge, asked: tuple[_Task, str]) -> Judgement[float]:
         goal=task.goal,
         work=script(task.turns),
     )
-
-
-def _mean(marks: Sequence[Judgement[float]]) -> Fraction:
-    return sum((exact(mark.verdict) / BEST for mark in marks), Fraction(0)) / len(marks)

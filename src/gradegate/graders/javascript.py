@@ -18,7 +18,7 @@ from gradegate.grading.grader import GRADERS, Grader, Written, options
 from gradegate.grading.judge import Judge
 from gradegate.grading.situation import situation
 from gradegate.texts import script
-from gradegate.texts.script import ScriptError, mentions
+from gradegate.texts.script import Fault, ScriptError, mentions
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
 
@@ -45,11 +45,16 @@ class JavaScript(Grader):
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """As what it returns says; no verdict where it throws, exceeds a limit, or returns something else."""
+        """As what it returns says; a failure where it throws or returns no verdict.
+
+        Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit.
+        """
         told = situation(transcript, self.test, self.config) if mentions(self.value, "context") else {}
         try:
             found = script.of_assertion(self.value).call(transcript.answer, told)
-            verdict = program_objects.verdict(found.value, f"the JavaScript gives {found.type}: add `return`, or compare with it")
+            verdict = program_objects.verdict(found.value, f"it gives {found.type}: add `return`, or compare with it")
+        except (Fault, NoVerdict) as e:
+            return program_objects.broken(f"the JavaScript fails on the answer: {e}")
         except ScriptError as e:
             raise NoVerdict(f"the JavaScript gives no verdict: {e}") from e
         logged = {"console": list(found.lines)} if found.lines else {}

@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 from gradegate.errors import NoVerdict
 from gradegate.grading.grader import GRADERS, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.program_objects import SCORING, script_verdict
+from gradegate.grading.program_objects import SCORING, broken, script_verdict
 from gradegate.grading.situation import situation
 from gradegate.processes import pool
 from gradegate.processes.program import Program
@@ -45,13 +45,20 @@ class Python(Grader):
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """What the code returned. Raises NoVerdict where it raised, took too long, or returned no verdict."""
+        """What the code returned; a failure where it raised or returned no verdict.
+
+        Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit.
+        """
         arguments = [transcript.answer, situation(transcript, self.test, self.config)]
         try:
             if isinstance(self.value, Program):
                 returned = pool.call(self.value, arguments, ROLE, "get_assert")
             else:
                 returned = pool.inline(self.value, arguments, ROLE)
+            return script_verdict(returned)
+        except NoVerdict as e:
+            return broken(f"the Python fails on the answer: {e}")
         except pool.Failed as e:
+            if e.raised:
+                return broken(f"the Python fails on the answer: {e}")
             raise NoVerdict(f"the Python of the assertion gave no verdict: {e}") from e
-        return script_verdict(returned)

@@ -172,18 +172,15 @@ class _Arguments(_Tool):
 
     def takes(self, actual: Any) -> bool:
         """Whether arguments are the expected ones, apart from what is ignored or has its default."""
-        actual = {k: v for k, v in self._kept(actual).items() if not self._is_default(k, v)} if _is_map(actual) else actual
+        if _is_map(actual):
+            actual = {k: v for k, v in self._kept(actual).items() if not (k in self.defaults and _same(v, self.defaults[k]))}
         expected = self._kept(self.expected) if _is_map(self.expected) else self.expected
         return _same(actual, expected) if self.mode == "exact" else _holds(actual, expected)
 
     def _kept(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: value for key, value in arguments.items() if not self._ignores(key)}
-
-    def _ignores(self, key: str) -> bool:
-        return key in self.ignore or any(matches(key, entry) for entry in self.ignore if set(entry) & set("*?"))
-
-    def _is_default(self, key: str, value: Any) -> bool:
-        return key in self.defaults and _same(value, self.defaults[key])
+        patterns = [entry for entry in self.ignore if set(entry) & set("*?")]
+        ignored = {key for key in arguments if key in self.ignore or any(matches(key, entry) for entry in patterns)}
+        return {key: value for key, value in arguments.items() if key not in ignored}
 
 
 def _is_map(value: Any) -> bool:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from gradegate.asking.provider import Provider
-from gradegate.errors import NoVerdict, ProviderError, Trouble
+from gradegate.errors import NO_ANSWER, NoVerdict, ProviderError, Trouble
 from gradegate.grading.grader import Grader
 from gradegate.grading.rubric import NO_RUBRIC, Rubric
 from gradegate.values.conversation import NO_USAGE, Usage
@@ -54,6 +54,13 @@ class Bound:
         return (self,)
 
     @property
+    def limit(self) -> float | None:
+        """What a score has to reach: the config's threshold, or else the grader's own; None where it is held to none."""
+        if self.score_only or self.threshold is not None:
+            return self.threshold
+        return self.grader.scoring.default
+
+    @property
     def compares(self) -> bool:
         """Whether all answers to a case are graded together."""
         return bool(self.grader.compares)
@@ -78,12 +85,12 @@ Binding = Bound | BoundSet
 
 def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
     """Apply threshold and ``not-`` to a verdict. Raises NoVerdict when nothing in it decides."""
-    negated, scoring = bound.asserted.negated, bound.grader.scoring
+    negated, scoring = bound.asserted.negated and not verdict.broken, bound.grader.scoring
     if negated and verdict.reverse is not None:
         verdict = verdict.reverse
     if not math.isfinite(verdict.score):
         raise NoVerdict(f"the score {verdict.score} is not a finite number")
-    limit = scoring.default if bound.threshold is None and not bound.score_only else bound.threshold
+    limit = bound.limit
     passed = verdict.passed if scoring.decides and not bound.score_only else _passed(bound, verdict, limit)
     score = verdict.score
     if negated:
@@ -134,7 +141,7 @@ def _reversed(score: float) -> float:
 
 def _reason(bound: Bound, verdict: Verdict, outcome: Outcome, limit: float | None) -> str:
     parts = []
-    if outcome is Outcome.FAIL and bound.asserted.negated:
+    if outcome is Outcome.FAIL and bound.asserted.negated and not verdict.broken:
         parts.append(f"must not hold, but does ({bound.asserted.type})")
     elif outcome is Outcome.FAIL and verdict.passed is not False and limit is not None:
         score, least = scores(verdict.score, limit, bound.grader.scoring.scale)
@@ -157,9 +164,8 @@ def error(bound: Binding, cause: BaseException | str, usage: Usage) -> Grade:
 
 def _troubled(grade: Grade, trouble: Trouble | None) -> Grade:
     """An ERROR that knows whether a provider's trouble is behind it."""
-    undone = trouble is Trouble.STOPPED
-    unheard = trouble is not None and not undone
-    setup, withheld = trouble in (Trouble.SETUP, Trouble.WITHHELD), trouble is Trouble.WITHHELD
+    undone, unheard = trouble is Trouble.STOPPED, trouble in NO_ANSWER
+    setup, withheld = trouble in (Trouble.SETUP, Trouble.WITHHELD), trouble is not None and not (undone or unheard)
     return replace(grade, setup=setup, undone=undone, unheard=unheard, withheld=withheld)
 
 
@@ -197,19 +203,16 @@ def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
     outcome, score, why = conclude_case(members, binding.threshold, "set")
     if binding.asserted.negated and any(grade.counts and grade.outcome is Outcome.ERROR for grade in members):
         outcome, score, why = Outcome.ERROR, None, ""  # a failure beside it must not become a pass
-    reason = "; ".join(filter(None, (why, _members_reason(members, outcome))))
+    bad = [grade for grade in members if grade.outcome is outcome and outcome is not Outcome.PASS]
+    reason = "; ".join(filter(None, (why, *(f"{grade.assertion.type}: {grade.reason}" for grade in bad))))
     if binding.asserted.negated and outcome is not Outcome.ERROR:
         reason = "" if outcome is Outcome.FAIL else f"must not hold, but does ({binding.asserted.type})"
         outcome = Outcome.PASS if outcome is Outcome.FAIL else Outcome.FAIL
         score = None if score is None else _reversed(score)
     errors = [grade for grade in members if grade.counts and outcome is Outcome.ERROR]
-    undone, unheard = any(grade.undone for grade in errors), any(grade.unheard for grade in errors)
-    return Grade(binding.asserted, outcome, score, binding.threshold, reason, undone=undone, unheard=unheard)
-
-
-def _members_reason(members: Sequence[Grade], outcome: Outcome) -> str:
-    bad = [grade for grade in members if grade.outcome is outcome and outcome is not Outcome.PASS]
-    return "; ".join(f"{grade.assertion.type}: {grade.reason}" for grade in bad)
+    undone, unheard = any(grade.undone for grade in errors), bool(errors) and all(grade.unheard for grade in errors)
+    withheld = not unheard and any(grade.unheard or grade.withheld for grade in errors)
+    return Grade(binding.asserted, outcome, score, binding.threshold, reason, undone=undone, unheard=unheard, withheld=withheld)
 
 
 def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "test") -> Conclusion:

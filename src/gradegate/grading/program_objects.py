@@ -1,7 +1,6 @@
 """What code of the config returned, as a verdict: a boolean, a number, or ``{pass, score, reason}`` with more beside it.
 
-As promptfoo's ``src/assertions/javascript.ts`` and ``scriptResultNormalization.ts`` read it, but for one thing: what is
-no verdict there fails the answer, and here nobody could tell (ERROR).
+As promptfoo's ``src/assertions/javascript.ts`` and ``scriptResultNormalization.ts`` read it.
 """
 
 from __future__ import annotations
@@ -34,6 +33,11 @@ def verdict(value: Any, nothing: str = "it returns nothing: add `return`") -> Ve
     if isinstance(value, Mapping):
         return _graded(value)
     raise NoVerdict(f"it returned {kind(value)}, and a verdict is {WANTED}")
+
+
+def broken(reason: str) -> Verdict:
+    """The verdict where code threw on an answer or gave none: a failure, whichever way the assertion is read."""
+    return Verdict(0.0, False, reason, broken=True)
 
 
 def script_verdict(value: Any) -> Verdict:

@@ -43,9 +43,13 @@ def comparisons(jobs: Sequence[Job]) -> Iterator[Mistake]:
 
 
 def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Iterator[Mistake]:
-    """A rule that selects nothing checks nothing, also where only the ``options`` leave out what it looks at."""
+    """A rule that selects nothing checks nothing, also where only the ``options`` leave out what it looks at.
+
+    One that asks for more cases than there are could never decide.
+    """
     for rule in suite.policy.rules:
         looked_at = [binding for job in jobs for binding in selected(rule, job)]
+        planned = sum(job.repeats for job in jobs for _ in selected(rule, job))
         if not rule.every_case and not looked_at:
             what = f"the rule `{rule.name}` selects nothing"
             cure = f"correct `select`: {_selectable(rule, jobs)}"
@@ -66,6 +70,9 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
         ):
             what = f"`min-score` of the rule `{rule.name}` must be at most 1, not {rule.min_score:g}: the scores are from 0 to 1"
             yield Mistake(what, rule.origin, f"write {as_share(rule.min_score) or 1:g}")
+        if looked_at and not options and (rule.min_cases or 0) > planned:
+            what = f"the rule `{rule.name}` can never decide: it asks for {rule.min_cases:,} cases, and looks at {planned:,}"
+            yield Mistake(what, rule.origin, f"write `min-cases: {planned}` or less, or add tests")
 
 
 def selected(rule: Rule, job: Job) -> Iterator[Binding]:

@@ -129,9 +129,8 @@ def terms(binding: Binding) -> Terms:
     grader, own = binding.grader, [binding.transform] if binding.transform else []
     kind: Any = type(grader)
     options = {name: value for name, usual in _fields(kind) if (value := getattr(grader, name)) != usual}
-    limit = "none" if binding.score_only else binding.threshold
-    limit = getattr(grader, "threshold", None) if limit is None else limit
-    limit = grader.scoring.default if limit is None else limit
+    limit = "none" if binding.score_only else binding.limit
+    limit = getattr(grader, "threshold", None) if limit is None else limit  # of one that looks at it itself
     transforms = [getattr(grader, "context_transform", ""), *own]
     return Terms(asserted.type, asserted.value, limit, asserted.weight, options, binding.rubric.steps, transforms)
 

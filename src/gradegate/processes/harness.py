@@ -25,7 +25,9 @@ REQUESTS, ANSWERS = 3, 4
 MOST = 16 * 1024 * 1024  # bytes of an answer
 LINES, LONGEST = 12, 2000  # of a traceback: its last lines, and characters
 _ESCAPES = re.compile(r"\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])")  # what colours a terminal
+_NO_FAULT = (ImportError, MemoryError, RecursionError)  # of code that cannot be loaded, or at a limit, whatever it is called with
 _modules: dict[str, Any] = {}
+_called: list[Any] = []  # the function that the request called, once it does
 
 
 def serve() -> None:
@@ -43,6 +45,8 @@ def serve() -> None:
 
 
 def _answer(request: dict[str, Any]) -> bytes:
+    _called.clear()
+    raised = False
     try:
         value = _KINDS[request["kind"]](request)
         answer = _written(value)
@@ -50,9 +54,10 @@ def _answer(request: dict[str, Any]) -> bytes:
             return answer
         said = f"what it returns has more than {MOST >> 20} MiB"
     except BaseException as e:
+        raised = bool(_called) and isinstance(e, (Exception, SystemExit)) and type(e) is not NameError and not isinstance(e, _NO_FAULT)
         said = str(e) if isinstance(e, Said) else _last_lines(e)
     said = said if len(said) <= LONGEST else "…" + said[-LONGEST:]  # the sign of every cut
-    return json.dumps({"error": said}).encode()
+    return json.dumps({"error": said, "raised": raised}).encode()
 
 
 def _written(value: Any) -> bytes:
@@ -122,6 +127,7 @@ def _function(module: Any, name: str) -> Any:
 
 
 def _ran(function: Any, args: list[Any]) -> Any:
+    _called.append(function)
     value = function(*args)
     return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
 

@@ -25,7 +25,14 @@ from gradegate.processes.seclusion import Impossible, Seclusion
 
 
 class Failed(ValueError):
-    """Code gave no result; the message says why, with the last lines of its traceback where it raised."""
+    """Code gave no result; the message says why, with the last lines of its traceback where it raised.
+
+    ``raised``: what it was called with made it raise, or return what is no plain data.
+    """
+
+    def __init__(self, message: str, *, raised: bool = False) -> None:
+        super().__init__(message)
+        self.raised = raised
 
     @property
     def line(self) -> str:
@@ -186,7 +193,7 @@ def ask(place: Place, request: Mapping[str, Any], seconds: float | None = None, 
     finally:
         desk.give_back(place, worker, answer is not None)
     if "error" in answer:
-        raise Failed(str(answer["error"]))
+        raise Failed(str(answer["error"]), raised=bool(answer.get("raised")))
     return answer["value"]
 
 

@@ -112,10 +112,8 @@ class GradeLine(Part):
     status: Status = Field(default="", description="Beside the base; empty without one, and where it was not settled.")
     base: Counterpart | None = Field(default=None, description="null where the base has nothing to compare with.")
     undone: bool = Field(default=False, description="An error because a budget or a signal ended the run before.")
-    unheard: bool = Field(default=False, description="An error because a model gave no answer.")
-    withheld: bool = Field(
-        default=False, description="An error because a request was not sent, which held a credential where none may stand."
-    )
+    unheard: bool = Field(default=False, description="An error because no answer came: no connection, an error status, or nothing in time.")
+    withheld: bool = Field(default=False, description="An error because a model was not asked, or gave what cannot be used.")
     turns: list[int] = Field(default=[], description="Of a conversation, from 1: those that the failure is about.")
 
 
@@ -173,5 +171,5 @@ class CaseLine(Part):
     base: Word | None = Field(default=None, description="What the base says of the case; null where it has none.")
     hidden: bool = Field(default=False, description="A secret is hidden in what was graded.")
     undone: bool = Field(default=False, description="There is no output because a budget or a signal ended the run before.")
-    withheld: bool = Field(default=False, description="There is no output because the request held a credential where none may stand.")
+    withheld: bool = Field(default=False, description="There is no output because the target was not asked, or gave what cannot be used.")
     blocks: Annotated[bool, At(None)] = Field(default=False, description="Its failure is a reason why the run is blocked.")

@@ -24,7 +24,7 @@ from gradegate.values.result import Grade, Outcome, Row
 FIRST = 1000
 OLD_LEAD = 2  # by so many votes a failure that is old has to lead, where a rule has it asked again at all
 _TURNED = {Outcome.PASS: Outcome.FAIL, Outcome.FAIL: Outcome.PASS, Outcome.ERROR: Outcome.ERROR}
-_STANDS = {Standing.FAIL: Outcome.PASS, Standing.UNASKABLE: Outcome.ERROR}  # and otherwise it does not
+_STANDS = {Standing.FAIL: Outcome.PASS, Standing.UNASKABLE: Outcome.ERROR, Standing.DISPUTED: Outcome.ERROR}  # and otherwise it does not
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Remembering(Asking):
     def concluded(self, place: int) -> Grade:
         """The grade at a position, of all its asks."""
         grade = super().concluded(place)
-        if self.standing(place) is not Standing.CONTRADICTORY:
+        if self.standing(place) not in (Standing.CONTRADICTORY, Standing.DISPUTED):
             return grade
         return replace(self.asks[place][0], votes=grade.votes, usage=grade.usage, confirmed=False)
 
@@ -115,8 +115,7 @@ class Beside:
             self.give_up(number, row)
             return None
         asks = {place: [replace(row.grades[place], usage=NO_USAGE)] for place in bounds}  # the record, turned round
-        lead = self.askable.lead(job.suite).votes
-        return Regrading(job, _recorded(answer, job), bounds, asks, lead, self.reask)
+        return Regrading(job, _recorded(answer, job), bounds, asks, self.askable.lead(job.suite), self.reask)
 
     def keep(self, number: int, regrading: Regrading) -> None:
         """Take what was found."""

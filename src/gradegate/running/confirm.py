@@ -125,7 +125,8 @@ class Confirming:
             job, row, transcript = (answer := self._answers[number]).job, answer.row, answer.transcript
             bounds = {place: bound for place, bound in self._askable.of(job) if place in positions}
             asks = {place: [row.grades[place]] for place in bounds}
-            kind, lead = (Remembering, OLD_LEAD) if old else (Asking, self._askable.lead(job.suite).votes)
+            lead = self._askable.lead(job.suite)
+            kind, lead = (Remembering, lead._replace(votes=OLD_LEAD)) if old else (Asking, lead)
             yield number, kind(job, transcript or row.transcript, bounds, asks, lead, self._reask, anew)
 
     def _settle(self) -> list[int]:

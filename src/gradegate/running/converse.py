@@ -75,7 +75,9 @@ def _answered(job: Job, history: History, repeat: int) -> Transcript:
         cure = "write {{ item.output | dump }} without quotes around it"
         raise ConfigError.at("the prompt is not valid JSON once `_conversation` is filled in", job.prompt.origin, cure)
     said = _single(job, text, repeat)
-    history.append(_item(text, said.output))
+    messages = chat.parse(text)
+    prompt = json.loads(text) if messages and text.lstrip().startswith("[") else text
+    history.append({"prompt": prompt, "input": (messages and messages[-1].content) or text, "output": said.output})
     turns = (*told(history[:-1]), *said.turns)
     return Transcript(text, turns, {**job.vars, CONVERSATION: list(history)}, said.usage, said.metadata, said.spent)
 
@@ -115,18 +117,13 @@ def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:
     return reply, spent
 
 
-def _item(text: str, output: str) -> Mapping[str, Any]:
-    messages = chat.parse(text)
-    prompt = json.loads(text) if messages and text.lstrip().startswith("[") else text
-    return {"prompt": prompt, "input": (messages and messages[-1].content) or text, "output": output}
-
-
 # --- conversations that are held now --------------------------------------------------------------------------
 
 
 def _held(job: Job) -> Transcript:
     """Each message of the user is sent with all that was said before; the replies become the assistant's turns."""
-    lead = _lead(job.text)
+    # What the config's prompt puts before the first turn: its messages, or its text as the system's.
+    lead = [it for it in chat.parse(job.text) or (Message("system", job.text),) if it.content.strip() or it.images]
     turns: list[Turn] = []
     usage = spent = NO_USAGE
     metadata: Mapping[str, Any] = {}
@@ -149,9 +146,3 @@ def _asked(turns: Sequence[Turn]) -> str:
         else:
             asked = said
     return asked
-
-
-def _lead(text: str) -> tuple[Message, ...]:
-    """What the config's prompt puts before the first turn: its messages, or its text as the system's."""
-    messages = chat.parse(text) or (Message("system", text),)
-    return tuple(message for message in messages if message.content.strip() or message.images)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from gradegate.deciding.votes import Standing, concluded, standing
+from gradegate.deciding.chances import Lead
+from gradegate.deciding.votes import Standing, concluded, standing, turn
 from gradegate.grading.conclude import Bound, error
 from gradegate.http.parallel import gather
 from gradegate.planning.job import Job
@@ -31,7 +32,7 @@ class Asking:
     transcript: Transcript
     bounds: Mapping[int, Bound]
     asks: dict[int, list[Grade]]
-    lead: int
+    lead: Lead
     reask: int
     anew: bool = False
     answers: list[str] = field(default_factory=list)  # the new ones
@@ -89,13 +90,14 @@ class Asking:
 
     def standing(self, place: int) -> Standing:
         """Where the grade at a position stands."""
-        return standing((grade.outcome for grade in tuple(self.asks[place])), self.lead)
+        return standing([grade.outcome for grade in tuple(self.asks[place])], self.lead, len(self.bounds[place].again.opinions))
 
     def concluded(self, place: int) -> Grade:
         """The grade at a position, of all its asks."""
         asks, bound = tuple(self.asks[place]), self.bounds[place]
         models = (opinion(bound, number).models for number in range(len(asks)))
-        grade = concluded(asks, [of["text"].name if "text" in of else "" for of in models], self.lead)
+        names = [of["text"].name if "text" in of else "" for of in models]
+        grade = concluded(asks, names, self.lead, len(bound.again.opinions))
         evidence = {**grade.evidence, "answers": self.answers[: len(asks) - 1]} if self.anew else grade.evidence
         return replace(grade, inner=asks[0].inner, evidence=evidence)
 
@@ -118,8 +120,6 @@ class Asking:
 
 
 def opinion(bound: Bound, number: int) -> Bound:
-    """The assertion with the model that grades the ``number``-th ask, from 0: the second opinions take turns."""
-    opinions = bound.again.opinions
-    if not number or not opinions:
-        return bound
-    return replace(bound, models={**bound.models, "text": opinions[(number - 1) % len(opinions)]})
+    """The assertion with the model that grades the ``number``-th ask, from 0: second opinions and the first grader take turns."""
+    whose = turn(number, len(bound.again.opinions))
+    return replace(bound, models={**bound.models, "text": bound.again.opinions[whose - 1]}) if whose else bound

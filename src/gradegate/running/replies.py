@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from gradegate.access.hiding import excerpt
 from gradegate.asking.finish import WORDS, ended
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.amounts import READ, TooMuch
 from gradegate.files.bounds import MAX_BODY, MIB
+from gradegate.grading.reading.peel import is_reasoning
 from gradegate.texts.blank import is_blank
 from gradegate.values.conversation import Reply
 
@@ -27,18 +31,24 @@ def check(reply: Reply, who: str) -> None:
 
 
 def check_text(reply: Reply, who: str) -> None:
-    """Raises ProviderError for a text that is none: nothing of it is seen, or it is too long."""
-    calls = reply.metadata.get("tool_calls")
-    called = isinstance(calls, list | tuple) and any(calls)
-    if is_blank(reply.text) and not called:
+    """Raises ProviderError for a text that is none: nothing of it is seen, it is reasoning alone, or it is too long."""
+    if none := emptiness(reply.text, reply.metadata):
         limit = " at its token limit" if ended(reply.finish_reason) == "length" else ""
-        raise ProviderError(f"{who} answered with an empty text{limit}", Trouble.MALFORMED)
+        raise ProviderError(f"{who} answered with {none}{limit}", Trouble.MALFORMED)
     if len(reply.text) > MAX_BODY:
         raise ProviderError(f"{who} answered more than {MAX_BODY // MIB} Mi characters", Trouble.MALFORMED)
     try:
         READ.add_answer(len(reply.text))
     except TooMuch as e:
         raise ProviderError(f"{e}: ask for shorter ones", Trouble.MALFORMED) from e
+
+
+def emptiness(text: str, metadata: Mapping[str, Any]) -> str:
+    """What a text is that holds no answer, beside no call of a tool; empty where it holds one."""
+    calls = metadata.get("tool_calls")
+    if isinstance(calls, list | tuple) and any(calls):
+        return ""
+    return "an empty text" if is_blank(text) else "reasoning alone" if is_reasoning(text) else ""
 
 
 def metadata(reply: Reply) -> dict[str, object]:

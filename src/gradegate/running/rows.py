@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradegate.deciding.votes import undone
-from gradegate.errors import GradegateError, ProviderError, Trouble
+from gradegate.errors import NO_ANSWER, GradegateError, ProviderError, Trouble
 from gradegate.grading.conclude import Binding, BoundSet, missing, unjudged
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Job
@@ -70,7 +70,7 @@ def failed(job: Job, repeat: int, error: Exception) -> Row:
 def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row:
     """The row of an answer that is missing: every planned grade is there, as ERROR."""
     grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, trouble))
-    found = {"error": why, "grades": grades, "undone": trouble is Trouble.STOPPED, "withheld": trouble is Trouble.WITHHELD}
+    found = {"error": why, "grades": grades, "undone": trouble is Trouble.STOPPED, "withheld": trouble not in (Trouble.STOPPED, *NO_ANSWER)}
     return _row(job, repeat, prompt=job.text, outcome=Outcome.ERROR, **found)
 
 

@@ -12,6 +12,7 @@ from gradegate.errors import NoVerdict
 from gradegate.files.amounts import READ, TooMuch
 from gradegate.grading.situation import told
 from gradegate.planning.job import Job
+from gradegate.running.replies import emptiness
 from gradegate.texts.code import of_transform
 from gradegate.texts.script import ScriptError
 from gradegate.texts.values import dump
@@ -95,7 +96,7 @@ def _applied(code: Code, value: Any, given: Mapping[str, Any]) -> Any:
     except ScriptError as e:
         raise NoVerdict(f"`transform` fails: {e}") from e
     if made is None:
-        raise NoVerdict("`transform` gives nothing")
+        raise NoVerdict("`transform` gives nothing: return a word such as NONE to test for nothing")
     if isinstance(made, float) and not math.isfinite(made):
         raise NoVerdict(f"`transform` gives nothing: {'NaN' if math.isnan(made) else 'Infinity'} is no value")
     return made
@@ -103,6 +104,8 @@ def _applied(code: Code, value: Any, given: Mapping[str, Any]) -> Any:
 
 def _with_value(turn: Turn, metadata: Mapping[str, Any], value: Any) -> Turn:
     text = value if isinstance(value, str) else dump(value)
+    if none := emptiness(text, metadata):
+        raise NoVerdict(f"`transform` gives {none}: return a word such as NONE to test for nothing")
     try:
         READ.add_answer(len(text))
     except TooMuch as e:

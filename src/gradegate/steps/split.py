@@ -39,7 +39,8 @@ def groups(jobs: Sequence[Job]) -> list[list[int]]:
     first: dict[object, int] = {}
     for index, job in enumerate(jobs):
         for tie in _ties(job, index):
-            _join(above, first.setdefault(tie, index), index)
+            low, high = sorted((_first(above, first.setdefault(tie, index)), _first(above, index)))
+            above[high] = low
     found: dict[int, list[int]] = {}
     for index in range(len(jobs)):
         found.setdefault(_first(above, index), []).append(index)
@@ -60,8 +61,3 @@ def _first(above: list[int], index: int) -> int:
         above[index] = above[above[index]]
         index = above[index]
     return index
-
-
-def _join(above: list[int], one: int, other: int) -> None:
-    low, high = sorted((_first(above, one), _first(above, other)))
-    above[high] = low

@@ -155,6 +155,7 @@
     return { __proto__: null, type: "thrown", name: cut(name, 100), text: cut(message, LONGEST), stack: cut(stack, 2000) };
   };
 
+  let called = false; // all before that is the code's own doing, whatever it is given
   let state = { __proto__: null, type: "pending" };
   const settle = (value) => {
     try {
@@ -184,7 +185,9 @@
   const start = (body, parameters, name, given) => {
     try {
       const run = parameters === null ? exported(body, name) : new Make(...parse(parameters), body);
-      const value = run(...parse(given));
+      const values = parse(given);
+      called = true;
+      const value = run(...values);
       const waits = value !== null && typeof value === "object" && typeof value.then === "function";
       if (waits) Later.resolve(value).then(settle, fail);
       else settle(value);
@@ -192,6 +195,6 @@
       fail(error);
     }
   };
-  const end = () => stringify({ __proto__: null, ...state, lines, lacking, limit });
+  const end = () => stringify({ __proto__: null, ...state, called, lines, lacking, limit });
   return (body, parameters, name, given) => (body === undefined ? end() : start(body, parameters, name, given));
 })();

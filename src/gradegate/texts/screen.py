@@ -140,7 +140,7 @@ def _free(found: Sequence[Token]) -> dict[str, int]:
     methods = {place - 1 for place, (end, _) in _brackets(found).items() if _text(found, end + 1) == "{"}
     for number, token in enumerate(found):
         name, after = token.text, _text(found, number + 1)
-        if not _is_name(name) or _is_member(found, number) or name in known:
+        if not _NAME.fullmatch(name) or name in _WORDS or _is_member(found, number) or name in known:
             continue
         if after == ":" and _text(found, number - 1) in ("{", ","):
             continue  # a key of an object
@@ -166,10 +166,6 @@ def _brackets(found: Sequence[Token]) -> dict[int, tuple[int, int]]:
             if found[place].text == "(":
                 brackets[place] = (number, 0 if number == place + 1 else commas + 1)
     return brackets
-
-
-def _is_name(text: str) -> bool:
-    return _NAME.fullmatch(text) is not None and text not in _WORDS
 
 
 def _is_member(found: Sequence[Token], number: int) -> bool:

@@ -20,6 +20,7 @@ from gradegate.texts.script_words import tokens
 from gradegate.values.suite import Code
 
 _HERE = "gradegate.texts.machine"
+_TOO_DEEP = "Maximum call stack size exceeded"  # the engine's words for a limit that code can run into by itself
 
 
 class ScriptError(ValueError):
@@ -28,6 +29,10 @@ class ScriptError(ValueError):
     def __init__(self, what: str, line: int = 0, cure: str = "correct it") -> None:
         super().__init__(f"{what} (line {line})" if line else what)
         self.what, self.line, self.cure = what, line, cure
+
+
+class Fault(ScriptError):
+    """A script ran, and what it was given made it throw, or give what is no plain data."""
 
 
 class CodeFile(dict[str, str]):
@@ -53,9 +58,10 @@ class Script:
     file: str = ""
 
     def call(self, *arguments: Any) -> Returned:
-        """Raises ScriptError for what throws, never comes, exceeds a limit or is no plain data."""
+        """Raises Fault for what throws or is no plain data; ScriptError for what cannot be loaded, lacks a name or exceeds a limit."""
         names = None if self.parameters is None else list(self.parameters)
-        _check_runaway(self)
+        if SCRIPTS.runaways[self] >= SCRIPT_RUNAWAYS:  # one snippet must not take the time of all
+            raise ScriptError(f"it exceeded a limit {SCRIPT_RUNAWAYS} times in this run, and is not run again")
         try:
             said = evaluate(f"{_HERE}:run", self.body, names, self.function, _json(arguments), account=SCRIPTS)
         except (Exceeded, Refused) as e:
@@ -66,12 +72,6 @@ class Script:
             SCRIPTS.runaways[self] += 1
         lines = tuple(said["lines"])
         return Returned(_value(said), said["type"], lines)
-
-
-def _check_runaway(script: Script) -> None:
-    """One snippet must not take the time of all. Raises ScriptError."""
-    if SCRIPTS.runaways[script] >= SCRIPT_RUNAWAYS:
-        raise ScriptError(f"it exceeded a limit {SCRIPT_RUNAWAYS} times in this run, and is not run again")
 
 
 def of_assertion(code: Code) -> Script:
@@ -223,19 +223,20 @@ def _json(arguments: Any) -> str:
 
 
 def _value(said: Any) -> Any:
-    kind, text = said["type"], said.get("text", "")
+    kind, text, name = said["type"], said.get("text", ""), said.get("name", "")
+    own = said.get("called") and name != "ReferenceError" and text != _TOO_DEEP  # nothing is said of a call where a limit was hit
+    problem = Fault if own else ScriptError
     if kind == "thrown":
-        name = said.get("name", "")
         words = f"throws {name}: {text}" if name and name != "InternalError" else text or "throws nothing that can be shown"
-        raise ScriptError(f"it {words}" if words.startswith("throws") else words, said.get("line", 0))
+        raise problem(f"it {words}" if words.startswith("throws") else words, said.get("line", 0))
     if kind == "pending":
         raise ScriptError("it gives a promise that never comes")
     if kind == "unreadable":
-        raise ScriptError(f"what it gives cannot be read: {text}")
+        raise problem(f"what it gives cannot be read: {text}")
     if kind in ("symbol", "bigint"):
-        raise ScriptError(f"it gives a {kind}, which is no plain data")
+        raise problem(f"it gives a {kind}, which is no plain data")
     if kind == "function":
-        raise ScriptError("it gives a function, which nobody calls: write its body, or call it")
+        raise problem("it gives a function, which nobody calls: write its body, or call it")
     if kind in ("undefined", "null"):
         return None
     return _number(text) if kind == "number" else json.loads(text)

@@ -50,6 +50,7 @@ class Verdict:
     unread: str = ""  # a score that the reply has and that is not a number: no mean may be taken over what replaces it
     reverse: Verdict | None = None  # what ``not-`` turns round, where it is another one than this
     turns: tuple[int, ...] = ()  # of a conversation, from 1: those that lowered the score
+    broken: bool = False  # code threw on the answer, or gave no verdict: a failure, under ``not-`` too
 
 
 class Held:
@@ -128,8 +129,8 @@ class Grade:
     status: str = ""  # beside a base: ok, fixed, pre-existing, new-failure, unsteady or undecided
     base: Counterpart | None = None  # None where the base does not have it, or by another definition
     undone: bool = False  # an ERROR because a budget or a signal ended the run before
-    unheard: bool = False  # an ERROR because a model gave no answer
-    withheld: bool = False  # an ERROR because a request held a credential where none may stand
+    unheard: bool = False  # an ERROR because no answer came: no connection, an error status, nothing in time
+    withheld: bool = False  # an ERROR because a model was not asked, or gave what cannot be used
     turns: tuple[int, ...] = ()  # of a conversation, from 1: those that the failure is about, empty where nobody says
 
     @property
@@ -174,7 +175,7 @@ class Row:
     base: Outcome | None = None  # what the base says of the case, None where it does not have it, or another one
     hidden: bool = False  # a secret is hidden in what was graded, so that it cannot be graded again from here
     undone: bool = False  # there is no output because a budget or a signal ended the run before
-    withheld: bool = False  # there is no output because its request held a credential where none may stand
+    withheld: bool = False  # there is no output because its target was not asked, or gave what cannot be used
 
     @property
     def counts(self) -> bool:

@@ -113,13 +113,9 @@ def summary(judged: Sequence[VotedClaim]) -> str:
     words = ((Standing.FALSE, "false"), (Standing.TIE, "tied"), (Standing.UNKNOWN, "unknown"))
     parts[0] += "".join(f", {counts[which]} {word}" for which, word in words if counts[which])
     bad = [voted for which, _ in words for voted in judged if voted.standing is which]
-    parts += [_described(voted) for voted in bad[:NAMED]]
+    shown = ((f'{it.standing.value}: "{clipped(it.claim)}"', f" ({clipped(it.reason)})" if it.reason else "") for it in bad[:NAMED])
+    parts += map("".join, shown)
     return "; ".join([*parts, *([f"and {len(bad) - NAMED} more"] if len(bad) > NAMED else [])])
-
-
-def _described(voted: VotedClaim) -> str:
-    text = f'{voted.standing.value}: "{clipped(voted.claim)}"'
-    return text + (f" ({clipped(voted.reason)})" if voted.reason else "")
 
 
 def evidence(claims: Claims, judged: Sequence[VotedClaim]) -> dict[str, Any]:

@@ -73,18 +73,12 @@ def resolve(transcript: Transcript, path: Found | None) -> Context:
     """The context of one answer. Raises NoVerdict when there is none."""
     if path is None:
         written = transcript.vars.get("context")
-        return _texts(
-            _brought(transcript) if written is None else written,
-            "the variable `context`" if written is not None else "the `retrieval_context` of the answer",
-        )
+        if written is not None:
+            return _texts(written, "the variable `context`")
+        answers = [turn for turn in transcript.turns if turn.role == "assistant"]
+        return _texts(list(answers[-1].retrieval_context) or None if answers else None, "the `retrieval_context` of the answer")
     value = path.apply(transcript.source, transcript.vars, transcript.metadata)
     return _texts(value, f"what contextTransform `{path.written}` gives")
-
-
-def _brought(transcript: Transcript) -> Any:
-    """What the answer itself says that it was given with."""
-    answers = [turn for turn in transcript.turns if turn.role == "assistant"]
-    return list(answers[-1].retrieval_context) if answers and answers[-1].retrieval_context else None
 
 
 def _texts(value: Any, what: str) -> Context:

@@ -73,7 +73,8 @@ class Metric(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score from 0 to 1, with the reason and the evidence."""
         seen = with_documents(transcript, self.context_transform)
-        judge = replace(judge, graded=_all(seen))
+        texts = [text for turn in seen.turns for text in (turn.content, *split(turn.retrieval_context)[0])]
+        judge = replace(judge, graded="\n".join(texts))
         measured = self.measure(seen, judge)
         perfect = measured.score == 1
         score = measured.score if perfect or not self.strict_mode else Fraction(0)
@@ -197,11 +198,6 @@ def split(documents: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         tuple(item for item in documents if not isinstance(item, Image)),
         tuple(str(item) for item in documents if isinstance(item, Image)),
     )
-
-
-def _all(transcript: Transcript) -> str:
-    texts = [text for turn in transcript.turns for text in (turn.content, *split(turn.retrieval_context)[0])]
-    return "\n".join(texts)
 
 
 # --- asking ---------------------------------------------------------------------------------------------------

@@ -23,17 +23,13 @@ class Retrieved:
 
 def retrieved(transcript: Transcript) -> Retrieved:
     """What was retrieved for the last answer. Raises NoVerdict when that is nothing."""
-    documents, images = split(_last(transcript))
+    answers = [turn for turn in transcript.turns if turn.role == "assistant"]
+    documents, images = split(answers[-1].retrieval_context if answers else ())
     if not documents and not images:  # a conversation may have them among its variables
         documents = documents_of(transcript.vars)
     if not documents and not images:
         raise NoVerdict("there is no retrieval context; give the variable `retrieval_context` or `context`")
     return Retrieved(question(transcript), documents, images)
-
-
-def _last(transcript: Transcript) -> tuple[str, ...]:
-    answers = [turn for turn in transcript.turns if turn.role == "assistant"]
-    return answers[-1].retrieval_context if answers else ()
 
 
 def expected(value: str, variables: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from gradegate.grading.reading.prose import beginning, stripped
 _NAMES = "think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis|chain_of_thought|antThinking|seed:think"
 _OPENING = re.compile(rf"<({_NAMES})>|\[(THINK)\]|◁(think)▷|<\|(begin_of_thought)\|>", re.IGNORECASE)
 _CLOSING = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>", re.IGNORECASE)
+_OWN = re.compile(r"[<\[◁][/|]?(?:(?:ant|seed:)?think|(?:(?:begin|end)_of_)?thought)", re.IGNORECASE)  # that models write unasked
 _CLOSED_BY = ("</{}>", "[/{}]", "◁/{}▷", "<|end_of_thought|>")  # by the group of the opening tag
 _CHANNEL = "<|channel|>"
 _FINAL = re.compile(r"final(?: ?<\|constrain\|>json)?<\|message\|>", re.IGNORECASE)
@@ -31,6 +32,12 @@ def peeled(reply: str) -> str:
 def reasons(text: str) -> bool:
     """Whether a text holds a sign by which reasoning is taken away, or a channel."""
     return _CHANNEL in text or _CLOSING.search(text) is not None
+
+
+def is_reasoning(text: str) -> bool:
+    """Whether a text is a model's own reasoning with nothing after it, finished or not."""
+    rest = _reasoned(stripped(text))
+    return (not rest or (_OPENING.match(rest) is not None and not _CLOSING.search(rest))) and _OWN.search(text) is not None
 
 
 def unfenced(text: str) -> str:
