@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from gradegate.asking.toolcalls import CALLS, UNTOLD, uniform
 from gradegate.asking.wire import PRICES, post, rates, token_usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.headers import Headers
-from gradegate.values.conversation import Reply, Request, Usage
+from gradegate.values.conversation import Message, Reply, Request, Usage
 
 CHAT = (*PRICES, "structured")  # of every chat model, wherever it is
 
@@ -40,6 +40,10 @@ class ChatModel(Provider):
         """Raises ProviderError."""
         asked = replace(request, schema=None) if self.structured == endpoint.NONE else request
         return self._shape.ask(asked, self._send)
+
+    def check(self, messages: Sequence[Message]) -> None:
+        """Raises ProviderError for messages that its API does not take."""
+        self._shape.body(Request(tuple(messages)))
 
     def _send(self, body: JsonObject, way: Way) -> Reply:
         try:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from gradegate.asking.finish import WHOLE, ended
 from gradegate.asking.negotiation import SendWay, Structure, Temperature, Way
-from gradegate.values.conversation import Message, Reply, Request
+from gradegate.values.conversation import Reply, Request
 
 JsonObject = Mapping[str, Any]
 TOOL = "give_verdict"  # our own tool, which a model is made to call where it takes no schema in another way
@@ -101,13 +101,6 @@ def joined(*parts: JsonObject) -> dict[str, Any]:
             both = key in whole and isinstance(value, Mapping) and isinstance(whole[key], Mapping)
             whole[key] = {**whole[key], **value} if both else value
     return whole
-
-
-def without_system(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
-    """The system's messages as one text and the rest, for APIs that answer nothing but a user."""
-    system = "\n\n".join(message.content for message in messages if message.role in ("system", "developer"))
-    rest = [message for message in messages if message.role not in ("system", "developer")]
-    return (system, rest) if rest else ("", [Message("user", system)])
 
 
 def members(value: Any) -> JsonObject:

@@ -154,4 +154,4 @@ def _asked(turns: Sequence[Turn]) -> str:
 def _lead(text: str) -> tuple[Message, ...]:
     """What the config's prompt puts before the first turn: its messages, or its text as the system's."""
     messages = chat.parse(text) or (Message("system", text),)
-    return tuple(message for message in messages if message.content.strip() or message.images)
+    return tuple(message for message in messages if not message.is_empty)
