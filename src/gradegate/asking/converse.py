@@ -111,9 +111,12 @@ class Converse(Shape):
         used = [block["toolUse"] for block in content if isinstance(block.get("toolUse"), Mapping)]
         calls = [{"id": use.get("toolUseId"), "name": use.get("name"), "input": use.get("input")} for use in used]
         finish = self.ended(response.get("stopReason"), calls)
+        return ModelOutput(text_of(texts, calls, finish), finish, finish == "content_filter", calls)
+
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """As the vendor counts them; what went through a cache is apart."""
         usage = members(response.get("usage"))
-        tokens = total(usage, *_READ), usage.get("outputTokens")
-        return ModelOutput(text_of(texts, calls, finish), finish, finish == "content_filter", calls, *tokens)
+        return total(usage, *_READ), usage.get("outputTokens")
 
 
 def _flat(config: JsonObject) -> dict[str, Any]:

@@ -74,18 +74,21 @@ class Gemini(Shape):
 
     def read(self, response: JsonObject) -> ModelOutput:
         """The first candidate; a prompt that was blocked has none. Raises NoOutput."""
-        usage = members(response.get("usageMetadata"))
-        tokens = usage.get("promptTokenCount"), total(usage, "candidatesTokenCount", "thoughtsTokenCount")
         feedback = members(response.get("promptFeedback"))
         if feedback.get("blockReason"):
             words = feedback.get("blockReasonMessage") or f"the prompt was blocked: {feedback['blockReason']}"
-            return ModelOutput(str(words), "content_filter", True, (), *tokens)
+            return ModelOutput(str(words), "content_filter", True, ())
         candidates = response.get("candidates")
         if not isinstance(candidates, list) or not candidates or not isinstance(candidates[0], dict):
             raise NoOutput("without a candidate")
-        return self._answer(candidates[0], tokens)
+        return self._answer(candidates[0])
 
-    def _answer(self, candidate: JsonObject, tokens: tuple[Any, Any]) -> ModelOutput:
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """As the vendor counts them, who leaves out what is 0."""
+        usage = {"candidatesTokenCount": 0, **members(response.get("usageMetadata"))}
+        return usage.get("promptTokenCount"), total(usage, "candidatesTokenCount", "thoughtsTokenCount")
+
+    def _answer(self, candidate: JsonObject) -> ModelOutput:
         word = candidate.get("finishReason")
         parts = objects(members(candidate.get("content")).get("parts"))
         texts = [str(part["text"]) for part in parts if "text" in part and not part.get("thought")]
@@ -94,10 +97,10 @@ class Gemini(Shape):
         text = as_text(calls) if calls and not any(texts) else "".join(texts)
         if finish == "content_filter":
             words = text or str(candidate.get("finishMessage") or f"the answer was blocked: {word}")
-            return ModelOutput(words, finish, True, calls, *tokens)
+            return ModelOutput(words, finish, True, calls)
         if not parts and finish != "length":
             raise NoOutput(f"without a text (finishReason {word or 'absent'})")
-        return ModelOutput(text, finish, False, calls, *tokens)
+        return ModelOutput(text, finish, False, calls)
 
 
 def _json_schema(schema: JsonObject) -> JsonObject:

@@ -89,10 +89,14 @@ class Messages(Shape):
         refused = finish == "content_filter"
         if refused:
             text = text or str(members(response.get("stop_details")).get("explanation") or "")
-        usage = members(response.get("usage"))
         own = set(map(id, calls))
         told = [block for block in content if block.get("type") in _HOSTED or id(block) in own]
-        return ModelOutput(text, finish, refused, told, total(usage, *_READ), usage.get("output_tokens"))
+        return ModelOutput(text, finish, refused, told)
+
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """As the vendor counts them; what went through a cache is apart."""
+        usage = members(response.get("usage"))
+        return total(usage, *_READ), usage.get("output_tokens")
 
 
 def _formatted(schema: JsonObject) -> JsonObject:

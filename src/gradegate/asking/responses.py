@@ -65,16 +65,20 @@ class Responses(Shape):
         parts = [part for item in told for part in objects(item.get("content"))]
         calls = [item for item in items if str(item.get("type")).endswith("_call")]
         waiting = [item for item in calls if item.get("type") not in _HOSTED]
-        finish, usage = self._finish(response, items, waiting), members(response.get("usage"))
-        tokens = usage.get("input_tokens"), usage.get("output_tokens")
+        finish = self._finish(response, items, waiting)
         refusals = _texts(parts, "refusal", "refusal")
         if refusals:
-            return ModelOutput("".join(refusals), finish, True, calls, *tokens)
+            return ModelOutput("".join(refusals), finish, True, calls)
         texts = _texts(parts, "output_text", "text")
         if not texts and not calls and finish not in ("length", "content_filter"):
             raise NoOutput("without a message" + ("" if finish in ("stop", "") else f" (status {finish})"))
         text = as_text(calls) if calls and not any(texts) else "".join(texts)
-        return ModelOutput(text, finish, finish == "content_filter", calls, *tokens)
+        return ModelOutput(text, finish, finish == "content_filter", calls)
+
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """As the vendor counts them."""
+        usage = members(response.get("usage"))
+        return usage.get("input_tokens"), usage.get("output_tokens")
 
     def _finish(self, response: JsonObject, items: Sequence[JsonObject], waiting: Sequence[JsonObject]) -> str:
         """Why an incomplete response ended, else its status: only one of completed messages has come to its end."""

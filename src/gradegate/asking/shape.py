@@ -13,6 +13,7 @@ from gradegate.asking.negotiation import SendWay, Structure, Temperature, Way
 from gradegate.values.conversation import Reply, Request
 
 JsonObject = Mapping[str, Any]
+MOST = 10**15
 TOOL = "give_verdict"  # our own tool, which a model is made to call where it takes no schema in another way
 _DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE | re.DOTALL)
 
@@ -29,8 +30,6 @@ class ModelOutput:
     finish_reason: str = ""
     refused: bool = False
     tool_calls: Sequence[JsonObject] = ()
-    prompt_tokens: Any = None  # as the response has them; None where it has none
-    completion_tokens: Any = None
 
 
 class NoOutput(ValueError):
@@ -72,6 +71,10 @@ class Shape:
 
     def read(self, response: JsonObject) -> ModelOutput:
         """The answer in a response. Raises NoOutput."""
+        raise NotImplementedError
+
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """The tokens of prompt and answer as a response counts them; None where it does not."""
         raise NotImplementedError
 
     def ended(self, word: Any, calls: Any = ()) -> str:
@@ -129,9 +132,14 @@ def text_of(texts: Sequence[str], calls: Sequence[JsonObject], finish: str) -> s
 
 
 def total(usage: JsonObject, *names: str) -> int | None:
-    """The sum of the counts that there are; None for none."""
-    counts = [usage[name] for name in names if isinstance(usage.get(name), int)]
-    return sum(counts) if counts else None
+    """The sum of the counts that there are; None for none, and where one is no count."""
+    counts = [usage[name] for name in names if usage.get(name) is not None]
+    return sum(counts) if counts and all(map(is_count, counts)) else None
+
+
+def is_count(tokens: Any) -> bool:
+    """Whether a value is a number of tokens: a whole one from 0, as no answer takes more."""
+    return type(tokens) is int and 0 <= tokens < MOST
 
 
 def as_text(calls: Any) -> str:

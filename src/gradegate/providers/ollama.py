@@ -65,8 +65,11 @@ class OllamaChat(Shape):
             text = as_text(called)
         done = response.get("done")
         finish = self.ended(response.get("done_reason"), called) if done is True or done is None else "unfinished"
-        tokens = response.get("prompt_eval_count"), response.get("eval_count")
-        return ModelOutput(text, finish, False, objects(called), *tokens)
+        return ModelOutput(text, finish, False, objects(called))
+
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """As the server counts them."""
+        return response.get("prompt_eval_count"), response.get("eval_count")
 
 
 class Ollama(ChatModel):
@@ -88,8 +91,9 @@ class Ollama(ChatModel):
         """Nobody charges for it."""
         return 0.0, 0.0
 
-    def _usage(self, answer: ModelOutput, response: JsonObject, seconds: float) -> Usage:
-        return Usage(1, count(answer.prompt_tokens), count(answer.completion_tokens), seconds=seconds)
+    def _usage(self, response: JsonObject, seconds: float) -> Usage:
+        read, wrote = self._shape.tokens(response)
+        return Usage(1, count(read), count(wrote), seconds=seconds)
 
 
 class OllamaEmbeddings(Embeddings):
