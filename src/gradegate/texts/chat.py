@@ -11,8 +11,9 @@ from gradegate.errors import ConfigError
 from gradegate.files import document
 from gradegate.values.conversation import Message
 
-_LIST = re.compile(r"\s*\[\s*\{.*\}\s*\]\s*", re.DOTALL)
-_START = re.compile(r'\s*\[\s*\{\s*"role"')
+_GAP = r"(?:[\s,]|//[^\n]*+|\#[^\n]*+|/\*.*?\*/)*+"  # commas and comments, which JSON has not
+_LIST = re.compile(rf"\s*\[{_GAP}\{{.*\}}{_GAP}\]\s*", re.DOTALL)
+_START = re.compile(rf"\s*\[{_GAP}\{{\s*[\"']?role[\"']?\s*:", re.DOTALL)
 TEXTS = ("text", "input_text")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
