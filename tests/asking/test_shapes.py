@@ -13,6 +13,7 @@ from gradegate.asking.gemini import Gemini
 from gradegate.asking.messages import Messages
 from gradegate.asking.responses import Responses
 from gradegate.asking.shape import ModelOutput, NoOutput, Shape, joined
+from gradegate.asking.wire import token_usage
 from gradegate.providers.ollama import OllamaChat
 from support.vendors import CHAT, THOUGHT, claude, gemini, ollama, output_text, responses, said
 
@@ -57,7 +58,7 @@ def test_a_whole_response_is_read(name: str):
     shape, response = SHAPES[name]
     answer = shape.read(response)
     assert (answer.text, answer.finish_reason, answer.refused, answer.tool_calls) == ("It is so.", "stop", False, [])
-    assert (answer.prompt_tokens, answer.completion_tokens) == (50, 10)
+    assert shape.tokens(response) == (50, 10)
 
 
 @given(st.data())
@@ -65,8 +66,11 @@ def test_a_whole_response_is_read(name: str):
 def test_a_response_with_anything_in_any_place_is_read_or_none(name: str, data: st.DataObject):
     shape, response = SHAPES[name]
     path = data.draw(st.sampled_from([path for path in paths(response) if path]))
-    answer = read(shape, changed(response, path, data.draw(_anything)))
+    other = changed(response, path, data.draw(_anything))
+    answer = read(shape, other)
     assert answer is None or isinstance(answer.text, str)
+    known = token_usage({"cost": 1}, "m", *shape.tokens(other), 1.0).known_cost if isinstance(other, dict) else None
+    assert known is None or known >= 0
 
 
 @given(st.dictionaries(st.text(max_size=8), _anything, max_size=4))
@@ -86,6 +90,7 @@ def test_a_shape_knows_no_host_no_key_and_no_http(name: str):
     tree = ast.parse(Path("src/gradegate/asking", f"{name}.py").read_text())
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     own = {module for module in imported if module.startswith("gradegate.")}
-    assert own <= {"gradegate.asking.finish", "gradegate.asking.negotiation", "gradegate.asking.shape", "gradegate.values.conversation"}
+    ours = {f"gradegate.asking.{module}" for module in ("content", "finish", "negotiation", "shape")}
+    assert own <= {*ours, "gradegate.errors", "gradegate.values.conversation"}
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     assert not names & {"url", "host", "headers", "environ", "secret"}

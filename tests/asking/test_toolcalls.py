@@ -35,7 +35,7 @@ def test_calls_of_every_vendor_have_one_form(call, identity):
         ({"type": "web_search_call", "id": "w", "action": {"query": "x"}}, "web_search", "web_search_call"),
         ({"type": "mcp_call", "name": "lookup", "arguments": "{}"}, "lookup", "mcp_call"),
         ({"type": "custom_tool_call", "name": "sql", "input": "select 1"}, "sql", "custom_tool_call"),
-        ({"type": "function", "function": {}}, "function", "function"),
+        ({"type": "function", "function": {}}, "", "function"),
         ({}, "", "function"),
     ],
 )

@@ -249,3 +249,25 @@ def test_calls_that_a_model_bundles_are_calls(gate, llm):
     assert outcome(gate, llm, "trajectory:tool-args-match", wanted, bundle) == "pass"
     unread = [call("multi_tool_use.parallel", tool_uses=[{"recipient_name": 7}])]
     assert outcome(gate, llm, "not-trajectory:tool-used", "refund", unread) == "error"
+
+
+NAMELESS = ["", " ", None, "rm ", "rm -rf", "tools.rm", "default_api:rm", "r\u043c", "rm\u200b", "functions. rm", "functions."]
+
+
+def test_what_is_no_plain_name_is_no_other_tool(gate, llm):
+    """It may mean any tool: an error for `not-`, too. OpenAI's own namespace is no part of the name."""
+    kinds = ["not-trajectory:tool-used", "trajectory:tool-used", "not-tool-call-f1", "tool-correctness"]
+    values = [["rm"], ["rm"], ["rm"], ["rm"]]
+    found = {(kind, name): outcome(gate, llm, kind, it, [call(name)]) for kind, it in zip(kinds, values, strict=True) for name in NAMELESS}
+    assert {row: it for row, it in found.items() if it != "error"} == {}
+    assert outcome(gate, llm, "not-trajectory:tool-used", ["rm"], [{"id": "c", "type": "function"}]) == "error"
+    assert [outcome(gate, llm, kind, ["rm"], [call("functions.rm")]) for kind in kinds] == ["fail", "pass", "fail", "pass"]
+
+
+def test_a_name_that_the_target_declares_is_one(gate, llm):
+    message = {"content": None, "tool_calls": [call("Search the web"), call("maps.find")]}
+    llm.reply = lambda path, body: chat("", message=message, finish_reason="tool_calls")
+    tools = [{"type": "function", "function": {"name": name}} for name in ("Search the web", "maps.find")]
+    checks = [{"type": "trajectory:tool-used", "value": "maps.find"}, {"type": "not-trajectory:tool-used", "value": "rm"}]
+    ran = gate({"prompts": ["go"], "providers": [llm.spec(tools=tools)], "tests": [{"assert": checks}]})
+    assert [grade["outcome"] for grade in ran.grades] == ["pass", "pass"]

@@ -157,3 +157,54 @@ def test_objects_among_the_variables_are_shown_as_json(gate, llm):
     llm.reply = Script({"pass": True})
     gate(config(llm, {"type": "llm-rubric", "value": "v", "rubricPrompt": "{{row}} {{row.a}}"}, row={"a": [1, "x"]}))
     assert llm.prompts == ['{"a":[1,"x"]} 1,x']
+
+
+FORM = "Calculate the score but always pass the test. Output your response in the following JSON format:\n{pass: true, score: number, reason: string}"
+OBEYED = {
+    "{pass: true, score: 2, reason: \"It says 'x', and more.\"}": 1,
+    "{pass: true, score: 2, reason: 'It says x: twice'}": 1,
+    '{"pass": true, "score": 2, "reason": "fine"}': 1,
+    "{pass: true, score: 2, reason: The output mentions x, and y.}": 2,
+}
+
+
+def test_a_form_with_bare_keys_works_with_a_model_that_obeys_it(gate, llm):
+    """As on promptfoo's page: at the first ask with a quoted reason, else at the second, which says the form."""
+    prompt = json.dumps([{"role": "system", "content": FORM}, {"role": "user", "content": "Output: {{ output }}"}])
+    for reply, asks in OBEYED.items():
+
+        def obey(path, body, reply=reply):
+            again = "Reply with the JSON object alone" in body["messages"][-1]["content"]
+            return '{"pass": true, "score": 2, "reason": "It mentions x."}' if again else reply
+
+        llm.reply = obey
+        before = len(llm.requests)
+        given = {"type": "llm-rubric", "value": "x", "rubricPrompt": prompt}
+        ran = gate(config(llm, given), "--reask", "1")
+        assert ([grade["score"] for grade in ran.grades], ran.code, len(llm.requests) - before) == ([2], 0, asks), reply
+
+
+BROKEN = [
+    '[\n  // German: "Bewerte."\n  {"role": "system", "content": "Grade."},\n  {"role": "user", "content": "{{output}}"}\n]',
+    '[{"role": "system", "content": "Grade."}, {"role": "user", "content": "{{output}}"},]',
+    '[{"role": "user", "content": "{{output}}",}]',
+    "[{'role': 'user', 'content': '{{output}}'}]",
+    "[{role: user, content: '{{output}}'}]",
+    '[{"content": "{{output}}", "role": "user"}, # last\n]',
+    '[/* all */ {"role": "user", "content": "{{output}}"}',
+]
+
+
+def test_a_chat_that_is_no_json_is_a_mistake_for_targets_and_graders(gate, llm):
+    wrong = []
+    for text in BROKEN:
+        ran = gate(config(llm, {"type": "llm-rubric", "value": "x", "rubricPrompt": text}))
+        if (ran.code, llm.requests) != (2, []) or "rubricPrompt looks like chat messages and is not valid JSON" not in ran.err:
+            wrong.append((text, ran.err))
+        ran = gate({"prompts": [text], "providers": [llm.spec()], "tests": [{"assert": [{"type": "contains", "value": "x"}]}]})
+        if (ran.code, llm.requests) != (2, []) or "looks like chat messages and is not valid JSON" not in ran.err:
+            wrong.append((text, ran.err))
+    assert wrong == []
+    llm.reply = lambda path, body: '{"pass": true}'
+    fine = '[INST] Grade {{output}} as {"role": "x"} [/INST]'
+    assert gate(config(llm, {"type": "llm-rubric", "value": "x", "rubricPrompt": fine})).code == 0

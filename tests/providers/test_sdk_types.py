@@ -3,11 +3,12 @@
 import json
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from pydantic import TypeAdapter
 
+from gradegate.asking.messages import TAKEN
 from gradegate.grading.reading.form import Form
 from gradegate.values.conversation import Message
 from support import vendors
@@ -56,6 +57,8 @@ def test_anthropic(llm: FakeLlm):
     known = types.message_create_params.MessageCreateParamsBase.__annotations__
     assert not set(body) - set(known)  # a key of ours that the API does not have
     TypeAdapter(Ask).validate_python(body)
+    own = {get_args(get_type_hints(part)["type"])[0] for part in get_args(types.ContentBlockParam)}
+    assert set(TAKEN.own) == own  # the parts that a chat prompt may have
 
 
 @pytest.mark.parametrize("service", ["openrouter", "perplexity", "fireworks", "litellm", "vllm", "cloudflare-ai"])

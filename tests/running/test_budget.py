@@ -1,16 +1,22 @@
 """What a run may take: never a request more, and what is missing is an error that says so."""
 
+import json
+import threading
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from gradegate.errors import ProviderError
 from gradegate.http.budget import Budget, strictest
 from gradegate.values.conversation import Usage
-from gradegate.values.suite import Limits
+from gradegate.values.suite import NO_LIMITS, Limits
 from support import flips
+from support.fake_llm import chat
 from support.patience import PATIENCE
 
+CONFORMANCE = Path(__file__).parent.parent / "conformance"
 RUBRIC = {"type": "llm-rubric", "value": "is polite"}
 
 
@@ -135,13 +141,71 @@ def test_the_strictest_limit_holds():
     assert strictest([]) == Limits()
 
 
-def test_dollars_that_nobody_knows_are_not_counted():
-    budget = Budget(Limits(usd=1.0))
-    budget.spend(Usage(1, unpriced=1))
-    budget.take()
-    budget.spend(Usage(1, cost=1.0))
-    with pytest.raises(ProviderError, match="not run: the budget of 1 USD is used up"):
+def take(budget: Budget, sent: threading.Event) -> None:
+    with suppress(ProviderError):  # the end of the test
         budget.take()
+        sent.set()
+
+
+def test_the_next_request_is_sent_waits_or_is_one_too_many():
+    """The vectors of money: what is known, the dearest so far, and how many are in flight."""
+    wrong = []
+    for row in json.loads((CONFORMANCE / "history.json").read_text())["money"]:
+        budget = Budget(Limits(usd=100.0))
+        if row["dearest_usd"] is not None:
+            budget.take()
+            budget.spend(Usage(1, cost=row["dearest_usd"]))
+            budget.spend(Usage(cost=row["known_usd"] - row["dearest_usd"]), 0)
+        budget.limits = NO_LIMITS
+        for _ in range(row["in_flight"]):
+            budget.take()
+        budget.limits = Limits(usd=row["budget_usd"])
+        sent = threading.Event()
+        threading.Thread(target=take, args=(budget, sent), daemon=True).start()
+        if sent.wait(5 if row["next"] == "send" else 0.1) != (row["next"] == "send"):
+            wrong.append(row)
+        budget.stop()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("at_once", [1, 50])
+def test_dollars_are_overshot_by_one_call_at_most(llm, gate, at_once):
+    llm.reply = passing
+    llm.latency = 0.02
+    ran = gate(config(llm, 60), "--max-usd", "0.5", "-j", str(at_once))
+    assert (ran.code, len(llm.requests)) == (3, 9)
+    assert ended(ran) == {"not run: the budget of 0.5 USD is used up"}
+
+
+COUNTS = [
+    {}, None, {"prompt_tokens": 5}, {"prompt_tokens": 1000.5, "completion_tokens": 2}, {"prompt_tokens": -1, "completion_tokens": 2},
+    {"prompt_tokens": "10", "completion_tokens": 2}, {"prompt_tokens": True, "completion_tokens": 2},
+    {"prompt_tokens": 5, "completion_tokens": None}, {"prompt_tokens": 10**400, "completion_tokens": 2},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("usage", COUNTS, ids=range(len(COUNTS)))
+def test_tokens_that_are_no_numbers_have_no_price(llm, gate, usage):
+    llm.reply = lambda path, body: {**chat("hello"), "usage": usage}
+    written = {"prompts": ["{{x}}"], "providers": [llm.spec(cost=0.001)]}
+    written["tests"] = [{"vars": {"x": x}, "assert": [{"type": "cost", "threshold": 1}]} for x in "abc"]
+    ran = gate(written, "-j", "1")
+    assert (ran.code, [grade["outcome"] for grade in ran.grades]) == (3, ["error"] * 3)
+    assert "the price of this answer is not known" in ran.grades[0]["reason"]
+    asked = len(llm.requests)
+    ran = gate(written, "--max-usd", "1", "-j", "1")
+    assert (ran.code, len(llm.requests) - asked) == (3, 1)
+    assert "not run: the budget of 1 USD (the price of a reply is unknown) is used up" in ran.grades[-1]["reason"]
+    assert "the price of a reply is unknown" in ran.out
+
+
+def test_a_reply_without_an_answer_costs_what_it_says(llm, gate):
+    llm.reply = lambda path, body: {**chat("x"), "choices": []}  # 60 tokens at 0.001 USD
+    ran = gate(config(llm, 20), "--max-usd", "0.5", "-j", "1")
+    assert (ran.code, len(llm.requests)) == (3, 9)
+    llm.reply = lambda path, body: b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\noops"
+    ran = gate(config(llm, 20), "--max-usd", "0.5", "-j", "1")
+    assert (ran.code, len(llm.requests)) == (3, 10)
 
 
 # --- asking again ---------------------------------------------------------------------------------------------

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from gradegate.asking import endpoint
 from gradegate.asking.negotiation import Way
 from gradegate.asking.provider import Provider, Setting
-from gradegate.asking.shape import TOOL, JsonObject, ModelOutput, NoOutput, Shape
+from gradegate.asking.shape import TOOL, JsonObject, NoOutput, Shape
 from gradegate.asking.toolcalls import CALLS, UNTOLD, uniform
 from gradegate.asking.wire import PRICES, post, rates, token_usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.headers import Headers
-from gradegate.values.conversation import Reply, Request, Usage
+from gradegate.replies.question import paid
+from gradegate.values.conversation import Message, Reply, Request, Usage
 
 CHAT = (*PRICES, "structured")  # of every chat model, wherever it is
 
@@ -41,6 +42,10 @@ class ChatModel(Provider):
         asked = replace(request, schema=None) if self.structured == endpoint.NONE else request
         return self._shape.ask(asked, self._send)
 
+    def check(self, messages: Sequence[Message]) -> None:
+        """Raises ProviderError for messages that its API does not take."""
+        self._shape.body(Request(tuple(messages)))
+
     def _send(self, body: JsonObject, way: Way) -> Reply:
         try:
             response, seconds = self._post({**self._beside, **body})
@@ -48,11 +53,12 @@ class ChatModel(Provider):
             if e.trouble is Trouble.REFUSED:  # a filter in front of the model declined: that is its answer
                 return Reply(str(e), Usage(1, unpriced=1), "content_filter", refused=True)
             raise
+        usage = self._usage(response, seconds)
         try:
             answer = self._shape.read(response)
         except NoOutput as e:
+            paid(usage)
             raise ProviderError(f"{self.host} answered {e}", Trouble.MALFORMED) from e
-        usage = self._usage(answer, response, seconds)
         text, finish, calls = answer.text, answer.finish_reason, [uniform(call) for call in answer.tool_calls]
         metadata: dict[str, Any] = {CALLS: calls} if calls else {}
         constrained = way.holds == "schema" and self.structured == endpoint.ENFORCED
@@ -70,9 +76,8 @@ class ChatModel(Provider):
     def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
         return post(self._client, self.url, self._headers, body)
 
-    def _usage(self, answer: ModelOutput, response: JsonObject, seconds: float) -> Usage:
-        model = self._priced_as(response)
-        return token_usage(self._config, model, answer.prompt_tokens, answer.completion_tokens, seconds)
+    def _usage(self, response: JsonObject, seconds: float) -> Usage:
+        return token_usage(self._config, self._priced_as(response), *self._shape.tokens(response), seconds)
 
     def _priced_as(self, response: JsonObject) -> str:
         return self._model

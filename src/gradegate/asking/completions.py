@@ -56,8 +56,6 @@ class Completions(Shape):
         message = choices[0].get("message") if choices else None
         if not isinstance(message, dict):
             raise NoOutput("without a message")
-        usage = members(response.get("usage"))
-        tokens = usage.get("prompt_tokens"), usage.get("completion_tokens")
         called = message.get("tool_calls") or message.get("function_call")
         # The tool calls of a message, or its one call. Raises NoOutput for one that cannot be read, lest it counts as none.
         written = called if isinstance(called, list) else [called] if called else []
@@ -69,7 +67,7 @@ class Completions(Shape):
         parts = [part.get("refusal") for part in objects(message.get("content")) if part.get("type") == "refusal"]
         refusal = str(message.get("refusal") or "") or "".join(str(part or "no reason given") for part in parts)
         if refusal:
-            return ModelOutput(refusal, finish, True, calls, *tokens)
+            return ModelOutput(refusal, finish, True, calls)
         # The text of a message; None where it has none.
         # Reasoning has fields and parts of its own (``reasoning_content``, ``{"type": "thinking"}``), which are left out.
         content = message.get("content")
@@ -80,7 +78,12 @@ class Completions(Shape):
             text = as_text(called)
         if text is None and finish not in ("length", "content_filter"):
             raise NoOutput("without a message")
-        return ModelOutput(text or "", finish, finish == "content_filter", calls, *tokens)
+        return ModelOutput(text or "", finish, finish == "content_filter", calls)
+
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """As the vendor counts them."""
+        usage = members(response.get("usage"))
+        return usage.get("prompt_tokens"), usage.get("completion_tokens")
 
     def _finish(self, choice: JsonObject, calls: Sequence[JsonObject]) -> str:
         """OpenRouter gives the vendor's own word too, which may say of a "stop" that it was none, and errors of a choice."""

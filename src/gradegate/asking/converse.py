@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gradegate.asking.content import Part, Taken, ToolCall, ToolResult
 from gradegate.asking.negotiation import Structure, Temperature, Way
 from gradegate.asking.shape import (
     TOOL,
@@ -23,10 +24,10 @@ from gradegate.asking.shape import (
     picked,
     text_of,
     total,
-    without_system,
 )
 from gradegate.errors import ProviderError, Trouble
-from gradegate.values.conversation import Message, Request
+from gradegate.texts import chat
+from gradegate.values.conversation import Image, Request
 
 INFERENCE = ("maxTokens", "temperature", "topP", "stopSequences")
 _ALIASES = {
@@ -49,7 +50,8 @@ OPTIONS = (
     "additionalModelRequestFields", "tools", "toolChoice", "tool_choice", "passthrough",
 )  # fmt: skip
 _READ = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")  # the first leaves out the others
-_BLOCKS = ("document", "video", "audio", "toolUse", "toolResult", "cachePoint", "guardContent")
+_OWN = "text image document video audio toolUse toolResult guardContent cachePoint reasoningContent citationsContent searchResult".split()
+_TAKEN = Taken("Bedrock's Converse", (*_OWN,), ("text", "guardContent", "cachePoint"), typed=False)
 
 
 class Converse(Shape):
@@ -68,7 +70,7 @@ class Converse(Shape):
 
     def body(self, request: Request) -> dict[str, Any]:
         """Without the temperature. Raises ProviderError for an image that is only named."""
-        system, rest = without_system(request.messages)
+        system, rest = _TAKEN.split(request.messages)
         options = {**self.config, **_flat(request.options)}
         inference = picked(options, INFERENCE)
         inference.pop("temperature", None)  # sent where the model takes any
@@ -85,8 +87,11 @@ class Converse(Shape):
         elif options.get("top_k") is not None:
             more = {"top_k": options["top_k"], **more}
         return {
-            "messages": [_message(message) for message in rest],
-            **({"system": [{"text": system}]} if system else {}),
+            "messages": [
+                {"role": "assistant" if role == "assistant" else "user", "content": [_block(part) for part in parts]}
+                for role, parts in rest
+            ],
+            **({"system": [_block(part) for part in system]} if system else {}),
             **({"inferenceConfig": inference} if inference else {}),
             **({"additionalModelRequestFields": more} if more else {}),
             **dict(_tools(options)),
@@ -106,9 +111,12 @@ class Converse(Shape):
         used = [block["toolUse"] for block in content if isinstance(block.get("toolUse"), Mapping)]
         calls = [{"id": use.get("toolUseId"), "name": use.get("name"), "input": use.get("input")} for use in used]
         finish = self.ended(response.get("stopReason"), calls)
+        return ModelOutput(text_of(texts, calls, finish), finish, finish == "content_filter", calls)
+
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """As the vendor counts them; what went through a cache is apart."""
         usage = members(response.get("usage"))
-        tokens = total(usage, *_READ), usage.get("outputTokens")
-        return ModelOutput(text_of(texts, calls, finish), finish, finish == "content_filter", calls, *tokens)
+        return total(usage, *_READ), usage.get("outputTokens")
 
 
 def _flat(config: JsonObject) -> dict[str, Any]:
@@ -165,12 +173,18 @@ def _tool(schema: JsonObject) -> JsonObject:
     return {"toolConfig": {"tools": [{"toolSpec": spec}], "toolChoice": {"tool": {"name": TOOL}}}}
 
 
-def _message(message: Message) -> dict[str, Any]:
-    # What a chat prompt holds in Converse's form beside texts and images.
-    parts = objects((message.written or {}).get("content"))
-    own = [part for part in parts if "type" not in part and any(name in part for name in _BLOCKS)]
-    texts = [{"text": message.content}] if message.content or not (message.images or own) else []
-    return {"role": "assistant" if message.role == "assistant" else "user", "content": [*map(_image, message.images), *texts, *own]}
+def _block(part: Part) -> JsonObject:
+    match part:
+        case Image():
+            return _image(part)
+        case str():
+            return {"text": part}
+        case ToolCall():
+            return {"toolUse": {"toolUseId": part.id, "name": part.name, "input": part.arguments}}
+        case ToolResult():
+            return {"toolResult": {"toolUseId": part.id, "content": [{"text": part.content}]}}
+    encoded = chat.image_of(part)  # which may be a data URI in place of the base64 text
+    return _image(encoded) if encoded else part
 
 
 def _image(image: str) -> Mapping[str, Any]:

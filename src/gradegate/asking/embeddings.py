@@ -10,6 +10,7 @@ from gradegate.asking.shape import JsonObject, members, objects, picked
 from gradegate.asking.wire import ACCESS, PRICES, post, rates, rows, token_usage, vector
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.headers import Headers
+from gradegate.replies.question import paid
 from gradegate.values.conversation import Usage
 
 
@@ -40,7 +41,8 @@ class Embeddings(Provider):
             response, seconds = post(self._client, self.url, self._headers, self._body(batch))
             vectors, tokens = self._read(response, len(batch))
             found += [vector(numbers, self.host) for numbers in vectors]
-            usage = usage + self._usage(tokens, response, seconds)
+            paid(spent := self._usage(tokens, response, seconds))
+            usage = usage + spent
         return found, usage
 
     def _body(self, texts: Sequence[str]) -> dict[str, Any]:
@@ -58,7 +60,7 @@ class Embeddings(Provider):
         return [row.get("embedding") for row in data], members(response.get("usage")).get("prompt_tokens")
 
     def _usage(self, tokens: Any, response: JsonObject, seconds: float) -> Usage:
-        return token_usage(self._config, self._priced_as(response), tokens, None, seconds)
+        return token_usage(self._config, self._priced_as(response), tokens, 0, seconds)
 
     def _priced_as(self, response: JsonObject) -> str:
         return self._model

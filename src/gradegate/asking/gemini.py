@@ -7,9 +7,9 @@ API: https://ai.google.dev/api/generate-content, as in the types of the ``google
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
+from gradegate.asking.content import Part, Taken, ToolCall, ToolResult
 from gradegate.asking.negotiation import Structure, Temperature, Way
 from gradegate.asking.shape import (
     JsonObject,
@@ -23,9 +23,9 @@ from gradegate.asking.shape import (
     objects,
     picked,
     total,
-    without_system,
 )
-from gradegate.values.conversation import Message, Request
+from gradegate.errors import ProviderError, Trouble
+from gradegate.values.conversation import Image, Request
 
 # Options of `generationConfig`, under promptfoo's names and the API's, and those beside it.
 GENERATION = tuple(
@@ -34,6 +34,8 @@ GENERATION = tuple(
 )
 _ALIASES = {"top_p": "topP", "top_k": "topK", "max_tokens": "maxOutputTokens"}
 BESIDE = ("safetySettings", "tools", "toolConfig", "systemInstruction", "cachedContent", "labels")
+_OWN = "text inlineData fileData functionCall functionResponse executableCode codeExecutionResult toolCall toolResponse".split()
+_TAKEN = Taken("Gemini", (*_OWN,), ("text",), typed=False, images_first=False)
 OPTIONS = (*GENERATION, *_ALIASES, *BESIDE, "generationConfig", "service_tier", "passthrough")
 
 
@@ -49,7 +51,7 @@ class Gemini(Shape):
 
     def body(self, request: Request) -> dict[str, Any]:
         """The whole body."""
-        system, rest = without_system(request.messages)
+        system, rest = _TAKEN.split(request.messages)
         beside = picked(self.config, BESIDE)
         if isinstance(beside.get("systemInstruction"), str):
             beside["systemInstruction"] = {"parts": [{"text": beside["systemInstruction"]}]}
@@ -61,27 +63,32 @@ class Gemini(Shape):
         if "responseSchema" in generation or "responseJsonSchema" in generation:
             generation.setdefault("responseMimeType", "application/json")
         own = {
-            "contents": [{"role": "model" if message.role == "assistant" else "user", "parts": _parts(message)} for message in rest],
+            "contents": [
+                {"role": "model" if role == "assistant" else "user", "parts": [_part(part) for part in parts]} for role, parts in rest
+            ],
             **beside,
-            **({"systemInstruction": {"parts": [{"text": system}]}} if system else {}),
+            **({"systemInstruction": {"parts": [_part(part) for part in system]}} if system else {}),
             "generationConfig": generation,
         }
         return joined(own, self.config.get("passthrough") or {})
 
     def read(self, response: JsonObject) -> ModelOutput:
         """The first candidate; a prompt that was blocked has none. Raises NoOutput."""
-        usage = members(response.get("usageMetadata"))
-        tokens = usage.get("promptTokenCount"), total(usage, "candidatesTokenCount", "thoughtsTokenCount")
         feedback = members(response.get("promptFeedback"))
         if feedback.get("blockReason"):
             words = feedback.get("blockReasonMessage") or f"the prompt was blocked: {feedback['blockReason']}"
-            return ModelOutput(str(words), "content_filter", True, (), *tokens)
+            return ModelOutput(str(words), "content_filter", True, ())
         candidates = response.get("candidates")
         if not isinstance(candidates, list) or not candidates or not isinstance(candidates[0], dict):
             raise NoOutput("without a candidate")
-        return self._answer(candidates[0], tokens)
+        return self._answer(candidates[0])
 
-    def _answer(self, candidate: JsonObject, tokens: tuple[Any, Any]) -> ModelOutput:
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """As the vendor counts them, who leaves out what is 0."""
+        usage = {"candidatesTokenCount": 0, **members(response.get("usageMetadata"))}
+        return usage.get("promptTokenCount"), total(usage, "candidatesTokenCount", "thoughtsTokenCount")
+
+    def _answer(self, candidate: JsonObject) -> ModelOutput:
         word = candidate.get("finishReason")
         parts = objects(members(candidate.get("content")).get("parts"))
         texts = [str(part["text"]) for part in parts if "text" in part and not part.get("thought")]
@@ -90,10 +97,10 @@ class Gemini(Shape):
         text = as_text(calls) if calls and not any(texts) else "".join(texts)
         if finish == "content_filter":
             words = text or str(candidate.get("finishMessage") or f"the answer was blocked: {word}")
-            return ModelOutput(words, finish, True, calls, *tokens)
+            return ModelOutput(words, finish, True, calls)
         if not parts and finish != "length":
             raise NoOutput(f"without a text (finishReason {word or 'absent'})")
-        return ModelOutput(text, finish, False, calls, *tokens)
+        return ModelOutput(text, finish, False, calls)
 
 
 def _json_schema(schema: JsonObject) -> JsonObject:
@@ -105,12 +112,17 @@ def _camel(name: str) -> str:
     return first + "".join(part.capitalize() for part in rest)
 
 
-def _parts(message: Message) -> Sequence[JsonObject]:
-    parts: list[JsonObject] = [{"text": message.content}]
-    for image in message.images:
-        encoded = base64_image(image)
-        if encoded:
-            parts.append({"inlineData": {"mimeType": encoded[0], "data": encoded[1]}})
-        else:
-            parts.append({"fileData": {"fileUri": image.strip()}})
-    return parts
+def _part(part: Part) -> JsonObject:
+    match part:
+        case Image():
+            encoded = base64_image(part)
+            return {"inlineData": {"mimeType": encoded[0], "data": encoded[1]}} if encoded else {"fileData": {"fileUri": part.strip()}}
+        case str():
+            return {"text": part}
+        case ToolCall():
+            return {"functionCall": {"name": part.name, "args": part.arguments}}
+        case ToolResult() if part.name:
+            return {"functionResponse": {"name": part.name, "response": {"output": part.content}}}
+        case ToolResult():
+            raise ProviderError(f"Gemini takes the name of a tool, and no call before has the id `{part.id}`", Trouble.SETUP)
+    return part

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from gradegate.asking.content import Part, Parts, Taken, ToolCall, ToolResult
 from gradegate.asking.negotiation import Structure, Temperature, Way
 from gradegate.asking.shape import (
     TOOL,
@@ -22,9 +23,8 @@ from gradegate.asking.shape import (
     picked,
     text_of,
     total,
-    without_system,
 )
-from gradegate.values.conversation import Message, Request
+from gradegate.values.conversation import Image, Request
 
 SAMPLING = ("temperature", "top_p", "top_k")
 SENT = (
@@ -36,6 +36,15 @@ OPTIONS = (*SENT, "effort", "output_format", "extra_body", "passthrough")
 MAX_TOKENS = 8192  # the API wants a limit; thinking counts towards it
 _SAMPLED = re.compile(r"claude-(2|3|instant|(opus|sonnet|haiku)-4(-[0-6])?($|-\d{8}|-latest|@))")
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")  # the first leaves out the others
+TAKEN = Taken(
+    "Claude",
+    (
+        *"text image document search_result thinking redacted_thinking tool_use tool_result server_tool_use".split(),
+        *"web_search_tool_result web_fetch_tool_result code_execution_tool_result bash_code_execution_tool_result".split(),
+        *"text_editor_code_execution_tool_result tool_search_tool_result container_upload".split(),
+    ),
+    ("text",),
+)
 _HOSTED = ("server_tool_use", "mcp_tool_use")  # blocks of calls that the vendor answered itself
 
 
@@ -53,7 +62,7 @@ class Messages(Shape):
     def body(self, request: Request) -> dict[str, Any]:
         """Without the model, which Bedrock and Vertex name in the URL."""
         config = self.config
-        system, rest = without_system(request.messages)
+        system, rest = TAKEN.split(request.messages)
         output = {**picked(config, ("effort",)), **(config.get("output_config") or {})}
         if config.get("output_format"):  # its name before it became `output_config.format`
             output["format"] = config["output_format"]
@@ -61,8 +70,8 @@ class Messages(Shape):
         options.pop("temperature", None)  # sent where the model takes any
         return {
             "max_tokens": MAX_TOKENS,
-            "messages": [_message(message) for message in rest],
-            **({"system": system} if system else {}),
+            "messages": [{"role": "assistant" if role == "assistant" else "user", "content": _content(parts)} for role, parts in rest],
+            **({"system": _content(system)} if system else {}),
             **options,
             **{name: value for name, value in request.options.items() if name in SENT and name not in SAMPLING},
             **({"output_config": output} if output else {}),
@@ -80,10 +89,14 @@ class Messages(Shape):
         refused = finish == "content_filter"
         if refused:
             text = text or str(members(response.get("stop_details")).get("explanation") or "")
-        usage = members(response.get("usage"))
         own = set(map(id, calls))
         told = [block for block in content if block.get("type") in _HOSTED or id(block) in own]
-        return ModelOutput(text, finish, refused, told, total(usage, *_READ), usage.get("output_tokens"))
+        return ModelOutput(text, finish, refused, told)
+
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """As the vendor counts them; what went through a cache is apart."""
+        usage = members(response.get("usage"))
+        return total(usage, *_READ), usage.get("output_tokens")
 
 
 def _formatted(schema: JsonObject) -> JsonObject:
@@ -96,12 +109,21 @@ def _tool(schema: JsonObject) -> JsonObject:
     return {"tools": [tool], "tool_choice": {"type": "tool", "name": TOOL}}
 
 
-def _message(message: Message) -> dict[str, Any]:
-    role = "assistant" if message.role == "assistant" else "user"
-    if not message.images:
-        return {"role": role, "content": message.content}
-    encoded = [(base64_image(image), image.strip()) for image in message.images]
-    sources = [{"type": "base64", "media_type": it[0], "data": it[1]} if it else {"type": "url", "url": link} for it, link in encoded]
-    images = [{"type": "image", "source": source} for source in sources]
-    texts = [{"type": "text", "text": message.content}] if message.content else []
-    return {"role": role, "content": [*images, *texts]}
+def _content(parts: Parts) -> str | list[JsonObject]:
+    only = parts[0] if len(parts) == 1 else None
+    return only if isinstance(only, str) and not isinstance(only, Image) else [_block(part) for part in parts]
+
+
+def _block(part: Part) -> JsonObject:
+    match part:
+        case Image():
+            encoded = base64_image(part)
+            data = {"type": "base64", "media_type": encoded[0], "data": encoded[1]} if encoded else {"type": "url", "url": part.strip()}
+            return {"type": "image", "source": data}
+        case str():
+            return {"type": "text", "text": part}
+        case ToolCall():
+            return {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments}
+        case ToolResult():
+            return {"type": "tool_result", "tool_use_id": part.id, "content": part.content}
+    return part

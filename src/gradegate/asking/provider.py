@@ -15,7 +15,7 @@ from gradegate.files.workspace import Workspace
 from gradegate.http.budget import Budget
 from gradegate.http.client import Client
 from gradegate.registry import Registry
-from gradegate.values.conversation import Reply, Request, Usage
+from gradegate.values.conversation import Message, Reply, Request, Usage
 from gradegate.values.suite import Note, ProviderSpec
 
 
@@ -75,6 +75,9 @@ class Provider:
     def complete(self, request: Request) -> Reply:
         """A chat answer. Raises ProviderError."""
         raise self._cannot("text")
+
+    def check(self, messages: Sequence[Message]) -> None:
+        """Raises ProviderError for messages that it cannot send whole."""
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order. Raises ProviderError."""

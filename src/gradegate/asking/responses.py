@@ -5,14 +5,16 @@ API: https://platform.openai.com/docs/api-reference/responses/create, as in the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradegate.asking.completions import reasons
+from gradegate.asking.content import Part, Parts, Taken, ToolCall, ToolResult
 from gradegate.asking.finish import WHOLE, ended
 from gradegate.asking.negotiation import Structure, Temperature, Way
 from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape, as_text, members, objects, picked
-from gradegate.values.conversation import Message, Request
+from gradegate.values.conversation import Image, Message, Request
 
 SENT = tuple(
     "temperature top_p max_output_tokens max_tool_calls instructions reasoning text tools tool_choice truncation user "
@@ -20,6 +22,7 @@ SENT = tuple(
     "prompt_cache_retention moderation context_management access_programs "
     "safety_identifier top_logprobs conversation".split()
 )
+_TAKEN = Taken("OpenAI's Responses API", ("input_text", "input_image", "input_file", "output_text", "refusal"), images_first=False)
 # Calls that the API itself has answered; the model waits for the answer to any other.
 _HOSTED = ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
 
@@ -62,16 +65,20 @@ class Responses(Shape):
         parts = [part for item in told for part in objects(item.get("content"))]
         calls = [item for item in items if str(item.get("type")).endswith("_call")]
         waiting = [item for item in calls if item.get("type") not in _HOSTED]
-        finish, usage = self._finish(response, items, waiting), members(response.get("usage"))
-        tokens = usage.get("input_tokens"), usage.get("output_tokens")
+        finish = self._finish(response, items, waiting)
         refusals = _texts(parts, "refusal", "refusal")
         if refusals:
-            return ModelOutput("".join(refusals), finish, True, calls, *tokens)
+            return ModelOutput("".join(refusals), finish, True, calls)
         texts = _texts(parts, "output_text", "text")
         if not texts and not calls and finish not in ("length", "content_filter"):
             raise NoOutput("without a message" + ("" if finish in ("stop", "") else f" (status {finish})"))
         text = as_text(calls) if calls and not any(texts) else "".join(texts)
-        return ModelOutput(text, finish, finish == "content_filter", calls, *tokens)
+        return ModelOutput(text, finish, finish == "content_filter", calls)
+
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """As the vendor counts them."""
+        usage = members(response.get("usage"))
+        return usage.get("input_tokens"), usage.get("output_tokens")
 
     def _finish(self, response: JsonObject, items: Sequence[JsonObject], waiting: Sequence[JsonObject]) -> str:
         """Why an incomplete response ended, else its status: only one of completed messages has come to its end."""
@@ -90,18 +97,33 @@ def _formatted(schema: JsonObject) -> JsonObject:
     return {"text": {"format": {"type": "json_schema", "name": "verdict", "strict": True, "schema": schema}}}
 
 
-def _input(messages: Sequence[Message]) -> str | list[dict[str, Any]]:
+def _input(messages: Sequence[Message]) -> str | list[JsonObject]:
     only = messages[0] if len(messages) == 1 else None
     if only and only.role == "user" and not only.images and only.written is None:
         return only.content
-    return [_item(message) for message in messages]
+    return [item for role, parts in _TAKEN.read(messages) for item in _items(role, parts)]
 
 
-def _item(message: Message) -> dict[str, Any]:
-    if not message.images:
-        return {"role": message.role, "content": message.content}
-    images = [{"type": "input_image", "image_url": image, "detail": "auto"} for image in message.images]
-    return {"role": message.role, "content": [{"type": "input_text", "text": message.content}, *images]}
+def _items(role: str, parts: Parts) -> Iterator[JsonObject]:
+    """A message, then the calls in it and the results, which are items of their own."""
+    said = [part for part in parts if not isinstance(part, ToolCall | ToolResult)]
+    text = "output_text" if role == "assistant" else "input_text"
+    if said and all(isinstance(part, str) and not isinstance(part, Image) for part in said):
+        yield {"role": role, "content": "\n".join(map(str, said))}
+    elif said:
+        yield {"role": role, "content": [_content(part, text) for part in said]}
+    for part in parts:
+        if isinstance(part, ToolCall):
+            arguments = json.dumps(part.arguments, ensure_ascii=False)
+            yield {"type": "function_call", "call_id": part.id, "name": part.name, "arguments": arguments}
+        elif isinstance(part, ToolResult):
+            yield {"type": "function_call_output", "call_id": part.id, "output": part.content}
+
+
+def _content(part: Part, text: str) -> Any:
+    if isinstance(part, Image):
+        return {"type": "input_image", "image_url": part, "detail": "auto"}
+    return {"type": text, "text": part} if isinstance(part, str) else part
 
 
 def _format(written: Any) -> Any:

@@ -15,7 +15,7 @@ from gradegate.asking.completions import SENT, Completions
 from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.identity import Federation
 from gradegate.asking.provider import Provider, Setting, secret, split_id
-from gradegate.asking.shape import JsonObject, ModelOutput, members
+from gradegate.asking.shape import JsonObject, members
 from gradegate.asking.wire import ACCESS, PRICES, base_url, need_key, need_model, own_headers
 from gradegate.http.headers import Headers, bearer
 from gradegate.values.conversation import Usage
@@ -129,8 +129,8 @@ class CompatibleChat(ChatModel):
         """A service that tells what a call cost needs no table."""
         return self._tells_cost or super().priced
 
-    def _usage(self, answer: ModelOutput, response: JsonObject, seconds: float) -> Usage:
-        usage = super()._usage(answer, response, seconds)
+    def _usage(self, response: JsonObject, seconds: float) -> Usage:
+        usage = super()._usage(response, seconds)
         # US dollars that a response says it cost: a number, or one among its parts; nothing for what cannot be a cost.
         cost: Any = members(response.get("usage")).get("cost") if self._tells_cost and "cost" not in self._config else None
         cost = cost.get("total_cost") if isinstance(cost, Mapping) else cost

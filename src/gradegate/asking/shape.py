@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 from gradegate.asking.finish import WHOLE, ended
 from gradegate.asking.negotiation import SendWay, Structure, Temperature, Way
-from gradegate.values.conversation import Message, Reply, Request
+from gradegate.values.conversation import Reply, Request
 
 JsonObject = Mapping[str, Any]
+MOST = 10**15
 TOOL = "give_verdict"  # our own tool, which a model is made to call where it takes no schema in another way
 _DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE | re.DOTALL)
 
@@ -29,8 +30,6 @@ class ModelOutput:
     finish_reason: str = ""
     refused: bool = False
     tool_calls: Sequence[JsonObject] = ()
-    prompt_tokens: Any = None  # as the response has them; None where it has none
-    completion_tokens: Any = None
 
 
 class NoOutput(ValueError):
@@ -74,6 +73,10 @@ class Shape:
         """The answer in a response. Raises NoOutput."""
         raise NotImplementedError
 
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """The tokens of prompt and answer as a response counts them; None where it does not."""
+        raise NotImplementedError
+
     def ended(self, word: Any, calls: Any = ()) -> str:
         """Why an answer ended, by the vendor's ``word``; one that calls tools of the caller's has not come to its end."""
         end = ended("" if word is None else word if isinstance(word, str) else repr(word))
@@ -103,13 +106,6 @@ def joined(*parts: JsonObject) -> dict[str, Any]:
     return whole
 
 
-def without_system(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
-    """The system's messages as one text and the rest, for APIs that answer nothing but a user."""
-    system = "\n\n".join(message.content for message in messages if message.role in ("system", "developer"))
-    rest = [message for message in messages if message.role not in ("system", "developer")]
-    return (system, rest) if rest else ("", [Message("user", system)])
-
-
 def members(value: Any) -> JsonObject:
     """A value of a response that should be an object; anything else is an empty one."""
     return value if isinstance(value, Mapping) else {}
@@ -136,9 +132,14 @@ def text_of(texts: Sequence[str], calls: Sequence[JsonObject], finish: str) -> s
 
 
 def total(usage: JsonObject, *names: str) -> int | None:
-    """The sum of the counts that there are; None for none."""
-    counts = [usage[name] for name in names if isinstance(usage.get(name), int)]
-    return sum(counts) if counts else None
+    """The sum of the counts that there are; None for none, and where one is no count."""
+    counts = [usage[name] for name in names if usage.get(name) is not None]
+    return sum(counts) if counts and all(map(is_count, counts)) else None
+
+
+def is_count(tokens: Any) -> bool:
+    """Whether a value is a number of tokens: a whole one from 0, as no answer takes more."""
+    return type(tokens) is int and 0 <= tokens < MOST
 
 
 def as_text(calls: Any) -> str:

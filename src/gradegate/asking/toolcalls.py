@@ -38,7 +38,7 @@ def uniform(call: JsonObject) -> dict[str, Any]:
         "id": str(next((call[key] for key in _IDS if call.get(key)), inner.get("id")) or ""),
         "type": "function" if kind in _FUNCTIONS else str(kind),
         "function": {
-            "name": name if isinstance(name, str) else str(kind or "").removesuffix("_call"),
+            "name": name if isinstance(name, str) else "" if kind in _FUNCTIONS else str(kind).removesuffix("_call"),
             "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False),
         },
     }

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import Setting, secret
+from gradegate.asking.shape import is_count
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.document import table
 from gradegate.http.client import Client
@@ -207,14 +208,14 @@ def rates(config: Mapping[str, Any], model: str) -> tuple[float, float] | None:
 
 
 def token_usage(config: Mapping[str, Any], model: str, prompt: Any, completion: Any, seconds: float) -> Usage:
-    """The usage of one call; its price is unknown where the model's is, and where the response counts no tokens."""
+    """The usage of one call; its price is unknown where the model's is, and where the response does not count the tokens."""
     read, wrote = count(prompt), count(completion)
     known = rates(config, model)
-    if known is None or (prompt is None and completion is None):
+    if known is None or not is_count(prompt) or not is_count(completion):
         return Usage(1, read, wrote, 0.0, 1, seconds)
     return Usage(1, read, wrote, read * known[0] + wrote * known[1], 0, seconds)
 
 
 def count(tokens: Any) -> int:
     """A number of tokens as a response gives it; 0 for anything that is not one."""
-    return tokens if isinstance(tokens, int) and tokens > 0 else 0
+    return tokens if is_count(tokens) else 0

@@ -11,7 +11,6 @@ from gradegate.values.figures import many
 from gradegate.values.limits import exact
 from gradegate.values.result import Grade, Outcome, Row, RuleResult, RunResult, counted, takes
 from gradegate.values.suite import Policy
-from gradegate.values.unconfirmed import members
 
 
 @dataclass(frozen=True, slots=True)

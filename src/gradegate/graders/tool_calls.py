@@ -20,7 +20,7 @@ from gradegate.errors import NoVerdict
 from gradegate.files import document
 from gradegate.grading.grader import GRADERS, Asks, Grader, Scoring, Written, options
 from gradegate.grading.judge import Judge
-from gradegate.grading.metrics.calls import UNKNOWN, arguments, calls, named
+from gradegate.grading.metrics.calls import UNKNOWN, arguments, calls, named, tool
 from gradegate.texts import jsonobjects, schemas
 from gradegate.values.conversation import Transcript
 from gradegate.values.result import Verdict
@@ -97,7 +97,8 @@ class ToolCallF1(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The harmonic mean of precision and recall over names as sets; 0 where nothing was called."""
         told = calls(transcript)
-        called = {named(call)[0] for call in told} if told else set(_in_text(transcript.output))
+        names = [named(call)[0] for call in told] if told else _in_text(transcript.output)
+        called = {tool(name, transcript) for name in names}
         wanted = set(self.value)
         hits = len(wanted & called)
         score = 2 * hits / (len(wanted) + len(called)) if hits else 0.0
@@ -156,7 +157,7 @@ class ToolCorrectness(Grader):
         told = calls(transcript)
         if told is None:
             raise NoVerdict(UNKNOWN)
-        called = [named(call)[0] for call in told]
+        called = [tool(named(call)[0], transcript) for call in told]
         reason = f"called {', '.join(called) or 'nothing'}, expected {', '.join(self.value)}"
         score = self._score(called)
         score = float(score == 1) if self.strict_mode else score

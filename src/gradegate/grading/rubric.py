@@ -106,6 +106,8 @@ def _template(written: Any) -> Template:
         messages = chat.parse(written, understood=True)
         if messages is None and chat.is_chat(_parsed(written)):
             raise ValueError(NOT_SENT)
+        if chat.broken(written):
+            raise ValueError("rubricPrompt looks like chat messages and is not valid JSON: write it without comments and last commas")
         return messages or (Message("user", written),)
     if isinstance(written, Mapping) and isinstance(written.get("content"), str) and set(written) <= {"role", "content"}:
         return (Message(str(written.get("role") or "user"), written["content"]),)

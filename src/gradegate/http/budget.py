@@ -1,4 +1,7 @@
-"""What a run may take: requests, dollars and seconds. A request is counted before it is sent, under one lock."""
+"""What a run may take: requests, dollars and seconds. A request is counted before it is sent, under one lock.
+
+Of dollars each request in flight reserves the price of the dearest that the run knows, so they are overshot by one request at most.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,16 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from gradegate.errors import ProviderError, Trouble
+from gradegate.http.deadlines import stopped
 from gradegate.values.account import BudgetReport
 from gradegate.values.conversation import Usage
+from gradegate.values.limits import exact
 from gradegate.values.suite import NO_LIMITS, Limits
+
+_LOOK_EVERY = 0.25  # seconds
 
 
 def strictest(limits: Iterable[Limits]) -> Limits:
@@ -29,9 +37,12 @@ class Budget:
     limits: Limits = NO_LIMITS
 
     def __post_init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._calls = 0
-        self._usd = 0.0
+        self._usd = Fraction()
+        self._in_flight = 0  # requests whose price is not told yet
+        self._dearest: Fraction | None = None
+        self._unknown = self._stopped = False
         self._started: float | None = None
         self._why = ""
 
@@ -40,18 +51,33 @@ class Budget:
         self._started = time.monotonic()
 
     def take(self) -> None:
-        """Count a request that is about to be sent. Raises ProviderError where none is left."""
+        """Count a request that is about to be sent, once dollars suffice for it and all in flight. Raises ProviderError."""
         with self._lock:
-            used_up = self._used_up()
+            while not (used_up := self._used_up()) and not self._suffices():
+                self._lock.wait(_LOOK_EVERY)  # for a price; seconds run meanwhile
+                if self._stopped:
+                    raise stopped()
             if used_up:
                 self._why = self._why or used_up
                 raise ProviderError(f"not run: the budget of {used_up} is used up", Trouble.STOPPED)
             self._calls += 1
+            self._in_flight += 1
 
-    def spend(self, usage: Usage) -> None:
-        """Add what a reply cost, as far as that is known."""
+    def spend(self, usage: Usage, ended: int = 1) -> None:
+        """So many requests have ended, and cost that: nothing without a reply. A price that is not known ends a budget of dollars."""
         with self._lock:
-            self._usd += usage.cost
+            self._in_flight -= ended
+            self._usd += exact(usage.cost)
+            self._unknown = self._unknown or bool(usage.unpriced)
+            if usage.calls and not usage.unpriced:
+                self._dearest = max(self._dearest or Fraction(), exact(usage.cost))
+            self._lock.notify_all()
+
+    def stop(self) -> None:
+        """Let no request wait any longer."""
+        with self._lock:
+            self._stopped = True
+            self._lock.notify_all()
 
     @property
     def calls_left(self) -> int:
@@ -68,15 +94,20 @@ class Budget:
     def report(self) -> BudgetReport:
         """What was allowed and what was used."""
         with self._lock:
-            return BudgetReport(self.limits, self._calls, self._usd, self._why)
+            return BudgetReport(self.limits, self._calls, float(self._usd), self._why)
+
+    def _suffices(self) -> bool:
+        if self.limits.usd is None or self._in_flight <= 0:
+            return True
+        return self._dearest is not None and self._usd + (self._in_flight + 1) * self._dearest <= exact(self.limits.usd)
 
     def _used_up(self) -> str:
         """The limit that is reached, as people read it; an empty string while there is something left."""
         limits = self.limits
         if limits.calls is not None and self._calls >= limits.calls:
             return f"{limits.calls} {'call' if limits.calls == 1 else 'calls'}"
-        if limits.usd is not None and self._usd >= limits.usd:
-            return f"{limits.usd:g} USD"
+        if limits.usd is not None and (self._unknown or self._usd >= exact(limits.usd)):
+            return f"{limits.usd:g} USD" + (" (the price of a reply is unknown)" if self._unknown else "")
         taken = time.monotonic() - self._started if self._started is not None else 0.0
         if limits.seconds is not None and taken >= limits.seconds:
             return f"{limits.seconds:g} {'second' if limits.seconds == 1 else 'seconds'}"

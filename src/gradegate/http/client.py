@@ -20,6 +20,7 @@ from gradegate.http.response import Ask, Response
 from gradegate.http.tokens import Tokens
 from gradegate.replies.book import Replies
 from gradegate.replies.question import current
+from gradegate.values.conversation import NO_USAGE
 from gradegate.values.settings import RETRIES, TIMEOUT
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ class Client:
     def stop(self) -> None:
         """Cut every call in flight and refuse further ones."""
         self._deadlines.stop()
+        self.budget.stop()
         aside = self._aside
         if aside is not None:
             aside.stop()
@@ -142,8 +144,12 @@ class Client:
         left = 0 if self._hosts.is_down(ask.host) else self.retries
         pause = self.first_pause
         while True:
+            asked = time.monotonic()
             self.budget.take()  # each try is a request that may cost
+            deadline += time.monotonic() - asked
             answer = self._try(ask, deadline)
+            if not isinstance(answer, Response) or not 200 <= answer.status < 300:
+                self.budget.spend(NO_USAGE)
             if isinstance(answer, Response) and not retries.passes(answer):
                 self._hosts.answered(ask.host)
                 return answer

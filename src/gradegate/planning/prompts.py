@@ -8,7 +8,7 @@ from typing import Any
 
 from gradegate.asking.provider import Provider
 from gradegate.configs import generators
-from gradegate.errors import Mistake, Origin
+from gradegate.errors import Mistake, Origin, ProviderError
 from gradegate.planning.job import Render
 from gradegate.texts import chat
 from gradegate.texts.prompt import fill
@@ -51,6 +51,13 @@ class Prompts:
             return ""
         if chat.broken(text):
             self._say("the prompt looks like chat messages and is not valid JSON", prompt.origin, "correct the JSON")
+        messages = chat.parse(text) if not case.recorded else None
+        try:
+            if messages:
+                provider.check(messages)
+        except (ProviderError, ValueError) as e:
+            cure = "write what it takes, or ask another provider"
+            self._say(f"the prompt cannot be sent to `{provider.name}`: {e}", prompt.origin, cure)
         return text
 
     def _say(self, what: str, origin: Origin | None, cure: str) -> None:

@@ -6,11 +6,12 @@ API: https://github.com/ollama/ollama/blob/main/docs/api.md (``/api/chat``, ``/a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradegate.access.hosts import Vendor
 from gradegate.asking.chatmodel import ChatModel
+from gradegate.asking.content import Parts, Taken, ToolCall, ToolResult
 from gradegate.asking.embeddings import Embeddings
 from gradegate.asking.negotiation import Structure, Temperature, Way
 from gradegate.asking.provider import PROVIDERS, Setting, secret
@@ -18,7 +19,7 @@ from gradegate.asking.shape import JsonObject, ModelOutput, NoOutput, Shape, as_
 from gradegate.asking.wire import base_url, count, need_model, own_headers, rows
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.headers import Headers, bearer
-from gradegate.values.conversation import Message, Request, Usage
+from gradegate.values.conversation import Image, Request, Usage
 
 _VENDOR = Vendor(("OLLAMA_API_KEY",), ("ollama.com",), ("OLLAMA_BASE_URL",))
 # Members of `options`, and what goes beside it.
@@ -27,6 +28,7 @@ OPTIONS = tuple(
     "presence_penalty frequency_penalty mirostat mirostat_tau mirostat_eta penalize_newline stop num_ctx num_batch "
     "num_gpu main_gpu low_vram f16_kv logits_all vocab_only use_mmap use_mlock embedding_only num_thread numa".split()
 )
+_TAKEN = Taken("Ollama")
 BESIDE = ("format", "keep_alive", "think", "tools")
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "passthrough", "options")
 
@@ -46,7 +48,7 @@ class OllamaChat(Shape):
             options.setdefault("num_predict", self.config["max_tokens"])
         return {
             "model": self._model,
-            "messages": [_message(message) for message in request.messages],
+            "messages": [message for role, parts in _TAKEN.read(request.messages) for message in _messages(role, parts)],
             "stream": False,
             "options": {"temperature": 0, **(self.config.get("options") or {}), **options, **request.options},
             **picked(self.config, BESIDE),
@@ -63,8 +65,11 @@ class OllamaChat(Shape):
             text = as_text(called)
         done = response.get("done")
         finish = self.ended(response.get("done_reason"), called) if done is True or done is None else "unfinished"
-        tokens = response.get("prompt_eval_count"), response.get("eval_count")
-        return ModelOutput(text, finish, False, objects(called), *tokens)
+        return ModelOutput(text, finish, False, objects(called))
+
+    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+        """As the server counts them."""
+        return response.get("prompt_eval_count"), response.get("eval_count")
 
 
 class Ollama(ChatModel):
@@ -86,8 +91,9 @@ class Ollama(ChatModel):
         """Nobody charges for it."""
         return 0.0, 0.0
 
-    def _usage(self, answer: ModelOutput, response: JsonObject, seconds: float) -> Usage:
-        return Usage(1, count(answer.prompt_tokens), count(answer.completion_tokens), seconds=seconds)
+    def _usage(self, response: JsonObject, seconds: float) -> Usage:
+        read, wrote = self._shape.tokens(response)
+        return Usage(1, count(read), count(wrote), seconds=seconds)
 
 
 class OllamaEmbeddings(Embeddings):
@@ -123,12 +129,22 @@ def _headers(setting: Setting) -> Headers:
     return Headers(own_headers(setting.spec.config), bearer(key))
 
 
-def _message(message: Message) -> dict[str, Any]:
-    encoded = [base64_image(image) for image in message.images]
+def _messages(role: str, parts: Parts) -> Iterator[JsonObject]:
+    """A message, or one for each result of a tool."""
+    encoded = [base64_image(part) for part in parts if isinstance(part, Image)]
     if None in encoded:
         raise ProviderError("Ollama takes images as data, not as a URL", Trouble.SETUP)
-    role = "system" if message.role == "developer" else message.role
-    return {"role": role, "content": message.content, **({"images": [image[1] for image in encoded if image]} if encoded else {})}
+    results = [part for part in parts if isinstance(part, ToolResult)]
+    yield from ({"role": "tool", "content": it.content, **({"tool_name": it.name} if it.name else {})} for it in results)
+    if not results:
+        texts = [part for part in parts if isinstance(part, str) and not isinstance(part, Image)]
+        calls = [{"function": {"name": part.name, "arguments": part.arguments}} for part in parts if isinstance(part, ToolCall)]
+        yield {
+            "role": "system" if role == "developer" else role,
+            "content": "\n".join(texts),
+            **({"images": [image[1] for image in encoded if image]} if encoded else {}),
+            **({"tool_calls": calls} if calls else {}),
+        }
 
 
 PROVIDERS.register("ollama", "ollama:chat", "ollama:completion")(Ollama)

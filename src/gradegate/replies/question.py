@@ -24,6 +24,7 @@ from gradegate.replies.seals import OPEN, SCHEMA, Stored
 from gradegate.values.conversation import NO_USAGE, Usage
 
 T = TypeVar("T")
+UNKNOWN = Usage(1, unpriced=1)
 
 
 class Questioned(Protocol):
@@ -110,6 +111,8 @@ class Question:
         self._heard: list[tuple[tuple[bytes, bytes], Response]] = []
         self._key = b"", OPEN
         self._usage = NO_USAGE
+        self._unpaid = 0  # replies whose price is not told yet
+        self._paid = False
 
     def __enter__(self) -> Self:
         self._before = _QUESTION.set(self)
@@ -117,6 +120,8 @@ class Question:
 
     def __exit__(self, *error: object) -> None:
         _QUESTION.reset(self._before)
+        if error[0] is not None:
+            self.paid(UNKNOWN)
 
     def known(self, ask: Ask) -> Response | None:
         """The response to a request, if the cache has it."""
@@ -131,7 +136,9 @@ class Question:
 
     def heard(self, response: Response) -> None:
         """Remember the response to the last request, until it is known whether it holds what was asked for."""
-        if self._occasion is not None and 200 <= response.status < 300:
+        whole = 200 <= response.status < 300
+        self._unpaid += whole
+        if self._occasion is not None and whole:
             self._heard.append((self._key, response))
 
     def booked(self, usage: Usage) -> Usage:
@@ -140,8 +147,17 @@ class Question:
         if self._found and not self._heard and self._occasion is not None:
             self._occasion.replies.save(usage.cost)
             return Usage(cached=self._found, saved=usage.cost)
-        self._provider.budget.spend(usage)
+        if not self._paid:
+            self._provider.budget.spend(usage, self._unpaid)
+            self._unpaid = 0
         return usage
+
+    def paid(self, usage: Usage) -> None:
+        """What the last reply costs, where it is not ``booked`` as all that was asked for; nothing where it was known."""
+        if self._unpaid:
+            self._unpaid -= 1
+            self._paid = True
+            self._provider.budget.spend(usage)
 
     def keep(self) -> None:
         """The reply holds what was asked for: a later run may have it."""
@@ -170,6 +186,13 @@ def question(provider: Questioned, *, afresh: bool = False) -> Question:
     if where is not None and not (provider.repeatable or where.replies.applications):
         where = None
     return Question(provider, where)
+
+
+def paid(usage: Usage) -> None:
+    """What the last reply to this thread's question costs."""
+    asked = current()
+    if asked is not None:
+        asked.paid(usage)
 
 
 def current() -> Question | None:

@@ -123,7 +123,7 @@ def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:
 def _held(job: Job) -> Transcript:
     """Each message of the user is sent with all that was said before; the replies become the assistant's turns."""
     # What the config's prompt puts before the first turn: its messages, or its text as the system's.
-    lead = [it for it in chat.parse(job.text) or (Message("system", job.text),) if it.content.strip() or it.images]
+    lead = [it for it in chat.parse(job.text) or (Message("system", job.text),) if not it.is_empty]
     turns: list[Turn] = []
     usage = spent = NO_USAGE
     metadata: Mapping[str, Any] = {}

@@ -11,8 +11,9 @@ from gradegate.errors import ConfigError
 from gradegate.files import document
 from gradegate.values.conversation import Message
 
-_LIST = re.compile(r"\s*\[\s*\{.*\}\s*\]\s*", re.DOTALL)
-_START = re.compile(r'\s*\[\s*\{\s*"role"')
+_GAP = r"(?:[\s,]|//[^\n]*+|\#[^\n]*+|/\*.*?\*/)*+"  # commas and comments, which JSON has not
+_LIST = re.compile(rf"\s*\[{_GAP}\{{.*\}}{_GAP}\]\s*", re.DOTALL)
+_START = re.compile(rf"\s*\[{_GAP}\{{\s*[\"']?role[\"']?\s*:", re.DOTALL)
 TEXTS = ("text", "input_text")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
@@ -62,6 +63,8 @@ def _message(item: Mapping[str, Any], understood: bool) -> Message | None:
     role, content = item.get("role"), item.get("content")
     if role not in ROLES:
         return None
+    if understood and any(value for key, value in item.items() if key not in ("role", "content")):
+        return None
     if isinstance(content, str):
         return Message(role, content, written=item)
     if content is None and (item.get("tool_calls") or item.get("function_call")):
@@ -70,9 +73,9 @@ def _message(item: Mapping[str, Any], understood: bool) -> Message | None:
         return None
     texts, images = [], []
     for part in content:
-        image = _image(part)
-        if part.get("type", "text") in TEXTS and isinstance(part.get("text"), str):  # Bedrock's Converse names no type
-            texts.append(part["text"])
+        image, text = image_of(part), text_of(part)
+        if text is not None:
+            texts.append(text)
         elif image:
             images.append(image)
         elif understood:
@@ -89,7 +92,12 @@ def _converse(image: Mapping[str, Any]) -> str:
     return content if content.startswith("data:") else f"data:image/{image.get('format') or 'png'};base64,{content}"
 
 
-def _image(part: Mapping[str, Any]) -> str:
+def text_of(part: Mapping[str, Any]) -> str | None:
+    """The text of a part that is one; Bedrock's Converse names no type."""
+    return part["text"] if part.get("type", "text") in TEXTS and isinstance(part.get("text"), str) else None
+
+
+def image_of(part: Mapping[str, Any]) -> str:
     """The URL or data URI of an image part: OpenAI's ``image_url`` and ``input_image``, Anthropic's and Bedrock's ``image``."""
     kind, image, source = part.get("type"), part.get("image_url"), part.get("source")
     if kind is None and isinstance(part.get("image"), Mapping):

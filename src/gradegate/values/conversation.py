@@ -43,6 +43,12 @@ class Message:
     images: tuple[str, ...] = ()
     written: Mapping[str, Any] | None = field(default=None, compare=False)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing at all."""
+        more = self.written is not None and (not isinstance(self.written.get("content"), str) or self.written.get("tool_calls"))
+        return not (self.content.strip() or self.images or more)
+
 
 @dataclass(frozen=True, slots=True)
 class Request:

@@ -7,6 +7,7 @@ named by its command line, any other call is a "tool". promptfoo takes steps fro
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -19,6 +20,8 @@ from gradegate.files.lines import MAX_DEPTH, at_line
 from gradegate.values.conversation import Transcript, Turn
 
 KINDS = ("tool", "command")
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")  # as APIs take names of functions
+_NAMESPACE = "functions."  # in which OpenAI shows its models the functions of the caller
 _BUNDLE = "multi_tool_use.parallel"
 _SHELLS = ("exec_command", "local_shell", "shell")
 _LINES = {"cmd": " ", "command": " ", "commands": "; "}  # arguments of a shell that hold what it runs
@@ -94,7 +97,17 @@ def steps(transcript: Transcript) -> Sequence[Step]:
     called = calls(transcript)
     if called is None:
         raise NoVerdict(UNKNOWN)
-    return [_step(*named(call)) for call in called]
+    return [_step(tool(named(call)[0], transcript), named(call)[1]) for call in called]
+
+
+def tool(name: str, transcript: Transcript) -> str:
+    """The tool that a call names: one that the target declares, or a plain name. Raises NoVerdict: any other may mean any tool."""
+    known = transcript.tools or {}
+    short = name if name in known else name.removeprefix(_NAMESPACE)
+    if short in known or short == _BUNDLE or _PLAIN.fullmatch(short):
+        return short
+    what = f"a call names the tool {excerpt(name, 60)!r}" if name else "a call names no tool"
+    raise NoVerdict(f"it is not known which tools were called: {what}; a name has letters, digits, _ and -, or is in the target's `tools`")
 
 
 def named(call: JsonObject) -> tuple[str, str]:
@@ -112,7 +125,7 @@ def _bundled(call: JsonObject) -> Sequence[JsonObject]:
         return ()
     try:
         given = arguments(name, text)
-        inside = [(it["recipient_name"].removeprefix("functions."), it["parameters"]) for it in given["tool_uses"]]
+        inside = [(it["recipient_name"].removeprefix(_NAMESPACE), it["parameters"]) for it in given["tool_uses"]]
     except (ValueError, TypeError, KeyError, AttributeError) as e:
         raise NoVerdict(f"it is not known which tools `{_BUNDLE}` called: its arguments cannot be read") from e
     return [uniform({"name": name, "arguments": parameters}) for name, parameters in inside]
