@@ -25,6 +25,7 @@ BASE: dict[str, Any] = {
     "prompts": ["{{question}}"],
     "providers": ["openai:chat:gpt-4.1", "openai:chat:gpt-4.1-mini"],
     "tests": [{"assert": [{"type": "factuality", "value": "Up to $500."}, *METRICS]}],
+    "evaluateOptions": {"repeat": 25},  # two targets: as many grades as the `min-cases` of a page asks for
 }
 STEP = ("with", "env")
 PORT = "8000"
