@@ -38,7 +38,7 @@ RULES = st.lists(
             {"name": "words", "select": {"assertion": "contains"}, "min-pass-rate": 0.9},
             {"name": "score", "select": {"assertion": "llm-rubric"}, "min-score": 0.8},
             {"name": "new", "max-new-failures": 0},
-            {"name": "enough", "select": {"assertion": "llm-rubric"}, "min-pass-rate": 0.1, "min-cases": 8},
+            {"name": "enough", "select": {"assertion": "llm-rubric"}, "min-pass-rate": 0.1, "min-cases": 6},
         ]
     ),
     max_size=3,
