@@ -83,7 +83,7 @@ def test_expectations_are_text(kind: str, value: Any, words: str) -> None:
             "at least 95% pass",
         ),
         (RuleResult(EVERY, PASS, "", passed=2, pass_rate=1.0), "2 of 2 passed (100%)", "every case passes"),
-        (RuleResult(EVERY, ERROR, "", errored=2), "0 of 0 passed, 2 could not be decided", "every case passes"),
+        (RuleResult(EVERY, ERROR, "", errored=2), "0 of 2 passed, 2 could not be decided", "every case passes"),
         (
             RuleResult(Rule("both", min_pass_rate=0.5, min_score=0.7), FAIL, "", 1, 1, 0, 0.5, 0.65),
             "1 of 2 passed (50%), mean score 0.65",

@@ -1,5 +1,6 @@
 """Reports of a calibration: nothing in them is live, no secret is in them, and what does not fit is said."""
 
+import gc
 import json
 from dataclasses import replace
 
@@ -87,3 +88,25 @@ def test_a_report_that_cannot_be_written_changes_nothing(calibrate, llm):
     assert ran.code == 0
     assert "c.yaml/x.json could not be written" in ran.err
     assert ran.data["overall"]["both_pass"] == 1
+
+
+LOITERS = """import os, threading, time
+def spoil():
+    while True:
+        if os.path.exists({out!r}):
+            open({out!r}, "a").write("spoilt")
+        time.sleep(0.0005)
+threading.Thread(target=spoil, daemon=True).start()
+return True"""
+
+
+def test_code_of_the_repository_has_ended_before_the_report_is_written(calibrate, llm, bare):
+    """And the collector runs, as it does in a run."""
+    code = {"type": "python", "value": LOITERS.format(out=str(bare / "calibration.json"))}
+    gc.disable()
+    try:
+        ran = calibrate(config(llm, case("case", code)), lines(label("a", assertion="python")), "--allow-exec", "--asks", "1")
+        assert gc.isenabled()
+    finally:
+        gc.enable()
+    assert (ran.code, "spoilt" in ran.read("calibration.json")) == (0, False), ran.err

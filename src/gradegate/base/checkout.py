@@ -29,7 +29,12 @@ class Base:
 
 
 def plan_base(settings: Settings) -> Base:
-    """The base in the folder that the settings name, planned with the same settings. Its mistakes are ``problems``."""
+    """The base in the folder that the settings name, planned with the same settings. Its mistakes are ``problems``.
+
+    Raises ConfigError where the folder is not there: a slip of the workflow, which no pull request made.
+    """
+    if not (settings.cwd / settings.base).is_dir():
+        raise ConfigError.at(f"the base `{settings.base}` is not a folder", None, "correct the path, and check the base commit out there")
     try:
         there = _settings(settings)
     except ConfigError as e:
@@ -77,8 +82,6 @@ def root_of(settings: Settings) -> Path:
     if any(step.is_symlink() for step in inside or steps[:1]):
         raise ConfigError.at(_LINKED.format(settings.base), None, "check the base out into a folder of its own")
     root = folder.resolve()
-    if not root.is_dir():
-        raise ConfigError.at(f"the base `{settings.base}` is not a folder", None, "check the base commit out there")
     if settings.cwd.resolve().is_relative_to(root):
         what = f"the base `{settings.base}` is the checkout that it should be compared with"
         raise ConfigError.at(what, None, "check the base out into a folder of its own")

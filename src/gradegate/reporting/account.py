@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gradegate.reporting.visible import one_line
 from gradegate.values.account import BudgetReport, CacheReport, DerivedMetric, Made
-from gradegate.values.figures import figure, many
+from gradegate.values.figures import figure, many, spent
 from gradegate.values.result import Row, RunResult
 
 HOUR, DAY = 3600, 86_400
@@ -32,6 +32,13 @@ def age(seconds: float) -> str:
     if seconds >= DAY:
         return many(int(seconds // DAY), "day")
     return many(int(seconds // HOUR), "hour") if seconds >= HOUR else "less than an hour"
+
+
+def took(run: RunResult) -> tuple[str, str]:
+    """What the target took, and what the graders did."""
+    targets = sum(bool(row.error) and not row.undone for row in run.rows)
+    graders = sum(not row.error and (grade.unheard or grade.setup) for row in run.rows for grade in row.grades)
+    return spent(run.target_usage, targets), spent(run.grader_usage, graders)
 
 
 def _used(budget: BudgetReport, seconds: float) -> str:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gradegate.reporting.account import of, saved, worth
+from gradegate.reporting.account import of, saved, took, worth
 from gradegate.reporting.explain import explain
 from gradegate.reporting.failing import why
 from gradegate.reporting.findings import Effect, Finding, sort
@@ -34,7 +34,7 @@ from gradegate.reporting.wording import (
     verdict,
     weight,
 )
-from gradegate.values.figures import many, spent
+from gradegate.values.figures import many
 from gradegate.values.result import Decision, GateOutcome, Outcome, Row, RuleResult
 
 _MOST_CHANGES = 100
@@ -191,8 +191,8 @@ def _about(decision: Decision) -> Iterator[Line]:
     if run.models:
         yield Line(f"models: {', '.join(one_line(str(model), 120) for model in run.models)}", Tone.FAINT)
     yield from (Line(f"key: {one_line(str(use), 200)}", Tone.FAINT) for use in run.keys)
-    took = f"target: {spent(run.target_usage)}; grader: {spent(run.grader_usage)}; {run.seconds:,.1f} s"
-    yield Line(took, Tone.FAINT)
+    target, grader = took(run)
+    yield Line(f"target: {target}; grader: {grader}; {run.seconds:,.1f} s", Tone.FAINT)
     yield from (Line(text, Tone.FAINT) for text in saved(run))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.reporting import agent, headline
-from gradegate.reporting.account import provenance, saved, worth
+from gradegate.reporting.account import provenance, saved, took, worth
 from gradegate.reporting.case_line import NARROW, WIDE, Scope, Width, line, several
 from gradegate.reporting.findings import Effect, Finding, sort
 from gradegate.reporting.markdown import code, details, fence, fit, inline, link, table
@@ -15,7 +15,7 @@ from gradegate.reporting.report import Links
 from gradegate.reporting.wording import EFFECTS, HEADS, ended, incomplete, measured, name, notes, required, titled, verdict, weight
 from gradegate.values.account import DerivedMetric
 from gradegate.values.changes import GUARD
-from gradegate.values.figures import many, read_replies, spent
+from gradegate.values.figures import many, read_replies
 from gradegate.values.result import Decision, Outcome, Row, RuleResult
 from gradegate.values.suite import Rule
 
@@ -184,9 +184,10 @@ def _foot(decision: Decision, form: PageForm) -> str:
     asked = ", ".join(names) + (f" and {len(run.models) - len(names):,} more" if len(names) < len(run.models) else "")
     keys = fit((f"<br>{code(str(use), 200)}" for use in run.keys), form.limit // 20, form.measure)
     went = f"<br>Keys and where they go:{''.join(keys)}" if keys else ""
-    took = f"Target: {spent(run.target_usage)}. Grader: {spent(run.grader_usage)}. {run.seconds:,.1f} s."
+    target, grader = took(run)
+    text = f"Target: {target}. Grader: {grader}. {run.seconds:,.1f} s."
     replies = read_replies(run.grader_usage.readings)
-    took += f"<br>Replies of graders: {replies}." if replies else ""
-    took += "".join(f"<br>{text[0].upper()}{text[1:]}." for text in saved(run))
+    text += f"<br>Replies of graders: {replies}." if replies else ""
+    text += "".join(f"<br>{said[0].upper()}{said[1:]}." for said in saved(run))
     of = "".join(f"<br>{name}: {code(value, 100)}" for name, value in provenance(run.made))
-    return details("What it took", f"{took}<br>Models: {asked or 'none'}{went}{of}\n")
+    return details("What it took", f"{text}<br>Models: {asked or 'none'}{went}{of}\n")

@@ -263,10 +263,11 @@ def measured(result: RuleResult) -> str:
         return one_line(result.reason, 300)
     parts = []
     if rule.every_case or rule.min_pass_rate is not None:
-        rate = "" if result.pass_rate is None else f" ({_rates(result)[0]})"
+        open_ = result.errored if result.outcome is not Outcome.FAIL else 0  # of which a rate of the others says nothing
+        rate = "" if result.pass_rate is None or open_ else f" ({_rates(result)[0]})"
         known = result.low is not None and result.high is not None
         interval = f", so {percent(result.low or 0.0, 2)} to {percent(result.high or 0.0, 2)} of all" if known else ""
-        parts.append(f"{result.passed:,} of {graded:,} passed{rate}{interval}")
+        parts.append(f"{result.passed:,} of {graded + open_:,} passed{rate}{interval}")
     if rule.min_score is not None and result.score is not None:
         parts.append(f"mean score {_scores(result)[0]}")
     if result.new_failures is not None:

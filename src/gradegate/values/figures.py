@@ -71,11 +71,11 @@ def _apart(show: Callable[[float, int], str], value: float, other: float, length
     return repr(value), repr(other)
 
 
-def spent(usage: Usage) -> str:
-    """``12 calls, 3,400 tokens, 0.0123 USD, 5 from the cache``."""
+def spent(usage: Usage, unanswered: int = 0) -> str:
+    """``12 calls, 3,400 tokens, 0.0123 USD, 5 from the cache``; ``unanswered`` says of no calls on the account why there are none."""
     cached = [f"{usage.cached:,} from the cache"] if usage.cached else []
     if not usage.calls:
-        return ", ".join(["not called", *cached])
+        return ", ".join([f"{unanswered:,} unanswered" if unanswered else "not called", *cached])
     again = [f"asked again {many(usage.reasks, 'time')}"] if usage.reasks else []
     return ", ".join([many(usage.calls, "call"), many(usage.tokens, "token"), price(usage), *again, *cached])
 
