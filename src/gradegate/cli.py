@@ -71,13 +71,9 @@ def _main(argv: Sequence[str]) -> int:
             complain(_defect(e))
         return INCONCLUSIVE
     finally:
-        _end_programs()
-
-
-def _end_programs() -> None:
-    """Code of the repository ends before the command does, and is not loaded where none ran."""
-    if desk := sys.modules.get("gradegate.processes.pool"):
-        desk.end()
+        # Code of the repository ends before the command does; where none ran, nothing of it is loaded.
+        if desk := sys.modules.get("gradegate.processes.pool"):
+            desk.end()
 
 
 def _defect(error: Exception) -> str:

@@ -122,9 +122,7 @@ class Registry(Generic[T]):
         if self._unread is None:
             package = importlib.import_module(self._package)
             names = [module.name for module in pkgutil.iter_modules(package.__path__)]
-            self._unread = {f"{self._package}.{name}": _text(Path(package.__path__[0]) / f"{name}.py") for name in names}
+            self._unread = {
+                f"{self._package}.{name}": (Path(package.__path__[0]) / f"{name}.py").read_text(encoding="utf-8") for name in names
+            }
         return self._unread
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8")

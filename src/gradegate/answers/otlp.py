@@ -110,7 +110,8 @@ def _above(named: Iterable[Span], found: Mapping[_Place, Span]) -> set[_Place]:
 
 def _answer(case: str, group: Sequence[Span], beside: str) -> Answer | None:
     ordered = sorted(group, key=lambda span: (span.start, -span.end))
-    root = _root(ordered)
+    ids = {span.id for span in ordered}
+    root = next((span for span in ordered if span.parent not in ids), ordered[0])
     output = root.output or next((text for span in reversed(ordered) if (text := span.output)), "")
     question = root.question or next((text for span in ordered if (text := span.question)), "")
     calls = tuple(calls_of(ordered))
@@ -131,12 +132,6 @@ def _answer(case: str, group: Sequence[Span], beside: str) -> Answer | None:
         finish_reason=next((reason for span in reversed(ordered) if (reason := span.finish_reason)), ""),
         origin=root.origin,
     )
-
-
-def _root(ordered: Sequence[Span]) -> Span:
-    """The first span whose parent is not among them."""
-    ids = {span.id for span in ordered}
-    return next((span for span in ordered if span.parent not in ids), ordered[0])
 
 
 def _usage(root: Span, ordered: Sequence[Span]) -> Usage:

@@ -175,6 +175,7 @@ class _Reader:
             self._talks[job.talk] = digest([before, asked.variables, asked.turns, recorded, job.stores])
         if self._last[0] is not job.assertions:
             self._last = (job.assertions, tuple(map(self._grade, job.assertions)))
+        texts = ((name, value if isinstance(value, str) else to_json(value)) for name, value in islice(job.vars.items(), 3))
         return AnswerTerms(
             question=asked,
             target=target,
@@ -185,7 +186,7 @@ class _Reader:
             threshold=case.threshold,
             grades=self._last[1],
             description=case.description,
-            name=case.description or _named(job.vars),
+            name=case.description or ", ".join(f"{name}={excerpt(text, _NAME)}" for name, text in texts),
             origin=case.origin,
         )
 
@@ -248,11 +249,6 @@ def _rivals(jobs: Sequence[Job]) -> Mapping[int, bytes]:
             beside = [[it.type, it.value, it.weight, it.metric] for it in others]
             parts.setdefault(job.number, []).append([job.target.id, job.target.name, beside])
     return {number: digest(sorted(digest(it).hex() for it in part)) for number, part in parts.items()}
-
-
-def _named(variables: Mapping[str, Any]) -> str:
-    texts = ((name, value if isinstance(value, str) else to_json(value)) for name, value in variables.items())
-    return ", ".join(f"{name}={excerpt(text, _NAME)}" for name, text in islice(texts, 3))
 
 
 def _seen(job: Job) -> bytes:

@@ -86,7 +86,10 @@ def check(choices: Choices) -> None:
     found = {"provider": fault(choices.target), "grader": fault(choices.judge)}
     if not choices.grader:  # it is the other one, and would say the same again
         del found["grader"]
-    mistakes = [Mistake(f"--{option} {_named(choices, option)}{told[0]}", None, told[1]) for option, told in found.items() if told]
+    # An address with a password is not shown again.
+    ids = {option: choices.target if option == "provider" else choices.judge for option in found}
+    named = {option: "" if is_address(id_) and "@" in id_ else f"{id_!r} " for option, id_ in ids.items()}
+    mistakes = [Mistake(f"--{option} {named[option]}{told[0]}", None, told[1]) for option, told in found.items() if told]
     if choices.config and not found["provider"] and (choices.template == "application") != is_address(choices.target):
         mistakes.append(_other_kind(choices))
     if not _ACTION.fullmatch(choices.action):
@@ -98,12 +101,6 @@ def check(choices: Choices) -> None:
         mistakes.append(Mistake(f"the folder {choices.folder!r} is not inside this one", None, cure))
     if mistakes:
         raise ConfigError(*mistakes)
-
-
-def _named(choices: Choices, option: str) -> str:
-    """The id as it was given, and nothing where it holds what nobody should read again."""
-    id_ = choices.target if option == "provider" else choices.judge
-    return "" if is_address(id_) and "@" in id_ else f"{id_!r} "
 
 
 def _other_kind(choices: Choices) -> Mistake:

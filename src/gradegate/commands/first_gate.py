@@ -59,18 +59,13 @@ def _keys_of_config(choices: Choices, where: Ground) -> tuple[str, ...]:
 
 
 def _written(made: Mapping[Place, str], where: Ground) -> Iterator[str]:
-    names = {place: _shown(place, where) for place in made}
+    ups = {root: "" if root == where.cwd else "../" * len(where.cwd.relative_to(root).parts) for root in {place.root for place in made}}
+    names = {place: ups[place.root] + "/".join(place.parts) for place in made}  # as somebody in the working directory names them
     width = max(map(len, names.values()))
     yield "Written:"
     for place, name in names.items():
         own = "/".join(place.parts[len(where.folder) :])
         yield f"  {name:{width}}  {_ABOUT.get(own, 'what runs on a pull request')}"
-
-
-def _shown(place: Place, where: Ground) -> str:
-    """The place as somebody in the working directory names it."""
-    up = "" if place.root == where.cwd else "../" * len(where.cwd.relative_to(where.root).parts)
-    return up + "/".join(place.parts)
 
 
 def _defaults(choices: Choices, given: Mapping[str, str]) -> Iterator[str]:

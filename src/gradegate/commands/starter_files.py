@@ -87,6 +87,8 @@ def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence
     """What stands in the templates for what."""
     both = sorted({*keys[0], *keys[1]})
     quoted = _quoted(where.below)
+    named = {"provider": choices.provider, "grader": choices.grader}  # inputs, for a config that is there
+    models = "".join(f"{name}: {_quoted(id_)}\n          " for name, id_ in named.items() if id_)
     return {
         "PROVIDER": choices.target,
         "GRADER": choices.judge,
@@ -97,7 +99,7 @@ def _values(choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence
         "NAME": _quoted(f"evals of {where.below}") if where.below else "evals",
         "KEY": where.key,
         "FOLDER": f"working-directory: {quoted}\n          " if where.below else "",
-        "MODELS": "" if choices.config else "".join(_models(choices)),
+        "MODELS": "" if choices.config else models,
         "RUN_IN": f"\n        working-directory: {quoted}" if where.below else "",
         "ANSWERS": _quoted(f"{where.below}/answers.jsonl") if where.below else "answers.jsonl",
         "UP": "../" * len(where.below.split("/")) if where.below else "",
@@ -114,12 +116,6 @@ def _quoted(text: str) -> str:
 def needs(keys: Sequence[str]) -> str:
     """``it needs OPENAI_API_KEY``."""
     return f"it needs {' and '.join(keys)}" if keys else "it needs no key"
-
-
-def _models(choices: Choices) -> Iterator[str]:
-    """The inputs for models that were named for a config that is there."""
-    for name, id_ in (("provider", choices.provider), ("grader", choices.grader)):
-        yield f"{name}: {_quoted(id_)}\n          " if id_ else ""
 
 
 def _env(keys: Sequence[str], when: str) -> Iterator[str]:

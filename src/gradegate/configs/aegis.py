@@ -79,9 +79,8 @@ def dotted(path: Iterable[str | int]) -> str:
 def mistakes(errors: Iterable[Any], content: Any, file: str, path: Sequence[str | int] = ()) -> list[Mistake]:
     """What pydantic found, each path once and at its line; ``path`` leads to what was checked."""
     # Pydantic puts the branch of a union into the location: a type, and no key of the file.
-    located = [
-        ([*path, *(step for step in detail["loc"] if not (isinstance(step, str) and _is_branch(step)))], detail) for detail in errors
-    ]
+    branches = {"str", "constrained-str", "list"}
+    located = [([*path, *(step for step in detail["loc"] if step not in branches and "[" not in str(step))], detail) for detail in errors]
     first = {tuple(steps): detail for steps, detail in reversed(located)}
     # A union has an error for each of its branches: the one that got furthest was meant.
     outer = {steps[:length] for steps in first for length in range(len(steps))}
@@ -100,10 +99,6 @@ def _mistake(detail: Any, content: Any, file: str, steps: Sequence[str | int]) -
     if detail["type"] in ("missing", "missing_argument"):
         return Mistake(f"`{name}` is missing", origin, "add it")
     return wrong_value(name, detail, origin)
-
-
-def _is_branch(step: str) -> bool:
-    return "[" in step or step in ("str", "constrained-str", "list")
 
 
 # --- what comes back ------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.kinds import is_code
 from gradegate.processes.use import INSTEAD, program
-from gradegate.values.suite import NO_OPTIONS, NOTHING, Assertion, Case, CaseOptions, Code, ProviderSpec, Verbatim
+from gradegate.values.suite import NO_OPTIONS, NOTHING, Assertion, Case, CaseOptions, Code, Verbatim
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,9 @@ class CaseReader:
         if keys is None:
             return None
         origin = Origin(file, getattr(test, "line", 0))
+        given = keys.provider_output
         try:
+            at = Origin(file, document.line_of(test, ["provider"]))
             return Case(
                 description=keys.description,
                 vars=self._vars(keys.vars, origin, inline),
@@ -39,8 +41,8 @@ class CaseReader:
                 scoring=self._scoring(keys.assert_scoring_function, test, file),
                 providers=tuple(keys.providers or ()),
                 prompts=tuple(keys.prompts or ()),
-                target=self._target(keys.provider, test, file),
-                output=_output(keys.provider_output),
+                target=specs.targets(keys.provider, self.desk.source, at)[0] if keys.provider else None,
+                output=given if given is None or isinstance(given, str) else document.to_json(given),
                 turns=read_turns(test["turns"], self.desk.source, origin) if test.get("turns") is not None else (),
                 metadata=keys.metadata or NOTHING,
                 origin=origin,
@@ -54,11 +56,6 @@ class CaseReader:
         if written and not written.startswith("file://"):
             raise ConfigError.at("`assertScoringFunction` names no file", origin, "write `file://score.js`")
         return scripts.code(written, self.desk.source, origin)
-
-    def _target(self, written: Any, test: Mapping[str, Any], file: str) -> ProviderSpec | None:
-        if not written:
-            return None
-        return specs.targets(written, self.desk.source, Origin(file, document.line_of(test, ["provider"])))[0]
 
     def _vars(self, written: Any, origin: Origin, inline: bool) -> Mapping[str, Any]:
         """A mapping, or the mappings of YAML and JSON files in one, which are relative to the file of the test."""
@@ -164,7 +161,3 @@ class CaseReader:
         if isinstance(written, list):
             return [self._rubric_prompt(value, origin) for value in written]
         return written
-
-
-def _output(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else document.to_json(value)

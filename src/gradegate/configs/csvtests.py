@@ -147,7 +147,9 @@ def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
     kind, typed = _kind(stripped)
     if typed:
         return _typed(kind, typed[1], typed[2], origin)
-    if (alone := _ALONE.match(stripped)) and _needs_no_value(alone[1]):
+    alone = _ALONE.match(stripped)
+    grader = GRADERS.find(alone[1].removeprefix("not-")) if alone else None
+    if alone and grader is not None and not grader.needs_value():
         return _typed(alone[1], alone[2], "", origin)
     return {"type": "equals", "value": stripped}
 
@@ -157,11 +159,6 @@ def _kind(text: str) -> tuple[str, re.Match[str] | None]:
     name = of_two(text) or ((named := _NAME.match(text)) and named[0]) or ""
     typed = _TYPED.fullmatch(text, len(name)) if name else None
     return (name, typed) if typed else ("", None)
-
-
-def _needs_no_value(kind: str) -> bool:
-    grader = GRADERS.find(kind.removeprefix("not-"))
-    return grader is not None and not grader.needs_value()
 
 
 def _typed(kind: str, threshold: str | None, value: str, origin: Origin) -> dict[str, Any]:

@@ -88,14 +88,9 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin, form: s
         raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
     prompts = tuple(keys.prompts or ())
     transform = scripts.code(keys.transform, source, origin)
-    spec = ProviderSpec(str(keys.id), keys.label, _opened(keys.config, source, origin), prompts, transform, keys.env)
+    opened = {key: scripts.code(str(it), source, origin) for key in TRANSFORMS if scripts.is_script(str(it := keys.config.get(key, "")))}
+    spec = ProviderSpec(str(keys.id), keys.label, {**keys.config, **opened}, prompts, transform, keys.env)
     return shown(replace(spec, origin=origin), source.env)
-
-
-def _opened(config: Mapping[str, Any], source: Source, origin: Origin) -> Mapping[str, Any]:
-    """The options with the files of their transforms read in."""
-    named = [key for key in TRANSFORMS if scripts.is_script(str(config.get(key, "")))]
-    return {**config, **{key: scripts.code(str(config[key]), source, origin) for key in named}} if named else config
 
 
 def _with_id(written: Mapping[str, Any], asked: bool = True) -> Mapping[str, Any]:

@@ -80,19 +80,16 @@ def check_turns(turns: Iterable[Turn], origin: Origin) -> None:
 
 def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
     written = (item for item in keys.retrieval_context if not isinstance(item, str) or item.strip())
-    documents = tuple(_document(item, source, origin) for item in written)
+    documents = tuple(
+        Image(load_image(item.image, source, origin)) if isinstance(item, ImageKeys) else Image(item) if is_data(item) else item
+        for item in written
+    )
     pictures = tuple(load_image(reference, source, origin) for reference in keys.images)
     if keys.tool_calls is None:
         return Turn(keys.role, keys.content, documents, pictures)
     calls = [uniform(call) for call in keys.tool_calls]
     said = keys.content or (document.to_json(calls) if calls else "")  # as of a model that calls without a word
     return Turn(keys.role, said, documents, pictures, {CALLS: calls})
-
-
-def _document(item: str | ImageKeys, source: Source, origin: Origin) -> str:
-    if isinstance(item, ImageKeys):
-        return Image(load_image(item.image, source, origin))
-    return Image(item) if is_data(item) else item
 
 
 # --- images -------------------------------------------------------------------------------------------------------------

@@ -104,7 +104,8 @@ def of_a_rule(key: str) -> bool:
 def as_rule(key: str, value: Any, place: str) -> str:
     """What to write in place of such a key, where ``place`` is its place as wrongkeys.py calls it ("root", "gate", "rule")."""
     wanted = near(key, _RULES) or ("min-score" if "score" in key.lower() else "min-pass-rate")
-    limit = f"{wanted}: {_number(value) if wanted in _COUNTS else _share(value)}"
+    count = value if type(value) is int and 0 <= value <= _LARGEST else 0
+    limit = f"{wanted}: {count if wanted in _COUNTS else _share(value)}"
     if place == "rule":
         return f"write `{limit}`" if wanted != "min-pass-rate" else f"write `{limit}` or `min-score`"
     rule = f"rules: [{{name: {'mean score' if wanted == 'min-score' else 'pass rate'}, {limit}}}]"
@@ -112,10 +113,6 @@ def as_rule(key: str, value: Any, place: str) -> str:
         return f"write `{rule}`"
     of_one = ", or, where it is one of a test or an assertion, write it there" if key == "threshold" else ""
     return f"write `gate: {{{rule}}}`{' at the top of the file' if place != 'root' else ''}{of_one}"
-
-
-def _number(value: Any) -> int:
-    return value if type(value) is int and 0 <= value <= _LARGEST else 0
 
 
 def _share(value: Any) -> str:

@@ -126,7 +126,8 @@ def _uncounted(kinds: Sequence[str]) -> str:
 def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
     """``, confirmed here and passing on the base (1a2b3c4, 2 days old)``, as far as that holds of all of them."""
     passed = [case for case in new if case.base is Outcome.PASS]
-    confirmed = ", confirmed here" if all(_confirmed(case) for case in new) else ""
+    grades = [[it for it in case.row.grades if it.status == NEW_FAILURE and not it.assertion.is_set] for case in new]
+    confirmed = ", confirmed here" if all(of and all(grade.confirmed for grade in of) for of in grades) else ""
     if not passed:
         return f"{confirmed}, with nothing on the base to compare with"
     if rest := len(new) - len(passed):
@@ -134,12 +135,6 @@ def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
         return f"{confirmed}: {there}, {rest:,} with nothing on it to compare with"
     joined = f"{confirmed} and passing" if confirmed else ", passing"
     return f"{joined} on the base{of_base(report)}"
-
-
-def _confirmed(case: Case) -> bool:
-    """Whether every new failure of a case was confirmed; of a set by its members."""
-    new = [grade for grade in case.row.grades if grade.status == NEW_FAILURE and not grade.assertion.is_set]
-    return bool(new) and all(grade.confirmed for grade in new)
 
 
 def _names(cases: Sequence[Case]) -> str:
@@ -187,16 +182,12 @@ def _dropped(result: RuleResult, cases: Sequence[Case], answers: bool) -> tuple[
     most, said = result.rule.max_drop or 0.0, f"{counted}: a drop of {share}, p = {figure(p, 6)}"
     if not sign.drops(most):
         return result, Outcome.PASS, said
-    undone = _undone(cases, answers)
+    # Those that a budget or a signal left before the end, as far as they are not compared.
+    left = (case for case in cases if any(grade.undone for grade in case.grades))
+    undone = [case for case in left if not answers or None in case.firsts]
     if undone and not _at_best(sign, undone, answers).drops(most):
         return result, Outcome.ERROR, f"{said} so far; {left_undone(len(undone))}"
     return result, Outcome.FAIL, said
-
-
-def _undone(cases: Iterable[Case], answers: bool) -> list[Case]:
-    """The cases that a budget or a signal left before the end, as far as they are not compared."""
-    left = [case for case in cases if any(grade.undone for grade in case.grades)]
-    return [case for case in left if not answers or None in case.firsts]
 
 
 def _at_best(sign: Sign, undone: Iterable[Case], answers: bool) -> Sign:

@@ -123,16 +123,14 @@ class Waves:
         places: set[Place] = set()
         for parts in self._rules:
             tallies = [(part.rule, part.tally(self._active)) for part in parts]
-            if len(parts) > 1 and self._may_end_early(parts) and any(missed(*pair) for pair in tallies):
+            # What drops is never known early, nor what a later run compares with.
+            early = self._compared and all(part.rule.max_drop is None for part in parts)
+            if len(parts) > 1 and early and any(missed(*pair) for pair in tallies):
                 continue  # a rule is missed when one of its keys is
             for rule, tally in tallies:
                 if not settled(rule, tally, self._compared):
                     places.update(place for unit in tally.open[: width(rule, tally)] for place in unit)
         return sorted(places)
-
-    def _may_end_early(self, parts: Iterable[_Part]) -> bool:
-        """Whether nothing but the outcome of the rule is asked: what drops is never known early, nor what a later run compares with."""
-        return self._compared and all(part.rule.max_drop is None for part in parts)
 
 
 def missed(rule: Rule, tally: Tally) -> bool:

@@ -64,7 +64,10 @@ class Vertex(ChatModel):
             cure = "name a model of Gemini or Claude; another one is asked with `http`"
             raise setting.mistake(f"`{setting.spec.id}` is neither Gemini nor Claude", cure)
         key = None if claude or config.get("expressMode") is False else secret(setting, *_KEYS)
-        url = _express(setting, model) if key else _url(setting, model, claude=claude)
+        express = (
+            f"{_base(setting) or f'https://{_HOST}'}/{_version(setting)}/publishers/google/models/{quote(model, safe='@')}:generateContent"
+        )
+        url = express if key else _url(setting, model, claude=claude)
         headers = Headers(own_headers(setting.spec.config), {"x-goog-api-key": key}) if key else _signed(setting, url)
         version = config.get("anthropic_version") or config.get("anthropicVersion") or ANTHROPIC_VERSION
         beside = {"anthropic_version": version} if claude else _armor(config)
@@ -109,11 +112,6 @@ def _signed(setting: Setting, url: str) -> Headers:
     return Headers(own, token=token)
 
 
-def _express(setting: Setting, model: str) -> str:
-    base = _base(setting) or f"https://{_HOST}"
-    return f"{base}/{_version(setting)}/publishers/google/models/{quote(model, safe='@')}:generateContent"
-
-
 def _url(setting: Setting, model: str, *, claude: bool) -> str:
     region = str(setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _ANYWHERE).strip()
     cure = "write a region of Google Cloud, such as europe-west4, or global"
@@ -128,15 +126,10 @@ def _url(setting: Setting, model: str, *, claude: bool) -> str:
     must_be("publisher", publisher, r"[a-z][a-z0-9-]{0,60}", setting, "leave it out: it is google")
     place = f"projects/{quote(project, safe='')}/locations/{region}/publishers/{publisher}"
     task = "rawPredict" if claude else "generateContent"
-    base = _base(setting) or f"https://{_hosted(region)}"
+    own = f"aiplatform.{region}.rep.googleapis.com" if region in ("us", "eu") else f"{region}-{_HOST}"
+    base = _base(setting) or f"https://{_HOST if region == _ANYWHERE else own}"
     version = "v1" if claude else _version(setting)
     return f"{base}/{version}/{place}/models/{quote(model, safe='@')}:{task}"
-
-
-def _hosted(region: str) -> str:
-    if region == _ANYWHERE:
-        return _HOST
-    return f"aiplatform.{region}.rep.googleapis.com" if region in ("us", "eu") else f"{region}-{_HOST}"
 
 
 def _version(setting: Setting) -> str:

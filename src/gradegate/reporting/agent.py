@@ -41,7 +41,9 @@ def told(decision: Decision, room: int, measure: Callable[[str], int], short: bo
     once = [name(it.row) for it in found[Effect.ONCE]]
     if not wanted and not once:
         return ""
-    head = f"{_DATA}\n{_needed(decision)}\n"
+    names = ", ".join(dict.fromkeys(inline(use.name, 100) for use in decision.run.keys[:10]))
+    needed = f"The commands need in the environment: {names}.\n" if names else ""
+    head = f"{_DATA}\n{needed}\n"
     if once:
         named = ", ".join(once[:_ALIKE]) + (f" and {len(once) - _ALIKE:,} more" if len(once) > _ALIKE else "")
         head += f"Failed once and not asked again, so leave these as they are:\n\n{fence(named)}\n"
@@ -51,12 +53,6 @@ def told(decision: Decision, room: int, measure: Callable[[str], int], short: bo
     left = sum(1 + len(finding.alike) for finding in wanted[len(parts) :])
     more = f"{many(left, 'more case')} for want of room: see results.json.\n" if left else ""
     return "".join([head, *parts, more]) if parts or (once and measure(head) <= room) else ""
-
-
-def _needed(decision: Decision) -> str:
-    """What the commands need of the environment."""
-    names = ", ".join(dict.fromkeys(inline(use.name, 100) for use in decision.run.keys[:10]))
-    return f"The commands need in the environment: {names}.\n" if names else ""
 
 
 def _case(finding: Finding, made: Made, limit: int) -> str:

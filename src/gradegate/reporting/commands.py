@@ -16,7 +16,10 @@ def command(kind: str, message: str, **properties: str | int | None) -> str:
 
     Signs that hide or move the cursor are written out: the runner shows the message in the log, and on the page.
     """
-    pairs = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items() if value not in (None, ""))
+    written = {
+        name: _data(str(value)).replace(":", "%3A").replace(",", "%2C") for name, value in properties.items() if value not in (None, "")
+    }
+    pairs = ",".join(f"{name}={value}" for name, value in written.items())
     return f"::{kind}{' ' + pairs if pairs else ''}::{_data(message)}"
 
 
@@ -36,7 +39,3 @@ def _tame(line: str) -> str:
 
 def _data(text: str) -> str:
     return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

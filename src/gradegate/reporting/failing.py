@@ -87,13 +87,9 @@ def why(finding: Finding, limit: int) -> tuple[str, str]:
 def beside(row: Row) -> str:
     """``new`` or ``known``, of a failure that was compared with the base; else an empty string."""
     compared = any(grade.status for grade in row.grades)
-    return _BESIDE.get(standing(row, _failing(row)), "") if compared else ""
-
-
-def _failing(row: Row) -> list[Grade]:
-    """The grades that fail and count; where none does, those that only advise."""
     failing = [grade for grade in row.grades if grade.outcome is Outcome.FAIL and not grade.inner]
-    return [grade for grade in failing if grade.counts] or failing
+    # Those that count; where none does, those that only advise.
+    return _BESIDE.get(standing(row, [grade for grade in failing if grade.counts] or failing), "") if compared else ""
 
 
 def effect(finding: Finding) -> str:

@@ -79,12 +79,10 @@ def _folded(finding: Finding) -> Iterator[str]:
         texts.append((f"Expected by {about}", expected(grade.assertion)))
         texts.append((f"Reason of {about}", grade.reason))
         texts.append((f"Evidence of {about}", outline(grade.evidence)))
-    long = [(title, text) for title, text in texts if _worth(title, text)]
+    # What is in sight already is not worth a second look.
+    long = [
+        (title, text) for title, text in texts if text and (title.startswith(("Prompt", "Variables", "Evidence")) or len(text) > _SHORT)
+    ]
     body = "\n".join(f"{inline(title)}\n\n{fence(clip(text, _LONG))}" for title, text in long)
     if body:
         yield details("Prompt, variables and evidence", body)
-
-
-def _worth(title: str, text: str) -> bool:
-    """What is in sight already is not worth a second look."""
-    return bool(text) and (title.startswith(("Prompt", "Variables", "Evidence")) or len(text) > _SHORT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gradegate.reporting import agent, headline
@@ -42,7 +42,9 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     foot = said + _rules(decision, scope, form) + _derived(decision.run.derived, scope, form) + _foot(decision, form)
     room = form.limit - form.measure(head + foot) - _RESERVE
     groups = sort(decision)
-    cases = _lines(groups, scope, form, room * 4 // 5)  # a line for each case is worth more than all else
+    # A line for each case is worth more than all else, and a shorter one where they would not fit.
+    cases, left = _listed(groups, scope, form, room * 4 // 5, WIDE)
+    cases = _listed(groups, scope, form, room * 4 // 5, NARROW)[0] if left else cases
     room -= form.measure(cases)
     agents = agent.told(decision, min(room // 2, form.limit // 5), form.measure, short=True)
     agents = details("For coding agents", agents) + "\n" if agents else ""
@@ -59,12 +61,6 @@ def bare(outcome: str, reason: str, text: str, links: Links) -> str:
 
 
 # --- the cases ------------------------------------------------------------------------------------------------
-
-
-def _lines(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: PageForm, room: int) -> str:
-    """A line for each failing case under what it does to the check; shorter lines where they would not fit."""
-    text, left = _listed(groups, scope, form, room, WIDE)
-    return _listed(groups, scope, form, room, NARROW)[0] if left else text
 
 
 def _listed(groups: Mapping[Effect, Sequence[Finding]], scope: Scope, form: PageForm, room: int, width: Width) -> tuple[str, int]:
@@ -116,16 +112,11 @@ def _all_cases(rows: tuple[Row, ...], scope: Scope, form: PageForm, room: int) -
     if not rows:
         return ""
     header = table(("Case", "Provider", "Prompt", "Outcome"), ())
-    lines = fit(_case_lines(rows), room - form.measure("".join(header)), form.measure)
+    cells = ((inline(name(row)), code(row.provider, 80), inline(row.prompt_label, 60), ended(row)) for row in rows)
+    lines = fit((table((), [of])[2] for of in cells), room - form.measure("".join(header)), form.measure)
     left = len(rows) - len(lines)
     more = f"\n{many(left, 'more case')} not shown for want of room; results.json has all.\n" if left else ""
     return details(f"All {many(len(rows), 'case')}", "".join([*header, *lines]) + more) + "\n"
-
-
-def _case_lines(rows: Iterable[Row]) -> Iterator[str]:
-    for row in rows:
-        cells = (inline(name(row)), code(row.provider, 80), inline(row.prompt_label, 60), ended(row))
-        yield table((), [cells])[2]
 
 
 # --- rules and metrics ----------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ _ELSEWHERE = "name a file inside the workspace"
 def places(outputs: Iterable[str], cwd: Path, environment: Environment) -> dict[str, Place]:
     """The place of each output. Raises ConfigError for those that may not be written, and for two that may be one."""
     fenced = environment.on_github
-    root = Path(environment.workspace or cwd).resolve() if fenced else _repository(cwd)
+    repository = next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
+    root = (Path(environment.workspace or cwd) if fenced else repository).resolve()
     found: dict[str, Place] = {}
     taken: dict[str, Path] = {}
     mistakes = []
@@ -46,10 +47,6 @@ def check_inputs(outputs: Mapping[str, Place], inputs: Collection[Path]) -> None
 def _folded(path: Path) -> str:
     """Paths that some file system takes for one have one of these."""
     return os.fspath(path).casefold()
-
-
-def _repository(cwd: Path) -> Path:
-    return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd).resolve()
 
 
 def _place(written: str, cwd: Path, root: Path, *, fenced: bool) -> Place | Mistake:

@@ -18,7 +18,8 @@ def shown(value: Any, indent: int | None = None) -> str:
 
 def spread(values: Mapping[str, Any]) -> str:
     """A mapping as text, one entry below the other; texts keep their lines."""
-    return "\n".join(_entry(str(key), shown(value, indent=2)) for key, value in values.items())
+    texts = {str(key): shown(value, indent=2) for key, value in values.items()}
+    return "\n".join(f"{key}:\n{text}" if "\n" in text else f"{key}: {text}" for key, text in texts.items())
 
 
 def outline(value: Any) -> str:
@@ -50,7 +51,3 @@ def _text(value: Any) -> str:
     if value in ([], {}, None):
         return "none"
     return ", ".join(value) if isinstance(value, list) else shown(value)
-
-
-def _entry(key: str, text: str) -> str:
-    return f"{key}: {text}" if "\n" not in text else f"{key}:\n{text}"

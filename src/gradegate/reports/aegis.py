@@ -5,7 +5,7 @@ API: https://docs.aegisevals.ai/docs/api/evaluations/runs/get-run
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -14,7 +14,7 @@ from gradegate.configs.aegis import FULL, Evaluation, Run
 from gradegate.configs.aegis_assertions import SHORTNAMES
 from gradegate.reporting.report import REPORTS, Document, Links, Report, Sink
 from gradegate.results.jsonable import encodable, finite, plain
-from gradegate.values.result import Asserted, Decision, Grade, Outcome, Row, RuleResult
+from gradegate.values.result import Asserted, Decision, Grade, Outcome, Row
 
 _WORDS = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}
 
@@ -35,8 +35,11 @@ def _parts(decision: Decision) -> Iterator[str]:
 
 
 def _run(decision: Decision) -> Run:
-    about = _about(decision)
+    # Nothing is said of the run as a whole where several files were run together.
+    suites = {row.suite for row in decision.run.rows}
+    about = decision.run.about.get(suites.pop(), {}) if len(suites) == 1 else {}
     means = _means(decision)
+    met = [_WORDS[result.outcome] for result in decision.rules if result.rule.by_metric]
     return Run(
         id=None,
         user=None,
@@ -52,15 +55,9 @@ def _run(decision: Decision) -> Run:
         aggregate_results={name: shown for name, mean in means.items() if (shown := _float(mean)) is not None},
         started_at=None,
         finished_at=None,
-        is_gte_threshold=_met([rule for rule in decision.rules if rule.rule.by_metric]),
+        is_gte_threshold=False if False in met else None if None in met or not met else True,
         evaluations=[],
     )
-
-
-def _about(decision: Decision) -> Mapping[str, Any]:
-    """What the payload says of the run as a whole; nothing where several files were run together."""
-    suites = {row.suite for row in decision.run.rows}
-    return decision.run.about.get(suites.pop(), {}) if len(suites) == 1 else {}
 
 
 def _means(decision: Decision) -> dict[str, Fraction]:
@@ -71,11 +68,6 @@ def _means(decision: Decision) -> dict[str, Fraction]:
             if score is not None and not grade.inner:
                 results.setdefault(_shortname(grade), []).append(_exact(score))
     return {name: sum(scores, Fraction(0)) / len(scores) for name, scores in results.items()}
-
-
-def _met(rules: list[RuleResult]) -> bool | None:
-    words = [_WORDS[rule.outcome] for rule in rules]
-    return False if False in words else None if None in words or not words else True
 
 
 def _evaluation(number: int, row: Row, grade: Grade) -> Evaluation:

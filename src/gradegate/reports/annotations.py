@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from gradegate.access.hiding import excerpt
@@ -95,15 +95,12 @@ def _of_grade(row: Row, grade: Grade, level: str) -> _Mark:
         ("got", row.output or ""),
         ("", scored(grade)),
     )
-    message = "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in _clipped(facts)) or "no reason was given"
+    clipped = ((label, visible(clip(text.strip(), _TEXT))) for label, text in facts if text.strip())
+    message = "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in clipped) or "no reason was given"
     origin = spot(row, grade)
     advice = not grade.counts and grade.outcome is Outcome.FAIL
     key = (origin, grade.assertion.type, grade.outcome, row.origin if origin == NOWHERE else None)
     return _Mark("warning" if advice else level, origin, title, message, key)
-
-
-def _clipped(facts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    return ((label, visible(clip(text.strip(), _TEXT))) for label, text in facts if text.strip())
 
 
 def _commands(groups: Collection[_Group], links: Links) -> Iterator[str]:

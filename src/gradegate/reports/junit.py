@@ -129,7 +129,7 @@ def _suite(title: str, rows: list[_Told], properties: str) -> Iterator[str]:
     for told in rows:
         text = name(told.row)
         seen[text] += 1  # some readers keep only the first of two test cases with one name
-        yield _element(_case(told, title, f"{text} #{seen[text]}" if seen[text] > 1 else text), told)
+        yield _xml(_case(told, title, f"{text} #{seen[text]}" if seen[text] > 1 else text), _about(told))
     yield "</testsuite>\n"
 
 
@@ -230,10 +230,6 @@ def _about(told: _Told) -> Iterator[tuple[str, str]]:
         yield "fails", str(sum(map(fails, votes)))
     if any(grade.status for grade in row.grades):
         yield "status", standing(row)
-
-
-def _element(case: TestCase, told: _Told) -> str:
-    return _xml(case, _about(told))
 
 
 def _xml(case: TestCase, about: Iterable[tuple[str, str]]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from gradegate.deciding.chances import Lead, lead
-from gradegate.grading.conclude import Binding, Bound, BoundSet
+from gradegate.grading.conclude import Bound, BoundSet
 from gradegate.planning.checks import selected
 from gradegate.planning.job import Job, Plan
 from gradegate.values.suite import Policy, Rule
@@ -35,7 +35,8 @@ class Askable:
         looked_at = {id(binding) for rule in rules for binding in selected(rule, job)}
         for binding in job.assertions:
             first = position if isinstance(binding, Bound) else position + 1  # a set comes before its members
-            if id(binding) in looked_at and _decides(binding):
+            negated_set = isinstance(binding, BoundSet) and binding.asserted.negated
+            if id(binding) in looked_at and binding.asserted.counts and not binding.compares and not negated_set:
                 for offset, bound in enumerate(binding.bounds):
                     if bound.asserted.counts and mode_of(bound, job) != "off":
                         yield first + offset, bound
@@ -54,8 +55,3 @@ def mode_of(bound: Bound, job: Job) -> str:
     if mode == "answers" and not asked:
         return "grader" if "text" in bound.models else "off"
     return mode
-
-
-def _decides(binding: Binding) -> bool:
-    negated_set = isinstance(binding, BoundSet) and binding.asserted.negated
-    return binding.asserted.counts and not binding.compares and not negated_set

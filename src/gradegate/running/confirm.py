@@ -204,6 +204,7 @@ class Confirming:
         outcomes = [grade.outcome for grade in asked]
         unanswered = sum(sum(1 for _ in self._askable.of(it.job)) for it in self._answers if it.row.error)
         policies, suites = self._askable.policies.values(), self._askable.policies
+        beside, answers = self._beside, self._answers
         return ConfirmReport(
             mode=", ".join(sorted({policy.confirm for policy in policies})) or "off",
             noise=max((policy.noise for policy in policies), default=0.0),
@@ -214,7 +215,9 @@ class Confirming:
             confirmed=sum(grade.confirmed is True for grade in asked),
             undecided=outcomes.count(Outcome.ERROR),
             not_asked_again=sum(1 for number in self._open for _ in self._left(number)),
-            pre_existing=sum(self._is_old(number, place) for number in self._open for place, _ in self._left(number)),
+            pre_existing=sum(beside.remembers(answers[n].job, answers[n].row, place) for n in self._open for place, _ in self._left(n))
+            if beside
+            else 0,
             asks=self._askable.grades - unanswered + sum(len(grade.votes) - 1 for grade in asked),
         )
 
@@ -229,10 +232,6 @@ class Confirming:
         for place in self._open[number]:
             if grades[place].outcome is grades[chief(grades, place)].outcome is Outcome.FAIL:
                 yield place, grades[place]
-
-    def _is_old(self, number: int, place: int) -> bool:
-        answer = self._answers[number]
-        return self._beside is not None and self._beside.remembers(answer.job, answer.row, place)
 
     def _asked_again(self) -> Iterator[Grade]:
         return (grade for number in sorted(self._seen) for grade in self._answers[number].row.grades if grade.votes)

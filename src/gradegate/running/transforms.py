@@ -64,7 +64,8 @@ def _with(code: Code, transcript: Transcript, job: Job) -> Transcript:
     if not code:
         return transcript
     turns = tuple(_turn(turn, transcript, job, code) for turn in transcript.turns)
-    return replace(transcript, turns=turns, metadata=_last(turns, transcript.metadata))
+    last = next((turn.metadata for turn in reversed(turns) if turn.role == "assistant"), transcript.metadata)
+    return replace(transcript, turns=turns, metadata=last)
 
 
 def of_assertion(code: Code, transcript: Transcript) -> Transcript:
@@ -115,7 +116,3 @@ def _with_value(turn: Turn, metadata: Mapping[str, Any], value: Any) -> Turn:
     rest = {name: item for name, item in metadata.items() if name not in (IS_DATA, RAW)}
     data = {} if isinstance(value, str) else {IS_DATA: True}
     return replace(turn, content=text, metadata={**rest, **data, RAW: kept})
-
-
-def _last(turns: tuple[Turn, ...], metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    return next((turn.metadata for turn in reversed(turns) if turn.role == "assistant"), metadata)
