@@ -38,13 +38,14 @@ def _answer(row: Map, origin: Origin) -> Answer:
     if not isinstance(asked, str):
         raise ConfigError.at("the golden has no `input`", origin, "write it as DeepEval saves it")
     output = test.get("providerOutput")
+    documents = fields.listed(test["vars"].get("retrieval_context") if not said else None)
     return Answer(
         question=Question(asked),
         output=output,
         error="" if output is not None or said else "the golden has no `actual_output`",
         messages=said,
         tool_calls=_calls(row, origin),
-        retrieval_context=_documents(test, said),
+        retrieval_context=tuple(str(item) for item in documents if str(item).strip()),
         metadata=fields.mapping(test.get("metadata")),
         origin=origin,
     )
@@ -75,12 +76,6 @@ def _call(written: Any) -> Mapping[str, Any]:
     about = fields.mapping(written)
     given = (about[key] for key in ("input_parameters", "inputParameters", "args") if about.get(key) is not None)
     return {"name": about.get("name"), "arguments": next(given, {})}
-
-
-def _documents(test: Map, said: tuple[Turn, ...]) -> tuple[str, ...]:
-    """What was retrieved for the answer."""
-    found = test["vars"].get("retrieval_context") if not said else None
-    return tuple(str(item) for item in fields.listed(found) if str(item).strip())
 
 
 SHAPES.register("deepeval")(Shape("deepeval", "goldens of DeepEval with `actual_output`, by their `input`", recognises, read))

@@ -56,7 +56,8 @@ class Gemini(Shape):
         if isinstance(beside.get("systemInstruction"), str):
             beside["systemInstruction"] = {"parts": [{"text": beside["systemInstruction"]}]}
         named = {_ALIASES.get(name, name): value for name, value in (*self.config.items(), *request.options.items())}
-        written = {_camel(name): value for name, value in (self.config.get("generationConfig") or {}).items()}
+        pieces = ((name.split("_"), value) for name, value in (self.config.get("generationConfig") or {}).items())
+        written = {first + "".join(map(str.capitalize, rest)): value for (first, *rest), value in pieces}
         generation = {"temperature": 0, **written, **picked(named, GENERATION)}
         if isinstance(generation.get("responseSchema"), str):
             generation["responseSchema"] = json.loads(generation["responseSchema"])
@@ -105,11 +106,6 @@ class Gemini(Shape):
 
 def _json_schema(schema: JsonObject) -> JsonObject:
     return {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": schema}}
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)
 
 
 def _part(part: Part) -> JsonObject:

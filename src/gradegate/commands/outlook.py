@@ -56,7 +56,11 @@ def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[st
     asked = [event for event in events if event.startswith("pull_request")]
     if not asked:
         return [("runs", f"not on a pull request, but on {', '.join(events) or 'nothing'}")], []
-    said = [("runs", " and ".join(f"on {event}{_only(events[event])}" for event in asked))]
+    filters = {
+        event: [f"{key}: {', '.join(map(str, it)) if isinstance(it, list) else it}" for key, it in _mapping(events[event]).items()]
+        for event in asked
+    }
+    said = [("runs", " and ".join(f"on {event}" + (f" ({'; '.join(parts)})" if parts else "") for event, parts in filters.items()))]
     said += [("", TARGET)] if "pull_request_target" in events else []
     said += [("only if", str(it["if"])) for it in (job, step) if it.get("if") is not None]
     env = {**_texts(workflow.get("env")), **_texts(job.get("env")), **_texts(step.get("env"))}
@@ -81,12 +85,6 @@ def _told(root: Path, workflow: Any, job: Any, step: Any) -> tuple[list[tuple[st
     said += [("blocks", _blocks(prepared)), ("forks", _forks(events, prepared, action))]
     cure = "and the step does not pass it -> `env: {0}: ${{{{ secrets.{0} }}}}`"
     return said, [*wrong, *(f"the run needs {name}, {cure.format(name)}" for name in sorted(missing))]
-
-
-def _only(filters: Any) -> str:
-    """The filters of an event."""
-    parts = [f"{name}: {', '.join(map(str, it)) if isinstance(it, list) else it}" for name, it in _mapping(filters).items()]
-    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _blocks(prepared: Prepared) -> str:

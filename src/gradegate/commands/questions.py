@@ -19,7 +19,8 @@ def completed(given: dict[str, str], ask: Ask) -> Choices:
         template = given.get("template") or _template(ask)
         choices = Choices(**{**given, "template": template})  # type: ignore[arg-type]
         if not choices.provider and template != "answers":
-            choices = replace(choices, provider=_target(template, ask))
+            question = f"Which model answers? VENDOR:MODEL, or a vendor such as openai [{PLACEHOLDER}] "
+            choices = replace(choices, provider=_address(ask) if template == "application" else _model(question, PLACEHOLDER, ask))
         if not choices.grader:
             choices = replace(choices, grader=_model(f"Which model grades? [{choices.judge}] ", choices.judge, ask))
     except EOFError:
@@ -39,12 +40,6 @@ def _template(ask: Ask) -> str:
         if typed.isdecimal() and 0 < int(typed) <= len(names):
             return names[int(typed) - 1]
         question = f"A number from 1 to {len(names)}, or a name: "
-
-
-def _target(template: str, ask: Ask) -> str:
-    if template == "application":
-        return _address(ask)
-    return _model(f"Which model answers? VENDOR:MODEL, or a vendor such as openai [{PLACEHOLDER}] ", PLACEHOLDER, ask)
 
 
 def _address(ask: Ask) -> str:

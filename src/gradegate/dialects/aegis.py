@@ -91,7 +91,8 @@ class _Reader:
             yield from self._row((*path, "data", n), row, metrics)
 
     def _row(self, path: Path, row: RowKeys, metrics: Iterable[MetricAssertion]) -> Iterator[Case]:
-        fields = {name: _verbatim(value) for name, value in row if name != "output" and value is not None}
+        given = {name: value for name, value in row if name != "output" and value is not None}
+        fields = {name: [*map(Verbatim, value)] if isinstance(value, list) else Verbatim(value) for name, value in given.items()}
         groups: list[tuple[dict[str, str], list[Assertion]]] = []
         for metric in metrics:
             lacking = metric.lacks(row)
@@ -138,10 +139,6 @@ def _place(groups: list[tuple[dict[str, str], list[Assertion]]], view: Mapping[s
             assertions.append(assertion)
             return
     groups.append((dict(view), [assertion]))
-
-
-def _verbatim(value: str | list[str]) -> Any:
-    return [Verbatim(item) for item in value] if isinstance(value, list) else Verbatim(value)
 
 
 DIALECTS.register("aegis")(Dialect("aegis", "the body of an Aegis custom run", recognises, read))

@@ -23,7 +23,9 @@ def read(source: Source) -> Suite:
             cases.append(_case(test, source, Origin(source.file, test.line)))
         except ConfigError as e:
             mistakes += e.mistakes
-    mistakes += [_unanswered(case) for case in cases if not case.recorded]
+    cure = "save the answers with it, or name the file under `tests` of a config with `providers`"
+    lacks = {True: "the conversation has no answers", False: "the golden has no `actual_output`"}
+    mistakes += [Mistake(lacks[bool(case.turns)], case.origin, cure) for case in cases if not case.recorded]
     return Suite(
         file=source.file,
         prompts=(PromptSpec("{{input}}", origin=Origin(source.file)),),
@@ -44,12 +46,6 @@ def _case(test: Mapping[str, Any], source: Source, origin: Origin) -> Case:
         metadata=test["metadata"],
         origin=origin,
     )
-
-
-def _unanswered(case: Case) -> Mistake:
-    what = "the conversation has no answers" if case.turns else "the golden has no `actual_output`"
-    cure = "save the answers with it, or name the file under `tests` of a config with `providers`"
-    return Mistake(what, case.origin, cure)
 
 
 DIALECTS.register("deepeval")(Dialect("deepeval", "a dataset that DeepEval saved as .json, .jsonl or .csv", goldens.are_goldens, read))

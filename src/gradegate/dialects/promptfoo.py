@@ -54,7 +54,8 @@ class _Reader:
             graders = self.desk.graders(keys.command_line_options.grader, self.desk.line("commandLineOptions"))
         asked = tuple(prompts(keys.prompts, self.desk))
         targets = self._providers(keys.targets or keys.providers)
-        cases = (*self._cases(keys.tests), *self._scenarios(keys.scenarios))
+        tests = (self._merged(case, test) for test, case in self._read(keys.tests, self.desk.file, ["tests"]))
+        cases = (*tests, *self._scenarios(keys.scenarios))
         if not cases and not self.desk.mistakes:
             self.desk.say("there are no tests, so nothing would be checked", self.desk.line("tests"), "add `tests:`")
         given = keys.targets or keys.providers or (cases and all(case.recorded for case in cases))
@@ -125,9 +126,6 @@ class _Reader:
         variables = {**self._default.vars, **self.desk.source.variables}
         self._default = replace(self._default, vars=variables, options=replace(self._default.options, graders={}))
         return graders
-
-    def _cases(self, written: Any) -> Iterator[Case]:
-        yield from (self._merged(case, test) for test, case in self._read(written, self.desk.file, ["tests"]))
 
     def _read(
         self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None = None

@@ -138,17 +138,18 @@ class Filter:
 
     def _touched(self, changed: Changed, read: frozenset[str], prepared: Prepared) -> Iterator[str]:
         patterns = [_pattern(path) for path in self.paths]
-        folders = [_below(folder, self.root) for folder in (*prepared.searched, *self._config_folders())]
+        folders = [
+            _below(folder, self.root)
+            for folder in (*prepared.searched, *(searched(self.settings.cwd / written) for written in self.settings.configs))
+        ]
         defaults = {_below(self.settings.cwd.resolve() / name, self.root) for name in DEFAULT_CONFIGS}
         for path in changed.paths:
             if path in read or _STEERING.fullmatch(path) or any(pattern.fullmatch(path) for pattern in patterns):
                 yield path
-            elif path in changed.gone and (path in defaults or any(_is_below(path, folder) for folder in folders)):
+            elif path in changed.gone and (
+                path in defaults or any(folder == "." or f"{path}/".startswith(f"{folder}/") for folder in folders)
+            ):
                 yield path  # a pattern may have matched it
-
-    def _config_folders(self) -> Iterator[Path]:
-        for written in self.settings.configs:
-            yield searched(self.settings.cwd / written)
 
 
 def _is_application(model: AskedModel) -> bool:
@@ -165,10 +166,6 @@ def _is_application(model: AskedModel) -> bool:
 def _below(place: Path, root: Path) -> str:
     """A place as a path from the root, whether it is there or not."""
     return PurePosixPath(os.path.relpath(place.resolve(), root)).as_posix()
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return folder == "." or path.startswith(f"{folder}/") or path == folder
 
 
 def _pattern(written: str) -> re.Pattern[str]:

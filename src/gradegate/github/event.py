@@ -152,16 +152,12 @@ def read_event(environ: Mapping[str, str]) -> Event:
         )
     if group := payload.merge_group:
         return Event(name, repository, head_sha=group.head_sha, base_sha=group.base_sha, actor=actor)
-    if payload.workflow_run:
-        return Event(name, repository, head_sha=sha, actor=actor, stage=_stage(payload.workflow_run))
+    if run := payload.workflow_run:
+        owner = run.head_repository.owner.login if run.head_repository else None
+        stage = Stage(run.event, run.head_sha, run.head_branch, owner) if run.head_branch and owner is not None else None
+        return Event(name, repository, head_sha=sha, actor=actor, stage=stage)
     before = (payload.before or "").strip("0") and payload.before  # all zeros: the branch is new
     return Event(name, repository, head_sha=payload.after or sha, base_sha=before or "", actor=actor, problem=problem)
-
-
-def _stage(run: _Run) -> Stage | None:
-    if not run.head_branch or run.head_repository is None:
-        return None
-    return Stage(run.event, run.head_sha, run.head_branch, run.head_repository.owner.login)
 
 
 def _person(user: _User | None) -> Person:

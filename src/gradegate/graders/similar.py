@@ -47,7 +47,9 @@ class Similar(Grader):
         compared = [(type(self).measure(output, other), text) for other, text in zip(others, values, strict=True)]
         nearest = max(compared, key=lambda item: self._score(item[0]))
         chosen = next((item for item in compared if self._near(item[0], limit)), nearest)
-        reverse = self._verdict(nearest, limit, not self._far(nearest[0], limit), len(values))
+        # At least as far as the limit: a measure that is equal to it is both near and far.
+        pair = (nearest[0], limit) if self.scoring.most else (limit, nearest[0])
+        reverse = self._verdict(nearest, limit, not reached(*pair, self.scoring.tolerance), len(values))
         return self._verdict(chosen, limit, self._near(chosen[0], limit), len(values), reverse)
 
     def _verdict(self, comparison: tuple[float, str], limit: float, near: bool, count: int, reverse: Verdict | None = None) -> Verdict:
@@ -64,11 +66,6 @@ class Similar(Grader):
 
     def _near(self, measured: float, limit: float) -> bool:
         pair = (limit, measured) if self.scoring.most else (measured, limit)
-        return reached(*pair, self.scoring.tolerance)
-
-    def _far(self, measured: float, limit: float) -> bool:
-        """At least as far as the limit: a measure that is equal to it is both near and far."""
-        pair = (measured, limit) if self.scoring.most else (limit, measured)
         return reached(*pair, self.scoring.tolerance)
 
 

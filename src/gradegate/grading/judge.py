@@ -160,18 +160,15 @@ class Judge:
     def _messages(self, prompt: str, step: str, variables: Mapping[str, Any]) -> tuple[Message, ...]:
         written = self.rubric.steps.get(step)
         own_vars = {name: printed(value) for name, value in self.vars.items()}
-        available = {**own_vars, "token": self._token(variables), "language": self.language, **variables}
+        # It delimits what is graded, and is a hash of it: nobody can write a text that holds its own hash.
+        token = hashlib.sha256(_SORTED.encode([self.ask_number, variables]).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        available = {**own_vars, "token": token, "language": self.language, **variables}
         try:
             if written is None:
                 return rubric.fill(rubric.default(prompt), available, ours=True)
             return rubric.fill(written, available)
         except TemplateError as e:
             raise NoVerdict(f"rubricPrompt cannot be filled in: {e}") from e
-
-    def _token(self, variables: Mapping[str, Any]) -> str:
-        """Delimits what is graded, and is a hash of it: nobody can write a text that holds its own hash."""
-        enclosed = _SORTED.encode([self.ask_number, variables])
-        return hashlib.sha256(enclosed.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def _complete(self, request: Request, again: bool) -> tuple[Reply, Question]:
         provider = self.models["text"]

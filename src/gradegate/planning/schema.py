@@ -125,7 +125,9 @@ def _finish(name: str, schema: Schema) -> None:
     schema.pop("title", None)
     properties: dict[str, Schema] = schema.get("properties", {})
     for key, written in properties.items():
-        value = _threshold(share=name == "TestKeys") if key == "threshold" else _or_nothing(_relaxed(written))
+        number = {"type": "number", "minimum": 0, "maximum": 1} if name == "TestKeys" else {"type": "number"}
+        limit: Schema = {"anyOf": [number, {"const": "none"}, {"type": "string", "pattern": f"{_NUMERIC}|{_NONE}"}]}
+        value = limit if key == "threshold" else _or_nothing(_relaxed(written))
         if key == "confirm":
             value["anyOf"].append({"const": False})  # YAML reads `off` as false
         sentence = _sentences().get(name, {}).get(key)
@@ -133,11 +135,6 @@ def _finish(name: str, schema: Schema) -> None:
     if name in _OPEN:
         schema["patternProperties"] = {_OWN: {}, _DOCUMENTS: {"description": _FOR_PEOPLE}}
     schema["description"] = str(schema.get("description", "")).replace("``", "`")
-
-
-def _threshold(share: bool) -> Schema:
-    ends = {"minimum": 0, "maximum": 1} if share else {}
-    return {"anyOf": [{"type": "number", **ends}, {"const": "none"}, {"type": "string", "pattern": f"{_NUMERIC}|{_NONE}"}]}
 
 
 def _relaxed(written: Any, quoted: bool = True) -> Any:

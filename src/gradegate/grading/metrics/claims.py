@@ -127,16 +127,19 @@ def evidence(claims: Claims, judged: Sequence[VotedClaim]) -> dict[str, Any]:
         "non_checkable": [claim.text for claim in claims.all if not claim.checkable],
         "unknown_ratio": unknown / len(judged) if judged else None,
         "factual_density": len(judged) / len(claims.all) if claims.all else None,
-        "votes": [_votes(voted) for voted in judged],
+        "votes": [
+            {
+                "id": voted.id,
+                "claim": voted.claim,
+                "outcome": voted.standing.value,
+                "first": [vote.verdict for vote in voted.first],
+                **({"second": [vote.verdict for vote in voted.second]} if voted.second else {}),
+            }
+            for voted in judged
+        ],
     }
 
 
 def _detail(voted: VotedClaim) -> dict[str, Any]:
     tie = {"tie": True} if voted.standing is Standing.TIE else {}
     return {"claim": voted.claim, "reason": voted.reason, **tie}
-
-
-def _votes(voted: VotedClaim) -> dict[str, Any]:
-    second = {"second": [vote.verdict for vote in voted.second]} if voted.second else {}
-    first = [vote.verdict for vote in voted.first]
-    return {"id": voted.id, "claim": voted.claim, "outcome": voted.standing.value, "first": first, **second}
