@@ -52,12 +52,12 @@ generated: $(READY)
 	$(BIN)/python scripts/generated.py
 	$(BIN)/python scripts/transcript.py
 
-# What the container installs, and what builds the package of a release, by hash.
-COMPILE = PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= $(BIN)/pip-compile --quiet --no-annotate --generate-hashes --allow-unsafe --strip-extras \
+# What the container installs, and what builds the package of a release, by hash. Nobody looks at a terminal there: no rich.
+COMPILE = PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= $(BIN)/pip-compile --quiet --no-annotate --generate-hashes --strip-extras \
   --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options --no-header --output-file
 lock: $(READY)
-	$(COMPILE) requirements.lock pyproject.toml
-	$(COMPILE) .github/package/requirements.txt .github/package/requirements.in
+	$(COMPILE) requirements.lock $(addprefix --unsafe-package ,rich markdown-it-py mdurl pygments) pyproject.toml
+	$(COMPILE) .github/package/requirements.txt --allow-unsafe .github/package/requirements.in
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

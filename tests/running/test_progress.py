@@ -66,3 +66,17 @@ def test_a_bar_fits_leaves_nothing_and_hides_no_cursor(tmp_path: Path, columns: 
     assert text.endswith("\x1b[2K")  # the line is taken away
     assert run([*command, "-q"], tmp_path, {**environ, "TERM": "xterm"}, columns, errors=True) == (0, "")
     assert "\x1b" not in run(command, tmp_path, {**environ, "TERM": "dumb"}, columns, errors=True)[1]
+
+
+def test_a_terminal_without_rich_gets_lines_colours_and_the_same_verdict(tmp_path: Path) -> None:
+    made = {"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "y"}]}]}
+    (tmp_path / "promptfooconfig.yaml").write_text(json.dumps(made))
+    environ = {name: text for name, text in os.environ.items() if name not in ("CI", "COLUMNS", "NO_COLOR")}
+    told = []
+    for before in ("", "sys.modules['rich'] = None; "):
+        command = [sys.executable, "-c", f"import sys; {before}from gradegate import cli; sys.exit(cli.main(['run']))"]
+        code, text = run(command, tmp_path, {**environ, "TERM": "xterm"}, 80)
+        told.append((code, re.sub(r"[0-9.]+ s\b", "", text)))
+    assert told[0] == told[1]
+    assert told[0][0] == 1
+    assert "\x1b[1;31mBlocked\x1b[0m: 1 of 1 case failed" in told[0][1]

@@ -12,6 +12,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+from gradegate.reporting.paint import has_rich
 from gradegate.values.conversation import NO_USAGE, Usage
 from gradegate.values.figures import figure, many
 from gradegate.values.result import Row
@@ -25,7 +26,7 @@ def progress(total: int, in_ci: bool, quiet: bool = False) -> Iterator[Callable[
     """A function to call with each finished row, from any thread."""
     if quiet:
         yield lambda _: None
-    elif sys.stderr.isatty() and not in_ci and os.environ.get("TERM") != "dumb":
+    elif sys.stderr.isatty() and not in_ci and os.environ.get("TERM") != "dumb" and has_rich():
         with _bar() as bar:
             yield _Counted(total, _Drawn(bar, total)).advance
     else:
