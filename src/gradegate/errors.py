@@ -78,11 +78,11 @@ class Trouble(enum.Enum):
 
     SETUP = "setup"  # a wrong key, model or address: only the user can fix it
     UNREACHABLE = "unreachable"  # no connection, or it was cut
-    STATUS = "status"  # an error status after all retries
+    STATUS = "status"  # busy or down by its status, after all retries
     DEADLINE = "deadline"  # no answer in time
     REFUSED = "refused"  # the model or a content filter declined
     TRUNCATED = "truncated"  # the answer stopped at the token limit
-    MALFORMED = "malformed"  # the answer is not what the API promises
+    MALFORMED = "malformed"  # the answer is not what the API promises, or refuses this very request
     WITHHELD = "withheld"  # the request was not sent, because it holds a credential where none may stand
     STOPPED = "stopped"  # the run was interrupted, or its budget is spent
 
@@ -93,7 +93,7 @@ NO_ANSWER = frozenset({Trouble.UNREACHABLE, Trouble.STATUS, Trouble.DEADLINE})  
 class ProviderError(GradegateError):
     """A model gave no answer; the message is the provider's own words where there are any."""
 
-    def __init__(self, message: str, trouble: Trouble = Trouble.STATUS, status: int | None = None) -> None:
+    def __init__(self, message: str, trouble: Trouble = Trouble.MALFORMED, status: int | None = None) -> None:
         super().__init__(message)
         self.trouble = trouble
         self.status = status

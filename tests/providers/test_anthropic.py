@@ -163,7 +163,7 @@ def test_a_prompt_of_the_system_alone_is_put_as_the_users(llm: FakeLlm):
     [
         (401, "authentication_error", "invalid x-api-key", Trouble.SETUP),
         (404, "not_found_error", "model: claude-9", Trouble.SETUP),
-        (400, "invalid_request_error", "Your credit balance is too low", Trouble.STATUS),
+        (400, "invalid_request_error", "Your credit balance is too low", Trouble.MALFORMED),
         (529, "overloaded_error", "Overloaded", Trouble.STATUS),
     ],
 )

@@ -54,9 +54,9 @@ def test_the_fallback_without_a_schema(llm: FakeLlm):
             422,
             {"object": "error", "message": {"detail": [{"loc": ["body"], "msg": "Extra inputs"}]}, "type": "x"},
             "Extra inputs",
-            Trouble.STATUS,
+            Trouble.MALFORMED,
         ),
-        (400, {"detail": "Invalid model: x"}, "Invalid model: x", Trouble.STATUS),
+        (400, {"detail": "Invalid model: x"}, "Invalid model: x", Trouble.MALFORMED),
     ],
 )
 def test_errors_in_the_vendors_words(llm: FakeLlm, status, error, words, trouble):

@@ -258,6 +258,8 @@ def test_a_deterministic_assertion_needs_no_second_look(gate):
     [
         ({}, {"threshold": 0.75}, "pre-existing", 0),  # the default, written out
         ({"threshold": 0.75}, {}, "pre-existing", 0),
+        ({}, {"weight": 1}, "pre-existing", 0),
+        ({"weight": 2}, {"weight": 2.0}, "pre-existing", 0),
         ({"threshold": "none"}, {}, "new-failure", 1),  # held to nothing there
         ({"threshold": "none"}, {"threshold": 0.75}, "new-failure", 1),
     ],

@@ -255,8 +255,21 @@ def test_what_was_not_asked_again_is_counted(gate, llm):
     llm.requests.clear()
     ran = gate(suite(llm.spec(), 70), confirm="")
     assert (ran.code, len(llm.requests)) == (1, 70 + (8 + 50) * 3)
-    assert "12 more failed once and were not asked again: the rule is missed without them" in ran.out
+    assert "12 cases failed once and were not asked again: the rule is missed without them" in ran.out
     assert "asking again changes nothing (temperature 0, a cache): name `second-opinions`" in ran.out
+
+
+def test_what_failed_once_is_not_shown_as_blocking_beside_what_blocks(gate, llm):
+    llm.reply = scripted({0: "FPPPP"})
+    config = suite(llm.spec(), 2)
+    config["tests"][0]["assert"] = [{"type": "contains", "value": "NOPE"}]
+    ran = gate(config, "-o", "junit.xml", "-o", "comment.md", "-o", "agent.md", confirm="")
+    assert (ran.code, ran.results["reason"]) == (1, "1 of 2 cases failed")
+    assert [(grade["outcome"], grade["unconfirmed"]) for grade in ran.cases[0]["grades"]] == [("fail", True), ("fail", False)]
+    for report in ("junit.xml", "comment.md", "agent.md"):
+        text = (ran.folder / report).read_text()
+        assert "contains" in text
+        assert "llm-rubric" not in text
 
 
 def test_more_flips_than_noise_allows_are_noted(gate, llm):

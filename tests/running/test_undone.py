@@ -47,13 +47,25 @@ def test_a_failure_is_ignored_up_to_no_share(gate, llm, replies, arguments, said
         ("It fails, I cannot say by how much.", "holds no verdict"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno", "answered something that is not JSON"),
         ((401, {"error": {"message": "no such key"}}), "no such key"),
+        ((400, {"error": {"message": "too long", "code": "context_length_exceeded"}}), "too long"),
+        ((200, {"error": {"message": "not this one"}}), "not this one"),
     ],
-    ids=["cut", "declined", "no verdict", "no JSON", "401"],
+    ids=["cut", "declined", "no verdict", "no JSON", "401", "400", "an error in a 200"],
 )
 def test_what_came_and_is_no_verdict_may_be_a_failure_and_is_ignored_up_to_no_share(gate, llm, reply, said):
     llm.reply = lambda path, body: reply if case_in(body) == 7 else GOOD
     ran = gate(suite(llm.spec(), 50, gate=IGNORED), confirm="")
     assert (ran.code in (2, 3), said in ran.out + ran.err) == (True, True)
+
+
+@pytest.mark.parametrize("beside", [{"type": "contains", "value": "NOPE"}, {"type": "llm-rubric", "value": "is short"}])
+def test_no_error_is_left_out_where_it_keeps_a_failure_of_its_case_out_of_every_count(gate, llm, beside):
+    """The threshold of the case makes the whole an error, so that the failure beside it is in no count of cases."""
+    llm.reply = lambda path, body: (500, {}) if case_in(body) == 7 and "is good" in str(body) else BAD if case_in(body) == 7 else GOOD
+    written = suite(llm.spec(), 50, gate=IGNORED)
+    written["tests"][7] |= {"threshold": 0.5, "assert": [beside]}
+    ran = gate(written, confirm="")
+    assert decided(ran) == (3, "inconclusive")
 
 
 def test_what_was_never_run_is_ignored_up_to_no_share_either(gate, llm):

@@ -18,6 +18,7 @@ from gradegate.files.document import table
 from gradegate.http.client import Client
 from gradegate.http.headers import Headers, send
 from gradegate.http.response import Response
+from gradegate.http.retries import RETRIED
 from gradegate.values.conversation import Usage
 from gradegate.values.figures import many
 
@@ -105,7 +106,7 @@ def post_any(client: Client, url: str, headers: Headers, body: Any) -> tuple[Any
         raise refusal(answer)
     content = answer.json()
     if isinstance(content, dict) and content.get("error"):  # some gateways answer 200 with an error inside
-        raise ProviderError(f"{answer.host}: {words(content)}", Trouble.STATUS, answer.status)
+        raise ProviderError(f"{answer.host}: {words(content)}", status=answer.status)
     return content, answer.seconds
 
 
@@ -123,7 +124,8 @@ def refusal(answer: Response) -> ProviderError:
         what = f"it redirects to {to}, which is not followed, so that the key goes nowhere else"
     text = f"{answer.host} answered {answer.status}" + (f" ({what})" if what else "")
     said = words(body)
-    trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else Trouble.STATUS
+    other = Trouble.STATUS if answer.status in RETRIED else Trouble.MALFORMED  # this very request is not taken: others may be
+    trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else other
     return ProviderError(text + (f": {said}" if said else ""), trouble, answer.status)
 
 

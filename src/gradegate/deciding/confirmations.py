@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gradegate.values.account import ConfirmReport
+from gradegate.results.earlier_run import PRE_EXISTING, standing
 from gradegate.values.figures import many
-from gradegate.values.result import Grade, Outcome
+from gradegate.values.result import Grade, Outcome, RunResult
+from gradegate.values.unconfirmed import unconfirmed
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +54,16 @@ def asked_again(counted: Iterable[tuple[Outcome, Sequence[Grade]]]) -> AskedAgai
     return AskedAgain(confirmed, overturned)
 
 
-def spared(report: ConfirmReport | None, missed: bool) -> str:
-    """Why some failures were not asked again; an empty string where all were, or none could be."""
-    number = report.not_asked_again - report.pre_existing if report else 0  # those are named as old ones
+def spared(run: RunResult, missed: bool) -> str:
+    """How many cases failed once and were not asked again; an empty string where none did."""
+    named = run.confirm is not None and run.confirm.pre_existing > 0  # old ones, by the rules that look at the base
+    number = sum(unconfirmed(row) and not (named and standing(row) == PRE_EXISTING) for row in run.rows)
     if not number:
         return ""
     if not missed:
         return f"; {many(number, 'failure')} not asked again"
     verb, them = ("was", "it") if number == 1 else ("were", "them")
-    return f"; {number:,} more failed once and {verb} not asked again: the rule is missed without {them}"
+    return f"; {many(number, 'case')} failed once and {verb} not asked again: the rule is missed without {them}"
 
 
 def left_undone(number: int) -> str:

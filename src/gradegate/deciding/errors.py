@@ -69,9 +69,11 @@ def _found(run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]) 
     """The ERRORs that decide: of what a blocking rule looks at, and of answers of which nothing was asserted."""
     for row in rows:
         errors = [place for place, it in enumerate(row.grades) if it.counts and it.outcome is Outcome.ERROR]
+        # Where the error leaves the whole case undecided, what fails in it is in no count.
+        hides = row.outcome is Outcome.ERROR and any(it.counts and it.outcome is Outcome.FAIL for it in row.grades)
         for place in errors:
             if _decides(run, row, row.grades[place], blocking):
-                yield _Error(row.grades[place].reason, held=not row.grades[place].unheard)
+                yield _Error(row.grades[place].reason, held=not row.grades[place].unheard or hides)
         whole = row.outcome is Outcome.ERROR and row.grades and not errors  # no mean can be taken, or no score was made
         if whole and any(result.rule.every_case and counted(result.rule, row) for result in blocking):
             yield _Error(row.reason, held=True)

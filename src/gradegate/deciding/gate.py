@@ -71,7 +71,7 @@ def _outcome(run: RunResult, rules: Sequence[RuleResult], errors: Errors, change
     blocking = [rule for rule in rules if rule.rule.blocking]
     failed = [rule for rule in blocking if rule.outcome is Outcome.FAIL]
     if failed:
-        return GateOutcome.BLOCKED, _named(failed) + spared(run.confirm, missed=True)
+        return GateOutcome.BLOCKED, _named(failed) + spared(run, missed=True)
     if errors.effect == "block":
         return GateOutcome.BLOCKED, f"{errors.said}, and errors block"
     if run.interrupted:
@@ -108,7 +108,7 @@ def _green(run: RunResult, rules: Sequence[RuleResult], blocking: Sequence[RuleR
         return GateOutcome.ADVISORY, _named(new)
     if not blocking:
         return GateOutcome.ADVISORY, "everything passed, and nothing of it can block: every assertion is advisory"
-    return GateOutcome.PASS, "; ".join(rule.reason for rule in blocking) + spared(run.confirm, missed=False)
+    return GateOutcome.PASS, "; ".join(rule.reason for rule in blocking) + spared(run, missed=False)
 
 
 def _is_advice(row: Row, grade: Grade, rules: Sequence[RuleResult]) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gradegate.errors import ConfigError, ProviderError
+from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.document import to_json
 from gradegate.grading.conclude import BoundSet
 from gradegate.planning.assertions import Subject, bind
@@ -73,7 +73,9 @@ def later(job: Job, names: Sequence[str], binder: Binder, subject: Subject, rere
     def recalled(stored: Mapping[str, str]) -> Job:
         for name in names:
             if name not in stored:
-                raise ProviderError(f"not asked: there is no answer that was stored as `{name}`")
+                raise ProviderError(
+                    f"not asked: there is no answer that was stored as `{name}`", Trouble.STATUS
+                )  # that it lacks has its own error
         case, prompt = job.case, job.prompt
         env = subject.variables["env"]
         filled = values(job.vars, {name: stored[name] for name in names}, env)

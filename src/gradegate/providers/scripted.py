@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from gradegate.access.hiding import excerpt
 from gradegate.asking.provider import PROVIDERS, Provider, Setting
-from gradegate.errors import ConfigError, Origin, ProviderError
+from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
 from gradegate.files import document
 from gradegate.files.validation import wrong
 from gradegate.values.conversation import Reply, Request, Usage
@@ -62,7 +62,7 @@ class Scripted(Provider):
         for number, entry in enumerate(self._entries):
             if all(part in text for part in entry.when):
                 if entry.error:
-                    raise ProviderError(entry.error)
+                    raise ProviderError(entry.error, Trouble.STATUS)  # as of a model that is down
                 with self._lock:
                     turn = self._given[number]
                     self._given[number] += 1

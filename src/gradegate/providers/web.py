@@ -155,7 +155,7 @@ class Web(Provider):
             raise ProviderError(f"{answer.host} answered with an empty body", Trouble.MALFORMED)
         error = error_in(text)
         if error is not None:
-            raise ProviderError(f"{answer.host} answered with an error: {words(error)}", Trouble.STATUS, answer.status)
+            raise ProviderError(f"{answer.host} answered with an error: {words(error)}", status=answer.status)
         if is_json and is_broken_json(text):
             what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
             raise ProviderError(what, Trouble.MALFORMED)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from gradegate.results.earlier_run import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
 from gradegate.values.result import Decision, Grade, Outcome, Row
-from gradegate.values.unconfirmed import unconfirmed
+from gradegate.values.unconfirmed import left_open, open_in_grade, unconfirmed
 
 
 class Effect(enum.Enum):
@@ -43,11 +43,14 @@ class Finding:
 
     def _shortfalls(self) -> list[tuple[Grade, bool]]:
         shortfalls: list[tuple[bool, Grade, Grade]] = []
-        chief: Grade | None = None  # the last grade that is not a member: members follow their set
-        for grade in self.row.grades:
-            chief = chief if grade.inner and chief else grade
+        # Beside what blocks, nothing is told that failed once and was not asked again: nobody is to mend it.
+        open_ = left_open(self.row) if self.effect is Effect.BLOCKS else ()
+        chief, once = None, False  # the last grade that is not a member: members follow their set
+        for position, grade in enumerate(self.row.grades):
+            if chief is None or not grade.inner:
+                chief, once = grade, bool(open_in_grade(self.row.grades, position, open_))
             # What a set tolerates of its members is not a finding.
-            if grade.outcome is not Outcome.PASS and chief.outcome is not Outcome.PASS:
+            if grade.outcome is not Outcome.PASS and chief.outcome is not Outcome.PASS and not once:
                 shortfalls.append((chief.outcome is Outcome.ERROR, grade, chief))
         shortfalls.sort(key=lambda item: item[0])
         return [(grade, chief.counts) for _, grade, chief in shortfalls]

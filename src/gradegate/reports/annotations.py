@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradegate.access.hiding import excerpt
 from gradegate.errors import Origin
@@ -84,7 +84,7 @@ def _of_finding(finding: Finding, level: str) -> Iterator[_Mark]:
             title = f"{'failed' if row.outcome is Outcome.FAIL else 'could not tell'}: {name(row)}"
             yield _Mark(level, row.origin, title, why, (row.origin, "target", row.error))
         else:
-            yield from (_of_grade(row, grade, level) for grade in Finding(row).grades if not grade.inner)
+            yield from (_of_grade(row, grade, level) for grade in replace(finding, row=row).grades if not grade.inner)
 
 
 def _of_grade(row: Row, grade: Grade, level: str) -> _Mark:
