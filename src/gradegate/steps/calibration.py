@@ -38,7 +38,7 @@ def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> C
     made: list[Selection] = []
 
     def choose(suites: list[Located]) -> list[Located]:
-        made.append(labels.select(labels.read(path, settings), suites, asks))
+        made.append(labels.select(*labels.read(path, settings), suites, asks))
         return made[0].suites
 
     session = Session.begin(settings, settings.outputs, choose=choose, inputs=[(settings.cwd / path).resolve()])
