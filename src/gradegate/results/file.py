@@ -26,7 +26,7 @@ from gradegate.results.rows import CaseLine
 from gradegate.results.shape import Head, Results
 from gradegate.values.conversation import NO_USAGE
 from gradegate.values.result import Decision, Row
-from gradegate.values.suite import NOTHING, NOWHERE
+from gradegate.values.suite import NOTHING
 
 _HEAD_END, _LAST = b'"cases":[', b"]}"  # how the first line of results.json ends, and what the last one is
 
@@ -116,7 +116,5 @@ def _baseline(head: _Base, cases: Iterable[_Answer]) -> Baseline:
 def _row(line: _Answer) -> Row:
     """The row, without what nothing of another run is compared with: of a large file it would fill the memory."""
     row = value(Row, line)
-    assertions = (replace(grade.assertion, value=None, config=NOTHING, origin=NOWHERE) for grade in row.grades)
-    grades = (replace(grade, reason="", evidence=NOTHING, usage=NO_USAGE) for grade in row.grades)
-    small = tuple(replace(grade, assertion=it) for grade, it in zip(grades, assertions, strict=True))
-    return replace(row, grades=small, usage=NO_USAGE, vars=NOTHING if row.description else row.vars)
+    grades = tuple(replace(grade, reason="", evidence=NOTHING, usage=NO_USAGE) for grade in row.grades)
+    return replace(row, grades=grades, usage=NO_USAGE, vars=NOTHING if row.description else row.vars)
