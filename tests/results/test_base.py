@@ -87,7 +87,7 @@ def broken(path, edit):
         (lambda c: c["cases"][0].update(grades=[None]), "cases.0.grades.0"),
         (lambda c: c["cases"][0]["grades"][0].update(definition=7), "definition"),
         (lambda c: c["cases"][0].update(output=["a"]), "output"),
-        (lambda c: c["cases"][2].update(turns=[{"role": "user"}]), "turns.0.content"),
+        (lambda c: c["cases"][2].update(turns=[{"role": "user"}]), "cases.2.turns.0"),
     ],
 )
 def test_what_is_no_results_json_says_where(results, edit, words):

@@ -24,6 +24,7 @@ from gradegate.results.earlier_run import Baseline
 from gradegate.results.mapping import value
 from gradegate.results.rows import CaseLine
 from gradegate.results.shape import Head, Results
+from gradegate.values.account import Made
 from gradegate.values.conversation import NO_USAGE
 from gradegate.values.result import Decision, Row
 from gradegate.values.suite import NOTHING
@@ -102,12 +103,13 @@ def _baseline(head: _Base, cases: Iterable[_Answer]) -> Baseline:
     answers = tuple(map(_row, islice(cases, MAX_ANSWERS + 1)))
     if len(answers) > MAX_ANSWERS:
         raise UnusableError(f"it has more than {MAX_ANSWERS:,} cases")
-    if not re.fullmatch(r"([0-9a-f]{40}|[0-9a-f]{64})?", head.made.commit):
+    made = value(Made, head.made)
+    if not re.fullmatch(r"([0-9a-f]{40}|[0-9a-f]{64})?", made.commit):
         raise UnusableError("it is no results.json of this version: made.commit is no commit")
     return Baseline(
         answers,
-        commit=head.made.commit,
-        started=head.made.started,
+        commit=made.commit,
+        started=made.started,
         models=tuple(model.name for model in head.asked),
         confirm=head.confirm.mode if head.confirm else "",
     )

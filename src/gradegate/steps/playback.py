@@ -16,6 +16,7 @@ from gradegate.running.portions import Portions
 from gradegate.running.reasks import Asking, Stopped
 from gradegate.steps.records import AsksRecord, asks_in, asks_record
 from gradegate.values.conversation import NO_USAGE, Usage
+from gradegate.values.result import Grade
 
 HIDDEN = "a secret is hidden in what was graded, so that no other job can grade it again"
 
@@ -101,5 +102,5 @@ class Playback:
                 graders += record.lost
         for name in self._left:
             asks = self.records[self._found[name]].asks[name[2]]
-            graders = sum((value(Usage, ask.usage) for ask in asks), graders)
+            graders = sum((value(Grade, ask).usage for ask in asks), graders)
         return len(self._left), (target, graders)
