@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.base.pairing import age, beside, pair, remarks, report, status
-from gradegate.results.earlier_run import BaseAnswer, BaseGrade, Baseline
+from gradegate.results.earlier_run import Baseline
 from gradegate.values.result import Asserted, Counterpart, Grade, Outcome, Row
 from support.each import each, table
 
@@ -20,8 +20,7 @@ def grade(outcome, base=None, definition="d"):
 
 
 def answer(key="a", outcome=P, definition="d", name=""):
-    said = Counterpart(outcome, outcome)
-    return BaseAnswer(key, definition, name or key, outcome, grades={"k": BaseGrade("k", definition, said)})
+    return replace(row(outcome, key, definition), description=name or key, grades=(grade(outcome, definition=definition),), output="x")
 
 
 def row(outcome=P, key="a", definition="d"):
@@ -57,7 +56,7 @@ def test_each_pair_of_verdicts_has_its_status(head, base, again, settled, expect
 def test_equal_keys_pair_in_the_order_in_which_they_appear():
     base = Baseline((answer("a", name="1"), answer("b", name="2"), answer("a", name="3"), answer("c", name="4")))
     pairs, removed = pair(["a", "a", "b", "a", "x"], base)
-    assert [found and found.name for found in pairs] == ["1", "3", "2", None, None]
+    assert [found and found.description for found in pairs] == ["1", "3", "2", None, None]
     assert removed == ("4",)
 
 
@@ -65,7 +64,7 @@ def test_equal_keys_pair_in_the_order_in_which_they_appear():
 def test_every_answer_of_the_base_is_paired_or_removed(keys, base):
     answers = tuple(answer(key, name=str(number)) for number, key in enumerate(base))
     pairs, removed = pair(keys, Baseline(answers))
-    assert sorted([found.name for found in pairs if found] + list(removed)) == sorted(map(str, range(len(base))))
+    assert sorted([found.description for found in pairs if found] + list(removed)) == sorted(map(str, range(len(base))))
     assert all(found is None or found.key == key for key, found in zip(keys, pairs, strict=True))
 
 

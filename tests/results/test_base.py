@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate.base.pairing import beside
 from gradegate.files import bounds
 from gradegate.files.regular import UnusableError as Unusable
 from gradegate.results import file as recorded
@@ -27,12 +28,12 @@ def results(gate):
 
 def test_a_recorded_run_is_read_as_it_was_written(results):
     base = read_baseline(results)
-    assert [answer.name for answer in base.answers] == ["one", '{"q": "b"}', "talk"]
+    assert [answer.description for answer in base.answers] == ["one", "", "talk"]
+    assert [answer.vars for answer in base.answers] == [{}, {"q": "b"}, {}]  # what the others are called by
     assert [answer.outcome for answer in base.answers] == [Outcome.PASS, Outcome.FAIL, Outcome.PASS]
     assert base.answers[0].output == "Say a"
     assert [turn.content for turn in base.answers[2].turns] == ["hi", "yo"]
-    said = [grade.said for grade in base.answers[1].grades.values()]
-    assert said == [Counterpart(Outcome.FAIL, Outcome.FAIL), Counterpart(Outcome.PASS, Outcome.PASS)]
+    assert [grade.outcome for grade in base.answers[1].grades] == [Outcome.FAIL, Outcome.PASS]
     assert base.models == ("echo",)
     assert base.started
 
@@ -44,12 +45,17 @@ def test_how_the_file_is_laid_out_does_not_matter(results):
         assert read_baseline(results) == base
 
 
+def said_by(base):
+    """What the first answer of the base says of a run that gives the same."""
+    (grade,) = beside(base.answers[0], base.answers[0]).grades
+    return grade.base
+
+
 def test_a_first_verdict_is_that_of_the_first_vote(results):
     content = json.loads(results.read_text())
     content["cases"][0]["grades"][0]["votes"] = [{"outcome": "fail"}, {"outcome": "pass"}, {"outcome": "pass"}]
     results.write_text(json.dumps(content))
-    (grade,) = read_baseline(results).answers[0].grades.values()
-    assert grade.said == Counterpart(Outcome.PASS, Outcome.FAIL)
+    assert said_by(read_baseline(results)) == Counterpart(Outcome.PASS, Outcome.FAIL)
 
 
 @each("output", ["", None, " \n"])
@@ -57,8 +63,7 @@ def test_an_answer_that_is_empty_was_none_whatever_is_said_of_it(results, output
     content = json.loads(results.read_text())
     content["cases"][0]["output"] = output
     results.write_text(json.dumps(content))
-    (grade,) = read_baseline(results).answers[0].grades.values()
-    assert grade.said == Counterpart(Outcome.ERROR, Outcome.ERROR)
+    assert said_by(read_baseline(results)) == Counterpart(Outcome.ERROR, Outcome.ERROR)
 
 
 def broken(path, edit):
@@ -82,7 +87,7 @@ def broken(path, edit):
         (lambda c: c["cases"][0].update(grades=[None]), "cases.0.grades.0"),
         (lambda c: c["cases"][0]["grades"][0].update(definition=7), "definition"),
         (lambda c: c["cases"][0].update(output=["a"]), "output"),
-        (lambda c: c["cases"][2].update(turns=[{"role": "user"}]), "turns.0.content"),
+        (lambda c: c["cases"][2].update(turns=[{"role": "user"}]), "cases.2.turns.0"),
     ],
 )
 def test_what_is_no_results_json_says_where(results, edit, words):

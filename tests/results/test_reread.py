@@ -1,7 +1,10 @@
 """results.json holds every value that it was written from."""
 
 import json
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -11,157 +14,68 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.reporting.deliver import render
 from gradegate.reporting.report import Links
 from gradegate.results.file import reread, reread_file
-from gradegate.values.account import AskedModel, BaselineReport, ConfirmReport, DerivedMetric, Made
+from gradegate.values.account import CacheReport
+from gradegate.values.changes import NO_CHANGES, GateChanges
 from gradegate.values.conversation import Image, Turn, Usage
-from gradegate.values.result import (
-    Asserted,
-    Counterpart,
-    Counts,
-    Decision,
-    GateOutcome,
-    Grade,
-    Outcome,
-    Row,
-    RuleResult,
-    RunResult,
-    Vote,
-    cases_of,
-)
-from gradegate.values.suite import NOWHERE, Note, Rule, Select
+from gradegate.values.result import CaseResult, Decision, GateOutcome, Row, cases_of
+from gradegate.values.suite import NOWHERE, Note
 from support import samples
 from support.each import each
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)
-SHARE = st.floats(0, 1)
 COUNT = st.integers(0, 10**6)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | NUMBER | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=5,
 )
-OBJECT = st.dictionaries(TEXT, JSON, max_size=3)
-ORIGIN = st.just(NOWHERE) | st.builds(Origin, TEXT.filter(bool), st.integers(0, 9999))
-OUTCOME = st.sampled_from(Outcome)
-USAGE = st.builds(Usage, COUNT, COUNT, COUNT, SHARE, COUNT, SHARE, COUNT)
-DIGEST = st.just(b"") | st.binary(min_size=32, max_size=32)
-STATUS = st.sampled_from(["", "ok", "fixed", "pre-existing", "new-failure", "unsteady", "undecided"])
-ASSERTED = st.builds(Asserted, TEXT, JSON, SHARE, TEXT, st.booleans(), OBJECT, TEXT, st.booleans(), ORIGIN, DIGEST, DIGEST)
-GRADE = st.builds(
-    Grade,
-    ASSERTED,
-    OUTCOME,
-    st.none() | NUMBER,
-    st.none() | NUMBER,
-    TEXT,
-    OBJECT,
-    USAGE,
-    st.booleans(),
-    st.booleans(),
-    st.sampled_from([1, 100]),
-    TEXT,
-    st.booleans(),
-    votes=st.lists(st.builds(Vote, OUTCOME, st.none() | NUMBER, TEXT, TEXT), max_size=3).map(tuple),
-    confirmed=st.none() | st.booleans(),
-    status=STATUS,
-    base=st.none() | st.builds(Counterpart, OUTCOME, OUTCOME),
-    undone=st.booleans(),
-    unheard=st.booleans(),
-)
-TURN = st.builds(
-    Turn,
-    st.sampled_from(["user", "assistant"]),
-    TEXT,
-    st.lists(TEXT | TEXT.map(Image), max_size=2).map(tuple),
-    st.lists(TEXT, max_size=2).map(tuple),
-    OBJECT,
-)
-ROW = st.builds(
-    Row,
-    suite=TEXT,
-    description=TEXT,
-    provider=TEXT,
-    prompt_label=TEXT,
-    prompt=TEXT,
-    vars=OBJECT,
-    outcome=OUTCOME,
-    output=st.none() | TEXT,
-    error=TEXT,
-    grades=st.lists(GRADE, max_size=2).map(tuple),
-    score=st.none() | NUMBER,
-    threshold=st.none() | NUMBER,
-    reason=TEXT,
-    usage=USAGE,
-    case=COUNT,
-    repeat=st.integers(0, 3),
-    turns=st.lists(TURN, max_size=3).map(tuple),
-    metadata=OBJECT,
-    origin=ORIGIN,
-    key=DIGEST,
-    definition=DIGEST,
-    base=st.none() | OUTCOME,
-    undone=st.booleans(),
-)
-RULE = st.builds(
-    Rule,
-    TEXT,
-    st.builds(Select, TEXT, TEXT, TEXT, TEXT),
-    st.none() | SHARE,
-    st.none() | NUMBER,
-    st.none() | COUNT,
-    st.none() | SHARE,
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
-    st.sampled_from([1, 100]),
-    TEXT,
-    ORIGIN,
-    st.none() | COUNT,
-    st.none() | SHARE,
-)
-BESIDE = st.builds(BaselineReport, TEXT, st.none() | COUNT, *[COUNT] * 7, st.lists(TEXT, max_size=2).map(tuple), st.booleans())
-CONFIRM = st.builds(ConfirmReport, st.sampled_from(["off", "answers, grader"]), SHARE, *[COUNT] * 9)
-COUNTS = st.builds(Counts, COUNT, COUNT, COUNT)
-RUN = st.builds(
-    RunResult,
-    cases=st.lists(ROW, max_size=3).map(cases_of),
-    target_usage=USAGE,
-    grader_usage=USAGE,
-    interrupted=TEXT,
-    notes=st.lists(st.builds(Note, TEXT, st.none() | ORIGIN.filter(lambda o: o.file)), max_size=2, unique=True).map(tuple),
-    seconds=SHARE,
-    models=st.lists(st.builds(AskedModel, TEXT, TEXT, st.sampled_from(["model", "file"])), max_size=2).map(tuple),
-    about=st.dictionaries(TEXT, OBJECT, max_size=2),
-    baseline=st.none() | BESIDE,
-    made=st.builds(Made, TEXT, TEXT, TEXT, st.dictionaries(TEXT, TEXT, max_size=2)),
-    confirm=st.none() | CONFIRM,
-    derived=st.lists(st.builds(DerivedMetric, TEXT, TEXT, TEXT, TEXT, st.none() | NUMBER, TEXT, COUNT, COUNT), max_size=2).map(tuple),
-)
-DECISION = st.builds(
-    Decision,
-    st.sampled_from(GateOutcome),
-    TEXT,
-    st.lists(
-        st.builds(
-            RuleResult,
-            *(RULE, OUTCOME, TEXT, COUNT, COUNT, COUNT),
-            *(st.none() | SHARE, st.none() | NUMBER, st.none() | SHARE, st.none() | SHARE),
-            *(st.none() | COUNT, st.none() | COUNT, st.none() | COUNT, st.none() | SHARE),
-        ),
-        max_size=2,
-    ).map(tuple),
-    RUN,
-    COUNTS,
-    COUNTS,
-    st.booleans(),
-)
+PLACED = st.builds(Origin, TEXT.filter(bool), st.integers(0, 9999))
+KINDS = {
+    str: TEXT,
+    float: st.floats(0, 1),
+    int: COUNT,
+    bool: st.booleans(),
+    bytes: st.just(b"") | st.binary(min_size=32, max_size=32),
+    Any: JSON,
+    Origin: st.just(NOWHERE) | PLACED,
+    Usage: st.builds(Usage, COUNT, COUNT, COUNT, st.floats(0, 1), COUNT, st.floats(0, 1), COUNT),
+    tuple[CaseResult, ...]: st.lists(st.deferred(lambda: made(Row)), max_size=3).map(cases_of),
+    tuple[Note, ...]: st.lists(st.builds(Note, TEXT, st.none() | PLACED), max_size=2, unique=True).map(tuple),
+    GateChanges: st.just(NO_CHANGES),
+    CacheReport | None: st.none(),  # its age is rounded
+    frozenset[int]: st.just(frozenset()),  # of the rows
+}
+FIELDS = {  # by what else a field may hold than its type
+    "status": st.sampled_from(["", "ok", "fixed", "pre-existing", "new-failure", "unsteady", "undecided"]),
+    "scale": st.sampled_from([1, 100]),
+    "retrieval_context": st.lists(TEXT | TEXT.map(Image), max_size=2).map(tuple),
+    "repeat": st.integers(0, 3),
+    "bears": st.just(False),
+}
+
+
+def made(kind: Any) -> st.SearchStrategy:
+    """Any value of that type that a run may give."""
+    if kind in KINDS:
+        return KINDS[kind]
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return st.sampled_from(kind)
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return st.builds(kind, **{it.name: FIELDS[it.name] if it.name in FIELDS else made(hints[it.name]) for it in fields(kind)})
+    if get_origin(kind) is tuple:
+        return st.lists(made(get_args(kind)[0]), max_size=2).map(tuple)
+    if get_origin(kind) is Mapping:
+        return st.dictionaries(TEXT, made(get_args(kind)[1]), max_size=2)
+    return st.none() | made(get_args(kind)[0])
 
 
 def written(decision):
     return render("json", decision, Links(), str).text.encode()
 
 
-@given(DECISION)
+@given(made(Decision))
 def test_what_was_written_is_read_back(decision):
     back = reread(written(decision), "results.json")
     assert back == decision

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate.deciding.agreement import Calibration, Judged
 from gradegate.errors import Origin
-from gradegate.steps.agreement import Calibration, Judged
 from gradegate.steps.calibration_reports import as_json, console
 from gradegate.values.account import AskedModel, KeyUse
 from gradegate.values.result import Asserted, Grade, Outcome, RunResult

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from gradegate.access.hiding import excerpt
-from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OK, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, BaseAnswer, Baseline, standing
+from gradegate.results.earlier_run import FIXED, NEW_FAILURE, OK, OPEN, PRE_EXISTING, UNDECIDED, UNSTEADY, Baseline, standing
 from gradegate.values.account import BaselineReport
 from gradegate.values.figures import many
-from gradegate.values.result import Grade, Outcome, Row
+from gradegate.values.result import Counterpart, Grade, Outcome, Row
 
 STALE = 14  # days after which a baseline is too old to go unsaid
 _SHORT = 7  # characters of a commit
@@ -20,26 +21,35 @@ _SHORT = 7  # characters of a commit
 _AGAIN = {Outcome.PASS: NEW_FAILURE, Outcome.FAIL: UNSTEADY, Outcome.ERROR: UNDECIDED}
 
 
-def pair(keys: Iterable[bytes], baseline: Baseline) -> tuple[list[BaseAnswer | None], tuple[str, ...]]:
+def pair(keys: Iterable[bytes], baseline: Baseline) -> tuple[list[Row | None], tuple[str, ...]]:
     """The answer of the base for each key of the run, and the names of those for which the run has none.
 
     Equal keys pair in the order in which they appear.
     """
-    waiting: dict[bytes, deque[BaseAnswer]] = {}
+    waiting: dict[bytes, deque[Row]] = {}
     for answer in baseline.answers:
         waiting.setdefault(answer.key, deque()).append(answer)
     pairs = [waiting[key].popleft() if waiting.get(key) else None for key in keys]
-    return pairs, tuple(answer.name for left in waiting.values() for answer in left)
+    names = (row.description or json.dumps(row.vars, ensure_ascii=False) for left in waiting.values() for row in left)
+    return pairs, tuple(names)
 
 
-def beside(row: Row, answer: BaseAnswer | None) -> Row:
-    """A row that knows what the base says of it and of each of its grades."""
-    if answer is None:
+def beside(row: Row, base: Row | None) -> Row:
+    """A row that knows what the base says of it and of each of its grades.
+
+    Of an answer that was none, whatever is said of it, there is nothing that could be graded again.
+    """
+    if base is None:
         return row
-    found = [(grade, answer.grades.get(grade.assertion.key)) for grade in row.grades]
-    same = ((grade, it.said if it and it.definition == grade.assertion.definition else None) for grade, it in found)
-    grades = tuple(replace(grade, base=said) for grade, said in same)
-    return replace(row, grades=grades, base=answer.outcome if answer.definition == row.definition else None)
+    empty = not (base.output or "").strip() and not base.turns and not base.metadata.get("tool_calls")
+    said = {}
+    for grade in base.grades:
+        first = grade.votes[0].outcome if grade.votes else grade.outcome
+        counterpart = Counterpart(Outcome.ERROR, Outcome.ERROR) if empty else Counterpart(grade.outcome, first)
+        said[grade.assertion.key] = grade.assertion.definition, counterpart
+    found = ((grade, *said.get(grade.assertion.key, (b"", None))) for grade in row.grades)
+    grades = tuple(replace(grade, base=it if definition == grade.assertion.definition else None) for grade, definition, it in found)
+    return replace(row, grades=grades, base=base.outcome if base.definition == row.definition else None)
 
 
 def status(grade: Grade, again: Outcome | None, settled: bool) -> str:
@@ -93,7 +103,7 @@ def _of_set(grade: Grade, following: Sequence[Grade]) -> str:
 
 def report(
     rows: Sequence[Row],
-    paired: Sequence[BaseAnswer | None],
+    paired: Sequence[Row | None],
     removed: tuple[str, ...],
     baseline: Baseline,
     now: datetime,
@@ -139,11 +149,18 @@ def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str
     here, there = set(models), set(baseline.models)
     if here != there:
         yield f"the baseline was made with other models: {_listed(there - here)} there, {_listed(here - there)} here"
-    if odd := sum(answer.contradictory for answer in baseline.answers):
+    if odd := sum(map(_is_contradictory, baseline.answers)):
         what = "contradicts itself" if odd == 1 else "contradict themselves"
         yield f"{many(odd, 'case')} of the baseline {what}: what it says of the assertions is taken, not of the case"
     if baseline.confirm in ("", "off"):
         yield "the baseline was made without asking again: a failure in it may be noise, and hide a new one"
+
+
+def _is_contradictory(row: Row) -> bool:
+    """Whether the outcome of a case is not what its assertions come to, and nothing says that a function decided it."""
+    outcomes = {grade.outcome for grade in row.grades if grade.counts}
+    decided = row.threshold is not None or bool(row.reason)
+    return bool(outcomes) and not decided and (row.outcome is Outcome.FAIL) != (Outcome.FAIL in outcomes)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from gradegate.asking.toolcalls import names, uniform
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.document import to_json
 from gradegate.recording.answer import Answer, File
+from gradegate.results.jsonable import encodable
 from gradegate.values.conversation import NO_USAGE, Usage
 
 _CALL = 'write {"id": ..., "type": "function", "function": {"name": ..., "arguments": "{...}"}}'
@@ -147,7 +148,7 @@ def called(call: Mapping[str, Any]) -> tuple[str, str]:
 def strange(value: Any) -> str:
     """What of a value no report could write, as a sentence; empty for nothing."""
     if isinstance(value, str):
-        return "" if value.isascii() or _is_text(value) else "a text holds half of a pair of signs, which is no Unicode"
+        return "" if encodable(value) == value else "a text holds half of a pair of signs, which is no Unicode"
     if isinstance(value, float):
         return "" if math.isfinite(value) else "a number is not finite (NaN, or too large)"
     if isinstance(value, Mapping):
@@ -155,11 +156,3 @@ def strange(value: Any) -> str:
     if isinstance(value, list):
         return next(filter(None, map(strange, value)), "")
     return ""
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -93,7 +93,8 @@ class _Said:
         if parts.calls and role != "assistant":
             raise self._wrong(f"a tool call stands in a message of the role `{role}`")
         if role in _TOOLS:
-            self._results(item, parts)
+            if parts.texts or not parts.results:  # one result, unless its parts are some
+                self._result(item.get("tool_call_id"), {"name": item.get("name"), "content": "".join(parts.texts)})
         elif role == "assistant":
             self._answer(item, parts)
         elif role == "user" and (parts.texts or not parts.results):
@@ -158,11 +159,6 @@ class _Said:
                 self.by_id[call["id"]] = name
             else:
                 self.bare.add(name)
-
-    def _results(self, item: Mapping[str, Any], parts: _Parts) -> None:
-        """A message of a tool: one result, unless its parts are some."""
-        if parts.texts or not parts.results:
-            self._result(item.get("tool_call_id"), {"name": item.get("name"), "content": "".join(parts.texts)})
 
     def _result(self, identity: Any, result: Mapping[str, Any]) -> None:
         """Keep what a tool gave with the last answer; what nobody called is the trace of a call that is not told."""

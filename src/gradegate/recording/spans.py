@@ -155,7 +155,9 @@ def _span(span: Map, file: str) -> Span:
     for event in map(fields.mapping, fields.listed(span.get("events"))):
         own = _attributes(event)
         attributes |= own
-        narrated = narrated or _tells_calls(str(event.get("name") or ""), own)
+        # A message of a tool, or one with calls: so GenAI had them before its attributes of messages.
+        if _MESSAGES.fullmatch(name := str(event.get("name") or "")):
+            narrated = narrated or name.startswith("gen_ai.tool") or "tool_call" in f"{list(own)} {fields.as_text(own)}"
     status = fields.mapping(span.get("status"))
     failed = status.get("code") in _FAILED
     return Span(
@@ -171,13 +173,6 @@ def _span(span: Map, file: str) -> Span:
         narrated=narrated,
         origin=Origin(file, span.line),
     )
-
-
-def _tells_calls(name: str, attributes: Mapping[str, Any]) -> bool:
-    """Whether an event is a message of a tool, or one with calls: so GenAI had them before its attributes of messages."""
-    if not _MESSAGES.fullmatch(name):
-        return False
-    return name.startswith("gen_ai.tool") or "tool_call" in f"{list(attributes)} {fields.as_text(attributes)}"
 
 
 def _identity(value: Any) -> str:
@@ -288,18 +283,13 @@ def calls_of(several: Iterable[Span]) -> list[Mapping[str, Any]]:
     listed = list(several)
     asked = [call for span in listed for call in span.calls]
     names = {call["function"]["name"] for call in asked}
-    ran = [it for span in listed for it in _executed(span) if it["function"]["name"] not in names]
-    return list({_key(call): call for call in [*asked, *ran]}.values())
-
-
-def _key(call: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a call is known by where several spans tell of it."""
-    name, arguments = fields.called(call)
-    return (call["id"], name) if call["id"] else ("", name, arguments)
-
-
-def _executed(span: Span) -> Iterator[Mapping[str, Any]]:
-    about = span.attributes
-    if span.tool:
-        given = next((about[name] for name in _GIVEN if about.get(name) is not None), None)
-        yield fields.call(about.get("gen_ai.tool.call.id"), span.tool, given)
+    ran = []
+    for span in listed:
+        given = next((span.attributes[name] for name in _GIVEN if span.attributes.get(name) is not None), None)
+        call = fields.call(span.attributes.get("gen_ai.tool.call.id"), span.tool, given)
+        ran += [call] if span.tool and call["function"]["name"] not in names else []
+    known = {}  # by what a call is known by where several spans tell of it
+    for call in (*asked, *ran):
+        name, arguments = fields.called(call)
+        known[(call["id"], name) if call["id"] else ("", name, arguments)] = call
+    return list(known.values())

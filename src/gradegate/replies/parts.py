@@ -106,6 +106,12 @@ class Part:
             for number in range(2, self.footer.lines + 1):
                 yield number, file.readline(MAX_FILE)
 
+    def records(self, model: type[M]) -> Iterator[M]:
+        """These lines as that model. Raises Damaged."""
+        for number, line in self.body():
+            with at_line(number):
+                yield parsed(model, line)
+
 
 def write(place: Place, lines: Iterable[str]) -> None:
     """Write lines, each without its end, and the footer. Raises OSError."""
@@ -130,12 +136,13 @@ def read(path: Path) -> Part:
                 raise Damaged(f"it is cut: line {number} has no end")
             digest.update(last)
             first, last = (first or last), line
-    footer = parsed(Footer, last, number, "it is cut: the last line is no footer")
+    footer = parsed(Footer, last, "it is cut: the last line is no footer")
     if footer.lines != number - 1:
         raise Damaged(f"it is cut: it has {number - 1:,} of {footer.lines:,} lines")
     if footer.sha256 != digest.hexdigest():
         raise Damaged("it was changed after it was written: its digest is another")
-    return Part(path, parsed(Header, first, 1), footer)
+    with at_line(1):
+        return Part(path, parsed(Header, first), footer)
 
 
 @contextmanager
@@ -147,12 +154,21 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
         raise Damaged(str(e)) from e
 
 
-def parsed(model: type[M], line: bytes, number: int, otherwise: str = "") -> M:
+def parsed(model: type[M], line: bytes, otherwise: str = "") -> M:
     """A line as that model. Raises Damaged, with ``otherwise`` for the words."""
     try:
         return model.model_validate_json(line)
     except ValidationError as e:
-        raise Damaged(otherwise or f"line {number}: {first_wrong(e)}") from e
+        raise Damaged(otherwise or first_wrong(e)) from e
+
+
+@contextmanager
+def at_line(number: int) -> Iterator[None]:
+    """What is wrong with a line names it."""
+    try:
+        yield
+    except Damaged as e:
+        raise Damaged(f"line {number}: {e}") from e
 
 
 # --- the files of a folder ------------------------------------------------------------------------------------

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from gradegate.values.account import BaselineReport
-from gradegate.values.conversation import Turn
 from gradegate.values.figures import many
-from gradegate.values.result import Counterpart, Grade, Outcome, Row
+from gradegate.values.result import Grade, Outcome, Row
 
 OK, FIXED, PRE_EXISTING = "ok", "fixed", "pre-existing"
 NEW_FAILURE, UNSTEADY, UNDECIDED = "new-failure", "unsteady", "undecided"
@@ -19,36 +17,10 @@ _WORST = (NEW_FAILURE, UNDECIDED, OPEN, UNSTEADY, PRE_EXISTING)  # what a case i
 
 
 @dataclass(frozen=True, slots=True)
-class BaseGrade:
-    """One grade of the base: what it is called, what was asked for, and what came of it."""
-
-    key: bytes
-    definition: bytes
-    said: Counterpart
-
-
-@dataclass(frozen=True, slots=True)
-class BaseAnswer:
-    """One answer of the base as it was recorded; ``output`` is None where there was none."""
-
-    key: bytes
-    definition: bytes
-    name: str
-    outcome: Outcome
-    prompt: str = ""
-    output: str | None = None
-    turns: tuple[Turn, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    grades: Mapping[bytes, BaseGrade] = field(default_factory=dict)  # by key
-    hidden: bool = False  # a secret is hidden in it: it is not what was graded
-    contradictory: bool = False  # the case passes although an assertion that counts fails, or the other way round
-
-
-@dataclass(frozen=True, slots=True)
 class Baseline:
     """A run of the base. ``started`` is ISO 8601; ``confirm`` says how its failures were asked again, "" for not at all."""
 
-    answers: tuple[BaseAnswer, ...]
+    answers: tuple[Row, ...]
     commit: str = ""
     started: str = ""
     models: tuple[str, ...] = ()
@@ -77,23 +49,6 @@ def standing(row: Row, grades: Iterable[Grade] | None = None) -> str:
 def fails(row: Row, grade: Grade) -> bool:
     """Whether a grade fails, and its case does not tolerate that."""
     return grade.outcome is Outcome.FAIL and (row.outcome is Outcome.FAIL or not grade.counts)
-
-
-def answer_of(row: Row) -> BaseAnswer:
-    """A row as the answer of a base that is asked in the same run."""
-    grades = (BaseGrade(grade.assertion.key, grade.assertion.definition, Counterpart(grade.outcome, grade.outcome)) for grade in row.grades)
-    return BaseAnswer(
-        key=row.key,
-        definition=row.definition,
-        name=row.description,
-        outcome=row.outcome,
-        prompt=row.prompt,
-        output=row.output,
-        turns=row.turns,
-        metadata=row.metadata,
-        grades={grade.key: grade for grade in grades},
-        hidden=row.hidden,
-    )
 
 
 def of_base(report: BaselineReport | None) -> str:

@@ -5,7 +5,6 @@ The file has one case a line, so that the base is read line by line; a file that
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,11 +20,14 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files.bounds import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MIB
 from gradegate.files.regular import UnusableError, regular
 from gradegate.files.validation import first_wrong
-from gradegate.results.earlier_run import BaseAnswer, BaseGrade, Baseline, answer_of
+from gradegate.results.earlier_run import Baseline
 from gradegate.results.mapping import value
 from gradegate.results.rows import CaseLine
 from gradegate.results.shape import Head, Results
-from gradegate.values.result import Counterpart, Decision, Grade, Outcome, Row
+from gradegate.values.account import Made
+from gradegate.values.conversation import NO_USAGE
+from gradegate.values.result import Decision, Row
+from gradegate.values.suite import NOTHING
 
 _HEAD_END, _LAST = b'"cases":[', b"]}"  # how the first line of results.json ends, and what the last one is
 
@@ -98,37 +100,23 @@ def _lines(file: BufferedReader) -> Iterator[_Answer]:
 
 
 def _baseline(head: _Base, cases: Iterable[_Answer]) -> Baseline:
-    answers = tuple(map(_answer, islice(cases, MAX_ANSWERS + 1)))
+    answers = tuple(map(_row, islice(cases, MAX_ANSWERS + 1)))
     if len(answers) > MAX_ANSWERS:
         raise UnusableError(f"it has more than {MAX_ANSWERS:,} cases")
-    if not re.fullmatch(r"([0-9a-f]{40}|[0-9a-f]{64})?", head.made.commit):
+    made = value(Made, head.made)
+    if not re.fullmatch(r"([0-9a-f]{40}|[0-9a-f]{64})?", made.commit):
         raise UnusableError("it is no results.json of this version: made.commit is no commit")
     return Baseline(
         answers,
-        commit=head.made.commit,
-        started=head.made.started,
+        commit=made.commit,
+        started=made.started,
         models=tuple(model.name for model in head.asked),
         confirm=head.confirm.mode if head.confirm else "",
     )
 
 
-def _answer(line: _Answer) -> BaseAnswer:
+def _row(line: _Answer) -> Row:
+    """The row, without what nothing of another run is compared with: of a large file it would fill the memory."""
     row = value(Row, line)
-    is_empty = not (row.output or "").strip() and not row.turns and not row.metadata.get("tool_calls")
-    grades = (_grade(grade, is_empty) for grade in row.grades)
-    base = replace(answer_of(row), grades={grade.key: grade for grade in grades}, contradictory=_is_contradictory(row))
-    return base if row.description else replace(base, name=json.dumps(row.vars, ensure_ascii=False))
-
-
-def _is_contradictory(row: Row) -> bool:
-    """Whether the outcome of a case is not what its assertions come to, and nothing says that a function decided it."""
-    outcomes = {grade.outcome for grade in row.grades if grade.counts}
-    decided = row.threshold is not None or bool(row.reason)
-    return bool(outcomes) and not decided and (row.outcome is Outcome.FAIL) != (Outcome.FAIL in outcomes)
-
-
-def _grade(grade: Grade, is_empty: bool) -> BaseGrade:
-    """Of an answer that was none, whatever is said of it, there is nothing that could be graded again."""
-    first = grade.votes[0].outcome if grade.votes else grade.outcome
-    said = Counterpart(Outcome.ERROR, Outcome.ERROR) if is_empty else Counterpart(grade.outcome, first)
-    return BaseGrade(grade.assertion.key, grade.assertion.definition, said)
+    grades = tuple(replace(grade, reason="", evidence=NOTHING, usage=NO_USAGE) for grade in row.grades)
+    return replace(row, grades=grades, usage=NO_USAGE, vars=NOTHING if row.description else row.vars)

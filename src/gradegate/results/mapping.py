@@ -1,6 +1,7 @@
-"""Between values and the keys of results.json, both ways, by one declaration: the shapes of ``shape``.
+"""Between values and the keys of results.json, both ways, by one declaration: the fields of the values themselves.
 
-A key of a shape is the attribute of its value that has the same name, unless ``At`` says otherwise.
+A shape has a key for each field of its value, by ``keys_of``; what is otherwise in the file is a key of its own, where ``At``
+says which attribute it holds. The words of the schema stand beside the fields.
 """
 
 from __future__ import annotations
@@ -8,22 +9,26 @@ from __future__ import annotations
 import enum
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from operator import attrgetter
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, create_model
 from pydantic_core import PydanticSerializationError, to_json
 
 from gradegate.errors import Origin
 from gradegate.results.jsonable import encodable, finite, plain
+from gradegate.values.result import Outcome
 from gradegate.values.suite import NOWHERE
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 Path = tuple[str, ...]
 SELF = ""
+Word = Literal["pass", "fail", "error"]
+Digest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
+_TYPES: dict[Any, Any] = {Outcome: Word, bytes: Digest}  # of a key, by that of its field; ``keys_of`` adds the shapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,46 @@ class At:
     def target(self) -> Path:
         """The attributes that it is read into."""
         return tuple(filter(None, (self.into or self.path or "").split(".")))
+
+
+def keys_of(kind: type, inside: str = "", later: str = "", without: str = "") -> Callable[[type[M]], type[M]]:
+    """Give a shape the keys of a value's fields, and of those of its attribute ``inside``, beside its own keys.
+
+    A field has no key of its name where a key of the shape holds it already, or where it is ``without`` one. Keys that joined
+    ``later`` may be missing from a file, and are then as the field is by default.
+    """
+
+    def complete(shape: type[M]) -> type[M]:
+        own = get_type_hints(shape, include_extras=True)
+        passed = {without, *own, inside}.union(filter(None, (_at(key, hint).path for key, hint in own.items())))
+        keys: dict[str, Any] = {}
+        for part, before in ((kind, ""), *([(get_type_hints(kind)[inside], f"{inside}.")] if inside else ())):
+            hints = get_type_hints(part, include_extras=True)
+            for field in fields(part):
+                if passed.isdisjoint((field.name, before + field.name)):
+                    hint = hints[field.name]
+                    about = get_args(hint)[1] if get_origin(hint) is Annotated else None
+                    default = {} if field.default is MISSING else field.default
+                    default = default if field.name in later.split() else ...
+                    keys[field.name] = Annotated[_key_type(hint), At(before + field.name)], Field(default, description=about)
+        made = create_model(shape.__name__, __base__=shape, __module__=shape.__module__, __doc__=shape.__doc__, **keys)
+        _TYPES[kind] = made
+        return made
+
+    return complete
+
+
+def _key_type(hint: Any) -> Any:
+    """The type that a key has in the file, of that of its field."""
+    if get_origin(hint) is Annotated:
+        return _key_type(get_args(hint)[0])
+    if _is_union(hint):
+        return Union[tuple(_key_type(kind) for kind in get_args(hint))]  # noqa: UP007  # of a list
+    if get_origin(hint) is tuple:
+        return list[_key_type(get_args(hint)[0])]  # type: ignore[misc]
+    if get_origin(hint) is Mapping:
+        return dict[get_args(hint)]  # type: ignore[misc]
+    return _TYPES.get(hint, hint)
 
 
 def line(shape: type[BaseModel], value: Any, **given: Any) -> dict[str, Any]:
@@ -172,7 +217,7 @@ def _load(hint: Any) -> Callable[[Any], Any]:
     if hint is Origin:
         return lambda said: value(Origin, said) if said else NOWHERE
     if hint is bytes:
-        return bytes.fromhex
+        return lambda said: bytes.fromhex(said or "")
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return hint
     if is_dataclass(hint) and isinstance(hint, type):

@@ -7,12 +7,12 @@ from pydantic import Field
 
 from gradegate.errors import Origin
 from gradegate.results.jsonable import encodable
-from gradegate.results.mapping import SELF, At, line, value
-from gradegate.results.rows import CaseLine, Count, Counted, Part, Scale, Share, SourceLine, Spent, Version, Word, source_of
-from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, ConfirmReport, DerivedMetric, KeyUse
+from gradegate.results.mapping import SELF, At, keys_of, line, value
+from gradegate.results.rows import CaseLine, Count, Counted, Part, Scale, Share, SourceLine, Spent, Version, source_of
+from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, ConfirmReport, DerivedMetric, KeyUse, Made
 from gradegate.values.changes import ChangeKind, GateChange
-from gradegate.values.result import Row, cases_of
-from gradegate.values.suite import Limits, Select
+from gradegate.values.result import Row, RuleResult, cases_of
+from gradegate.values.suite import Limits, Note, Select
 
 DAY = 86_400  # seconds
 
@@ -42,44 +42,25 @@ _SELECT = At(
 )
 
 
+_LATER = "pass_rate score min_pass_rate min_score min_cases confidence low high max_new_failures max_drop new_failures worse better p"
+
+
+@keys_of(RuleResult, "rule", _LATER, without="bears")
 class RuleLine(Part):
     """One rule applied."""
 
-    name: Annotated[str, At("rule.name")]
-    blocking: Annotated[bool, At("rule.blocking")]
-    outcome: Word
-    reason: str
-    suite: Annotated[str, At("rule.suite")]
     passed: Count
     failed: Count
     errored: Count
-    pass_rate: float | None = Share
-    score: float | None = None
-    min_pass_rate: Annotated[float | None, At("rule.min_pass_rate")] = None
-    min_score: Annotated[float | None, At("rule.min_score")] = None
-    min_cases: Annotated[int | None, At("rule.min_cases")] = None
-    confidence: Annotated[float | None, At("rule.confidence")] = None
-    low: float | None = Field(default=None, description="The interval of the pass rate, where the rule asks for one.")
-    high: float | None = None
-    max_new_failures: Annotated[int | None, At("rule.max_new_failures")] = None
-    max_drop: Annotated[float | None, At("rule.max_drop")] = None
-    new_failures: int | None = Field(default=None, description="Cases that fail here and not on the base.")
-    worse: int | None = Field(default=None, description="Cases that passed on the base and fail here.")
-    better: int | None = Field(default=None, description="Cases that failed on the base and pass here.")
-    p: float | None = Field(default=None, description="The chance of so many worse ones, were both ways alike.")
     select: Annotated[dict[str, str], _SELECT] = Field(description="Patterns of the grades that it looks at; absent ones take everything.")
-    every_case: Annotated[bool, At("rule.every_case")] = Field(
-        description="Each case must pass: the rule of a config without a gate block."
-    )
-    by_metric: Annotated[bool, At("rule.by_metric")] = Field(description="The mean score is that of the means of the metrics.")
     scale: Annotated[Scale, At("rule.scale")] = Field(description="People see scores times this.")
     source: Annotated[SourceLine | None, At("rule.origin", source_of)] = None
 
 
+@keys_of(Note)
 class NoteLine(Part):
     """Something that the user should know and that does not change the outcome."""
 
-    text: str
     source: Annotated[SourceLine | None, At("origin", source_of)]
 
 
@@ -101,19 +82,10 @@ def _read_changes(said: list[ChangeLine]) -> tuple[GateChange, ...]:
     return tuple(GateChange(ChangeKind(change.kind), change.text, place) for change, place in zip(said, places, strict=True))
 
 
+@keys_of(Made, later="answers titles options folder")
 class MadeLine(Part):
     """How the results came about."""
 
-    tool: str = Field(description="The version of gradegate.")
-    commit: str = Field(description="What was checked out; empty where that is not known.")
-    started: str = Field(description="UTC, ISO 8601.")
-    configs: dict[str, str] = Field(description="SHA-256 of each config, by its file.")
-    answers: dict[str, str] = Field(
-        default={}, description="SHA-256 of each file with recorded answers, by its name; empty where targets were asked."
-    )
-    titles: dict[str, str] = Field(default={}, description="The description of each config that has one, by its file.")
-    options: list[str] = Field(default=[], description="With a config, arguments of `gradegate run` that ask the same.")
-    folder: str = Field(default="", description="Where to run it, relative to the root of the repository.")
     digest: str = Field(
         default="", description="Of the configs together: of one its SHA-256, of several that of theirs, sorted, a line each."
     )

@@ -12,12 +12,12 @@ from gradegate.deciding.votes import Standing
 from gradegate.grading.conclude import Bound
 from gradegate.planning.identity import identity
 from gradegate.planning.job import Job, Plan
-from gradegate.results.earlier_run import BaseAnswer, Baseline
+from gradegate.results.earlier_run import Baseline
 from gradegate.running.askable import Askable
 from gradegate.running.grade import grade_of
 from gradegate.running.reasks import Asking, opinion
 from gradegate.values.account import BaselineReport
-from gradegate.values.conversation import NO_USAGE, Transcript, Turn, Usage
+from gradegate.values.conversation import NO_USAGE, Transcript, Usage
 from gradegate.values.result import Grade, Outcome, Row
 
 # The asks of a base are counted from here, so that none is the same request as one of the run, where both answers are the same.
@@ -64,7 +64,7 @@ class Beside:
     """The counterparts of a run's answers, by the number of the answer. ``baseline`` is None where there is none."""
 
     baseline: Baseline | None
-    paired: Sequence[BaseAnswer | None]
+    paired: Sequence[Row | None]
     removed: tuple[str, ...]
     askable: Askable
     reask: int
@@ -72,7 +72,7 @@ class Beside:
     usage: Usage = NO_USAGE
 
     @classmethod
-    def of(cls, plan: Plan, askable: Askable, reask: int, fresh: Sequence[BaseAnswer | None]) -> Beside | None:
+    def of(cls, plan: Plan, askable: Askable, reask: int, fresh: Sequence[Row | None]) -> Beside | None:
         """The counterparts of a plan; ``fresh`` are the answers of the base that were asked for in this run.
 
         None where neither a base is there nor a rule that asks for one.
@@ -115,7 +115,9 @@ class Beside:
             self.give_up(number, row)
             return None
         asks = {place: [replace(row.grades[place], usage=NO_USAGE)] for place in bounds}  # the record, turned round
-        return Regrading(job, _recorded(answer, job), bounds, asks, self.askable.lead(job.suite), self.reask)
+        # What the graders of the base saw; the variables are the same, or nothing would be compared.
+        saw = replace(answer.transcript, vars=job.vars, usage=NO_USAGE, tools=job.target.tools)
+        return Regrading(job, saw, bounds, asks, self.askable.lead(job.suite), self.reask)
 
     def keep(self, number: int, regrading: Regrading) -> None:
         """Take what was found."""
@@ -141,10 +143,3 @@ def _waits(grade: Grade) -> bool:
     """Whether a failure was confirmed, and passed on the base."""
     passed = grade.base is not None and grade.base.outcome is Outcome.PASS
     return passed and grade.outcome is Outcome.FAIL and grade.confirmed is True
-
-
-def _recorded(answer: BaseAnswer, job: Job) -> Transcript:
-    """What the graders of the base saw; the variables are the same, or nothing would be compared."""
-    said = Turn("assistant", answer.output or "", metadata=answer.metadata)
-    turns = answer.turns or (Turn("user", answer.prompt), said)
-    return Transcript(answer.prompt, turns, job.vars, NO_USAGE, answer.metadata, tools=job.target.tools)

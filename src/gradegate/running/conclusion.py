@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from gradegate import __version__
 from gradegate.planning.job import Job, Plan
-from gradegate.results.earlier_run import answer_of
 from gradegate.running.askable import Askable
 from gradegate.running.base_grades import Beside
 from gradegate.running.confirm import Answer, Confirming, Pursue
@@ -85,7 +84,7 @@ class Gathered:
                     answers.append(Answer(asked.job or job, asked.row, asked.transcript))
                     others.append(None)
                     places.append((index, repeat))
-        beside = Beside.of(plan, askable, reask, [answer_of(row) if row else None for row in others])
+        beside = Beside.of(plan, askable, reask, others)
         confirming = Confirming(askable, answers, reask, beside, pursue)
         return cls(plan, confirming, places, [row for row in others if row])
 

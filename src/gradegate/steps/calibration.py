@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from gradegate.deciding.agreement import Calibration, Judged
 from gradegate.deciding.exit import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED
 from gradegate.errors import ConfigError, Mistake
 from gradegate.planning.job import Job, Plan
@@ -15,7 +16,6 @@ from gradegate.planning.planner import MAX_REPEATS
 from gradegate.reporting.deliver import write_documents
 from gradegate.reporting.redact import conceal
 from gradegate.steps import calibration_reports, labels
-from gradegate.steps.agreement import Calibration, Judged
 from gradegate.steps.labels import Selected, Selection
 from gradegate.steps.session import Progress, Session
 from gradegate.values.settings import Settings
@@ -38,7 +38,7 @@ def calibrate(settings: Settings, path: str, asks: int, progress: Progress) -> C
     made: list[Selection] = []
 
     def choose(suites: list[Located]) -> list[Located]:
-        made.append(labels.select(labels.read(path, settings), suites, asks))
+        made.append(labels.select(*labels.read(path, settings), suites, asks))
         return made[0].suites
 
     session = Session.begin(settings, settings.outputs, choose=choose, inputs=[(settings.cwd / path).resolve()])

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
+from gradegate.deciding.agreement import ASKS, FEW, NOISE, VOTES, Agreement, Calibration, Judged, Share
 from gradegate.errors import ConfigError, Mistake
 from gradegate.reporting.commands import harmless
 from gradegate.reporting.report import Document, Sink
 from gradegate.reporting.visible import clip, one_line, visible
 from gradegate.reporting.wording import called, name, no_model, place
 from gradegate.results.jsonable import plain
-from gradegate.steps.agreement import ASKS, FEW, NOISE, VOTES, Agreement, Calibration, Judged, Share
 from gradegate.values.figures import figure, many, percent, percents, spent
 from gradegate.values.result import Outcome
 
@@ -23,6 +23,7 @@ _HEADER = (
     *("Assertion", "Labels", "Agree", "Kappa", "Good ones passed (TPR)", "Bad ones failed (TNR)"),
     *("Minority votes", "No verdict"),
 )
+_CELLS = ("both_pass", "person_pass_grader_fail", "person_fail_grader_pass", "both_fail")
 _SHORT = 500  # characters of one text
 _MOST = 1000  # outputs of one kind in a log
 _RATES = (0.8, 0.9, 0.95)
@@ -48,9 +49,10 @@ def console(calibration: Calibration) -> Document:
 
 def _texts(calibration: Calibration) -> Iterator[str]:
     run = calibration.run
-    for sign, judged in (("DIFFERS", calibration.differences), ("NO VERDICT", calibration.errors)):
+    errors = [it for it in calibration.judged if it.first.outcome is Outcome.ERROR]
+    for sign, judged in (("DIFFERS", [it for it in calibration.judged if it.differs]), ("NO VERDICT", errors)):
         for it in judged[:_MOST]:
-            yield f"{sign}  {place(it.origin)}  {name(it.rows[0])}  {called(it.asserted)}  {_votes(it)}"
+            yield f"{sign}  {place(it.origin)}  {name(it.rows[0])}  {called(it.first.assertion)}  {_votes(it)}"
             for label, text in (("got", it.rows[0].output), ("why", it.first.reason)):
                 told = visible(clip((text or "(empty)").strip(), _SHORT)).replace("\n", "\n  ")
                 yield textwrap.indent(f"{label}: {told}", "  ")
@@ -62,11 +64,8 @@ def _texts(calibration: Calibration) -> Iterator[str]:
     yield from _columns([_HEADER, *(_cells(it, _name(it)) for it in several), whole])
     yield ""
     table = calibration.overall.table
-    passes, fails = (
-        ("person: pass", f"{table.pp:,}", f"{table.pf:,}"),
-        ("person: fail", f"{table.fp:,}", f"{table.ff:,}"),
-    )
-    yield from _columns([("", "grader: pass", "grader: fail"), passes, fails])
+    passes, fails = (f"{table.pp:,}", f"{table.pf:,}"), (f"{table.fp:,}", f"{table.ff:,}")
+    yield from _columns([("", "grader: pass", "grader: fail"), ("person: pass", *passes), ("person: fail", *fails)])
     yield ""
     yield from (f"{text}." for text in _remarks(calibration))
     yield from (f"note: {one_line(note.text, _SHORT)}" for note in run.notes)
@@ -138,8 +137,8 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
     if overall.too_few:
         kinds = " and of ".join(f"`{name}`" for name in overall.too_few)
         yield f"Too few labels of {kinds}: under {FEW}, the figures that rest on them say little"
-    if calibration.errors:
-        yield f"{many(len(calibration.errors), 'output')} got no verdict at the first ask and are in no table"
+    if overall.errors:
+        yield f"{many(overall.errors, 'output')} got no verdict at the first ask and are in no table"
     rates = [(rate, overall.corrected(rate)) for rate in _RATES]
     told = [f"{percent(real)} where it measures {percent(rate)}" for rate, real in rates if real is not None]
     if told:
@@ -186,30 +185,19 @@ def _plain(calibration: Calibration) -> Any:
 
 
 def _counted(agreement: Agreement) -> dict[str, Any]:
-    table, kappa = agreement.table, agreement.kappa
-    tpr, tnr = agreement.tpr.value, agreement.tnr.value
+    table, tpr, tnr = agreement.table, agreement.tpr, agreement.tnr
+    figures = {"agreement": agreement.agreement, "kappa": agreement.kappa, "tpr": tpr, "tnr": tnr}
     return {
         "labels": sum(table),
-        "both_pass": table.pp,
-        "person_pass_grader_fail": table.pf,
-        "person_fail_grader_pass": table.fp,
-        "both_fail": table.ff,
+        **dict(zip(_CELLS, table, strict=True)),
         "errors": agreement.errors,
-        **_figures("agreement", agreement.agreement),
-        "kappa": kappa and kappa.value,
-        "kappa_interval": kappa and list(kappa.interval),
-        **_figures("tpr", agreement.tpr),
-        **_figures("tnr", agreement.tnr),
-        "a": None if tpr is None else agreement.table.pf / agreement.tpr.count,
-        "b": None if tnr is None else agreement.table.fp / agreement.tnr.count,
-        "too_few": list(agreement.too_few),
-        "minority": agreement.flips.minority,
-        "votes": agreement.flips.votes,
+        **{name: it and it.value for name, it in figures.items()},
+        **{f"{name}_interval": it and it.interval for name, it in figures.items()},
+        "a": None if tpr.value is None else table.pf / tpr.count,
+        "b": None if tnr.value is None else table.fp / tnr.count,
+        "too_few": agreement.too_few,
+        **agreement.flips._asdict(),
     }
-
-
-def _figures(name: str, share: Share) -> dict[str, Any]:
-    return {name: share.value, f"{name}_interval": share.interval and list(share.interval)}
 
 
 def _judged(judged: Judged) -> dict[str, Any]:
@@ -218,12 +206,12 @@ def _judged(judged: Judged) -> dict[str, Any]:
         "description": row.description,
         "vars": row.vars,
         "prompt": row.prompt,
-        "assertion": judged.asserted.type,
-        "metric": judged.asserted.metric,
+        "assertion": judged.first.assertion.type,
+        "metric": judged.first.metric,
         "output": row.output,
         "label": "pass" if judged.passes else "fail",
         "outcome": judged.first.outcome.value,
         "differs": judged.differs,
         "asks": [{"outcome": grade.outcome.value, "score": grade.score, "reason": grade.reason} for grade in judged.grades],
-        "source": {"file": judged.origin.file, "line": judged.origin.line},
+        "source": asdict(judged.origin),
     }

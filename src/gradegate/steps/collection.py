@@ -6,19 +6,21 @@ What cannot be used is named, and counts as missing: no decision about the rest 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gradegate.errors import ConfigError, Mistake
 from gradegate.planning.job import Plan
-from gradegate.replies.parts import Damaged, Header, Part, last_attempts, name_in, parsed, parts_in
+from gradegate.replies.parts import Damaged, Header, Part, at_line, last_attempts, name_in, parsed, parts_in
 from gradegate.reporting.visible import one_line
+from gradegate.results.mapping import value
 from gradegate.running.conclusion import Asked, Place
-from gradegate.steps.records import AccountRecord, AnswerRecord, AsksRecord, asked_of, asks_in
+from gradegate.steps.records import AccountRecord, AnswerRecord, AsksRecord, as_planned, asked_of
 from gradegate.steps.split import owners
-from gradegate.values.result import Outcome
+from gradegate.values.result import Grade, Outcome
 
+Again = tuple[Place, str, int]  # a grade that was asked again: its answer, the kind of asking and its position
 _LONGEST = 400  # characters of a problem
 
 
@@ -35,7 +37,7 @@ class Collected:
     asked: dict[Place, Asked] = field(default_factory=dict)
     records: dict[Place, AnswerRecord] = field(default_factory=dict)  # of answers in which something failed
     asks: list[AsksRecord] = field(default_factory=list)
-    again: set[tuple[int, int, str, int]] = field(default_factory=set)  # which grades these are of
+    again: dict[Again, tuple[int, list[Grade]]] = field(default_factory=dict)  # by grade: the place among these, and what was said
     accounts: dict[tuple[int, int], AccountRecord] = field(default_factory=dict)  # by round and shard
     lacking: dict[int, str] = field(default_factory=dict)
     basis: str = ""  # a digest of all parts that were used
@@ -71,15 +73,15 @@ class Collected:
         try:
             if part.header.basis != self.basis:
                 raise Damaged("it asks again what other parts than these answered: run its round again")
-            body = list(part.body())
-            if not body:
+            *body, (number, last) = [*part.body()] or [(0, b"")]
+            if not number:
                 raise Damaged("it has no lines between the first and the last")
-            number, last = body.pop()
-            record = parsed(AccountRecord, last, number)
+            with at_line(number):
+                record = parsed(AccountRecord, last)
             if part.header.round == 1:
                 self._take_answers(part, body)
             else:
-                self.asks += list(self._asks(body))
+                self._take_asks(body)
         except Damaged as e:
             name = name_in(self.folder, part)
             self.problems.append(one_line(f"{name}: {e}", _LONGEST))
@@ -92,46 +94,45 @@ class Collected:
 
     def _take_answers(self, part: Part, body: Sequence[tuple[int, bytes]]) -> None:
         """Raises Damaged where the answers are not just those of the shard."""
-        jobs, shard = self.plan.jobs, part.header.shard
+        own = ((index, job) for index, job in enumerate(self.plan.jobs) if self.owners[index] == part.header.shard)
+        planned = {(index, repeat): job for index, job in own for repeat in range(job.repeats)}
         asked: dict[Place, Asked] = {}
         records: dict[Place, AnswerRecord] = {}
         for number, line in body:
-            record = parsed(AnswerRecord, line, number)
-            place = (record.place, record.repeat)
-            if self.owners.get(record.place) != shard or record.repeat >= jobs[record.place].repeats:
-                raise Damaged(f"line {number}: the answer is none of shard {part.shard}")
-            if place in asked:
-                raise Damaged(f"line {number}: the answer is there twice")
-            try:
-                asked[place] = asked_of(record, jobs[record.place])
-            except Damaged as e:
-                raise Damaged(f"line {number}: {e}") from e
-            if record.said is not None:
-                records[place] = record
-        planned = sum(job.repeats for index, job in enumerate(jobs) if self.owners[index] == shard)
-        if len(asked) != planned:
-            raise Damaged(f"it has {len(asked):,} of the {planned:,} answers of shard {part.shard}")
+            with at_line(number):
+                record = parsed(AnswerRecord, line)
+                place = (record.place, record.repeat)
+                if place not in planned or place in asked:
+                    raise Damaged(f"the answer is {'there twice' if place in asked else f'none of shard {part.shard}'}")
+                asked[place] = asked_of(record, planned[place])
+                if record.said is not None:
+                    records[place] = record
+        if len(asked) != len(planned):
+            raise Damaged(f"it has {len(asked):,} of the {len(planned):,} answers of shard {part.shard}")
         self.asked |= asked
         self.records |= records
 
-    def _asks(self, body: Sequence[tuple[int, bytes]]) -> Iterator[AsksRecord]:
+    def _take_asks(self, body: Sequence[tuple[int, bytes]]) -> None:
         """Raises Damaged for what nobody could have asked."""
+        records: list[AsksRecord] = []
+        again: dict[Again, tuple[int, list[Grade]]] = {}
         for number, line in body:
-            record = parsed(AsksRecord, line, number)
-            asked = self.asked.get((record.place, record.repeat))
-            grades = asked.row.grades if asked else ()
-            for position, asks in record.asks.items():
-                if not 0 <= position < len(grades) or grades[position].outcome is not Outcome.FAIL:
-                    raise Damaged(f"line {number}: it asks again what did not fail in any part")
-                name = record.place, record.repeat, record.kind, position
-                if asks and name in self.again:
-                    raise Damaged(f"line {number}: it asks again what another part did")
-                self.again |= {name} if asks else set()
-                try:
-                    asks_in(asks, grades[position].assertion)
-                except Damaged as e:
-                    raise Damaged(f"line {number}: {e}") from e
-            yield record
+            with at_line(number):
+                record = parsed(AsksRecord, line)
+                place = (record.place, record.repeat)
+                grades = self.asked[place].row.grades if place in self.asked else ()
+                for position, asks in record.asks.items():
+                    if not 0 <= position < len(grades) or grades[position].outcome is not Outcome.FAIL:
+                        raise Damaged("it asks again what did not fail in any part")
+                    name = place, record.kind, position
+                    if name in again or name in self.again:
+                        raise Damaged("it asks again what another part did")
+                    if asks:
+                        own = grades[position].assertion
+                        again[name] = len(self.asks) + len(records), [as_planned(value(Grade, ask), own) for ask in asks]
+            records.append(record)
+        self.asks += records
+        self.again |= again
 
 
 def collect(folder: Path, plan: Plan, own: Header) -> Collected:

@@ -5,99 +5,85 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+
+from gradegate.configs.keys import mistakes
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import jsonlines
-from gradegate.files.lines import Map
 from gradegate.files.workspace import Workspace
 from gradegate.grading.grader import GRADERS
 from gradegate.planning.load import Located
+from gradegate.recording.fields import strange
 from gradegate.values.settings import Settings
-from gradegate.values.suite import NOWHERE, Assertion, Case
+from gradegate.values.suite import Assertion, Case
 
 _FORM = 'write {"description": ..., "assertion": ..., "output": ..., "label": "pass" or "fail"}'
 _SHOWN = 3  # places of cases in a message
 _ORDINAL = re.compile(r"(.+)#([1-9]\d{0,5})", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+def _answered(output: str) -> str:
+    if not any(sign.isprintable() and not sign.isspace() for sign in output):
+        raise ValueError("is empty: a run takes that for an error of the target, and grades nothing")
+    return output
+
+
+class Label(BaseModel):
     """One line: whether ``output``, as an answer to the case with that description and those variables, passes.
 
     ``description`` is None where the line tells the case by its variables alone.
     """
 
-    description: str | None
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    description: str | None = None
     assertion: str
-    output: str
-    passes: bool
-    vars: Mapping[str, Any] = field(default_factory=dict)
-    origin: Origin = NOWHERE
+    output: Annotated[str, AfterValidator(_answered)]
+    label: Literal["pass", "fail"]
+    vars: dict[str, Any] = {}
+    origin: Origin
+
+    @property
+    def passes(self) -> bool:
+        """Whether the assertion should pass."""
+        return self.label == "pass"
 
     def wrong(self, what: str, cure: str) -> ConfigError:
         """What is wrong with it, at its line."""
         return ConfigError.at(what, self.origin, cure)
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """What a file of labels holds, and the mistakes in the lines that could not be read."""
-
-    labels: tuple[Label, ...]
-    mistakes: tuple[Mistake, ...] = ()
-
-
-def read(path: str, settings: Settings) -> Labels:
-    """The labels of a file, its path relative to the working directory."""
+def read(path: str, settings: Settings) -> tuple[list[Label], list[Mistake]]:
+    """The labels of a file, its path relative to the working directory, and the mistakes in the lines that cannot be read."""
     file = settings.cwd / path
     workspace = Workspace.around(file, settings.cwd, settings.environment)
     name = workspace.name(file)
     try:
         return parse(workspace.read(file.name, file.parent, Origin(name)), name)
     except ConfigError as e:  # the mistakes of the config are said beside it
-        return Labels((), e.mistakes)
+        return [], list(e.mistakes)
 
 
-def parse(content: bytes, name: str) -> Labels:
-    """The labels of a file of that name."""
-    rows, mistakes = jsonlines.readable(content, name)
+def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
+    """The labels and mistakes of a file of that name."""
+    rows, found = jsonlines.readable(content, name)
     labels = []
     for row in rows:
         origin = Origin(name, row.line)
-        wrong = [Mistake(what, origin, _FORM) for what in _wrong(row)]
-        mistakes += wrong
-        if not wrong:
-            passes = row["label"] == "pass"
-            labels.append(Label(row.get("description"), row["assertion"], row["output"], passes, row.get("vars", {}), origin))
-    if not rows and not mistakes:
-        mistakes.append(Mistake("the file holds no labels", Origin(name), _FORM))
-    return Labels(tuple(labels), tuple(mistakes))
-
-
-def _wrong(row: Map) -> Iterator[str]:
-    """What is wrong with a line, as sentences."""
-    if "description" not in row and "vars" not in row:
-        yield "the label has no `description`"
-    for key in ("assertion", "output", "label"):
-        if key not in row:
-            yield f"the label has no `{key}`"
-    for key in ("description", "assertion", "output"):
-        if not isinstance(row.get(key, ""), str):
-            yield f"`{key}` is not text"
-    output = row.get("output")
-    if isinstance(output, str) and not any(sign.isprintable() and not sign.isspace() for sign in output):
-        yield "`output` is empty: a run takes that for an error of the target, and grades nothing"
-    if isinstance(output, str) and any("\ud800" <= sign <= "\udfff" for sign in output):
-        yield "`output` has half of a sign (a lone surrogate)"
-    if row.get("assertion") == "":
-        yield "`assertion` is empty"
-    if "label" in row and row["label"] not in ("pass", "fail"):
-        yield "`label` is neither `pass` nor `fail`"
-    if not isinstance(row.get("vars", {}), dict):
-        yield "`vars` is not an object"
+        if what := strange(row):
+            found.append(Mistake(what, origin, "write plain JSON"))
+            continue
+        try:
+            labels.append(Label.model_validate({**row, "origin": origin}))
+        except ValidationError as e:
+            found += mistakes(e, row, name)
+    if not rows and not found:
+        found.append(Mistake("the file holds no labels", Origin(name), _FORM))
+    return labels, found
 
 
 # --- what of the config a label is about ----------------------------------------------------------------------
@@ -123,10 +109,10 @@ class Selection:
     selected: tuple[Selected, ...]
 
 
-def select(labels: Labels, suites: Sequence[Located], asks: int) -> Selection:
+def select(labels: Iterable[Label], mistakes: Iterable[Mistake], suites: Sequence[Located], asks: int) -> Selection:
     """Binds labels to cases, each answered ``asks`` times.
 
-    A label that fits no case, or several, becomes a mistake of the first suite.
+    A label that fits no case, or several, becomes a mistake of the first suite, beside those that there are.
     """
     named: dict[str | None, list[tuple[int, Case]]] = defaultdict(list)  # by description, and all of them
     for number, located in enumerate(suites):
@@ -136,8 +122,8 @@ def select(labels: Labels, suites: Sequence[Located], asks: int) -> Selection:
     found: dict[int, list[Selected]] = defaultdict(list)
     seen: dict[object, Label] = {}
     outputs: Counter[str] = Counter()
-    mistakes = list(labels.mistakes)
-    for label in labels.labels:
+    wrong = list(mistakes)
+    for label in labels:
         try:
             number, case = _case(label, named[label.description])
             assertion = _assertion(case, label)
@@ -149,16 +135,18 @@ def select(labels: Labels, suites: Sequence[Located], asks: int) -> Selection:
             found[number].append(Selected(label, recorded, outputs[label.output]))
             outputs[label.output] += 1
         except ConfigError as e:
-            mistakes += e.mistakes
+            wrong += e.mistakes
     planned = [replace(it, recorded=tuple(s.case for s in found[number])) for number, it in enumerate(suites)]
-    if mistakes:
+    if wrong:
         suite = planned[0].suite
-        planned[0] = replace(planned[0], suite=replace(suite, mistakes=(*suite.mistakes, *mistakes)))
+        planned[0] = replace(planned[0], suite=replace(suite, mistakes=(*suite.mistakes, *wrong)))
     return Selection(planned, tuple(selected for number in range(len(suites)) for selected in found[number]))
 
 
 def _case(label: Label, named: Sequence[tuple[int, Case]]) -> tuple[int, Case]:
     """The one case with the label's variables, and the number of its suite. Raises ConfigError."""
+    if label.model_fields_set.isdisjoint({"description", "vars"}):
+        raise label.wrong("the label has no `description`", _FORM)
     fitting = [(number, case) for number, case in named if _fits(case, label)]
     if not fitting:
         called = "" if label.description is None else f" `{label.description}`"
@@ -184,7 +172,7 @@ def _fits(case: Case, label: Label) -> bool:
 def _assertion(case: Case, label: Label) -> Assertion:
     """The assertion that the label names by type or metric, and by its place where there are several."""
     written = list(_each(case.assertions))
-    found = [it for it in written if label.assertion in (it.type, it.metric)]
+    found = [it for it in written if label.assertion and label.assertion in (it.type, it.metric)]
     ordinal = _ORDINAL.fullmatch(label.assertion)
     if not found and ordinal:
         named = [it for it in written if ordinal[1] in (it.type, it.metric)]

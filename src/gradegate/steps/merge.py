@@ -48,7 +48,7 @@ def merged(prepared: Prepared, collected: Collected, reask: int) -> Merged:
         return asked or Asked(missing_row(job, repeat, why, Trouble.STOPPED))
 
     hidden = frozenset(place for place, asked in collected.asked.items() if asked.row.hidden)
-    playback = Playback(collected.asks, hidden)
+    playback = Playback(collected.asks, collected.again, hidden)
     gathered = Gathered.of(prepared.plan, Askable(prepared.plan), reask, asked_of, playback)
     playback.places = gathered.places
     nobody = Portions(prepared.client.budget, lambda *_: None)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gradegate.access.hiding import Hide
 from gradegate.deciding.votes import Standing
 from gradegate.grading.conclude import error
-from gradegate.results.mapping import value
 from gradegate.running.base_grades import Regrading
 from gradegate.running.conclusion import Place
 from gradegate.running.confirm import in_portions
 from gradegate.running.portions import Portions
 from gradegate.running.reasks import Asking, Stopped
-from gradegate.steps.records import AsksRecord, asks_in, asks_record
+from gradegate.steps.records import AsksRecord, asks_record
 from gradegate.values.conversation import NO_USAGE, Usage
+from gradegate.values.result import Grade
 
 HIDDEN = "a secret is hidden in what was graded, so that no other job can grade it again"
 
@@ -44,18 +44,13 @@ class Playback:
     """
 
     records: Sequence[AsksRecord]
+    again: Mapping[tuple[Place, str, int], tuple[int, Sequence[Grade]]]
     hidden: frozenset[Place]
     places: Sequence[Place] = ()
     missing: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._found: dict[tuple[Place, str, int], int] = {
-            ((record.place, record.repeat), record.kind, position): number
-            for number, record in enumerate(self.records)
-            for position, asks in record.asks.items()
-            if asks
-        }
-        self._left = set(self._found)  # what nobody needed so far
+        self._left = set(self.again)  # what nobody needed so far
         self._used: set[int] = set()  # records of which something was said, by their number
 
     def __call__(self, numbered: Sequence[tuple[int, Asking]], portions: Portions, stopped: Stopped) -> None:
@@ -68,17 +63,16 @@ class Playback:
     def _say(self, asking: Asking, place: Place) -> None:
         kind = "base" if isinstance(asking, Regrading) else "again"
         for position in asking.asks:
-            found = self._found.get((place, kind, position))
-            if found is not None:
+            if (place, kind, position) in self.again:
                 self._left.discard((place, kind, position))
-                self._take(found, asking, position)
+                self._take(*self.again[place, kind, position], asking, position)
             elif place in self.hidden and not asking.anew and kind == "again":
                 while asking.standing(position) is Standing.OPEN:  # nobody could ask
                     asking.asks[position].append(error(asking.bounds[position], HIDDEN, NO_USAGE))
 
-    def _take(self, number: int, asking: Asking, position: int) -> None:
+    def _take(self, number: int, asks: Sequence[Grade], asking: Asking, position: int) -> None:
         record = self.records[number]
-        for ask in asks_in(record.asks[position], asking.bounds[position].asserted):
+        for ask in asks:
             if asking.standing(position) is Standing.OPEN:  # nobody asks beyond that
                 asking.asks[position].append(ask)
         if number not in self._used:
@@ -90,7 +84,7 @@ class Playback:
 
     def asked(self, place: Place, position: int) -> bool:
         """Whether a grade was asked again by anybody."""
-        return (place, "again", position) in self._found
+        return (place, "again", position) in self.again
 
     def unneeded(self) -> tuple[int, tuple[Usage, Usage]]:
         """How many grades were asked again that no rule needed, and what target and graders took for what nobody said."""
@@ -99,7 +93,5 @@ class Playback:
             if number not in self._used:
                 target = sum(record.usages, target + record.lost_answers)
                 graders += record.lost
-        for name in self._left:
-            asks = self.records[self._found[name]].asks[name[2]]
-            graders = sum((value(Usage, ask.usage) for ask in asks), graders)
+        graders = sum((ask.usage for name in self._left for ask in self.again[name][1]), graders)
         return len(self._left), (target, graders)

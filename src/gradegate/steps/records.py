@@ -148,7 +148,7 @@ def row_in(line: CaseLine, planned: Job, repeat: int, job: Job) -> Row:
         asserted += [(bound.asserted, True) for bound in binding.bounds if bound is not binding]
     if len(said.grades) != len(asserted):
         raise Damaged(f"the answer has {len(said.grades)} grades, and {len(asserted)} are planned")
-    grades = tuple(_as_planned(grade, *it) for grade, it in zip(said.grades, asserted, strict=True))
+    grades = tuple(as_planned(grade, *it) for grade, it in zip(said.grades, asserted, strict=True))
     row = replace(said, suite=planned.suite, case=planned.number, grades=grades, base=None, threshold=planned.case.threshold)
     if row.error:
         is_sound = row.outcome is Outcome.ERROR and all(grade.outcome is Outcome.ERROR for grade in row.grades)
@@ -159,12 +159,7 @@ def row_in(line: CaseLine, planned: Job, repeat: int, job: Job) -> Row:
     return row
 
 
-def asks_in(lines: list[GradeLine], asserted: Asserted) -> list[Grade]:
-    """The asks of one grade after the first. Raises Damaged for asks of another one."""
-    return [_as_planned(value(Grade, line), asserted, False) for line in lines]
-
-
-def _as_planned(grade: Grade, asserted: Asserted, inner: bool) -> Grade:
+def as_planned(grade: Grade, asserted: Asserted, inner: bool = False) -> Grade:
     """The grade, about what the plan asserts; what it shows of that is the shard's. Raises Damaged for another grade."""
     said = grade.assertion
     if (said.key, said.definition) != (asserted.key, asserted.definition):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from gradegate.planning.job import Plan
 from gradegate.replies.parts import Damaged, Line
 from gradegate.reporting.redact import conceal
-from gradegate.results.earlier_run import BaseAnswer, answer_of
 from gradegate.running.askable import Askable
 from gradegate.running.base_grades import Beside
 from gradegate.running.conclusion import Account, Place
@@ -18,7 +17,7 @@ from gradegate.steps.playback import Recorder
 from gradegate.steps.preparation import Prepared
 from gradegate.steps.records import AccountRecord, OpenRecord, answer_record, asked_of, row_in
 from gradegate.steps.split import jobs_of
-from gradegate.values.result import Outcome
+from gradegate.values.result import Outcome, Row
 from gradegate.values.settings import Settings
 
 
@@ -86,8 +85,8 @@ def _answer(plan: Plan, askable: Askable, it: OpenRecord) -> Answer:
     return Answer(job, asked.row, asked.transcript)
 
 
-def _counterpart(plan: Plan, it: OpenRecord, recorded: dict[Place, BaseAnswer | None]) -> BaseAnswer | None:
+def _counterpart(plan: Plan, it: OpenRecord, recorded: dict[Place, Row | None]) -> Row | None:
     place, repeat = it.answer.place, it.answer.repeat
     if it.other is None:
         return recorded[place, repeat]
-    return answer_of(row_in(it.other, plan.jobs[place + 1], repeat, plan.jobs[place + 1]))
+    return row_in(it.other, plan.jobs[place + 1], repeat, plan.jobs[place + 1])

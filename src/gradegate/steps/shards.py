@@ -14,7 +14,7 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files.replacing import Place
 from gradegate.options import whole_number
 from gradegate.planning.identity import plan_digest
-from gradegate.replies.parts import FORMAT, OPEN, PART, Damaged, Header, parsed, read, write
+from gradegate.replies.parts import FORMAT, OPEN, PART, Damaged, Header, read, write
 from gradegate.reporting.visible import one_line
 from gradegate.running.run import Watch
 from gradegate.steps.collection import Collected, collect
@@ -90,7 +90,7 @@ def _opened(settings: Settings) -> tuple[Header, list[OpenRecord]]:
     """The first line and the failures of the file that names them. Raises ConfigError."""
     try:
         file = read(settings.cwd / settings.open)
-        return file.header, [parsed(OpenRecord, line, number) for number, line in file.body()]
+        return file.header, list(file.records(OpenRecord))
     except Damaged as e:
         raise _unusable(f"it names no failures to ask again: {e}", settings) from e
 

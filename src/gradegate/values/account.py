@@ -5,26 +5,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from gradegate.values.suite import NO_LIMITS, NOISE, Limits
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How results came about: ``started`` in UTC (ISO 8601), and by file the SHA-256 of configs and of recorded answers.
+    """How results came about."""
 
-    ``titles`` are the descriptions of configs, by file. ``gradegate run CONFIG`` with ``options`` asks the same again in
-    ``folder``, which is relative to the root of the repository.
-    """
-
-    tool: str = ""  # the version of gradegate
-    commit: str = ""
-    started: str = ""
-    configs: Mapping[str, str] = field(default_factory=dict)
-    answers: Mapping[str, str] = field(default_factory=dict)
-    titles: Mapping[str, str] = field(default_factory=dict)
-    options: tuple[str, ...] = ()
-    folder: str = ""
+    tool: Annotated[str, "The version of gradegate."] = ""
+    commit: Annotated[str, "What was checked out; empty where that is not known."] = ""
+    started: Annotated[str, "UTC, ISO 8601."] = ""
+    configs: Annotated[Mapping[str, str], "SHA-256 of each config, by its file."] = field(default_factory=dict)
+    answers: Annotated[Mapping[str, str], "SHA-256 of each file with recorded answers, by its name; empty where targets were asked."] = (
+        field(default_factory=dict)
+    )
+    titles: Annotated[Mapping[str, str], "The description of each config that has one, by its file."] = field(default_factory=dict)
+    options: Annotated[tuple[str, ...], "With a config, arguments of `gradegate run` that ask the same."] = ()
+    folder: Annotated[str, "Where to run it, relative to the root of the repository."] = ""
 
     @property
     def digest(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 
 class Image(str):
@@ -93,10 +93,10 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
-    unpriced: int = 0
+    unpriced: Annotated[int, "Calls whose price is unknown."] = 0
     seconds: float = 0.0
-    reasks: int = 0
-    cached: int = 0
+    reasks: Annotated[int, "Graders asked again because their reply held no verdict."] = 0
+    cached: Annotated[int, "Replies that came from the cache; they are not among the calls."] = 0
     saved: float = 0.0
     untimed: int = 0  # calls of which nobody says how long they took, as of a recorded answer
     readings: Readings = NO_READINGS

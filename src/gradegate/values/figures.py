@@ -55,12 +55,7 @@ def _cut_percent(share: float, digits: int) -> str:
     if not abs(share) < 1e12:
         return percent(share, digits)
     whole = (Decimal(repr(share)) * 100).quantize(Decimal(1).scaleb(-digits), ROUND_DOWN)
-    return f"{_bare(f'{whole:,f}')}%"
-
-
-def _bare(number: str) -> str:
-    """A decimal without zeros at its end."""
-    return number.rstrip("0").rstrip(".") if "." in number else number
+    return f"{whole:,f}".rstrip("0").rstrip(".") + "%"
 
 
 def _apart(show: Callable[[float, int], str], value: float, other: float, lengths: range) -> tuple[str, str]:

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 from gradegate.errors import Origin
 from gradegate.values.account import AskedModel, BaselineReport, BudgetReport, CacheReport, ConfirmReport, DerivedMetric, KeyUse, Made
@@ -85,8 +85,8 @@ class Asserted(Held):
     model_slug: str = ""
     is_set: bool = False
     origin: Origin = NOWHERE
-    key: bytes = b""  # SHA-256: what it is called among those of its answer, in every run
-    definition: bytes = b""  # SHA-256: what it asks for: equal where two runs ask for the same
+    key: Annotated[bytes, "What the grade is called among those of its answer, in every run."] = b""
+    definition: Annotated[bytes, "SHA-256 of what is asked for: equal where two runs ask the same."] = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +118,20 @@ class Grade:
     reason: str = ""
     evidence: Mapping[str, Any] = field(default_factory=nothing)
     usage: Usage = NO_USAGE
-    setup: bool = False  # an ERROR that only the user can fix: wrong key, wrong model
-    inner: bool = False  # of a member of an assert-set, whose own grade decides
-    scale: int = 1  # people see the score times this
-    unread: str = ""  # the score as the grader wrote it, where that is not a number
-    most: bool = False  # the threshold is a limit from above on what was measured, not on the score
-    votes: tuple[Vote, ...] = ()  # every ask in order, where it was asked more than once
-    confirmed: bool | None = None  # whether asking again confirmed its failure, None where it was not asked again
-    unconfirmed: bool = False  # it failed, could have been asked again, and was not asked to its end
-    status: str = ""  # beside a base: ok, fixed, pre-existing, new-failure, unsteady or undecided
-    base: Counterpart | None = None  # None where the base does not have it, or by another definition
-    undone: bool = False  # an ERROR because a budget or a signal ended the run before
-    unheard: bool = False  # an ERROR because no answer came: no connection, an error status, nothing in time
-    withheld: bool = False  # an ERROR because a model was not asked, or gave what cannot be used
-    turns: tuple[int, ...] = ()  # of a conversation, from 1: those that the failure is about, empty where nobody says
+    setup: Annotated[bool, "An error that only the user can fix, such as a wrong key."] = False
+    inner: Annotated[bool, "Of a member of an assert-set, whose own grade decides."] = False
+    scale: Annotated[int, "People see the score times this."] = 1
+    unread: Annotated[str, "The score as the grader wrote it, where that is not a number."] = ""
+    most: Annotated[bool, "The threshold is a limit from above on what was measured, not on the score."] = False
+    votes: Annotated[tuple[Vote, ...], "Every ask in order, where it was asked more than once."] = ()
+    confirmed: Annotated[bool | None, "Whether asking again confirmed its failure; null where it was not asked again."] = None
+    unconfirmed: Annotated[bool, "It failed once, could have been asked again, and was not asked to its end."] = False
+    status: Annotated[str, "Beside the base; empty without one, and where it was not settled."] = ""
+    base: Annotated[Counterpart | None, "null where the base has nothing to compare with."] = None
+    undone: Annotated[bool, "An error because a budget or a signal ended the run before."] = False
+    unheard: Annotated[bool, "An error because no answer came: no connection, an error status, or nothing in time."] = False
+    withheld: Annotated[bool, "An error because a model was not asked, or gave what cannot be used."] = False
+    turns: Annotated[tuple[int, ...], "Of a conversation, from 1: those that the failure is about."] = ()
 
     @property
     def counts(self) -> bool:
@@ -155,27 +155,29 @@ class Row:
     description: str
     provider: str
     prompt_label: str
-    prompt: str
+    prompt: Annotated[str, "As it was sent, with the variables filled in."]
     vars: Mapping[str, Any]
     outcome: Outcome
-    output: str | None = None
-    error: str = ""  # why there is no output
+    output: Annotated[str | None, "null when the provider gave no answer; error says why."] = None
+    error: str = ""
     grades: tuple[Grade, ...] = ()
-    score: float | None = None  # weighted mean of the graded assertions that count
-    threshold: float | None = None  # the case's own
-    reason: str = ""  # where that threshold decided
+    score: Annotated[float | None, "The weighted mean of the grades that count."] = None
+    threshold: Annotated[float | None, "The case's own."] = None
+    reason: Annotated[str, "Where the case's own threshold decided."] = ""
     usage: Usage = NO_USAGE  # the target's
     case: int = 0  # number of the case in its suite: rows of one case are compared by select-best
     repeat: int = 0
-    turns: tuple[Turn, ...] = ()  # where there is more than the prompt and the output
-    metadata: Mapping[str, Any] = field(default_factory=dict)  # what the target returned beside the answer
+    turns: Annotated[tuple[Turn, ...], "The conversation where there is more than a prompt and an answer."] = ()
+    metadata: Annotated[Mapping[str, Any], "What the provider returned beside the answer: tool calls, finish reason."] = field(
+        default_factory=dict
+    )
     origin: Origin = NOWHERE
-    key: bytes = b""  # SHA-256: what it is called in every run
-    definition: bytes = b""  # SHA-256: what is asked and given: equal where two runs ask for the same
-    base: Outcome | None = None  # what the base says of the case, None where it does not have it, or another one
-    hidden: bool = False  # a secret is hidden in what was graded, so that it cannot be graded again from here
-    undone: bool = False  # there is no output because a budget or a signal ended the run before
-    withheld: bool = False  # there is no output because its target was not asked, or gave what cannot be used
+    key: Annotated[bytes, "What the answer is called in every run."] = b""
+    definition: Annotated[bytes, "SHA-256 of what the case gives and asks for."] = b""
+    base: Annotated[Outcome | None, "What the base says of the case; null where it has none."] = None
+    hidden: Annotated[bool, "A secret is hidden in what was graded."] = False
+    undone: Annotated[bool, "There is no output because a budget or a signal ended the run before."] = False
+    withheld: Annotated[bool, "There is no output because the target was not asked, or gave what cannot be used."] = False
 
     @property
     def counts(self) -> bool:
@@ -258,14 +260,14 @@ class RuleResult:
     passed: int = 0
     failed: int = 0
     errored: int = 0
-    pass_rate: float | None = None
+    pass_rate: Annotated[float | None, "From 0 to 1; null when nothing was graded."] = None
     score: float | None = None
-    low: float | None = None  # the interval of the pass rate, where the rule asks for one
+    low: Annotated[float | None, "The interval of the pass rate, where the rule asks for one."] = None
     high: float | None = None
-    new_failures: int | None = None  # cases, where the rule limits them
-    worse: int | None = None  # cases that passed on the base and fail here; the other way round: better
-    better: int | None = None
-    p: float | None = None  # the chance of so many worse ones, were both ways alike
+    new_failures: Annotated[int | None, "Cases that fail here and not on the base."] = None
+    worse: Annotated[int | None, "Cases that passed on the base and fail here."] = None
+    better: Annotated[int | None, "Cases that failed on the base and pass here."] = None
+    p: Annotated[float | None, "The chance of so many worse ones, were both ways alike."] = None
     bears: bool = False  # met even if each answer on which the grader contradicts itself is a new failure
 
 

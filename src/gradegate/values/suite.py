@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from gradegate.access.environment import Environment, Use
 from gradegate.errors import Mistake, Origin
@@ -175,9 +175,9 @@ class Rule:
     min_cases: int | None = None  # fewer that passed or failed are too few to tell
     confidence: float | None = None  # the pass rate's interval decides, for cases that are a sample
     blocking: bool = True
-    every_case: bool = False  # the rule of a config without a gate block: each case must pass
-    by_metric: bool = False  # the mean score is that of the means of the metrics, however many grades each has
-    scale: int = 1  # people see scores times this
+    every_case: Annotated[bool, "Each case must pass: the rule of a config without a gate block."] = False
+    by_metric: Annotated[bool, "The mean score is that of the means of the metrics."] = False
+    scale: Annotated[int, "People see scores times this."] = 1
     suite: str = ""
     origin: Origin = NOWHERE
     max_new_failures: int | None = None  # cases that fail here and not on the base

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from gradegate.deciding.chances import Crossed, Flips, Interval, Kappa, corrected, flips, kappa, upper_bound, wilson
 from gradegate.errors import Origin
-from gradegate.values.result import Asserted, Grade, Outcome, Row, RunResult
+from gradegate.values.result import Grade, Outcome, Row, RunResult
 
 FEW = 30  # labels of a kind, below which its figures are marked
 VOTES = 60  # from which `noise` is suggested
@@ -53,11 +53,6 @@ class Judged:
     def first(self) -> Grade:
         """The grade of the first ask, which is held against the label."""
         return self.rows[0].grades[0]
-
-    @property
-    def asserted(self) -> Asserted:
-        """The assertion."""
-        return self.first.assertion
 
     @property
     def votes(self) -> tuple[int, int]:
@@ -130,18 +125,8 @@ class Calibration:
         """Each assertion, by type and metric, in the order of the labels."""
         groups: dict[tuple[str, str], list[Judged]] = {}
         for it in self.judged:
-            groups.setdefault((it.asserted.type, it.asserted.metric), []).append(it)
+            groups.setdefault((it.first.assertion.type, it.first.metric), []).append(it)
         return tuple(_agreement(several, *names) for names, several in groups.items())
-
-    @property
-    def differences(self) -> tuple[Judged, ...]:
-        """Where grader and people differ."""
-        return tuple(it for it in self.judged if it.differs)
-
-    @property
-    def errors(self) -> tuple[Judged, ...]:
-        """What the first ask gave no verdict on."""
-        return tuple(it for it in self.judged if it.first.outcome is Outcome.ERROR)
 
     @property
     def noise(self) -> float | None:

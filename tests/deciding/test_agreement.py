@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from gradegate.deciding.agreement import Agreement
 from gradegate.deciding.chances import Crossed, Flips
-from gradegate.steps.agreement import Agreement
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "decisions.json").read_text())
 CELLS = ("both_pass", "person_pass_grader_fail", "person_fail_grader_pass", "both_fail")
