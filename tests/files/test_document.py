@@ -62,14 +62,30 @@ def test_lines_are_known_by_path():
 
 
 def test_json_keeps_lines_and_joins_surrogates():
-    content = document.read(b'{"a": [1,\n {"b": "\\ud83d\\ude00"}]}', "x.json")
-    assert content == {"a": [1, {"b": "😀"}]}
+    content = document.read('{"a": [1,\n {"b": "\\ud83d\\ude00\u2028\\\\ud83d"}]}'.encode(), "x.json")
+    assert content == {"a": [1, {"b": "😀\u2028\\ud83d"}]}
     assert document.line_of(content, ["a", 1]) == 2
+
+
+def test_what_is_json_and_no_yaml_is_read_as_json():
+    long = "k" * 2000
+    content = document.read(f'{{"{long}": "\\ud83d",\n "b": NaN}}'.encode(), "x.json")
+    assert next(iter(content.items())) == (long, "\ud83d")
+    assert document.line_of(content, ["b"]) == 1
+
+
+@each("name", ["x.json", "x.yaml"])
+def test_a_number_beyond_reading_is_a_mistake(name: str):
+    with pytest.raises(ConfigError, match="a number with too many digits"):
+        document.read(b'{"a": ' + b"1" * 5000 + b"}", name)
 
 
 @each(
     ("content", "message"),
     [
+        (b'{"a": 1,}', "x.json:1: not valid JSON, column"),
+        (b'{"a": yes}', "x.json:1: not valid JSON, column 7"),
+        (b'{"' + b"k" * 2000 + b'": {"b": 1, "b": 2}}', "x.json:1: the key `b` occurs twice"),
         (b'{"a": 1, "a": 2}', "x.json:1: the key `a` occurs twice"),
         (b'{"a": 1,\n "b": }', "x.json:2: not valid JSON, column 7"),
         (b"[" * 5000, "nested deeper"),
@@ -117,4 +133,4 @@ def test_json_knows_the_line_of_each_key():
     text = b'{\n "a": 1,\n "b": {"c":\n  [1, {"d": 2}],\n  "e": "x\\ny"},\n "f": [\n]\n}'
     found = document.read(text, "x.json")
     paths = [["a"], ["b"], ["b", "c"], ["b", "c", 1], ["b", "c", 1, "d"], ["b", "e"], ["f"]]
-    assert [document.line_of(found, path) for path in paths] == [2, 3, 4, 4, 4, 5, 6]
+    assert [document.line_of(found, path) for path in paths] == [2, 3, 3, 4, 4, 5, 6]

@@ -188,7 +188,7 @@ def test_all_mistakes_are_told_at_once(gate):
     made["derivedMetrics"] += ["text", {"nam": "x", "value": 1}]
     ran = gate(made)
     assert ran.code == 2
-    for words in ("`ln`", "two derived metrics are called `a`", "ends too early", "is a mapping", 'did you mean "name"?'):
+    for words in ("`ln`", "two derived metrics are called `a`", "of it is missing", "is a mapping", 'did you mean "name"?'):
         assert words in ran.err
 
 

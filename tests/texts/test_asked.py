@@ -3,8 +3,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.texts import references
-from gradegate.texts.prompt import stays
+from gradegate.texts import engine
+from gradegate.texts.prompt import asked_by, asks_for, stays
 
 # What promptfoo looks for, as it writes it.
 OPEN = re.compile(r"\{\{[^}\n]*$|\{%[^%\n]*$|\{#[^#\n]*$", re.MULTILINE)
@@ -20,9 +20,9 @@ def test_open_braces_are_found_as_the_patterns_find_them(text):
 
 @given(TEXTS)
 def test_a_name_is_found_as_the_pattern_finds_it(text):
-    assert references.asks_for(text, "_c") == (USES.search(text) is not None)
+    assert asks_for(text, "_c") == (USES.search(text) is not None)
 
 
 @given(TEXTS)
 def test_a_long_text_asks_for_the_same_as_a_short_one(text):
-    assert references.asked_by(text + " " * 600) == references.names(text)
+    assert asked_by(text + " " * 600) == engine.mentioned(text)

@@ -28,30 +28,34 @@ def test_arithmetic_is_that_of_mathjs():
     ("text", "what", "cure"),
     [
         ("", "empty", "expression"),
-        ("hits +", "ends too early", "complete"),
-        ("(hits", "ends too early", "complete"),
-        ("hits)", "`)` is not supported there", "JavaScript"),
-        ("hits / misses misses", "`misses` is not supported there", "JavaScript"),
-        ("2 (hits + 1)", "`(` is not supported", "JavaScript"),
+        ("hits +", "is missing", "JavaScript"),
+        ("(hits", "is missing", "JavaScript"),
+        ("hits)", "one too many", "JavaScript"),
+        ("hits / misses misses", "is missing", "JavaScript"),
+        ("2 (hits + 1)", "bracket", "JavaScript"),
         ("hits && share", "`&` is not supported", "JavaScript"),
-        ("1 < 2 < 3", "`<` is not supported", "JavaScript"),
+        ("1 < 2", "`<` is not supported", "JavaScript"),
+        ("not hits", "is missing", "JavaScript"),
+        ("hits ** 2", "is missing", "JavaScript"),
+        ("hits // 2", "is missing", "JavaScript"),
+        ("hits, share", "comma", "JavaScript"),
         ("hits & 2", "`&` is not supported", "JavaScript"),
-        ("hits ? 1", "ends too early", "complete"),
+        ("hits ? 1 : 2", "`?` is not supported", "JavaScript"),
         ("1^" * 900 + "1", "nested too deeply", "split"),
-        ("1?1:" * 300 + "1", "nested too deeply", "split"),
+        ("1+" * 300 + "1", "nested too deeply", "split"),
         ("hits; share", "`;` is not supported", "JavaScript"),
         ("hits.length", "`.` is not supported", "JavaScript"),
-        ("[hits, share]", "`[` is not supported", "JavaScript"),
-        ("mean([[hits]])", "`[` is not supported", "JavaScript"),
-        ("abs([hits])", "`[` is not supported", "JavaScript"),
-        ("mean()", "`)` is not supported", "JavaScript"),
+        ("[hits, share]", "bracket", "JavaScript"),
+        ("mean([[hits]])", "bracket", "JavaScript"),
+        ("abs([hits])", "bracket", "JavaScript"),
+        ("mean()", "`mean` takes 1 or more arguments, not 0", "correct"),
         ("'abc'", "`'` is not supported", "JavaScript"),
         ("ln(hits)", "function `ln`", "sqrt"),
         ("squrt(hits)", "function `squrt`", 'did you mean "sqrt"?'),
         ("pow(hits)", "`pow` takes 2 arguments, not 1", "correct"),
         ("round(1, 2, 3)", "`round` takes 1 or 2 arguments, not 3", "correct"),
-        ("namedScores[hits]", "`[` is not supported", "JavaScript"),
-        ("(" * 60 + "1" + ")" * 60, "nested too deeply", "split"),
+        ("namedScores[hits]", "bracket", "JavaScript"),
+        ("(" * 300 + "1" + ")" * 300, "is missing", "JavaScript"),
         ("-" * 900 + "1", "nested too deeply", "split"),
         ("1" * 2001, "more than 2,000 characters", "less"),
     ],
@@ -82,7 +86,7 @@ def test_what_is_no_number_is_an_error(text, words):
 
 
 def test_the_names_that_it_reads_are_known():
-    read = working("a * (b + pass) / __count > sqrt(c) ? namedScores.d : namedScores['e f']").names
+    read = working("a * (b + pass) / __count - sqrt(c) + namedScores.d % namedScores['e f']").names
     assert read == {"a", "b", "c", "d", "e f", "pass", "__count"}
 
 

@@ -13,7 +13,7 @@ from gradegate.configs.turns import read_turns
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
 from gradegate.files.kinds import is_code
-from gradegate.processes.use import INSTEAD, program
+from gradegate.processes.pool import INSTEAD, program
 from gradegate.values.suite import NO_OPTIONS, NOTHING, Assertion, Case, CaseOptions, Code, Verbatim
 
 

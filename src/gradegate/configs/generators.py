@@ -10,9 +10,8 @@ from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.document import to_json
 from gradegate.processes import pool
-from gradegate.processes.pool import Failed, Place
+from gradegate.processes.pool import SOURCE, Failed, Place, check, program
 from gradegate.processes.program import Program, argv
-from gradegate.processes.use import SOURCE, check, program
 from gradegate.values.suite import PromptSpec
 
 _ROLE = "target"  # what is asked is no part of judging

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 from gradegate.configs.dialect import Source
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.kinds import is_code
+from gradegate.processes.pool import INSTEAD, program
 from gradegate.processes.program import is_python
-from gradegate.processes.use import INSTEAD, program
 from gradegate.texts.script import CodeFile
 from gradegate.values.suite import Code
 

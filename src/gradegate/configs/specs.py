@@ -15,8 +15,7 @@ from gradegate.configs.dialect import Source
 from gradegate.configs.keys import ProviderKeys, mistakes
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import document
-from gradegate.texts.envnames import env_names, env_needs
-from gradegate.texts.template import TemplateError, render_env
+from gradegate.texts.template import TemplateError, environment, render_env
 from gradegate.values.suite import KINDS, NOTHING, Graders, Idle, ProviderSpec
 
 _OPTIONS = 6  # that a cure names
@@ -147,7 +146,7 @@ def literals(written: Mapping[str, str], env: Environment, origin: Origin) -> tu
 def sources(value: Any, env: Environment, origin: Origin) -> frozenset[str]:
     """The variables of the environment that the templates in a value give away. Raises ConfigError."""
     try:
-        return frozenset().union(*map(env.sources, env_names(value)))
+        return frozenset().union(*map(env.sources, environment(value)[0]))
     except TemplateError as e:
         raise _unfilled(e, origin) from e
 
@@ -159,7 +158,7 @@ def _unfilled(error: TemplateError, origin: Origin) -> ConfigError:
 def _filled(value: Any, env: Environment, origin: Origin) -> Any:
     """The value with what it shows of the environment. Raises ConfigError for what is not set or is the runner's own."""
     try:
-        names, needed = env_names(value), env_needs(value)
+        names, needed = environment(value)
         for name in sorted(names):
             if is_runners(name) and name not in env.literals:
                 what = f"`{{{{ env.{name} }}}}` is the runner's own, which no config reads"

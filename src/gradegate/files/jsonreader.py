@@ -1,25 +1,25 @@
-"""Reads JSON into plain data that remembers its lines.
+"""Reads JSON into plain data that remembers its lines: what the standard library reads, with the lines that YAML's reader finds.
 
-The only module that leans on undocumented parts of the standard library: ``JSONObject``, ``JSONArray`` and
-``scanstring`` of ``json.decoder`` and ``py_make_scanner`` of ``json.scanner``, the decoder in pure Python, where the
-starts of values can be turned into lines. ``tests/files/test_jsonreader.py`` checks each of them.
+Of the little that is JSON and no YAML, such as a key of 1,024 characters, every line is the first.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from json.decoder import JSONArray, JSONObject, scanstring  # type: ignore[attr-defined]
-from json.scanner import py_make_scanner  # type: ignore[attr-defined]
+from collections.abc import Iterable
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
+from gradegate.files import yamlreader
 from gradegate.files.amounts import READ
-from gradegate.files.lines import MAX_DEPTH, Map, Seq
+from gradegate.files.lines import MAX_DEPTH, at_line
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _SIGNS = ",:[[{{{"  # a list is counted twice and an object thrice, as they take memory
 _EXACT = 100_000  # values above which signs inside texts are not counted
+_HALVES = re.compile(r"\\(?:(u[dD][89abAB]..\\u[dD][c-fC-F]..)|.)", re.DOTALL)  # of a character; or any other escape
+_BREAKS = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "\x85\u2028\u2029"})  # ends of lines in YAML
 
 
 def values_in(text: str) -> int:
@@ -30,72 +30,45 @@ def values_in(text: str) -> int:
 
 def read(text: str, file: str) -> Any:
     """The value of a document. Raises ConfigError with file, line and column, and TooMuch."""
-    READ.add_values(values_in(text))
-    decoder = _Decoder(file)
+    count = values_in(text)
+    if count > READ.values_left:
+        READ.add_values(count)  # which says that it is too much
+    value = parsed(text, file)
+    yaml = text if text.isascii() else text.translate(_BREAKS)
+    yaml = _HALVES.sub(lambda it: json.loads(f'"{it[0]}"') if it[1] else it[0], yaml)
     try:
-        return decoder.decode(text)
+        found = yamlreader.read(yaml, file)
+        if found == value:
+            return found
+    except yamlreader.NoYamlError:
+        READ.add_values(count)
+    return parsed(text, file, object_pairs_hook=unique)
+
+
+def parsed(text: str, file: str, line: int = 1, cure: str = "correct the JSON here", **how: Any) -> Any:
+    """What ``json.loads`` gives for a text that begins at a line. Raises ConfigError."""
+    try:
+        return at_line(json.loads(text, **how), line, MAX_DEPTH) if how else json.loads(text)
     except json.JSONDecodeError as e:
         what = f"not valid JSON, column {e.colno}: {e.msg}"
-        raise ConfigError.at(what, Origin(file, e.lineno), "correct the JSON here") from e
-    except ValueError as e:  # Python turns no more than 4,300 digits into a number
-        raise ConfigError.at("a number with too many digits", Origin(file, decoder.line), "quote it if it is text") from e
+        raise ConfigError.at(what, Origin(file, line + e.lineno - 1), cure) from e
     except RecursionError as e:
-        raise ConfigError.at(f"nested deeper than {MAX_DEPTH} levels", Origin(file), "flatten it") from e
+        raise ConfigError.at(f"nested deeper than {MAX_DEPTH} levels", Origin(file, line), "flatten it") from e
+    except _TwiceError as e:
+        raise ConfigError.at(f"the key `{e}` occurs twice in this object", Origin(file, line), "keep one") from e
+    except ValueError as e:  # Python turns no more than 4,300 digits into a number
+        raise ConfigError.at("a number with too many digits", Origin(file, line), "quote it if it is text") from e
 
 
-class _Decoder(json.JSONDecoder):
-    """The standard decoder with the lines of values; they start in order, so counting goes on from the last one."""
+class _TwiceError(ValueError):
+    pass
 
-    def __init__(self, file: str) -> None:
-        super().__init__()
-        self._file = file
-        self._seen = (0, 1)  # a position and its line: values start in order, so counting goes on from here
-        self._depth = 0
-        self.parse_object = self._object
-        self.parse_array = self._array
-        self.parse_string = scanstring
-        self.scan_once = py_make_scanner(self)
 
-    @property
-    def line(self) -> int:
-        """Where the value starts that was last begun in an object, or the array around it."""
-        return self._seen[1]
-
-    def _line(self, text: str, position: int) -> int:
-        before, line = self._seen
-        line += text.count("\n", before, position)
-        self._seen = (position, line)
-        return line
-
-    def _enter(self, text: str, position: int) -> int:
-        line = self._line(text, position)
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise ConfigError.at(f"nested deeper than {MAX_DEPTH} levels", Origin(self._file, line), "flatten it")
-        return line
-
-    def _object(self, start: Any, strict: bool, scan: Any, hook: Any, pairs_hook: Any, memo: Any = None) -> Any:
-        line = self._enter(*start)
-        lines: list[int] = []
-
-        def value(text: str, position: int) -> Any:
-            lines.append(self._line(text, position))  # where the value starts, which is as good as its key
-            return scan(text, position)
-
-        pairs, end = JSONObject(start, strict, value, None, list, memo)
-        self._depth -= 1
-        mapping = Map(line)
-        for (key, item), where in zip(pairs, lines, strict=True):
-            if key in mapping:
-                origin = Origin(self._file, where)
-                raise ConfigError.at(f"the key `{key}` occurs twice in this object", origin, "keep one")
-            mapping[key] = item
-        mapping.lines = tuple(lines)
-        return mapping, end
-
-    def _array(self, start: Any, scan: Any) -> Any:
-        items = Seq(self._enter(*start))
-        values, end = JSONArray(start, scan)
-        self._depth -= 1
-        items.extend(values)
-        return items, end
+def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """An object in which no key stands twice. Raises _TwiceError."""
+    members: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in members:
+            raise _TwiceError(key)
+        members[key] = value
+    return members

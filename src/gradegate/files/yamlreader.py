@@ -21,6 +21,10 @@ from gradegate.files.lines import MAX_DEPTH, Map, Seq
 _PARSER: Any = yaml.cyaml.CParser if yaml.__with_libyaml__ else yaml.Loader  # type: ignore[attr-defined]
 
 
+class NoYamlError(ConfigError):
+    """A text is no YAML at all."""
+
+
 def read(text: str, file: str) -> Any:
     """The value of one document. Raises ConfigError with file, line and column."""
     return _Reader(text, file).document()
@@ -99,10 +103,11 @@ class _Reader:
             while parser.check_event():
                 yield parser.get_event()
         except yaml.MarkedYAMLError as e:
-            raise ConfigError(*self._mistakes, yamlerrors.mistake(text, self._file, e)) from e
+            raise NoYamlError(*self._mistakes, yamlerrors.mistake(text, self._file, e)) from e
         except yaml.reader.ReaderError as e:
             line = text.count("\n", 0, e.position) + 1
-            raise self._error(f"not valid YAML: character {e.character!r} is not allowed", line, "delete it") from e
+            what = f"not valid YAML: character {e.character!r} is not allowed"
+            raise NoYamlError(*self._mistakes, Mistake(what, Origin(self._file, line), "delete it")) from e
 
     def _value(self, event: Any, depth: int) -> tuple[Any, int]:
         """The value that starts with an event, and how many values it holds."""

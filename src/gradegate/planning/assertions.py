@@ -20,7 +20,7 @@ from gradegate.planning import scripts, toolfiles
 from gradegate.planning.bind import Binder
 from gradegate.planning.grader_options import is_shared, option_names
 from gradegate.planning.types import SET, unknown
-from gradegate.processes.use import INSTEAD, check
+from gradegate.processes.pool import INSTEAD, check
 from gradegate.registry import suggest
 from gradegate.texts.code import of_transform, shown
 from gradegate.texts.script import ScriptError, mentions

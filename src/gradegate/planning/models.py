@@ -12,7 +12,7 @@ from gradegate.files.document import to_json
 from gradegate.files.kinds import runs_code
 from gradegate.grading.conclude import Binding
 from gradegate.planning.job import Job
-from gradegate.processes.use import ANSWERS, FLAG
+from gradegate.processes.pool import ANSWERS, FLAG
 from gradegate.texts import schemas
 from gradegate.texts.template import uses
 from gradegate.values.conversation import Image

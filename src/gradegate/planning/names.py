@@ -13,9 +13,8 @@ from gradegate.errors import Mistake, Origin
 from gradegate.grading.rubric import built_in
 from gradegate.planning.credentials import is_vendors_key
 from gradegate.registry import suggest
-from gradegate.texts.envnames import env_names
 from gradegate.texts.prompt import stays, unknown
-from gradegate.texts.template import TemplateError, needs
+from gradegate.texts.template import TemplateError, environment, needs
 from gradegate.values.conversation import CONVERSATION
 from gradegate.values.suite import Assertion, Case, Note, PromptSpec, Verbatim
 
@@ -98,7 +97,7 @@ class Names:
     def _look(self, what: str, origin: Origin, texts: list[str]) -> None:
         """Whether texts outside a provider's config show a variable of the environment that is closed to them."""
         try:
-            names = env_names(texts)
+            names = environment(texts)[0]
         except TemplateError:
             return
         for name in sorted(filter(self.env.is_closed, names)):

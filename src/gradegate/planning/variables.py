@@ -18,8 +18,8 @@ from gradegate.files.bounds import MAX_CHARACTERS, MAX_COMBINATIONS
 from gradegate.files.kinds import is_code
 from gradegate.files.workspace import Workspace
 from gradegate.processes import pool
+from gradegate.processes.pool import SOURCE, program
 from gradegate.processes.program import Program
-from gradegate.processes.use import SOURCE, program
 from gradegate.texts.prompt import stays
 from gradegate.texts.template import TemplateError, is_template, render, show, uses
 from gradegate.values.suite import Verbatim

@@ -14,7 +14,8 @@ from typing import Any
 
 from gradegate.files import amounts
 from gradegate.files.bounds import EACH_SECONDS, MAX_SENT, SCRIPT_EACH, SCRIPT_TOTAL, SECONDS, TOTAL_SECONDS
-from gradegate.processes.sandbox import Died, Worker
+from gradegate.processes.exchange import Died
+from gradegate.processes.sandbox import Worker
 
 
 class Exceeded(ValueError):

@@ -10,13 +10,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gradegate.access.hiding import ending
-from gradegate.files.bounds import MAX_SENT, MIB
+from gradegate.files.bounds import MIB
+from gradegate.processes.exchange import Died, exchange
 
 _HERE = Path(__file__).parent  # with what other processes run, which this one has no use for
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from gradegate.processes.keeper import main; main()"
@@ -30,10 +30,6 @@ LIMITS = {
     "RLIMIT_NOFILE": 1024,
     "RLIMIT_CORE": 0,
 }
-
-
-class Died(ValueError):
-    """The process gave no answer and is no more; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +98,13 @@ class Worker:
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """The answer to a request. Raises Died, after which the worker can only be ended."""
-        until = time.monotonic() + seconds
         content = json.dumps(request, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace")
-        view = memoryview(len(content).to_bytes(4, "big") + content)
         try:
-            while view:
-                self._wait(self._in, select.POLLOUT, until, seconds)
-                view = view[os.write(self._in, view) :]
-        except BrokenPipeError as e:
+            said = exchange(content, self._in, self._out, seconds, seconds)
+        except EOFError as e:
             raise self._death() from e
-        size = int.from_bytes(self._read(4, until, seconds), "big")
-        if size > MAX_SENT:
-            raise Died(f"what it returns has more than {MAX_SENT >> 20} MiB")
         try:
-            answer = json.loads(self._read(size, until, seconds))
+            answer = json.loads(said)
         except (ValueError, RecursionError) as e:
             raise Died(f"what it returns cannot be read: {e}") from e
         if not isinstance(answer, dict) or not answer.keys() & {"value", "error"}:
@@ -142,22 +131,6 @@ class Worker:
         self._keeper.stdout.close()
         if not self._user:  # what a user of its own leaves is removed with that user's rights
             shutil.rmtree(self._home, ignore_errors=True)
-
-    def _read(self, size: int, until: float, seconds: float) -> bytes:
-        read = bytearray()
-        while len(read) < size:
-            self._wait(self._out, select.POLLIN, until, seconds)
-            part = os.read(self._out, size - len(read))
-            if not part:
-                raise self._death()
-            read += part
-        return bytes(read)
-
-    def _wait(self, pipe: int, event: int, until: float, seconds: float) -> None:
-        poll = select.poll()
-        poll.register(pipe, event)
-        if not poll.poll(max(0.0, until - time.monotonic()) * 1000):
-            raise Died(f"it takes more than {seconds:g} seconds")
 
     def _death(self) -> Died:
         """What the keeper says of the end of a process that ended by itself."""

@@ -9,21 +9,16 @@ it is sent when the *thread* that started a process ends.
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
-import time
 
-from gradegate.files.bounds import MAX_SENT, MEMORY, SECONDS, START_SECONDS, WALL
+from gradegate.files.bounds import MEMORY, SECONDS, START_SECONDS, WALL
+from gradegate.processes.exchange import Died, exchange
 from gradegate.processes.rights import hide
 
 _BOOT = "import sys; modules, *sys.path[:] = sys.argv[1:]; from gradegate.processes.serve import serve; serve(modules)"
 _LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # without them some builds of Python do not start
-
-
-class Died(ValueError):
-    """The worker gave no answer; the message says why."""
 
 
 class Worker:
@@ -52,7 +47,7 @@ class Worker:
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._in, False)
         try:
-            why = self._receive(time.monotonic() + START_SECONDS).decode("utf-8", "replace")
+            why = self._told(None, START_SECONDS).decode("utf-8", "replace")
         except Died as e:
             self.end()
             raise Died("the process to evaluate it in does not start") from e
@@ -67,15 +62,7 @@ class Worker:
 
     def ask(self, request: bytes) -> bytes:
         """The answer to a request. Raises Died, after which the worker can only be ended."""
-        until = time.monotonic() + WALL
-        view = memoryview(len(request).to_bytes(4, "big") + request)
-        try:
-            while view:
-                self._wait(self._in, select.POLLOUT, until)
-                view = view[os.write(self._in, view) :]
-        except BrokenPipeError as e:
-            raise self._death() from e
-        return self._receive(until)
+        return self._told(request, WALL)
 
     def end(self) -> None:
         """Kill it and take leave of it."""
@@ -85,27 +72,11 @@ class Worker:
             assert pipe
             pipe.close()
 
-    def _receive(self, until: float) -> bytes:
-        size = int.from_bytes(self._read(4, until), "big")
-        if size > MAX_SENT:
-            raise Died(f"what comes of it has more than {MAX_SENT >> 20} MiB")
-        return self._read(size, until)
-
-    def _read(self, size: int, until: float) -> bytes:
-        read = bytearray()
-        while len(read) < size:
-            self._wait(self._out, select.POLLIN, until)
-            part = os.read(self._out, size - len(read))
-            if not part:
-                raise self._death()
-            read += part
-        return bytes(read)
-
-    def _wait(self, pipe: int, event: int, until: float) -> None:
-        poll = select.poll()
-        poll.register(pipe, event)
-        if not poll.poll(max(0.0, until - time.monotonic()) * 1000):
-            raise Died(f"it takes more than {SECONDS:g} seconds")
+    def _told(self, request: bytes | None, seconds: float) -> bytes:
+        try:
+            return exchange(request, self._in, self._out, seconds, SECONDS)
+        except EOFError as e:
+            raise self._death() from e
 
     def _death(self) -> Died:
         code = self._process.wait()

@@ -17,9 +17,8 @@ from gradegate.asking.provider import PROVIDERS, Provider, Setting
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.document import to_json
 from gradegate.processes import pool
-from gradegate.processes.pool import Failed, Place
+from gradegate.processes.pool import ANSWERS, Failed, Place, check, program
 from gradegate.processes.program import argv, command_digest
-from gradegate.processes.use import ANSWERS, check, program
 from gradegate.texts import chat
 from gradegate.values.conversation import IS_DATA, RAW, Reply, Request, Usage
 from gradegate.values.settings import CONCURRENCY

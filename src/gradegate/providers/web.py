@@ -22,9 +22,8 @@ from gradegate.asking.wire import base_url, host_of, labels, refusal, vector, wo
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.document import to_json
 from gradegate.http.response import Response
-from gradegate.texts.envnames import env_names
 from gradegate.texts.script import ScriptError, of_request
-from gradegate.texts.template import TemplateError, render, uses
+from gradegate.texts.template import TemplateError, environment, render, uses
 from gradegate.values.conversation import Reply, Request, Usage
 
 # What promptfoo can do and gradegate does not: the key, and what to do instead.
@@ -76,7 +75,7 @@ class Web(Provider):
             raise ConfigError.at(f"`{self._method}` is no method of HTTP", origin, "write one, such as GET or POST")
         self._client = setting.client
         try:
-            self._env = {name: value for name in env_names(self.templates) if (value := setting.env.key(name))}
+            self._env = {name: value for name in environment(self.templates)[0] if (value := setting.env.key(name))}
             self.url = base_url(setting, self._address(), whole=True)
             if not (frozenset().union(*map(uses, self.templates)) - {"env"} or config.get("transformRequest")):
                 cure = "put {{prompt}} into `body`, `url` or `queryParams`" + _or_openais(self.url)

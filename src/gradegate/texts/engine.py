@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache, reduce
 from itertools import islice
@@ -13,8 +14,7 @@ from jinja2 import nodes
 from gradegate.files.bounds import MAX_CHARACTERS
 from gradegate.texts import grammar
 from gradegate.texts.filters import FILTERS, TESTS
-from gradegate.texts.operators import SIGNS, add
-from gradegate.texts.values import UNDEFINED, is_true, member, number, printed, show, to_number
+from gradegate.texts.values import SIGNS, UNDEFINED, add, is_true, member, number, printed, show, to_number
 
 # Of the worker, which imports nothing later.
 NEEDS = ("encodings.unicode_escape", "encodings.utf_16_le", "jinja2.debug", "logging", "pprint", "textwrap")
@@ -238,3 +238,19 @@ def _nodes(tree: nodes.Node, kind: Any) -> Iterator[Any]:
     if isinstance(tree, kind):
         yield tree
     yield from tree.find_all(kind)
+
+
+# What a value asks for: printed alone or through filters, or in the head of a condition or a loop.
+_ASKED = re.compile(r"\{\{\s*([^{}\s|]+)\s*(?:\|[^}]+)?\}\}|\{%\s*(?:if|for)\s+([^{}\s]+)[^\n]*?%\}")
+_LOOP = re.compile(r"\{%\s*for\s+(\w+)\s+in\s+(\w+)\s*%\}")
+_ROOT = re.compile(r"[A-Za-z_]\w*")
+_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
+
+
+def mentioned(text: str) -> list[str]:
+    """The names that a variable's value asks for, sorted, found as promptfoo finds them: by patterns that take the square of the time."""
+    text = _COMMENT.sub("", text)
+    asked = {first or second for first, second in _ASKED.findall(text)}
+    for name, items in _LOOP.findall(text):
+        asked = asked - {name} | {items}
+    return sorted({match[0] for name in asked if (match := _ROOT.match(name))})

@@ -10,8 +10,22 @@ from functools import cmp_to_key
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.texts.operators import SIGNS, add
-from gradegate.texts.values import SPACE, UNDEFINED, dump, is_nothing, is_true, member, number, show, to_number, to_string, units, whole
+from gradegate.texts.values import (
+    SIGNS,
+    SPACE,
+    UNDEFINED,
+    add,
+    dump,
+    is_nothing,
+    is_true,
+    member,
+    number,
+    show,
+    to_number,
+    to_string,
+    units,
+    whole,
+)
 
 _LEADING_FLOAT = re.compile(r"\s*([+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))")
 _LEADING_INT = re.compile(r"\s*([+-]?\d+)")

@@ -1,14 +1,16 @@
 """What a derived metric is worked out by: arithmetic over named scores, or a function of JavaScript.
 
-Expressions have the signs and functions of two tables, brackets, numbers, metrics and ``a ? b : c``, and mean what they mean to
-mathjs (https://mathjs.org/docs/expressions/syntax.html). The rest of mathjs is refused by name before anything is run.
+Expressions have the signs and functions of two tables, brackets, numbers and metrics, and mean what they mean to mathjs
+(https://mathjs.org/docs/expressions/syntax.html). The rest of mathjs is refused before anything is run.
 """
 
 from __future__ import annotations
 
+import ast
 import math
+import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from statistics import median
@@ -22,11 +24,11 @@ from gradegate.values.suite import Code
 CONSTANTS = {"pi": math.pi, "e": math.e}
 COUNT = "__count"  # the name of how many answers there are
 MAX_CHARACTERS = 2_000  # of one expression
-_DEPTH = 50  # of brackets and signs within one another
+_DEEPEST = 150  # signs and brackets within one another; a sum of so many metrics is one
 _SCORES = "namedScores"  # what functions call them; expressions of real configs do so too
 _TOKEN = re.compile(
     rf"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|{_SCORES}\s*(?:\.\s*|\[\s*[\"'])(?P<member>(?<=\.)[\w$]+|[^\"']*(?=[\"']))"
-    r"(?:[\"']\s*\])?|(?P<name>(?:[^\W\d]|\$)[\w$]*)|(?P<sign>[=!<>]=|\S))"
+    r"(?:[\"']\s*\])?|(?P<name>(?:[^\W\d]|\$)[\w$]*)|(?P<sign>\S))"
 )
 _Value = Callable[[Mapping[str, float]], float]
 
@@ -70,14 +72,69 @@ def working(code: Code) -> Working:
         return Working(script.of_function(code, "namedScores", "evalStep"), None)
     if len(code) > MAX_CHARACTERS:
         raise ScriptError(f"it has more than {MAX_CHARACTERS:,} characters", cure="write less")
-    found = ((match.lastgroup or "", match[match.lastgroup or 0]) for match in _TOKEN.finditer(code.strip()))
-    tokens = [("sign" if text in _WORDS else kind, text) for kind, text in found]
-    if not tokens:
+    words: dict[str, str | float] = {}  # numbers, metrics and functions, by names that Python takes for names
+    source = ""
+    for match in _TOKEN.finditer(code.strip()):
+        text = match[match.lastgroup or 0]
+        if match.lastgroup == "sign" and text not in "+-*/%^()[],":
+            raise ScriptError(f"`{text}` is not supported there", cure=_CURE)
+        if match.lastgroup == "sign":
+            source += " **" if text == "^" else f" {text}"
+        else:
+            source += f" v{len(words)}"
+            words[f"v{len(words)}"] = float(text) if match.lastgroup == "number" else text
+    if not source:
         raise ScriptError("it is empty", cure="write an expression such as `hits / (hits + misses)`")
-    reader = _Reader([*tokens, ("", "")])
-    value = reader.whole()
-    reader.take("")
-    return Working(value, frozenset(reader.names))
+    names = set[str]()
+    try:
+        value = _read(ast.parse(source.strip(), mode="eval").body, words, names, 1)
+    except SyntaxError as e:
+        raise ScriptError("a sign, a bracket or a value of it is missing, or one too many", cure=_CURE) from e
+    except (RecursionError, MemoryError) as e:
+        raise ScriptError("it is nested too deeply", cure="split it into several derived metrics") from e
+    return Working(value, frozenset(names))
+
+
+_CURE = "correct it, or write a function of JavaScript"
+
+
+def _read(node: ast.expr, words: Mapping[str, str | float], names: set[str], depth: int) -> _Value:
+    """What a node comes to; ``names`` gathers the metrics. Raises ScriptError for a node of another kind, and RecursionError."""
+    if depth > _DEEPEST:
+        raise RecursionError
+    match node:
+        case ast.Name(id=key):
+            word = words[key]
+            if isinstance(word, float):
+                return lambda _: word
+            names.add(word)
+            return lambda scores: _score(scores, word)
+        case ast.BinOp(op=sign) if type(sign) in _SIGNS:
+            join = _SIGNS[type(sign)]
+            left, right = (_read(side, words, names, depth + 1) for side in (node.left, node.right))
+            return lambda scores: join(left(scores), right(scores))
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
+            value, factor = _read(node.operand, words, names, depth + 1), -1 if isinstance(node.op, ast.USub) else 1
+            return lambda scores: factor * value(scores)
+        case ast.Call(func=ast.Name(id=key)) if isinstance(words[key], str):
+            function, given = _function(str(words[key]), node.args)
+            values = [_read(item, words, names, depth + 1) for item in given]
+            return lambda scores: function(*[value(scores) for value in values])
+    raise ScriptError("a bracket or a comma is not supported there", cure=_CURE)
+
+
+def _function(name: str, given: list[ast.expr]) -> tuple[Callable[..., float], list[ast.expr]]:
+    """A function of the table and what it is called with: of one that takes any number also a list of them. Raises ScriptError."""
+    if name not in _FUNCTIONS:
+        near = suggest(name, _FUNCTIONS) or f"the functions are {', '.join(_FUNCTIONS)}"
+        raise ScriptError(f"the function `{name}` is not supported", cure=f"{near}; or write one of JavaScript")
+    least, most, function = _FUNCTIONS[name]
+    if most == _ANY and len(given) == 1 and isinstance(given[0], ast.List):
+        given = given[0].elts
+    if not least <= len(given) <= most:
+        wanted = f"{least}" if least == most else f"{least} or {'more' if most == _ANY else most}"
+        raise ScriptError(f"`{name}` takes {wanted} arguments, not {len(given)}", cure="correct them")
+    return function, given
 
 
 def _round(value: float, places: float = 0) -> float:
@@ -94,37 +151,14 @@ def _divided(left: float, right: float) -> float:
     return math.copysign(math.inf, left) if left and not math.isnan(left) else math.nan
 
 
-def _is_true(value: float) -> bool:
-    return value != 0 and not math.isnan(value)
-
-
-def _is_near(left: float, right: float) -> bool:
-    """What mathjs takes for equal."""
-    return math.isclose(left, right, rel_tol=1e-12, abs_tol=1e-15)
-
-
-_COMPARES = 3
-_SIGNS: Mapping[str, tuple[int, Callable[[float, float], float]]] = {  # with how tightly each binds
-    "or": (1, lambda a, b: _is_true(a) or _is_true(b)),
-    "and": (2, lambda a, b: _is_true(a) and _is_true(b)),
-    "==": (_COMPARES, _is_near),
-    "!=": (_COMPARES, lambda a, b: not _is_near(a, b)),
-    "<": (_COMPARES, lambda a, b: a < b and not _is_near(a, b)),
-    ">": (_COMPARES, lambda a, b: a > b and not _is_near(a, b)),
-    "<=": (_COMPARES, lambda a, b: a <= b or _is_near(a, b)),
-    ">=": (_COMPARES, lambda a, b: a >= b or _is_near(a, b)),
-    "+": (4, lambda a, b: a + b),
-    "-": (4, lambda a, b: a - b),
-    "*": (5, lambda a, b: a * b),
-    "/": (5, _divided),
-    "%": (5, lambda a, b: a - b * math.floor(a / b) if b else a),
+_SIGNS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: _divided,
+    ast.Mod: lambda a, b: a - b * math.floor(a / b) if b else a,
+    ast.Pow: math.pow,
 }
-_BEFORE: Mapping[str, Callable[[float], float]] = {
-    "-": lambda a: -a,
-    "+": lambda a: a,
-    "not": lambda a: not _is_true(a),
-}
-_WORDS = frozenset({"or", "and", "not"})
 _ANY = 1000
 _FUNCTIONS: Mapping[str, tuple[int, int, Callable[..., float]]] = {  # with how many arguments each takes
     "abs": (1, 1, abs),
@@ -138,106 +172,6 @@ _FUNCTIONS: Mapping[str, tuple[int, int, Callable[..., float]]] = {  # with how 
     "sqrt": (1, 1, math.sqrt),
     "sum": (1, _ANY, lambda *values: sum(values)),
 }
-
-
-class _Reader:
-    """Reads tokens by precedence; each method gives a function of the scores. Raises ScriptError."""
-
-    def __init__(self, tokens: Sequence[tuple[str, str]]) -> None:
-        self._tokens = tokens
-        self._place = 0
-        self._depth = 0
-        self.names: set[str] = set()
-
-    def take(self, *texts: str) -> str:
-        """The next token, which has to be one of these."""
-        kind, text = self._tokens[self._place]
-        if text in texts and kind in ("sign", ""):
-            self._place += 1
-            return text
-        if not kind:
-            raise ScriptError("it ends too early", cure="complete it")
-        cure = "correct it, or write a function of JavaScript"
-        raise ScriptError(f"`{text}` is not supported there", cure=cure)
-
-    def _is(self, *texts: str) -> bool:
-        kind, text = self._tokens[self._place]
-        return kind == "sign" and text in texts
-
-    def whole(self) -> _Value:
-        """Values with signs between them, and a choice between two."""
-        value = self._joined(1)
-        if not self._is("?"):
-            return value
-        self.take("?")
-        yes = self._deeper(self.whole)
-        self.take(":")
-        no = self._deeper(self.whole)
-        return lambda scores: yes(scores) if _is_true(value(scores)) else no(scores)
-
-    def _joined(self, least: int) -> _Value:
-        left = self._signed()
-        while self._is(*_SIGNS) and (level := _SIGNS[self._tokens[self._place][1]][0]) >= least:
-            join = _SIGNS[self.take(*_SIGNS)][1]
-            left = _call(join, left, self._joined(level + 1))
-            if level == _COMPARES and self._is(*_SIGNS) and _SIGNS[self._tokens[self._place][1]][0] == level:
-                self.take()  # which mathjs would compare with the next
-        return left
-
-    def _signed(self) -> _Value:
-        if self._is(*_BEFORE):
-            return _call(_BEFORE[self.take(*_BEFORE)], self._deeper(self._signed))
-        base = self._value()
-        if not self._is("^"):
-            return base
-        self.take("^")
-        return _call(math.pow, base, self._deeper(self._signed))
-
-    def _deeper(self, read: Callable[[], _Value]) -> _Value:
-        self._depth += 1
-        if self._depth > _DEPTH:
-            raise ScriptError("it is nested too deeply", cure="split it into several derived metrics")
-        value = read()
-        self._depth -= 1
-        return value
-
-    def _value(self) -> _Value:
-        kind, text = self._tokens[self._place]
-        if kind not in ("number", "name", "member"):
-            self.take("(")
-            value = self._deeper(self.whole)
-            self.take(")")
-            return value
-        self._place += 1
-        if kind == "number":
-            return lambda _: float(text)
-        if kind == "name" and self._is("("):
-            return self._call(text)
-        self.names.add(text)
-        return lambda scores: _score(scores, text)
-
-    def _call(self, name: str) -> _Value:
-        if name not in _FUNCTIONS:
-            near = suggest(name, _FUNCTIONS) or f"the functions are {', '.join(_FUNCTIONS)}"
-            raise ScriptError(f"the function `{name}` is not supported", cure=f"{near}; or write one of JavaScript")
-        self.take("(")
-        least, most, function = _FUNCTIONS[name]
-        listed = most == _ANY and self._is("[") and bool(self.take("["))
-        values = [self._deeper(self.whole)]
-        while self._is(","):
-            self.take(",")
-            values.append(self._deeper(self.whole))
-        if listed:
-            self.take("]")
-        self.take(")")
-        if not least <= len(values) <= most:
-            wanted = f"{least}" if least == most else f"{least} or {most}"
-            raise ScriptError(f"`{name}` takes {wanted} arguments, not {len(values)}", cure="correct them")
-        return _call(function, *values)
-
-
-def _call(function: Callable[..., float], *values: _Value) -> _Value:
-    return lambda scores: function(*(value(scores) for value in values))
 
 
 def _score(scores: Mapping[str, float], name: str) -> float:

@@ -9,12 +9,13 @@ from typing import Any
 
 from gradegate.errors import ConfigError
 from gradegate.files import document
-from gradegate.processes.evaluate import Exceeded
-from gradegate.texts import chat
-from gradegate.texts.references import asked_by
+from gradegate.processes.evaluate import Exceeded, charged, evaluate
+from gradegate.texts import chat, engine
 from gradegate.texts.template import TemplateError, is_template, render, render_values
 from gradegate.values.suite import Verbatim
 
+_OPENS = re.compile(r"\{[{%]")
+_SHORT = 500  # characters of which the square is nothing
 _RAW = re.compile(r"\{%-?\s*(?:end)?raw\s*-?%\}")
 
 
@@ -90,3 +91,23 @@ def _filled(value: Any, variables: Mapping[str, Any]) -> Any:
         return render(value, variables)
     except TemplateError as e:
         raise TemplateError(f"in a variable: {e}") from e
+
+
+def asks_for(text: str, name: str) -> bool:
+    """Whether a name stands behind braces that open, before any brace that closes."""
+    if name not in text:
+        return False
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    for part in text.split("}"):
+        start = _OPENS.search(part)
+        if start and word.search(part, start.end()):
+            return True
+    return False
+
+
+def asked_by(text: str) -> list[str]:
+    """The names that a text asks for as promptfoo finds them; a long one is looked at in the worker. Raises Exceeded."""
+    if len(text) > _SHORT:
+        return list(evaluate("gradegate.texts.engine:mentioned", text))
+    with charged():
+        return engine.mentioned(text)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from gradegate.registry import near
-from gradegate.texts.script_words import Token, tokens
+from gradegate.texts.script_words import BEFORE_VALUES, CONDITIONS, Token, tokens
 
 ELSEWHERE = "check it in a job of your own and give `--answers`, or write it without"
 _TIMER = ("waits for a timer", "return the value, or a promise that needs no timer")
@@ -33,10 +33,10 @@ _OF_LANGUAGES = {
     "toLocaleLowerCase": (0, "name no language"),
     "localeCompare": (1, "give it no options, or compare with `<`"),
 }
-_WORDS = frozenset(
-    "arguments async await break case catch class const continue debugger default delete do else export extends false finally for "
-    "function get if import in instanceof let new null of return set static super switch this throw true try typeof var void while "
-    "with yield".split()
+_WORDS = CONDITIONS.union(
+    BEFORE_VALUES,
+    "arguments async break case catch class const continue debugger default export extends false finally function get import let null of "
+    "set static super switch this true try var".split(),
 )
 _NAME = re.compile(r"(?!\d)[\w$]+")
 _BRINGS_NAMES = frozenset({"eval", "with", "globalThis"})

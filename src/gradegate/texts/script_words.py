@@ -13,9 +13,9 @@ _PATTERN = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*+\])++/[a-z]*+")
 _PART = re.compile(r"(?:[^`\\$]|\\(?s:.)|\$(?!\{))*+(`|\$\{)?")  # of a template literal
 _WORD = re.compile(r"[\w$]++")
 _SIGN = re.compile(r"=>|\.\.\.|\?\.(?!\d)|[=!]==?|(?s:.)")
-_CONDITIONS = frozenset({"if", "while", "for", "with"})  # behind their brackets no value ends
+CONDITIONS = frozenset({"if", "while", "for", "with"})  # behind their brackets no value ends
 # Words after which a slash begins a pattern, as after most signs.
-_BEFORE_VALUES = frozenset("return typeof case in of delete void throw new do else instanceof yield await".split())
+BEFORE_VALUES = frozenset("return typeof case in of delete void throw new do else instanceof yield await".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _tokens(code: str) -> Iterator[Token]:
         depth += text in ("(", "[", "{")
         if text == "(":
             opened.append(before)
-        before = "" if text == ")" and opened and opened.pop() in _CONDITIONS else text
+        before = "" if text == ")" and opened and opened.pop() in CONDITIONS else text
 
 
 def _matched(code: str, place: int, before: str, may_be_pattern: bool) -> re.Match[str]:
@@ -86,4 +86,4 @@ def _matched(code: str, place: int, before: str, may_be_pattern: bool) -> re.Mat
 
 def _is_value(before: str) -> bool:
     """Whether a token ends a value, so that a slash behind it divides."""
-    return before in (")", "]", "}", "''") or (before not in _BEFORE_VALUES and _WORD.fullmatch(before) is not None)
+    return before in (")", "]", "}", "''") or (before not in BEFORE_VALUES and _WORD.fullmatch(before) is not None)

@@ -111,13 +111,15 @@ _read_long = lru_cache(maxsize=64)(_looked_at)
 
 def render_values(value: Any, variables: Mapping[str, Any]) -> Any:
     """Fill every string in a nested value. Raises TemplateError."""
+    return _filled(value, partial(render, variables=variables))
+
+
+def _filled(value: Any, fill: Callable[[str], str]) -> Any:
     if isinstance(value, str):
-        return render(value, variables)
+        return fill(value)
     if isinstance(value, Mapping):
-        return {key: render_values(item, variables) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [render_values(item, variables) for item in value]
-    return value
+        return {key: _filled(item, fill) for key, item in value.items()}
+    return [_filled(item, fill) for item in value] if isinstance(value, list | tuple) else value
 
 
 def uses(source: str, ours: bool = False) -> frozenset[str]:
@@ -133,23 +135,19 @@ def needs(source: str) -> frozenset[str]:
     return _read(source).needs if is_template(source) else frozenset()
 
 
-def environment(source: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The variables of the environment that a template shows, and those without which it does not work.
+def environment(value: Any) -> tuple[frozenset[str], frozenset[str]]:
+    """The variables of the environment that the templates in a nested value show, and those without which it does not work.
 
-    Raises TemplateError.
+    The latter are guarded by no ``default`` and no condition. Raises TemplateError.
     """
-    if not is_template(source):
-        return frozenset(), frozenset()
-    read = _read(source)
-    return read.env, read.env_needs
+    if isinstance(value, str):
+        read = _read(value) if "env" in value and is_template(value) else _Read(frozenset(), frozenset())
+        return read.env, read.env_needs
+    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    found = [environment(item) for item in items]
+    return frozenset().union(*(shown for shown, _ in found)), frozenset().union(*(needed for _, needed in found))
 
 
 def render_env(value: Any, env: Mapping[str, str]) -> Any:
     """Fill every string that needs the environment alone; what asks for more is filled when it is known."""
-    if isinstance(value, str):
-        return render(value, {"env": env}) if uses(value) <= {"env"} else value
-    if isinstance(value, Mapping):
-        return {key: render_env(item, env) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [render_env(item, env) for item in value]
-    return value
+    return _filled(value, lambda text: render(text, {"env": env}) if uses(text) <= {"env"} else text)

@@ -18,10 +18,10 @@ from gradegate.texts.script import ScriptError
 from gradegate.values.suite import Code
 
 _ROOT = re.compile(r"(JSON\.parse\(\s*output\s*\)|output|context\.(?:vars|metadata))(?![\w$])")
-_NAME = r"[A-Za-z_$][\w$]*"
-_TEXT = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\$]|\\.)*`"
+_NAME = r"(?!\d)[\w$]+"
+_TEXT = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
 _STEP = re.compile(
-    rf"\s*(?:\??\.map\(\s*\(?\s*(?P<item>{_NAME})\s*\)?\s*=>\s*(?P<of>{_NAME})(?P<inner>[^()]*)\)"
+    rf"\s*(?:\??\.map\(\s*\(?\s*(?P<item>{_NAME})\s*\)?\s*=>\s*(?P=item)(?P<inner>[^()]*)\)"
     rf"|\??\.join\(\s*(?P<separator>{_TEXT})?\s*\)"
     rf"|(?:\?\.)?\[\s*(?:(?P<index>\d+)|(?P<key>{_TEXT}))\s*\]"
     rf"|\??\.\s*(?P<name>{_NAME})(?!\s*[\w$(]))"
@@ -132,7 +132,7 @@ def steps(text: str) -> tuple[str | int | _Join | _Map, ...] | None:
 
 def _step(match: re.Match[str]) -> str | int | _Join | _Map | None:
     if match["item"]:
-        inner = steps(match["inner"]) if match["item"] == match["of"] else None
+        inner = steps(match["inner"])
         return None if inner is None else _Map(inner)
     if match["index"]:
         return int(match["index"])
